@@ -1,0 +1,1 @@
+"""Costguard stops the GPU bill from burning money while nobody looks."""

@@ -1,0 +1,1 @@
+"""The words of Costguard as frozen values: no cloud, no clock, no I/O."""

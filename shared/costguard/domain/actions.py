@@ -1,0 +1,91 @@
+"""One change to one resource, from intention to what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+from costguard.domain.money import Money
+from costguard.domain.refs import ResourceRef
+
+
+class Verb(str, Enum):
+    """What can be done. `WARN` reaches people, the others reach clouds; `START` only undoes a stop."""
+
+    WARN = "warn"
+    SNAPSHOT = "snapshot"
+    STOP = "stop"
+    TERMINATE = "terminate"
+    START = "start"
+
+
+DESTRUCTIVE = frozenset({Verb.STOP, Verb.TERMINATE})
+"""Verbs that interrupt or end somebody's work; they count against the caps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """What an action is worth, an hour: what stops billing, less what goes on being billed, by line.
+
+    `kept` lists what stays billed (`volume`, `snapshot`, `public_address`) with its hourly price, None when unknown.
+    `risks` are reason words such as `scarce_type`, `local_disk_lost`, `public_ip_lost`.
+    """
+
+    stops_billing: Money | None
+    kept: tuple[tuple[str, Money | None], ...] = ()
+    risks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One change to one resource, decided.
+
+    `resource` is what the call changes (a volume for a snapshot), `subject` the instance of the case.
+    `decision_id` binds approvals, intents and notices to case, rung, subject, run epoch and rule digest;
+    `action_id` is unique per decision and resource.
+    """
+
+    action_id: str
+    decision_id: str
+    verb: Verb
+    subject: ResourceRef
+    resource: ResourceRef
+    run_epoch: str
+    case_id: str
+    rung: int
+    rule: str
+    rule_digest: str
+    saving: Saving | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The provider accepted the call. Accepted is not done. `native_id` is what it created, if anything."""
+
+    request_id: str
+    native_id: str = ""
+
+
+class Outcome(str, Enum):
+    """What came of an intent, as far as known."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    TOOK_EFFECT = "took_effect"
+    HAD_NO_EFFECT = "had_no_effect"
+
+
+@dataclass(frozen=True, slots=True)
+class ActionResult:
+    """What act did about one due action. `reason` is a `ReasonCode` value when it did not go through."""
+
+    action: Action
+    outcome: Outcome | None
+    at: datetime
+    reason: str = ""
+    detail: str = ""
+    receipt: Receipt | None = None

@@ -1,0 +1,79 @@
+"""A guard's verdict on one subject, with what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from costguard.domain.money import HourlyRate
+from costguard.domain.reasons import Reason
+from costguard.domain.refs import Subject
+from costguard.domain.signals import SignalSummary
+
+
+class Verdict(str, Enum):
+    """`UNMEASURED` never acts, not even under a negation; `EXEMPT` is shown and never touched."""
+
+    VIOLATION = "violation"
+    COMPLIANT = "compliant"
+    UNMEASURED = "unmeasured"
+    EXEMPT = "exempt"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was measured: the window, the worst coverage, the oldest of the newest points, maxima per signal and device.
+
+    `coverage` is a share, 0.0 to 1.0; None where nothing was expected.
+    """
+
+    since: datetime
+    until: datetime
+    signals: tuple[SignalSummary, ...] = ()
+
+    @property
+    def coverage(self) -> float | None:
+        """The worst coverage among the signals."""
+        return min((signal.coverage for signal in self.signals), default=None)
+
+    @property
+    def newest_at(self) -> datetime | None:
+        """The oldest among the signals' newest samples; None if any has none."""
+        newest = [signal.newest_at for signal in self.signals]
+        moments = [moment for moment in newest if moment is not None]
+        return min(moments) if moments and len(moments) == len(newest) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How an instance spent the hours looked back on: complete hours only, `idle` ⊆ `observed` ⊆ `running`.
+
+    `partly_idle_card_hours` are hours of single idle cards beside a busy one.
+    """
+
+    running_hours: float
+    observed_hours: int
+    idle_hours: int
+    partly_idle_card_hours: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One verdict of one rule. `rule` is empty for a scan without policy.
+
+    `billed_hourly` is what the subject costs while it runs; None when unknown.
+    """
+
+    guard: str
+    check: str
+    rule: str
+    rule_digest: str
+    subject: Subject
+    verdict: Verdict
+    reason: Reason
+    evidence: Evidence | None = None
+    run_epoch: str = ""
+    owner: str = ""
+    rate: HourlyRate | None = None
+    usage: Usage | None = None

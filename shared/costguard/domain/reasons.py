@@ -1,0 +1,98 @@
+"""Why: a code and its facts. The words, English and Chinese, are made in `report`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+FactValue = str | int | float
+
+
+class ReasonCode(str, Enum):
+    """Every reason Costguard can give; `report.words` has a sentence for each, in each language."""
+
+    # verdicts on utilisation
+    IDLE = "idle"
+    BUSY = "busy"
+    PARTLY_IDLE = "partly_idle"
+    # unmeasured
+    TOO_YOUNG = "too_young"
+    NO_DEVICE_METRIC = "no_device_metric"
+    NO_DATA = "no_data"
+    DEVICE_MISSING = "device_missing"
+    SIGNAL_MISSING = "signal_missing"
+    LOW_COVERAGE = "low_coverage"
+    STALE = "stale"
+    IMPLAUSIBLE = "implausible"
+    SIGNALS_UNREAD = "signals_unread"
+    # not judged
+    NOT_RUNNING = "not_running"
+    NO_RULE = "no_rule"
+    # exempt: shown, never touched
+    PREPAID = "prepaid"
+    RESERVED = "reserved"
+    BILLING_UNKNOWN = "billing_unknown"
+    AUTOSCALED = "autoscaled"
+    KUBERNETES = "kubernetes"
+    CLOUD_SERVICE = "cloud_service"
+    COSTGUARD_ITSELF = "costguard_itself"
+    PROTECTED_TAG = "protected_tag"
+    PROTECTED_BY_CLOUD = "protected_by_cloud"
+    PROTECTED_ACCOUNT = "protected_account"
+    EXCEPTION = "exception"
+    # how a case moves
+    OPENED = "opened"
+    ADVANCED = "advanced"
+    WAITING = "waiting"
+    CONFIRMING = "confirming"
+    CONFIRMED = "confirmed"
+    SNOOZED = "snoozed"
+    RECOVERED = "recovered"
+    RESTARTED = "restarted"
+    STOPPED_BY_OTHERS = "stopped_by_others"
+    VANISHED = "vanished"
+    TERMINATED = "terminated"
+    LADDER_DONE = "ladder_done"
+    RULE_GONE = "rule_gone"
+    MODE_CHANGED = "mode_changed"
+    RULE_LOOSENED = "rule_loosened"
+    # rails: why something due is held or only rehearsed
+    MODE_OBSERVE = "mode_observe"
+    MODE_WARN = "mode_warn"
+    SHARD_INCOMPLETE = "shard_incomplete"
+    ACCOUNT_UNREAD = "account_unread"
+    UNMEASURED = "unmeasured"
+    DETAIL_UNREAD = "detail_unread"
+    NOTICE_UNDELIVERED = "notice_undelivered"
+    CAP_ACTIONS = "cap_actions"
+    CAP_SHARE = "cap_share"
+    CAP_MONEY = "cap_money"
+    CURRENCY_UNCAPPED = "currency_uncapped"
+    PRICE_UNKNOWN = "price_unknown"
+    LOCAL_DISK = "local_disk"
+    APPROVAL_NEEDED = "approval_needed"
+    CANNOT_STOP = "cannot_stop"
+    NO_VOLUMES = "no_volumes"
+    SNAPSHOT_MISSING = "snapshot_missing"
+    SNAPSHOT_FAILED = "snapshot_failed"
+    NOT_STOPPED = "not_stopped"
+    NOT_TAKEN_EFFECT = "not_taken_effect"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    REFUSED_BY_CLOUD = "refused_by_cloud"
+    PERMISSION_MISSING = "permission_missing"
+    KILL_SWITCH = "kill_switch"
+    LEDGER_NOT_DURABLE = "ledger_not_durable"
+    POLICY_STALE = "policy_stale"
+    RULE_CHANGED = "rule_changed"
+    CHANGED_SINCE_PLAN = "changed_since_plan"
+    MERGED = "merged"
+    DEADLINE = "deadline"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A code and the facts a sentence about it needs; facts carry their unit in the key (`bound_percent`)."""
+
+    code: ReasonCode
+    facts: Mapping[str, FactValue] = field(default_factory=dict)

@@ -1,0 +1,130 @@
+"""Utilisation as hourly maxima with sample counts, and its summary over a window.
+
+Hourly maxima are exact for "stayed below its bound" and 60 times smaller than one-minute points;
+sample counts keep a missing minute visible. A window is widened to whole hours, which can only add
+busy samples: the error is always towards leaving an instance alone.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from enum import Enum
+
+HOUR = timedelta(hours=1)
+_KNOWN_SAMPLES_PER_HOUR = (12, 60, 120, 180, 360, 720, 3600)  # 5 min, 1 min, 30, 20, 10, 5, 1 s agents
+_DRIFT = 1.05  # a 60 s agent may land 61 to 63 samples in one hour
+
+
+class SignalName(str, Enum):
+    """What is measured. Percent for GPU and CPU, bytes a second for network, watts for power."""
+
+    GPU = "gpu"
+    GPU_MEMORY = "gpu_memory"
+    CPU = "cpu"
+    NETWORK = "network"
+    POWER = "power"
+
+
+class Statistic(str, Enum):
+    """What one sample is: a device's own value, or a mean over all cards of the instance (Tencent `GpuUtil`)."""
+
+    DEVICE = "device"
+    MEAN_OF_CARDS = "mean_of_cards"
+
+
+@dataclass(frozen=True, slots=True)
+class SignalHistory:
+    """One signal of one device, hour by hour from `start` (UTC, on the hour).
+
+    `maxima[i]` is the largest sample in hour i, NaN where there was none; `samples[i]` counts them.
+    `device` is the index of the card, empty for the whole machine. `source` says who measured.
+    """
+
+    name: SignalName
+    device: str
+    start: datetime
+    maxima: array[float]
+    samples: array[int]
+    source: str
+    statistic: Statistic = Statistic.DEVICE
+
+    @property
+    def samples_per_hour(self) -> int:
+        """The cadence the sender meant, from the fullest hour; at least 12, so a lone point is never full cover."""
+        fullest = max(self.samples, default=0)
+        for known in _KNOWN_SAMPLES_PER_HOUR:
+            if fullest <= known * _DRIFT:
+                return known
+        return fullest
+
+    def over(self, since: datetime, until: datetime) -> SignalSummary:
+        """What was measured from `since` to `until`, both widened outwards to whole hours but never past `until`."""
+        per_hour = self.samples_per_hour
+        first = max(0, math.floor((since - self.start) / HOUR))
+        last = min(len(self.maxima), math.ceil((until - self.start) / HOUR))
+        missing_before = max(timedelta(0), self.start - since)
+        covered = until - min(until, max(self.start + first * HOUR, self.start))
+        expected = math.ceil(((covered + missing_before) / HOUR) * per_hour)
+        values = [value for value in self.maxima[first:last] if not math.isnan(value)]
+        newest: datetime | None = None
+        for index in range(last - 1, first - 1, -1):
+            if self.samples[index]:
+                # n samples at this cadence cannot all lie in the first n-1 periods: a safe lower bound
+                filled = min(self.samples[index], per_hour) - 1
+                newest = self.start + index * HOUR + filled * (HOUR / per_hour)
+                break
+        counted = sum(min(count, per_hour) for count in self.samples[first:last])
+        return SignalSummary(
+            name=self.name,
+            device=self.device,
+            maximum=max(values) if values else None,
+            samples=counted,
+            expected=expected,
+            newest_at=newest,
+            period=HOUR / per_hour,
+            source=self.source,
+            statistic=self.statistic,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSummary:
+    """One signal over one window: enough to judge, small enough to travel.
+
+    `maximum` is None without samples. `newest_at` is a lower bound for the newest sample's time.
+    """
+
+    name: SignalName
+    device: str
+    maximum: float | None
+    samples: int
+    expected: int
+    newest_at: datetime | None
+    period: timedelta
+    source: str
+    statistic: Statistic = Statistic.DEVICE
+
+    @property
+    def coverage(self) -> float:
+        """Share of expected samples that arrived, 0.0 to 1.0."""
+        return min(1.0, self.samples / self.expected) if self.expected > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SignalReading:
+    """All signals of one instance, and where a device metric was looked for.
+
+    `histories` may be empty: then the instance is unmeasured. `documented_delay` is how late the
+    source may publish a point, by its own documentation.
+    """
+
+    histories: tuple[SignalHistory, ...]
+    documented_delay: timedelta
+
+
+def floor_hour(moment: datetime) -> datetime:
+    """The whole hour at or before `moment`, in UTC."""
+    return moment.astimezone(timezone.utc).replace(minute=0, second=0, microsecond=0)

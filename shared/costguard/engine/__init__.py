@@ -1,0 +1,1 @@
+"""The run: scan, plan, act, report, and what it remembers."""

@@ -1,0 +1,1 @@
+"""The edge that knows Lambda, Function Compute and SCF."""

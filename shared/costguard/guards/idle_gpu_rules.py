@@ -1,0 +1,82 @@
+"""What a rule of the `idle_gpu` guard says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from costguard.domain.actions import Verb
+from costguard.domain.signals import SignalName
+from costguard.guards.rules import Limits, Mode, Rung, Selector, Step
+
+MIN_COVERAGE = 0.95  # NEVER rule 1; a policy may only raise it
+DEFAULT_QUARANTINE = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class IdleBounds:
+    """Idle when every GPU, and every other signal named here, stays below its bound over `lasting`.
+
+    Percent for GPU and CPU, bytes a second for network (in and out together), watts per card for power.
+    None leaves that signal out; GPU is always in.
+    """
+
+    lasting: timedelta = timedelta(hours=24)
+    every_gpu_max_below_percent: float = 5.0
+    cpu_max_below_percent: float | None = None
+    network_max_below_bytes_per_second: float | None = None
+    power_max_below_watts: float | None = None
+    min_coverage: float = MIN_COVERAGE
+
+    def bounds(self) -> tuple[tuple[SignalName, float], ...]:
+        """The named signals and their bounds."""
+        named = (
+            (SignalName.GPU, self.every_gpu_max_below_percent),
+            (SignalName.CPU, self.cpu_max_below_percent),
+            (SignalName.NETWORK, self.network_max_below_bytes_per_second),
+            (SignalName.POWER, self.power_max_below_watts),
+        )
+        return tuple((name, bound) for name, bound in named if bound is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class IdleRule:
+    """One entry of `idle_gpu:` in the policy. `digest` is a hash of everything else here."""
+
+    name: str
+    mode: Mode
+    applies_to: Selector
+    idle: IdleBounds
+    ladder: tuple[Step, ...]
+    limits: Limits
+    digest: str
+    except_for: tuple[Selector, ...] = ()
+
+    def rungs(self, *, stoppable: bool = True) -> tuple[Rung, ...]:
+        """The ladder as climbed: a delivered notice before every stop and again before the quarantine.
+
+        Terminate always stands behind stop, a second notice, the quarantine and snapshots. What cannot
+        stop (one-time Spot) goes from notice over crash-consistent snapshots to terminate, after both
+        waits, and only where the rule says `unstoppable: terminate`; else it gets the notice alone.
+        """
+        if not stoppable:
+            return self._rungs_without_stop()
+        rungs = [Rung(Verb.WARN, timedelta(0))]
+        for step in self.ladder:
+            if step.verb is Verb.TERMINATE:
+                copied = rungs[-1].verb is Verb.SNAPSHOT and Verb.STOP in {rung.verb for rung in rungs}
+                rungs.append(Rung(Verb.WARN, timedelta(0)))
+                if not copied:
+                    rungs.append(Rung(Verb.SNAPSHOT, step.wait))
+                rungs.append(Rung(Verb.TERMINATE, step.wait if copied else timedelta(0)))
+            elif step.verb is not Verb.WARN:
+                rungs.append(Rung(step.verb, step.wait))
+        return tuple(rungs)
+
+    def _rungs_without_stop(self) -> tuple[Rung, ...]:
+        notice = Rung(Verb.WARN, timedelta(0))
+        terminates = any(step.verb is Verb.TERMINATE for step in self.ladder)
+        if not (terminates and self.limits.unstoppable_may_terminate):
+            return (notice,)
+        wait = sum((step.wait for step in self.ladder), timedelta(0))
+        return (notice, Rung(Verb.SNAPSHOT, wait), Rung(Verb.TERMINATE, timedelta(0)))

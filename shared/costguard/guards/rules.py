@@ -1,0 +1,113 @@
+"""What every guard's rules share: modes, which subjects a rule applies to, its ladder and its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from enum import Enum, IntEnum
+from fnmatch import fnmatchcase
+
+from costguard.domain.actions import Verb
+from costguard.domain.money import Money
+from costguard.domain.resources import Billing, Instance
+
+
+class Mode(IntEnum):
+    """How far a rule may go; a rule may be gentler than the policy, never harsher."""
+
+    OBSERVE = 0
+    WARN = 1
+    ENFORCE = 2
+
+
+class Consent(str, Enum):
+    """Whether losing something that cannot be restored is acceptable."""
+
+    KEEP = "keep"
+    ASK = "ask"
+    LOSE = "lose"
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which instances a rule applies to. None does not restrict; an empty tuple or mapping matches nothing.
+
+    Patterns are shell globs (`p4d.*`), matched with case; a tag must be present and its value match.
+    """
+
+    clouds: tuple[str, ...] | None = None
+    accounts: tuple[str, ...] | None = None
+    regions: tuple[str, ...] | None = None
+    instance_types: tuple[str, ...] | None = None
+    billing: tuple[Billing, ...] | None = None
+    tags: Mapping[str, str] | None = None
+    resources: tuple[str, ...] | None = None
+
+    def matches(self, instance: Instance) -> bool:
+        """Whether every given restriction holds."""
+        ref = instance.ref
+        return (
+            _any_glob(self.clouds, ref.cloud)
+            and _any_glob(self.accounts, ref.account)
+            and _any_glob(self.regions, ref.region)
+            and _any_glob(self.instance_types, instance.instance_type)
+            and (self.resources is None or ref.native_id in self.resources or str(ref) in self.resources)
+            and (self.billing is None or instance.billing in self.billing)
+            and self._tags_match(instance.tags)
+        )
+
+    def _tags_match(self, tags: Mapping[str, str]) -> bool:
+        if self.tags is None:
+            return True
+        return bool(self.tags) and all(
+            key in tags and fnmatchcase(tags[key], pattern) for key, pattern in self.tags.items()
+        )
+
+
+def _any_glob(patterns: tuple[str, ...] | None, value: str) -> bool:
+    return patterns is None or any(fnmatchcase(value, pattern) for pattern in patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step as the policy writes it; `wait` starts when the step before is confirmed."""
+
+    verb: Verb
+    wait: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One rung as the engine climbs it: what is done, and how long after the rung before was confirmed."""
+
+    verb: Verb
+    after: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a rule may do in any rolling 24 hours, and what it may not lose.
+
+    A cap of 0 allows nothing. `hourly_cost_stopped_per_day` has one amount per currency; a currency
+    without one is held. `share` is of the accelerator instances the rule applies to, 0 to 1.
+    """
+
+    actions_per_day: int = 10
+    fleet_share_per_day: Decimal = Decimal("0.10")
+    hourly_cost_stopped_per_day: tuple[Money, ...] = (
+        Money(Decimal(200), "USD"),
+        Money(Decimal(1400), "CNY"),
+    )
+    local_disk: Consent = Consent.KEEP
+    unstoppable_may_terminate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """Who may never be touched, by rule of the house. Tag names match in any case and spelling variant."""
+
+    tag_names: tuple[str, ...] = ("costguard-protect", "do-not-stop", "do-not-delete", "keep")
+    expiry_tag_names: tuple[str, ...] = ("costguard-keep-until", "keep-until", "protect-until")
+    accounts: tuple[str, ...] = ()

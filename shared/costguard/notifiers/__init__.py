@@ -1,0 +1,1 @@
+"""Channels that bring notices to people."""

@@ -1,0 +1,1 @@
+"""The documents users write, and the frozen policy they compile to. Pure."""

@@ -1,0 +1,254 @@
+"""What the engine needs from the world. Every adapter implements one of these; nothing above knows which.
+
+Shared rules: adapters raise only `CostguardError` subclasses; a read that failed raises or returns a
+gap, never an empty result; `now` comes from the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from costguard.domain.actions import Action, Receipt
+from costguard.domain.money import HourlyRate, Money
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory, Volume
+from costguard.domain.signals import SignalReading
+
+
+class Clock(Protocol):
+    """Time, given from outside."""
+
+    def now(self) -> datetime:
+        """The present moment, aware, UTC."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; only the outbox may, and never longer than its channel's Retry-After."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An account to guard. `regions` None means every region opted in; an empty tuple means none.
+
+    `account` empty means whatever account the credentials belong to. `role` is assumed with
+    `external_id` when given. `organisation` True also adds the accounts its organisation lists.
+    """
+
+    cloud: str
+    account: str = ""
+    regions: tuple[str, ...] | None = None
+    role: str = ""
+    external_id: str = ""
+    owner: str = ""
+    organisation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The shards of a target, and what could not be listed.
+
+    `closed_accounts` are those the organisation says are closed; only they may have cases closed as gone.
+    """
+
+    shards: tuple[Shard, ...]
+    gaps: tuple[Gap, ...] = ()
+    closed_accounts: tuple[str, ...] = ()
+
+
+class InventorySource(Protocol):
+    """Reads what runs. Read-only."""
+
+    def discover(self, target: Target) -> Discovery:
+        """Accounts and regions of `target`; a region not opted in is not a gap."""
+
+    def read(self, shard: Shard) -> Inventory:
+        """Every accelerator instance of the shard, all pages, in every state but long-terminated."""
+
+    def details(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, InstanceDetail]:
+        """Volumes, snapshots, kept addresses and protections of these instances, freshly read.
+
+        Instances that are gone are absent from the answer. May be repeated; batches where the API allows.
+
+        Raises:
+            ProviderError: anything that leaves the answer incomplete.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class SignalReport:
+    """Signals by instance. An instance absent from `readings` had a failed read, named in `gaps`."""
+
+    readings: Mapping[ResourceRef, SignalReading]
+    gaps: tuple[Gap, ...] = ()
+
+
+class SignalSource(Protocol):
+    """Reads how busy instances were. Read-only."""
+
+    def read(self, instances: Sequence[Instance], since: datetime, until: datetime) -> SignalReport:
+        """Hourly histories of every signal found from `since` to `until`, for instances of one shard."""
+
+
+class PriceSource(Protocol):
+    """List prices. None means unknown, which never counts as zero."""
+
+    def rates(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, HourlyRate]:
+        """Hourly on-demand or spot list price by instance; unknown ones are absent."""
+
+    def kept_hourly(self, detail: InstanceDetail) -> Sequence[tuple[str, Money | None]]:
+        """What goes on billing after a stop, by line (`volume`, `public_address`), an hour."""
+
+    def snapshot_hourly(self, volume: Volume) -> Money | None:
+        """Upper bound for keeping a full snapshot of `volume`, an hour."""
+
+
+class ActionExecutor(Protocol):
+    """Changes the cloud. Built only when a rule enforces; in observe there is none."""
+
+    def execute(self, action: Action) -> Receipt:
+        """Start `action`; return once the provider has accepted it. Accepted is not done.
+
+        Called once per intent and never retried after an unknown outcome. One resource a call.
+
+        Raises:
+            OutcomeUnknownError: the call may have taken effect; describe before anything else.
+            AccessDeniedError: the role lacks a permission listed in permissions.py.
+            RefusedError: the cloud refused; nothing changed.
+            ThrottledError: rejected before execution; nothing changed.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One remembered thing: `kind` and `key` name it, `version` counts its writes from 1.
+
+    `body` is plain JSON (str, int, float, bool, None, list, dict); decimals and times travel as strings.
+    """
+
+    kind: str
+    key: str
+    body: Mapping[str, Any]
+    version: int = 0
+    schema: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write `record`; `expect_version` 0 means it must not exist yet."""
+
+    record: Record
+    expect_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Fail the transaction unless the record is at `version` (0: absent)."""
+
+    kind: str
+    key: str
+    version: int
+
+
+class RecordStore(Protocol):
+    """Durable memory with compare-and-set. Keys sort as UTF-8 bytes; a store serves many threads."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether records outlive the process; enforcing refuses a store that does not."""
+
+    def get(self, kind: str, key: str) -> Record | None:
+        """The current record, strongly consistent, or None."""
+
+    def put(self, record: Record, expect_version: int) -> Record:
+        """Write if the stored version is `expect_version` (0: absent); returns it with its new version.
+
+        Raises:
+            VersionConflictError: someone else wrote first; nothing was changed.
+        """
+
+    def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
+        """Records of `kind` whose key starts with `prefix` and sorts after `after`, in key order, all pages."""
+
+    def transact(self, operations: Sequence[Put | Check]) -> None:
+        """All or nothing, at most 100 operations.
+
+        Raises:
+            VersionConflictError: at least one expectation failed; nothing was changed.
+        """
+
+    def close(self) -> None:
+        """Release connections; the store is not used afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A notice ready for a channel. `text` is plain words; `blocks` the channel's own rich form, if any.
+
+    `thread` is the receipt of an earlier message to reply under, `channel` an address the notifier knows.
+    """
+
+    channel: str
+    text: str
+    blocks: Sequence[Mapping[str, Any]] = ()
+    thread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Proof that a channel took a message: Slack's `ts`, an SMTP 250, a webhook's 2xx."""
+
+    receipt: str
+    proves_delivery: bool = True
+
+
+class Notifier(Protocol):
+    """Brings one message to people."""
+
+    def send(self, message: Message) -> Delivery:
+        """Deliver now, once.
+
+        Raises:
+            RateLimitedError: try again after its `retry_after`.
+            RejectedNoticeError: never deliverable as it is.
+            NoticeError: not delivered for a passing reason.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyText:
+    """The files of a policy as read: path → text, in path order, and a revision (commit, ETag, or hash)."""
+
+    files: Mapping[str, str]
+    revision: str
+    origin: str = ""
+
+
+class PolicySource(Protocol):
+    """Where policies are kept: a file, a folder, or an object store."""
+
+    def read(self) -> PolicyText:
+        """All policy files, whole.
+
+        Raises:
+            InvalidInputError: nothing there, or not text.
+            ProviderError: the store could not be read.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class CallCount:
+    """How often one vendor operation was called, and whether it can change anything."""
+
+    operation: str
+    permission: str
+    calls: int
+    changes_something: bool
+
+
+class Preflight(Protocol):
+    """Shows what the credentials did and may do."""
+
+    def calls_made(self) -> Sequence[CallCount]:
+        """Every operation sent so far by this process, counted where requests leave it."""

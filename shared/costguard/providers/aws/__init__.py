@@ -1,0 +1,1 @@
+"""AWS: partitions aws, aws-cn and aws-us-gov."""

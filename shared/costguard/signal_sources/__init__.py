@@ -1,0 +1,1 @@
+"""Metrics backends that serve instances of any cloud."""
