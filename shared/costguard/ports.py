@@ -66,8 +66,8 @@ class InventorySource(Protocol):
     def read(self, shard: Shard) -> Inventory:
         """Every accelerator instance of the shard, all pages, in every state but long-terminated."""
 
-    def details(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, InstanceDetail]:
-        """Volumes, snapshots, kept addresses and protections of these instances, freshly read.
+    def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
+        """These instances read anew, with volumes, snapshots, kept addresses and protections.
 
         Instances that are gone are absent from the answer. May be repeated; batches where the API allows.
 
@@ -184,14 +184,18 @@ class RecordStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A notice ready for a channel. `text` is plain words; `blocks` the channel's own rich form, if any.
+    """A notice ready for a channel, neutral: each notifier lays it out in its channel's own form.
 
-    `thread` is the receipt of an earlier message to reply under, `channel` an address the notifier knows.
+    `channel` is an address (`slack:#gpu-costs`), `fields` are label and value, `lines` closing sentences,
+    `text` the whole as plain lines for channels and screens without layout. Everything in it may come
+    from outside (tags, names): notifiers escape. `thread` is the receipt of a message to reply under.
     """
 
     channel: str
+    title: str
     text: str
-    blocks: Sequence[Mapping[str, Any]] = ()
+    fields: tuple[tuple[str, str], ...] = ()
+    lines: tuple[str, ...] = ()
     thread: str = ""
 
 

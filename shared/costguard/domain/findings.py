@@ -74,6 +74,8 @@ class Finding:
     reason: Reason
     evidence: Evidence | None = None
     run_epoch: str = ""
+    name: str = ""
+    instance_type: str = ""
     owner: str = ""
     rate: HourlyRate | None = None
     usage: Usage | None = None

@@ -80,7 +80,7 @@ class SignalHistory:
         return SignalSummary(
             name=self.name,
             device=self.device,
-            maximum=max(values) if values else None,
+            maximum=_highest(values),
             samples=counted,
             expected=expected,
             newest_at=newest,
@@ -88,6 +88,13 @@ class SignalHistory:
             source=self.source,
             statistic=self.statistic,
         )
+
+
+def _highest(values: list[float]) -> float | None:
+    """The largest value; a negative one anywhere is reported as infinite, so that nobody takes it for quiet."""
+    if any(value < 0 for value in values):
+        return math.inf
+    return max(values, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,6 @@
 """The questions Costguard asks, one module each, and what their rules say. Pure."""
+
+from costguard.guards import idle_gpu
+
+GUARDS = (idle_gpu.NAME,)
+"""Every guard by name. `tests/test_structure.py` fails until each has its function, events and tests."""

@@ -10,7 +10,7 @@ from costguard.domain.signals import SignalName
 from costguard.guards.rules import Limits, Mode, Rung, Selector, Step
 
 MIN_COVERAGE = 0.95  # NEVER rule 1; a policy may only raise it
-DEFAULT_QUARANTINE = timedelta(days=7)
+_VERB_RANK = {Verb.WARN: 0, Verb.SNAPSHOT: 1, Verb.START: 1, Verb.STOP: 2, Verb.TERMINATE: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,12 @@ class IdleRule:
     limits: Limits
     digest: str
     except_for: tuple[Selector, ...] = ()
+
+    def harshness(self) -> tuple[int, int, float, float, str]:
+        """Sort key: where rules overlap, the smallest (least destructive) is applied."""
+        strongest = max((_VERB_RANK[step.verb] for step in self.ladder), default=0)
+        waits = sum((step.wait for step in self.ladder), timedelta(0))
+        return (int(self.mode), strongest, -waits.total_seconds(), -self.idle.lasting.total_seconds(), self.name)
 
     def rungs(self, *, stoppable: bool = True) -> tuple[Rung, ...]:
         """The ladder as climbed: a delivered notice before every stop and again before the quarantine.

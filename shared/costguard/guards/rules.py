@@ -100,7 +100,7 @@ class Limits:
         Money(Decimal(200), "USD"),
         Money(Decimal(1400), "CNY"),
     )
-    local_disk: Consent = Consent.KEEP
+    local_disk: Consent = Consent.ASK
     unstoppable_may_terminate: bool = False
 
 

@@ -1,0 +1,31 @@
+"""The life of one violation over days. Pure: a case, what was just seen, and the time in; the next case out.
+
+    opened → noticed (delivered) → stopped → noticed again → quarantined → snapshotted → terminated
+
+At most one rung a run. Whatever speaks for the owner (use, restart, snooze, exception, protection)
+closes or pauses the case; whatever could not be seen holds it where it is.
+"""
+
+from costguard.cases.advance import advance, due_at
+from costguard.cases.case import Case, CaseStatus, ClimbedRung, Phase, Seen, Step, decision_id, ladder
+from costguard.cases.moves import claimed, confirming, held, noticed, refused, unclaimed, uncopied
+
+__all__ = [
+    "Case",
+    "CaseStatus",
+    "ClimbedRung",
+    "Phase",
+    "Seen",
+    "Step",
+    "advance",
+    "claimed",
+    "confirming",
+    "decision_id",
+    "due_at",
+    "held",
+    "ladder",
+    "noticed",
+    "refused",
+    "unclaimed",
+    "uncopied",
+]

@@ -1,0 +1,198 @@
+"""One step of a case: what it was, what was seen, what it is now and what it wants done."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from costguard.cases.case import Case, CaseStatus, Phase, Seen, Step, decision_id, ladder
+from costguard.cases.moves import climbed, closed, held, uncopied
+from costguard.cases.resolve import MAX_FAILURES, resolved, started_again, stopped_by_us, under_way
+from costguard.domain.actions import Verb
+from costguard.domain.findings import Verdict
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.resources import Instance, InstanceState
+from costguard.guards.rules import Mode, Rung
+from costguard.policy.changes import loosens, rule_from_terms, terms
+
+GraceEnd = Callable[[datetime, timedelta], datetime]
+"""When a wait that began at the first argument has passed: plain time, or working time of a calendar."""
+
+
+def plain_time(start: datetime, wait: timedelta) -> datetime:
+    """A wait by the clock on the wall."""
+    return start + wait
+
+
+def advance(case: Case | None, seen: Seen, grace_end: GraceEnd = plain_time) -> Step:
+    """Where a case stands after what was seen; at most one rung on."""
+    if case is None or case.status is CaseStatus.CLOSED:
+        return _opening(seen)
+    ended = _ending(case, seen)
+    if ended is not None:
+        return Step(closed(case, ended, seen.now))
+    blind = _blind(case, seen)
+    if blind is not None:
+        return Step(held(case, blind))
+    if case.phase is not Phase.WAITING:
+        return resolved(case, seen)
+    case = _under_current_rule(case, seen)
+    if seen.snoozed_until is not None:
+        facts = {"until": seen.snoozed_until.isoformat(timespec="minutes")}
+        return Step(
+            replace(
+                case,
+                status=CaseStatus.SNOOZED,
+                snoozed_until=seen.snoozed_until,
+                reason=Reason(ReasonCode.SNOOZED, facts),
+            )
+        )
+    if case.status is CaseStatus.SNOOZED:
+        case = _restarted_wait(case, seen)
+    return _waiting(case, seen, grace_end)
+
+
+def due_at(case: Case, rung: Rung, grace_end: GraceEnd = plain_time) -> datetime:
+    """When the current rung's wait is over."""
+    return grace_end(case.since, rung.after)
+
+
+def _opening(seen: Seen) -> Step:
+    finding, rule, instance = seen.finding, seen.rule, seen.instance
+    if finding is None or rule is None or instance is None or not seen.shard_complete:
+        return Step(None)
+    if finding.verdict is not Verdict.VIOLATION or seen.snoozed_until is not None:
+        return Step(None)
+    name = f"{finding.guard}/{finding.check}/{instance.ref}/{instance.run_epoch}/{seen.now.isoformat()}"
+    case = Case(
+        case_id=hashlib.sha256(name.encode()).hexdigest()[:16],
+        guard=finding.guard,
+        check=finding.check,
+        rule=rule.name,
+        rule_digest=rule.digest,
+        terms=terms(rule),
+        mode=rule.mode,
+        subject=instance.ref,
+        run_epoch=instance.run_epoch,
+        owner=finding.owner,
+        status=CaseStatus.OPEN,
+        phase=Phase.WAITING,
+        rung=0,
+        opened_at=seen.now,
+        since=seen.now,
+        reason=Reason(ReasonCode.OPENED),
+    )
+    return _waiting(case, seen, plain_time)
+
+
+def _ending(case: Case, seen: Seen) -> Reason | None:
+    """Why the case is over, if it is. Nothing unseen ends a case but the organisation's own word."""
+    if seen.account_closed:
+        return Reason(ReasonCode.VANISHED, {"account": case.subject.account})
+    instance = seen.instance
+    if instance is None:
+        if not (seen.shard_read and seen.shard_complete):
+            return None
+        return Reason(ReasonCode.TERMINATED if under_way(case, seen, Verb.TERMINATE) else ReasonCode.VANISHED)
+    if instance.state is InstanceState.TERMINATED:
+        return Reason(ReasonCode.TERMINATED if under_way(case, seen, Verb.TERMINATE) else ReasonCode.VANISHED)
+    if instance.run_epoch != case.run_epoch or started_again(case, instance):
+        return Reason(ReasonCode.RESTARTED)
+    if instance.state in {InstanceState.STOPPED, InstanceState.STOPPING} and not stopped_by_us(case, seen):
+        return Reason(ReasonCode.STOPPED_BY_OTHERS)
+    # an action under way is resolved before anything is concluded from rules or use
+    return _judged_over(case, seen, instance) if case.phase is Phase.WAITING else None
+
+
+def _judged_over(case: Case, seen: Seen, instance: Instance) -> Reason | None:
+    if seen.rule is None:
+        return Reason(ReasonCode.RULE_GONE, {"rule": case.rule})
+    if seen.rule.mode is not case.mode:
+        return Reason(ReasonCode.MODE_CHANGED, {"mode": seen.rule.mode.name.lower()})
+    finding = seen.finding
+    if finding is None or not seen.shard_complete:
+        return None
+    if finding.verdict is Verdict.EXEMPT:
+        return finding.reason
+    if finding.verdict is Verdict.COMPLIANT and instance.state is InstanceState.RUNNING:
+        return Reason(ReasonCode.RECOVERED, finding.reason.facts)
+    return None
+
+
+def _blind(case: Case, seen: Seen) -> Reason | None:
+    """What keeps the case from being judged at all in this run."""
+    if not seen.shard_read:
+        return Reason(ReasonCode.ACCOUNT_UNREAD, {"shard": str(case.subject.shard)})
+    if not seen.shard_complete or seen.instance is None:
+        return Reason(ReasonCode.SHARD_INCOMPLETE, {"shard": str(case.subject.shard)})
+    if seen.instance.state in {InstanceState.UNKNOWN, InstanceState.PENDING}:
+        return Reason(ReasonCode.WAITING, {"state": seen.instance.state.value})
+    return None
+
+
+def _under_current_rule(case: Case, seen: Seen) -> Case:
+    """A tightened rule applies at once; any other change restarts the current wait."""
+    rule = seen.rule
+    if rule is None or (rule.digest == case.rule_digest and rule.name == case.rule):
+        return case
+    looser = rule.name != case.rule or loosens(rule_from_terms(case.terms), rule)
+    same = replace(case, rule=rule.name, rule_digest=rule.digest, terms=terms(rule), decision_id="")
+    if not looser:
+        return same
+    return _restarted_wait(replace(same, status=CaseStatus.OPEN, reason=Reason(ReasonCode.RULE_LOOSENED)), seen)
+
+
+def _restarted_wait(case: Case, seen: Seen) -> Case:
+    """Back to the last notice, so that people get the full grace again; a stop that happened stays climbed."""
+    rungs = ladder(seen.rule, seen.instance) if seen.rule else ()
+    stops = [index for index, rung in enumerate(rungs) if rung.verb is Verb.STOP]
+    behind_stop = case.climbed_at(Verb.STOP) is not None and bool(stops)
+    rung = stops[0] + 1 if behind_stop else 0
+    climbed = tuple(step for step in case.climbed if step.verb is Verb.STOP) if behind_stop else ()
+    return replace(
+        case,
+        status=CaseStatus.OPEN,
+        rung=rung,
+        climbed=climbed,
+        since=seen.now,
+        attempt=case.attempt + 1,
+        failures=0,
+        snoozed_until=None,
+        decision_id="",
+    )
+
+
+def _waiting(case: Case, seen: Seen, grace_end: GraceEnd) -> Step:
+    rule, instance = seen.rule, seen.instance
+    if rule is None or instance is None:
+        return Step(case)
+    rungs = ladder(rule, instance)
+    if case.rung >= len(rungs):
+        cannot = instance.cannot_stop and any(step.verb is not Verb.WARN for step in rule.ladder)
+        if cannot:
+            return Step(held(case, Reason(ReasonCode.CANNOT_STOP, {"cause": instance.cannot_stop})))
+        return Step(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.LADDER_DONE)))
+    if instance.state is InstanceState.RUNNING and (
+        seen.finding is None or seen.finding.verdict is not Verdict.VIOLATION
+    ):
+        facts = dict(seen.finding.reason.facts) if seen.finding else {}
+        cause = seen.finding.reason.code.value if seen.finding else ""
+        return Step(held(case, Reason(ReasonCode.UNMEASURED, {**facts, "cause": cause})))
+    if case.failures >= MAX_FAILURES:
+        return Step(held(case, Reason(ReasonCode.NOT_TAKEN_EFFECT, {"failures": case.failures})))
+    rung = rungs[case.rung]
+    due = due_at(case, rung, grace_end)
+    if seen.now < due:
+        facts = {"verb": rung.verb.value, "due": due.isoformat(timespec="minutes")}
+        return Step(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.WAITING, facts)))
+    if rung.verb is Verb.TERMINATE and seen.detail is not None and uncopied(case, seen.detail):
+        again = max(index for index, other in enumerate(rungs) if other.verb is Verb.SNAPSHOT)
+        back = replace(case, status=CaseStatus.OPEN, rung=again, attempt=case.attempt + 1, decision_id="")
+        return Step(replace(back, reason=Reason(ReasonCode.SNAPSHOT_MISSING)), Verb.SNAPSHOT)
+    ready = replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.WAITING, {"verb": rung.verb.value}))
+    if case.mode is Mode.OBSERVE and rung.verb is Verb.WARN:
+        # a rehearsed notice: nothing is sent, the rehearsal goes on so that people see what would follow
+        return Step(climbed(ready, Verb.WARN, seen.now), Verb.WARN)
+    return Step(replace(ready, decision_id=decision_id(ready)), rung.verb)

@@ -1,0 +1,131 @@
+"""A case as a value, and what one run sees about its subject."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from costguard.domain.actions import Outcome, Verb
+from costguard.domain.findings import Finding
+from costguard.domain.reasons import Reason
+from costguard.domain.refs import ResourceRef
+from costguard.domain.resources import Instance, InstanceDetail
+from costguard.guards.idle_gpu_rules import IdleRule
+from costguard.guards.rules import Mode, Rung
+
+
+class CaseStatus(str, Enum):
+    """`HELD` waits for something or somebody named in the reason; `CLOSED` is final."""
+
+    OPEN = "open"
+    HELD = "held"
+    SNOOZED = "snoozed"
+    CLOSED = "closed"
+
+
+class Phase(str, Enum):
+    """Where the current rung is: its wait runs, its action is claimed, or its effect is awaited."""
+
+    WAITING = "waiting"
+    CLAIMED = "claimed"
+    CONFIRMING = "confirming"
+
+
+@dataclass(frozen=True, slots=True)
+class ClimbedRung:
+    """A rung seen complete: a notice delivered, an instance seen stopped, every snapshot seen complete."""
+
+    verb: Verb
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One violation of one check on one subject, from the run that opened it to its end.
+
+    `rung` indexes the rule's ladder; `since` is when the rung before was confirmed (the current wait
+    runs from there); `climbed` are the rungs seen complete. `terms` is the rule as it was last applied,
+    so that a changed rule can be told stricter or looser. `attempt` only ever grows: it makes each new
+    decision's id new. `failures` counts claims of the current rung known to have changed nothing.
+    `version` is the ledger record's.
+    """
+
+    case_id: str
+    guard: str
+    check: str
+    rule: str
+    rule_digest: str
+    terms: str
+    mode: Mode
+    subject: ResourceRef
+    run_epoch: str
+    owner: str
+    status: CaseStatus
+    phase: Phase
+    rung: int
+    opened_at: datetime
+    since: datetime
+    reason: Reason
+    climbed: tuple[ClimbedRung, ...] = ()
+    attempt: int = 1
+    failures: int = 0
+    decision_id: str = ""
+    claimed_at: datetime | None = None
+    snoozed_until: datetime | None = None
+    closed_at: datetime | None = None
+    version: int = 0
+
+    @property
+    def key(self) -> str:
+        """One open case per guard, check and subject."""
+        return f"{self.guard}/{self.check}/{self.subject}"
+
+    def climbed_at(self, verb: Verb) -> datetime | None:
+        """When a rung of this kind was last confirmed."""
+        return next((rung.at for rung in reversed(self.climbed) if rung.verb is verb), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that one run saw about the subject of a case.
+
+    `finding` and `instance` are None when the subject was not in the inventory. `shard_read` says the
+    shard was scanned at all, `shard_complete` that absence proves absence. `notice_delivered_at` is the
+    proven delivery of the current rung's notice. `last_outcome` is what came of the current claim's
+    intents, None where no intent was written.
+    """
+
+    now: datetime
+    rule: IdleRule | None
+    finding: Finding | None
+    instance: Instance | None
+    shard_read: bool
+    shard_complete: bool
+    account_closed: bool = False
+    detail: InstanceDetail | None = None
+    snoozed_until: datetime | None = None
+    notice_delivered_at: datetime | None = None
+    notice_dead: bool = False
+    intent_written: bool = False
+    last_outcome: Outcome | None = None
+
+
+def decision_id(case: Case) -> str:
+    """What approvals, intents and notices of the current rung are bound to."""
+    parts = (case.case_id, str(case.rung), str(case.subject), case.run_epoch, case.rule_digest, str(case.attempt))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+
+
+def ladder(rule: IdleRule, instance: Instance | None) -> tuple[Rung, ...]:
+    """The rungs of `rule` for this instance; what cannot stop has its own ladder."""
+    return rule.rungs(stoppable=instance is None or not instance.cannot_stop)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The next case, and the verb it now wants done, if any. `case` None means there is nothing to remember."""
+
+    case: Case | None
+    wants: Verb | None = None

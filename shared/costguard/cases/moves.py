@@ -1,0 +1,99 @@
+"""The single steps a case can take, each a new value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from costguard.cases.case import Case, CaseStatus, ClimbedRung, Phase, decision_id
+from costguard.domain.actions import Verb
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.resources import InstanceDetail, SnapshotState, Volume
+
+
+def uncopied(case: Case, detail: InstanceDetail) -> tuple[Volume, ...]:
+    """Attached volumes without a completed snapshot that is later than what it must follow.
+
+    Only Costguard's own snapshots count: behind a stop those begun after it was confirmed, of a
+    machine that cannot stop those begun after the notice was delivered.
+    """
+    return tuple(volume for volume in detail.volumes if not has_snapshot(case, detail, volume, SnapshotState.COMPLETED))
+
+
+def has_snapshot(case: Case, detail: InstanceDetail, volume: Volume, state: SnapshotState) -> bool:
+    """Whether Costguard made a snapshot of `volume` late enough for this case, now in `state`."""
+    floor = case.climbed_at(Verb.STOP) or case.climbed_at(Verb.WARN) or case.opened_at
+    return any(
+        snapshot.volume == volume.ref
+        and snapshot.state is state
+        and snapshot.decision_id  # made by us after the floor was seen: no other clock can make it look later
+        and snapshot.started_at >= floor
+        and (state is SnapshotState.COMPLETED or snapshot.decision_id == case.decision_id)
+        for snapshot in detail.snapshots
+    )
+
+
+def climbed(case: Case, verb: Verb, at: datetime) -> Case:
+    """The rung was seen complete at `at`; the next wait runs from there."""
+    return replace(
+        case,
+        status=CaseStatus.OPEN,
+        phase=Phase.WAITING,
+        rung=case.rung + 1,
+        climbed=(*case.climbed, ClimbedRung(verb, at)),
+        since=at,
+        attempt=case.attempt + 1,
+        failures=0,
+        decision_id="",
+        claimed_at=None,
+        reason=Reason(ReasonCode.CONFIRMED, {"verb": verb.value}),
+    )
+
+
+def claimed(case: Case, now: datetime) -> Case:
+    """The case with its current decision claimed; committing it by version is what keeps other runs out."""
+    return replace(case, status=CaseStatus.OPEN, phase=Phase.CLAIMED, claimed_at=now, decision_id=decision_id(case))
+
+
+def unclaimed(case: Case, reason: Reason) -> Case:
+    """Back to waiting: no intent was written, so nothing was sent and the decision keeps its id."""
+    return replace(case, status=CaseStatus.HELD, phase=Phase.WAITING, claimed_at=None, reason=reason)
+
+
+def refused(case: Case, reason: Reason) -> Case:
+    """The cloud said no and nothing changed: hold with its reason; the next try is a new decision."""
+    return replace(tried_again(case, reason.code), reason=reason)
+
+
+def confirming(case: Case) -> Case:
+    """The call was accepted, or its outcome is unknown: from here on only looking tells."""
+    return replace(case, phase=Phase.CONFIRMING, reason=Reason(ReasonCode.CONFIRMING))
+
+
+def noticed(case: Case, delivered_at: datetime) -> Case:
+    """The current rung's notice reached its channel: the grace runs from here."""
+    return climbed(case, Verb.WARN, delivered_at)
+
+
+def held(case: Case, reason: Reason) -> Case:
+    """The case waits for what `reason` names; nothing else about it changes."""
+    return replace(case, status=CaseStatus.HELD, reason=reason)
+
+
+def closed(case: Case, reason: Reason, now: datetime) -> Case:
+    """The case is over for good."""
+    return replace(case, status=CaseStatus.CLOSED, phase=Phase.WAITING, reason=reason, closed_at=now)
+
+
+def tried_again(case: Case, code: ReasonCode) -> Case:
+    """The claim is known to have changed nothing: wait for a new decision, under a new id."""
+    return replace(
+        case,
+        status=CaseStatus.HELD,
+        phase=Phase.WAITING,
+        attempt=case.attempt + 1,
+        failures=case.failures + 1,
+        decision_id="",
+        claimed_at=None,
+        reason=Reason(code, {"failures": case.failures + 1}),
+    )

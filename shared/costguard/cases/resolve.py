@@ -1,0 +1,121 @@
+"""What came of a claim made in an earlier run: found out by looking, never by calling again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from typing_extensions import assert_never
+
+from costguard.cases.case import Case, CaseStatus, Phase, Seen, Step, ladder
+from costguard.cases.moves import climbed, has_snapshot, held, tried_again, uncopied
+from costguard.domain.actions import Outcome, Verb
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.resources import Instance, InstanceState, SnapshotState
+from costguard.policy.changes import rule_from_terms
+
+SETTLE = timedelta(hours=1)  # an accepted stop that shows no effect for this long had none
+MAX_FAILURES = 5  # known failures in a row before a rung waits for a person
+
+
+def resolved(case: Case, seen: Seen) -> Step:
+    """Settle a rung that was claimed in an earlier run, from what can be seen now."""
+    rule, instance = seen.rule, seen.instance
+    verb = _claimed_verb(case, seen)
+    if rule is None or instance is None or verb is None:
+        return Step(held(case, Reason(ReasonCode.OUTCOME_UNKNOWN)))
+    match verb:
+        case Verb.WARN:
+            return Step(_notice_resolved(case, seen))
+        case Verb.STOP:
+            return Step(_stop_resolved(case, seen, instance))
+        case Verb.SNAPSHOT:
+            return _snapshots_resolved(case, seen)
+        case Verb.TERMINATE:
+            return Step(_terminate_resolved(case, seen, instance))
+        case Verb.START:
+            return Step(held(case, Reason(ReasonCode.OUTCOME_UNKNOWN)))
+        case _:
+            assert_never(verb)
+
+
+def _notice_resolved(case: Case, seen: Seen) -> Case:
+    if seen.notice_delivered_at is not None:
+        return climbed(case, Verb.WARN, seen.notice_delivered_at)
+    if not seen.intent_written:
+        return tried_again(case, ReasonCode.NOTICE_UNDELIVERED)
+    return held(case, Reason(ReasonCode.NOTICE_UNDELIVERED, {"dead": int(seen.notice_dead)}))
+
+
+def _stop_resolved(case: Case, seen: Seen, instance: Instance) -> Case:
+    if instance.state is InstanceState.STOPPED:
+        return climbed(case, Verb.STOP, seen.now)
+    if instance.state is InstanceState.STOPPING:
+        return replace(case, status=CaseStatus.OPEN, phase=Phase.CONFIRMING, reason=Reason(ReasonCode.CONFIRMING))
+    return _not_taken_effect(case, seen)
+
+
+def _terminate_resolved(case: Case, seen: Seen, instance: Instance) -> Case:
+    if instance.state is InstanceState.TERMINATING:
+        return replace(case, status=CaseStatus.OPEN, phase=Phase.CONFIRMING, reason=Reason(ReasonCode.CONFIRMING))
+    if not seen.intent_written or seen.last_outcome is Outcome.REFUSED:
+        return tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
+    # a second TerminateInstances may destroy what the first recycled: from here a person decides
+    return held(case, Reason(ReasonCode.OUTCOME_UNKNOWN, {"verb": Verb.TERMINATE.value}))
+
+
+def _snapshots_resolved(case: Case, seen: Seen) -> Step:
+    detail = seen.detail
+    if detail is None:
+        return Step(held(case, Reason(ReasonCode.DETAIL_UNREAD)))
+    if not detail.volumes:
+        return Step(held(case, Reason(ReasonCode.NO_VOLUMES)))
+    missing = uncopied(case, detail)
+    if not missing:
+        return Step(climbed(case, Verb.SNAPSHOT, seen.now))
+    failed = [volume for volume in missing if has_snapshot(case, detail, volume, SnapshotState.FAILED)]
+    pending = [volume for volume in missing if has_snapshot(case, detail, volume, SnapshotState.PENDING)]
+    if pending:
+        facts = {"volumes": len(missing)}
+        return Step(
+            replace(case, status=CaseStatus.OPEN, phase=Phase.CONFIRMING, reason=Reason(ReasonCode.CONFIRMING, facts))
+        )
+    if failed:
+        if case.failures + 1 >= MAX_FAILURES:
+            return Step(held(case, Reason(ReasonCode.SNAPSHOT_FAILED, {"volumes": len(failed)})))
+        return Step(tried_again(case, ReasonCode.SNAPSHOT_FAILED))
+    return Step(_not_taken_effect(case, seen))
+
+
+def _not_taken_effect(case: Case, seen: Seen) -> Case:
+    """The claim shows no effect: wait until it can no longer come, then allow a new decision."""
+    if not seen.intent_written or seen.last_outcome in {Outcome.REFUSED, Outcome.HAD_NO_EFFECT}:
+        return tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
+    if case.claimed_at is not None and seen.now - case.claimed_at < SETTLE:
+        return held(case, Reason(ReasonCode.CONFIRMING))
+    return tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
+
+
+def _claimed_verb(case: Case, seen: Seen) -> Verb | None:
+    """The verb of the rung under way, from the rule as it was when claimed."""
+    rungs = ladder(rule_from_terms(case.terms), seen.instance)
+    return rungs[case.rung].verb if case.rung < len(rungs) else None
+
+
+def under_way(case: Case, seen: Seen, verb: Verb) -> bool:
+    """Whether an action of this kind has been claimed and not yet resolved."""
+    return case.phase is not Phase.WAITING and _claimed_verb(case, seen) is verb
+
+
+def stopped_by_us(case: Case, seen: Seen) -> bool:
+    """Whether Costguard stopped the machine, or may have: somebody else's stop ends the case."""
+    return (
+        case.climbed_at(Verb.STOP) is not None
+        or under_way(case, seen, Verb.STOP)
+        or under_way(case, seen, Verb.TERMINATE)
+    )
+
+
+def started_again(case: Case, instance: Instance) -> bool:
+    """Whether somebody has started what was stopped."""
+    return case.climbed_at(Verb.STOP) is not None and instance.state in {InstanceState.RUNNING, InstanceState.PENDING}

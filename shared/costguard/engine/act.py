@@ -1,0 +1,174 @@
+"""Act: for each due action, claim, reserve, re-read, write the intent, call once, write the outcome.
+
+Every step before the call can still say no, and then nothing has happened. After the call only
+looking, in a later run, says what came of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from itertools import groupby
+
+from costguard.cases import Case, claimed, confirming, refused, unclaimed
+from costguard.domain.actions import DESTRUCTIVE, Action, ActionResult, Outcome, Receipt, Verb
+from costguard.domain.errors import (
+    AccessDeniedError,
+    LedgerError,
+    OutcomeUnknownError,
+    ProviderError,
+    VersionConflictError,
+)
+from costguard.domain.money import Money
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.engine.memory import Memory
+from costguard.engine.recheck import recheck
+from costguard.engine.scan import Reading
+from costguard.planning import Plan, RuleLimit
+from costguard.policy.model import Policy
+from costguard.ports import ActionExecutor, Clock
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """What act needs. `executors` is by cloud and empty when no rule enforces.
+
+    `policy_now` reads the policy again; `host_paused` is the host's own kill switch.
+    """
+
+    executors: Mapping[str, ActionExecutor]
+    readings: Mapping[str, Reading]
+    memory: Memory
+    clock: Clock
+    policy_now: Callable[[], Policy]
+    host_paused: bool
+
+
+def pause_reason(memory: Memory, *, host_paused: bool) -> Reason | None:
+    """Why nothing may be done: a switch that is set, or that cannot be read."""
+    if host_paused:
+        return Reason(ReasonCode.KILL_SWITCH, {"by": "host"})
+    try:
+        state = memory.switch.state()
+    except LedgerError:
+        return Reason(ReasonCode.KILL_SWITCH, {"by": "unreadable"})
+    return Reason(ReasonCode.KILL_SWITCH, {"by": state.by, "cause": state.reason}) if state.paused else None
+
+
+def act(plan: Plan, acting: Acting, deadline: datetime | None = None) -> tuple[ActionResult, ...]:
+    """Carry out `plan.due`, one case after another; a failure of one never hides or stops another.
+
+    Raises:
+        LedgerError: memory failed: nothing further is attempted, because nothing could be remembered.
+    """
+    results: list[ActionResult] = []
+    for _, group in groupby(_cloud_actions(plan), key=lambda action: action.case_id):
+        results.extend(_act_on_case(plan, tuple(group), acting, deadline))
+    return tuple(results)
+
+
+def _cloud_actions(plan: Plan) -> Iterator[Action]:
+    return (action for action in plan.due if action.verb is not Verb.WARN)
+
+
+def _act_on_case(
+    plan: Plan,
+    actions: Sequence[Action],
+    acting: Acting,
+    deadline: datetime | None,
+) -> list[ActionResult]:
+    now = acting.clock.now()
+    if deadline is not None and now >= deadline:
+        return _not_done(actions, Reason(ReasonCode.DEADLINE), now)
+    paused = pause_reason(acting.memory, host_paused=acting.host_paused)
+    if paused is not None:
+        return _not_done(actions, paused, now)
+    first = actions[0]
+    cases = acting.memory.cases
+    try:
+        case = cases.commit(plan.case_of(first), claimed(plan.case_of(first), now))
+    except VersionConflictError:
+        return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
+    reason = _reserve(first, plan, acting.memory, now)
+    if reason is None:
+        reason = recheck(case, first, acting.readings, acting.memory, acting.policy_now(), now)
+        if reason is not None:
+            _release(first, plan.guard, acting.memory)
+    if reason is not None:
+        cases.commit(case, unclaimed(case, reason))
+        return _not_done(actions, reason, now)
+    results = [_call(action, acting, plan.run_id) for action in actions]
+    _settle_case(case, first, results, acting)
+    return results
+
+
+def _release(action: Action, guard: str, memory: Memory) -> None:
+    if action.verb in DESTRUCTIVE:
+        memory.caps.release(guard, action.rule, action.decision_id)
+
+
+def _reserve(action: Action, plan: Plan, memory: Memory, now: datetime) -> Reason | None:
+    if action.verb not in DESTRUCTIVE:
+        return None
+    limit = next(limit for limit in plan.limits if limit.rule == action.rule)
+    cost = action.saving.stops_billing if action.saving is not None else None
+    if action.verb is Verb.TERMINATE:
+        cost = _nothing_more(limit)  # its hourly cost was counted when it stopped
+    code = memory.caps.reserve(
+        plan.guard,
+        action.rule,
+        action.decision_id,
+        cost,
+        max_actions=limit.max_actions,
+        max_hourly=limit.max_hourly,
+        now=now,
+    )
+    return Reason(code) if code is not None else None
+
+
+def _nothing_more(limit: RuleLimit) -> Money | None:
+    return Money(Decimal(0), limit.max_hourly[0].currency) if limit.max_hourly else None
+
+
+def _call(action: Action, acting: Acting, run_id: str) -> ActionResult:
+    intents, clock = acting.memory.intents, acting.clock
+    if not intents.claim(action, run_id, clock.now()):
+        return ActionResult(action, None, clock.now(), ReasonCode.OUTCOME_UNKNOWN.value, "already claimed")
+    receipt: Receipt | None = None
+    outcome, reason, detail = Outcome.ACCEPTED, "", ""
+    try:
+        receipt = acting.executors[action.subject.cloud].execute(action)
+    except OutcomeUnknownError as err:
+        outcome, reason, detail = Outcome.UNKNOWN, ReasonCode.OUTCOME_UNKNOWN.value, str(err)
+    except AccessDeniedError as err:
+        outcome, reason, detail = Outcome.REFUSED, ReasonCode.PERMISSION_MISSING.value, str(err)
+    except ProviderError as err:
+        outcome, reason, detail = Outcome.REFUSED, ReasonCode.REFUSED_BY_CLOUD.value, str(err)
+    now = clock.now()
+    intents.settle(action, outcome, now, receipt, detail, run_id)
+    _LOG.info(
+        "action called", extra={"verb": action.verb.value, "subject": str(action.subject), "outcome": outcome.value}
+    )
+    return ActionResult(action, outcome, now, reason, detail, receipt)
+
+
+def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], acting: Acting) -> None:
+    if any(result.outcome is not Outcome.REFUSED for result in results):
+        acting.memory.cases.commit(case, confirming(case))
+        return
+    _release(action, case.guard, acting.memory)
+    worst = results[0]
+    acting.memory.cases.commit(case, refused(case, Reason(ReasonCode(worst.reason), {"detail": worst.detail})))
+
+
+def _not_done(actions: Sequence[Action], reason: Reason, now: datetime) -> list[ActionResult]:
+    return [ActionResult(action, None, now, reason.code.value, _told(reason)) for action in actions]
+
+
+def _told(reason: Reason) -> str:
+    return ", ".join(f"{key}={value}" for key, value in reason.facts.items())

@@ -1,0 +1,98 @@
+"""What the engine remembers, as one bundle, and the views of it that a plan depends on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from costguard.cases import Case, Phase
+from costguard.domain.actions import Outcome
+from costguard.engine.repositories.approvals import ApprovalRepository
+from costguard.engine.repositories.caps import CapRepository
+from costguard.engine.repositories.cases import CaseRepository
+from costguard.engine.repositories.intents import IntentRepository
+from costguard.engine.repositories.outbox import OutboxRepository
+from costguard.engine.repositories.runs import RunRepository
+from costguard.engine.repositories.savings import SavingsRepository
+from costguard.engine.repositories.snoozes import SnoozeRepository
+from costguard.engine.repositories.switch import KillSwitch
+from costguard.planning import CapUse, ClaimView, NoticeView
+from costguard.policy.model import Policy
+from costguard.ports import RecordStore
+
+_LEAST_SETTLED_FIRST = (
+    None,
+    Outcome.UNKNOWN,
+    Outcome.ACCEPTED,
+    Outcome.TOOK_EFFECT,
+    Outcome.HAD_NO_EFFECT,
+    Outcome.REFUSED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The repositories above one store."""
+
+    store: RecordStore
+    cases: CaseRepository
+    caps: CapRepository
+    intents: IntentRepository
+    outbox: OutboxRepository
+    snoozes: SnoozeRepository
+    approvals: ApprovalRepository
+    switch: KillSwitch
+    savings: SavingsRepository
+    runs: RunRepository
+
+    @classmethod
+    def over(cls, store: RecordStore) -> Memory:
+        """All repositories on `store`."""
+        return cls(
+            store=store,
+            cases=CaseRepository(store),
+            caps=CapRepository(store),
+            intents=IntentRepository(store),
+            outbox=OutboxRepository(store),
+            snoozes=SnoozeRepository(store),
+            approvals=ApprovalRepository(store),
+            switch=KillSwitch(store),
+            savings=SavingsRepository(store),
+            runs=RunRepository(store),
+        )
+
+
+def claim_views(memory: Memory, cases: tuple[Case, ...]) -> dict[str, ClaimView]:
+    """What became of the intents of every claim under way, by decision id."""
+    views: dict[str, ClaimView] = {}
+    for case in cases:
+        if case.phase is Phase.WAITING:
+            continue
+        outcomes = [
+            intent.outcome
+            for intent in memory.intents.for_case(case.case_id)
+            if intent.action.decision_id == case.decision_id
+        ]
+        if outcomes:
+            views[case.decision_id] = ClaimView(min(outcomes, key=_LEAST_SETTLED_FIRST.index))
+    return views
+
+
+def notice_views(memory: Memory, cases: tuple[Case, ...]) -> dict[str, NoticeView]:
+    """What became of every current notice, by decision id; only a proven delivery has a time."""
+    views: dict[str, NoticeView] = {}
+    for case in cases:
+        notice = memory.outbox.get(case.decision_id) if case.decision_id else None
+        if notice is not None:
+            proven = notice.delivered_at if notice.proven else None
+            views[case.decision_id] = NoticeView(proven, dead=notice.state == "dead")
+    return views
+
+
+def cap_views(memory: Memory, guard: str, policy: Policy, now: datetime) -> dict[str, CapUse]:
+    """What each rule has used of its caps in the last 24 hours."""
+    views: dict[str, CapUse] = {}
+    for rule in policy.idle_gpu:
+        usage = memory.caps.usage(guard, rule.name, now)
+        views[rule.name] = CapUse(usage.actions, usage.hourly_cost)
+    return views

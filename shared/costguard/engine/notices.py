@@ -1,0 +1,150 @@
+"""What a run tells people: warnings that start a grace, and news that start none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from costguard.cases import Case, CaseStatus, claimed, confirming, due_at, held, ladder, noticed
+from costguard.cases.advance import GraceEnd, plain_time
+from costguard.domain.actions import Action, Verb
+from costguard.domain.errors import VersionConflictError
+from costguard.domain.findings import Finding
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.engine.repositories.outbox import Notice
+from costguard.guards.rules import Mode
+from costguard.planning import Plan, Transition
+from costguard.policy.changes import rule_from_terms
+from costguard.policy.ownership import channel_of
+from costguard.report.notices import NoticeFacts, NoticeKind, Upcoming, notice
+from costguard.report.words import Language
+
+if TYPE_CHECKING:
+    from costguard.engine.run import World
+
+_CLOSINGS_TOLD = frozenset(
+    {
+        ReasonCode.RECOVERED,
+        ReasonCode.RESTARTED,
+        ReasonCode.PROTECTED_TAG,
+        ReasonCode.PROTECTED_BY_CLOUD,
+        ReasonCode.EXCEPTION,
+        ReasonCode.TERMINATED,
+    }
+)
+
+
+def tell(world: World, plan: Plan, longest_wait: timedelta) -> tuple[Notice, ...]:
+    """Put this run's notices into the outbox, deliver what is due, and start the grace of what arrived.
+
+    A warning claims its case first, so that two runs never both send it. Returns what was delivered.
+    """
+    memory, clock = world.memory, world.clock
+    sent: dict[str, Case] = {}
+    for action in plan.due:
+        if action.verb is not Verb.WARN:
+            continue
+        case = plan.case_of(action)
+        try:
+            claim = memory.cases.commit(case, claimed(case, clock.now()))
+        except VersionConflictError:
+            continue
+        memory.outbox.enqueue(_warning(world, plan, action, claim))
+        sent[claim.decision_id] = memory.cases.commit(claim, confirming(claim))
+    for notice_ in _news(world, plan):
+        memory.outbox.enqueue(notice_)
+    delivered = memory.outbox.deliver_due(world.notifier, clock, max_wait=longest_wait)
+    for decision, case in sent.items():
+        arrived = memory.outbox.get(decision)
+        if arrived is not None and arrived.proven and arrived.delivered_at is not None:
+            memory.cases.commit(case, noticed(case, arrived.delivered_at))
+        else:
+            memory.cases.commit(case, held(case, Reason(ReasonCode.NOTICE_UNDELIVERED)))
+    return delivered
+
+
+def _news(world: World, plan: Plan) -> Iterator[Notice]:
+    """What people should know and no rung depends on: stopped, ended, or waiting for their word."""
+    approvals = {
+        item.action.case_id: item for item in plan.held if item.reason.code is ReasonCode.APPROVAL_NEEDED
+    }
+    for step in plan.transitions:
+        case = step.after
+        if case.mode is Mode.OBSERVE or not case.climbed:
+            continue  # nobody was told of it yet, so there is nothing to follow up
+        if case.status is CaseStatus.CLOSED and case.reason.code in _CLOSINGS_TOLD:
+            ended = case.reason.code is ReasonCode.TERMINATED
+            kind = NoticeKind.TERMINATED if ended else NoticeKind.CLOSED
+            yield _notice(world, plan, case, kind, f"{case.case_id}-closed")
+        elif _just_climbed(step, Verb.STOP) and not _warns_next(case):
+            yield _notice(world, plan, case, NoticeKind.STOPPED, f"{case.case_id}-stopped-{len(case.climbed)}")
+        elif case.case_id in approvals:
+            decision = approvals[case.case_id].action.decision_id
+            yield _notice(world, plan, case, NoticeKind.HELD, f"{decision}-approval", approve=str(case.subject))
+
+
+def _warning(world: World, plan: Plan, action: Action, case: Case) -> Notice:
+    stopped = case.climbed_at(Verb.STOP) is not None
+    kind = NoticeKind.STOPPED if stopped else NoticeKind.WARNED
+    return _notice(world, plan, case, kind, action.decision_id)
+
+
+def _notice(world: World, plan: Plan, case: Case, kind: NoticeKind, notice_id: str, approve: str = "") -> Notice:
+    finding = next((f for f in plan.findings if f.subject == case.subject), None)
+    now = world.clock.now()
+    facts = NoticeFacts(
+        kind=kind,
+        resource=case.subject,
+        reason=case.reason if kind in {NoticeKind.CLOSED, NoticeKind.HELD} else _why(finding, case),
+        instance_type=finding.instance_type if finding else "",
+        name=finding.name if finding else "",
+        owner=case.owner,
+        rule=case.rule,
+        evidence=finding.evidence if finding and kind is NoticeKind.WARNED else None,
+        rate=finding.rate if finding else None,
+        saving=next((a.saving for a in plan.due if a.case_id == case.case_id), None),
+        upcoming=tuple(_upcoming(world, case, now)) if case.status is not CaseStatus.CLOSED else (),
+        approve=approve,
+        zone=world.policy.calendar.zone if world.policy.calendar else "UTC",
+    )
+    worded = notice(facts, Language(world.language))
+    return Notice(
+        notice_id=notice_id,
+        decision_id=case.decision_id,
+        case_key=case.key,
+        channel=channel_of(case.owner, world.policy),
+        title=worded.title,
+        text=worded.text,
+        fields=worded.fields,
+        lines=worded.lines,
+        created_at=now,
+        next_attempt_at=now,
+    )
+
+
+def _why(finding: Finding | None, case: Case) -> Reason:
+    return finding.reason if finding is not None and case.climbed_at(Verb.STOP) is None else case.reason
+
+
+def _upcoming(world: World, case: Case, now: datetime) -> Iterator[Upcoming]:
+    """The rungs still to come, each with its earliest moment if nothing speaks against it."""
+    rule = world.policy.rule(case.rule) or rule_from_terms(case.terms)
+    grace_end: GraceEnd = world.policy.calendar.after if world.policy.calendar else plain_time
+    at = now if case.decision_id else case.since
+    for rung in ladder(rule, None)[case.rung :]:
+        if rung.verb is Verb.WARN:
+            continue
+        at = due_at(replace(case, since=at), rung, grace_end)
+        yield Upcoming(rung.verb, at)
+
+
+def _just_climbed(step: Transition, verb: Verb) -> bool:
+    before = len(step.before.climbed) if step.before is not None else 0
+    return any(rung.verb is verb for rung in step.after.climbed[before:])
+
+
+def _warns_next(case: Case) -> bool:
+    rungs = ladder(rule_from_terms(case.terms), None)
+    return case.rung < len(rungs) and rungs[case.rung].verb is Verb.WARN

@@ -1,0 +1,90 @@
+"""The last look before a call: the resource, its owner's word, its use and the rule, all read anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from costguard.cases import Case
+from costguard.domain.actions import Action, Verb
+from costguard.domain.errors import ProviderError
+from costguard.domain.findings import Verdict
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Inventory
+from costguard.engine.memory import Memory
+from costguard.engine.scan import Reading
+from costguard.guards.idle_gpu import examine, gentlest_rule, judge_instance
+from costguard.guards.idle_gpu_rules import IdleRule
+from costguard.planning import exemption, world_rail
+from costguard.policy.model import Policy
+
+
+def recheck(
+    case: Case, action: Action, readings: Mapping[str, Reading], memory: Memory, policy: Policy, now: datetime
+) -> Reason | None:
+    """Why not, after reading the subject again; None means that what was planned is still right."""
+    reading = readings[case.subject.cloud]
+    try:
+        detail = _reread(reading, case, policy, now)
+    except ProviderError as err:
+        return Reason(ReasonCode.DETAIL_UNREAD, {"cause": str(err)})
+    if isinstance(detail, Reason):
+        return detail
+    instance = detail.instance
+    rule = gentlest_rule(instance, policy.idle_gpu)
+    if rule is None or rule.digest != action.rule_digest or rule.name != action.rule:
+        return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
+    return (
+        _unsnoozed(case, memory, now)
+        or _still_true(action, case, instance, reading, rule, now)
+        or _railed(action, case, rule, detail, memory, now)
+    )
+
+
+def _reread(reading: Reading, case: Case, policy: Policy, now: datetime) -> InstanceDetail | Reason:
+    detail = reading.inventory.details([case.subject]).get(case.subject)
+    if detail is None:
+        return Reason(ReasonCode.VANISHED)
+    instance = detail.instance
+    if instance.run_epoch != case.run_epoch:
+        return Reason(ReasonCode.RESTARTED)
+    return exemption(instance, policy, now) or detail
+
+
+def _unsnoozed(case: Case, memory: Memory, now: datetime) -> Reason | None:
+    snooze = memory.snoozes.active(now).get(str(case.subject))
+    return Reason(ReasonCode.SNOOZED, {"until": snooze.until.isoformat(timespec="minutes")}) if snooze else None
+
+
+def _still_true(
+    action: Action, case: Case, instance: Instance, reading: Reading, rule: IdleRule, now: datetime
+) -> Reason | None:
+    """A machine we stopped must still be stopped; a running one must still be idle over the whole window."""
+    if case.climbed_at(Verb.STOP) is not None:
+        stopped = instance.state is InstanceState.STOPPED
+        return None if stopped else Reason(ReasonCode.NOT_STOPPED, {"state": instance.state.value})
+    if instance.state is not InstanceState.RUNNING:
+        return Reason(ReasonCode.NOT_RUNNING, {"state": instance.state.value, "verb": action.verb.value})
+    try:
+        report = reading.signals.read([instance], now - rule.idle.lasting, now)
+    except ProviderError as err:
+        return Reason(ReasonCode.SIGNALS_UNREAD, {"cause": str(err)})
+    shard = Inventory(instance.ref.shard, (instance,))
+    facts = examine(shard, report.readings, {}, report.gaps, {rule.idle.lasting}, now)
+    finding = judge_instance(facts.instances[0], rule, now)
+    return None if finding.verdict is Verdict.VIOLATION else finding.reason
+
+
+def _railed(
+    action: Action, case: Case, rule: IdleRule, detail: InstanceDetail, memory: Memory, now: datetime
+) -> Reason | None:
+    """The rails on the fresh read; an approval is used up only when nothing else stands in the way."""
+    reason = world_rail(action.verb, case, rule, detail.instance, detail, approved=False)
+    if reason is None or reason.code is not ReasonCode.APPROVAL_NEEDED:
+        return reason
+    if memory.approvals.valid(action.decision_id, now) is None:
+        return reason
+    others = world_rail(action.verb, case, rule, detail.instance, detail, approved=True)
+    if others is not None:
+        return others
+    return None if memory.approvals.use(action.decision_id, now) else reason

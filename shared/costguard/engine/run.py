@@ -1,0 +1,207 @@
+"""One run of a guard: scan → plan → act → report. The only place where the phases meet."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from costguard.domain.actions import ActionResult
+from costguard.domain.errors import ProviderError, VersionConflictError
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ResourceRef
+from costguard.domain.resources import InstanceDetail
+from costguard.engine.act import Acting, act, pause_reason
+from costguard.engine.memory import Memory, cap_views, claim_views, notice_views
+from costguard.engine.notices import tell
+from costguard.engine.repositories.outbox import Notice
+from costguard.engine.savings import remember_savings
+from costguard.engine.scan import Lookback, Progress, Reading, Scan, gap_of, no_progress, scan
+from costguard.guards.rules import Mode
+from costguard.planning import Plan, PlanInputs, Transition, build_plan, subjects_to_examine
+from costguard.policy.model import Policy
+from costguard.ports import ActionExecutor, Clock, Notifier, Target
+
+_LOG = logging.getLogger(__name__)
+NOTICE_WAIT = timedelta(seconds=30)  # longest total wait for Slack's Retry-After inside one run
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everything outside the engine that one run touches.
+
+    `executors` has an entry only for clouds where a rule enforces. `policy_problem` says why the
+    policy may not be acted on (too old a copy), None when it may.
+    """
+
+    guard: str
+    policy: Policy
+    targets: tuple[Target, ...]
+    readings: Mapping[str, Reading]
+    executors: Mapping[str, ActionExecutor]
+    memory: Memory
+    notifier: Notifier
+    clock: Clock
+    policy_now: Callable[[], Policy]
+    host_paused: bool = False
+    policy_problem: Reason | None = None
+    language: str = "en"
+    guarded_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run found, did, held and told. `duplicate` means this run had already been completed."""
+
+    run_id: str
+    plan: Plan | None
+    results: tuple[ActionResult, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    duplicate: bool = False
+
+
+def make_plan(
+    world: World,
+    run_id: str,
+    *,
+    deadline: datetime | None = None,
+    progress: Progress = no_progress,
+    lookback: Lookback | None = None,
+) -> Plan:
+    """Scan and plan; nothing is written anywhere."""
+    seen = scan(
+        world.readings,
+        world.targets,
+        world.policy.idle_gpu,
+        world.clock,
+        deadline=deadline,
+        lookback=lookback,
+        progress=progress,
+    )
+    return plan_from(world, run_id, seen)
+
+
+def plan_from(world: World, run_id: str, seen: Scan) -> Plan:
+    """The plan for what was seen, with memory and the closer reads it needs."""
+    memory, now = world.memory, world.clock.now()
+    cases = memory.cases.active(world.guard)
+    inputs = PlanInputs(
+        guard=world.guard,
+        run_id=run_id,
+        now=now,
+        policy=world.policy,
+        facts=seen.facts,
+        cases=cases,
+        snoozes={ref: snooze.until for ref, snooze in memory.snoozes.active(now).items()},
+        notices=notice_views(memory, cases),
+        claims=claim_views(memory, cases),
+        caps=cap_views(memory, world.guard, world.policy, now),
+        closed_accounts=seen.closed_accounts,
+        gaps=seen.gaps,
+        stop_all=_stop_all(world),
+    )
+    return build_plan(_examined_closely(world, inputs))
+
+
+def run(
+    world: World,
+    run_id: str,
+    *,
+    deadline: datetime | None = None,
+    progress: Progress = no_progress,
+) -> RunReport:
+    """One whole run. A run id that was completed before does nothing: events are delivered more than once."""
+    if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
+        return RunReport(run_id, None, duplicate=True)
+    plan = make_plan(world, run_id, deadline=deadline, progress=progress)
+    return carry_out(world, plan, deadline=deadline)
+
+
+def carry_out(world: World, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
+    """Commit a plan's transitions, act on what is due, tell people, and close the run's record."""
+    plan = _committed(world, plan)
+    acting = Acting(
+        world.executors, world.readings, world.memory, world.clock, world.policy_now, host_paused=world.host_paused
+    )
+    paused = pause_reason(world.memory, host_paused=world.host_paused) is not None
+    results = () if paused else act(plan, acting, deadline)
+    notices = () if paused else tell(world, plan, NOTICE_WAIT)
+    remember_savings(world.memory, plan)
+    report = RunReport(plan.run_id, plan, results, notices)
+    world.memory.runs.finish(plan.run_id, summary(report), world.clock.now())
+    return report
+
+
+def summary(report: RunReport) -> dict[str, object]:
+    """The figures of a run for logs, metrics and the caller of a function."""
+    plan = report.plan
+    if plan is None:
+        return {"run_id": report.run_id, "duplicate": True}
+    verdicts: dict[str, int] = {}
+    for finding in plan.findings:
+        verdicts[finding.verdict.value] = verdicts.get(finding.verdict.value, 0) + 1
+    return {
+        "run_id": report.run_id,
+        "guard": plan.guard,
+        "duplicate": False,
+        "instances_seen": plan.instances_seen,
+        "findings": verdicts,
+        "due": len(plan.due),
+        "done": sum(1 for result in report.results if result.outcome is not None and not result.reason),
+        "held": len(plan.held) + sum(1 for result in report.results if result.reason),
+        "rehearsed": len(plan.rehearsed),
+        "gaps": len(plan.gaps),
+        "notices": len(report.notices),
+    }
+
+
+def _stop_all(world: World) -> Reason | None:
+    """Why nothing may be done in this run at all."""
+    paused = pause_reason(world.memory, host_paused=world.host_paused)
+    if paused is not None:
+        return paused
+    if world.policy_problem is not None:
+        return world.policy_problem
+    enforcing = any(rule.mode is Mode.ENFORCE for rule in world.policy.idle_gpu)
+    if enforcing and not world.memory.store.durable:
+        return Reason(ReasonCode.LEDGER_NOT_DURABLE)
+    return None
+
+
+def _examined_closely(world: World, inputs: PlanInputs) -> PlanInputs:
+    """The inputs with volumes, snapshots and protections of every instance the plan may act on."""
+    by_shard: dict[str, list[ResourceRef]] = {}
+    for instance in subjects_to_examine(inputs):
+        by_shard.setdefault(str(instance.ref.shard), []).append(instance.ref)
+    details: dict[ResourceRef, InstanceDetail] = {}
+    gaps = list(inputs.gaps)
+    for refs in by_shard.values():
+        try:
+            details.update(world.readings[refs[0].cloud].inventory.details(refs))
+        except ProviderError as err:
+            gaps.append(gap_of(err, refs[0].shard, "details"))
+    kept = {ref: tuple(world.readings[ref.cloud].prices.kept_hourly(detail)) for ref, detail in details.items()}
+    approved = frozenset(
+        case.decision_id
+        for case in inputs.cases
+        if case.decision_id and world.memory.approvals.valid(case.decision_id, inputs.now) is not None
+    )
+    return replace(inputs, details=details, kept=kept, gaps=tuple(gaps), approved=approved)
+
+
+def _committed(world: World, plan: Plan) -> Plan:
+    """The plan with its transitions written; what another run moved first is dropped from it."""
+    kept: list[Transition] = []
+    lost: set[str] = set()
+    for step in plan.transitions:
+        if step.before == step.after:
+            kept.append(step)
+            continue
+        try:
+            kept.append(Transition(step.before, world.memory.cases.commit(step.before, step.after)))
+        except VersionConflictError:
+            lost.add(step.after.case_id)
+            _LOG.warning("another run moved this case first", extra={"case": step.after.case_id})
+    due = tuple(action for action in plan.due if action.case_id not in lost)
+    return replace(plan, transitions=tuple(kept), due=due)

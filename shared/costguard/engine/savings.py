@@ -1,0 +1,41 @@
+"""What a run's confirmed stops are worth, remembered when they are seen and ended when they end."""
+
+from __future__ import annotations
+
+from costguard.cases import Case, CaseStatus
+from costguard.domain.actions import Action, Verb
+from costguard.domain.reasons import ReasonCode
+from costguard.engine.memory import Memory
+from costguard.planning import Plan, Transition
+from costguard.planning.savings import confirmed_saving
+
+
+def remember_savings(memory: Memory, plan: Plan) -> None:
+    """Start counting where a stop was just seen complete; stop counting where the machine runs again or is gone."""
+    for step in plan.transitions:
+        if _newly_stopped(step):
+            memory.savings.record(_stop_of(step.after, plan), step.after.climbed[-1].at)
+        elif step.after.status is CaseStatus.CLOSED and step.after.reason.code is not ReasonCode.TERMINATED:
+            memory.savings.end(step.after.case_id, plan.planned_at)
+
+
+def _newly_stopped(step: Transition) -> bool:
+    before = len(step.before.climbed) if step.before is not None else 0
+    return any(rung.verb is Verb.STOP for rung in step.after.climbed[before:])
+
+
+def _stop_of(case: Case, plan: Plan) -> Action:
+    finding = next((f for f in plan.findings if f.subject == case.subject), None)
+    return Action(
+        action_id=case.case_id,
+        decision_id=case.case_id,
+        verb=Verb.STOP,
+        subject=case.subject,
+        resource=case.subject,
+        run_epoch=case.run_epoch,
+        case_id=case.case_id,
+        rung=len(case.climbed) - 1,
+        rule=case.rule,
+        rule_digest=case.rule_digest,
+        saving=confirmed_saving(finding, plan.kept.get(case.subject, ())),
+    )

@@ -1,0 +1,184 @@
+"""Scan: read every shard in parallel, examine each as soon as it is read. Changes nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from costguard.domain.errors import (
+    AccessDeniedError,
+    CostguardError,
+    InvalidInputError,
+    ProviderError,
+    ThrottledError,
+    TruncatedReadError,
+)
+from costguard.domain.facts import ShardFacts
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Gap, GapKind, Instance, InstanceState
+from costguard.guards.idle_gpu import examine
+from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
+from costguard.ports import Clock, Discovery, InventorySource, PriceSource, SignalReport, SignalSource, Target
+
+_LOG = logging.getLogger(__name__)
+SCAN_THREADS = 8  # shards in flight; each holds a few connections and at most one page of answers
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The three read-only ports of one cloud."""
+
+    inventory: InventorySource
+    signals: SignalSource
+    prices: PriceSource
+
+
+@dataclass(frozen=True, slots=True)
+class Lookback:
+    """How far back the hours of use are counted, and what counts as idle there."""
+
+    duration: timedelta
+    bounds: IdleBounds
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What all targets together showed; `gaps` are those that belong to no single shard's facts."""
+
+    facts: tuple[ShardFacts, ...]
+    gaps: tuple[Gap, ...]
+    closed_accounts: frozenset[str]
+
+
+Progress = Callable[[int, int, str], None]
+"""Called with shards done, shards in all, and the shard just read."""
+
+
+def no_progress(done: int, total: int, shard: str) -> None:
+    """For callers that show none."""
+    del done, total, shard
+
+
+def scan(
+    readings: Mapping[str, Reading],
+    targets: Sequence[Target],
+    rules: Sequence[IdleRule],
+    clock: Clock,
+    *,
+    deadline: datetime | None = None,
+    lookback: Lookback | None = None,
+    progress: Progress = no_progress,
+    threads: int = SCAN_THREADS,
+) -> Scan:
+    """Read and examine every shard of every target; a shard past the deadline is a gap, not a wait.
+
+    `readings` is by cloud. Errors of one shard become its gaps and never touch another.
+    """
+    shards: list[Shard] = []
+    gaps: list[Gap] = []
+    closed: set[str] = set()
+    for target in targets:
+        found = _discover(readings[target.cloud].inventory, target)
+        if isinstance(found, Gap):
+            gaps.append(found)
+            continue
+        shards.extend(shard for shard in found.shards if shard not in shards)
+        gaps.extend(found.gaps)
+        closed.update(found.closed_accounts)
+    facts: list[ShardFacts] = []
+    with ThreadPoolExecutor(max_workers=min(threads, max(1, len(shards))), thread_name_prefix="scan") as pool:
+        futures = {
+            pool.submit(_scan_or_skip, readings[shard.cloud], shard, rules, clock, deadline, lookback): shard
+            for shard in shards
+        }
+        for done, future in enumerate(as_completed(futures), start=1):
+            facts.append(future.result())
+            progress(done, len(shards), str(futures[future]))
+    return Scan(tuple(sorted(facts, key=lambda fact: fact.shard)), tuple(gaps), frozenset(closed))
+
+
+def scan_shard(
+    reading: Reading, shard: Shard, rules: Sequence[IdleRule], now: datetime, lookback: Lookback | None = None
+) -> ShardFacts:
+    """Inventory, signals and prices of one shard, examined. Never raises for what a cloud answers."""
+    try:
+        inventory = reading.inventory.read(shard)
+    except ProviderError as err:
+        return ShardFacts(shard, (), (gap_of(err, shard, "inventory"),))
+    windows = {rule.idle.lasting for rule in rules}
+    running = [instance for instance in inventory.instances if instance.state is InstanceState.RUNNING]
+    since = now - max([*windows, lookback.duration if lookback else timedelta(0)], default=timedelta(0))
+    report = _signals(reading.signals, running, since, now, shard)
+    rates, price_gaps = {}, ()
+    try:
+        rates = dict(reading.prices.rates(inventory.instances)) if inventory.instances else {}
+    except ProviderError as err:
+        price_gaps = (gap_of(err, shard, "prices"),)
+    return examine(
+        inventory,
+        report.readings,
+        rates,
+        (*report.gaps, *price_gaps),
+        windows,
+        now,
+        usage_since=now - lookback.duration if lookback else None,
+        usage_bounds=lookback.bounds if lookback else None,
+    )
+
+
+def gap_of(err: CostguardError, shard: Shard, what: str) -> Gap:
+    """The gap an error leaves, with the operation that failed."""
+    if isinstance(err, AccessDeniedError):
+        kind = GapKind.DENIED
+    elif isinstance(err, ThrottledError):
+        kind = GapKind.THROTTLED
+    elif isinstance(err, TruncatedReadError):
+        kind = GapKind.TRUNCATED
+    else:
+        kind = GapKind.UNAVAILABLE
+    operation = err.operation if isinstance(err, ProviderError) else ""
+    fix = f"allow {operation}" if kind is GapKind.DENIED and operation else ""
+    return Gap(shard, what, kind, str(err), fix)
+
+
+def _discover(source: InventorySource, target: Target) -> Discovery | Gap:
+    try:
+        return source.discover(target)
+    except InvalidInputError:
+        raise
+    except ProviderError as err:
+        return gap_of(err, Shard(target.cloud, target.account), "accounts")
+
+
+def _scan_or_skip(
+    reading: Reading,
+    shard: Shard,
+    rules: Sequence[IdleRule],
+    clock: Clock,
+    deadline: datetime | None,
+    lookback: Lookback | None,
+) -> ShardFacts:
+    now = clock.now()
+    if deadline is not None and now >= deadline:
+        gap = Gap(shard, "inventory", GapKind.DEADLINE, "the time allowed was used up before this shard was read")
+        return ShardFacts(shard, (), (gap,))
+    facts = scan_shard(reading, shard, rules, now, lookback)
+    _LOG.info(
+        "shard scanned",
+        extra={"shard": str(shard), "instances": facts.instances_seen, "accelerators": len(facts.instances)},
+    )
+    return facts
+
+
+def _signals(
+    source: SignalSource, running: Sequence[Instance], since: datetime, now: datetime, shard: Shard
+) -> SignalReport:
+    if not running:
+        return SignalReport({})
+    try:
+        return source.read(running, since, now)
+    except ProviderError as err:
+        return SignalReport({}, (gap_of(err, shard, "signals"),))

@@ -1,0 +1,255 @@
+"""Is this accelerator instance idle? Three stages: examine a shard, judge an instance, never guess.
+
+An instance is idle only when every card, and every other signal the rule names, was seen below its
+bound over the whole window. One busy sample proves the opposite however little else was measured;
+anything in between is unmeasured and never acts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from costguard.domain.facts import InstanceFact, ShardFacts, WindowReading
+from costguard.domain.findings import Evidence, Finding, Verdict
+from costguard.domain.money import HourlyRate
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ResourceRef
+from costguard.domain.resources import AcceleratorKind, Billing, Gap, Instance, InstanceState, Inventory, Keeper
+from costguard.domain.signals import SignalName, SignalReading, SignalSummary, Statistic
+from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
+from costguard.guards.idle_gpu_usage import usage_of
+
+NAME = "idle_gpu"
+CHECK = "idle"
+_PERCENT_SIGNALS = frozenset({SignalName.GPU, SignalName.CPU, SignalName.GPU_MEMORY})
+_MAX_PERCENT = 100.5  # rounding in agents; beyond it a percentage is not one
+_MEASURABLE = frozenset({AcceleratorKind.NVIDIA_GPU, AcceleratorKind.AMD_GPU, AcceleratorKind.NEURON})
+
+_KEEPER_REASONS: Mapping[Keeper, ReasonCode] = {
+    Keeper.AUTOSCALING: ReasonCode.AUTOSCALED,
+    Keeper.KUBERNETES: ReasonCode.KUBERNETES,
+    Keeper.CLOUD_SERVICE: ReasonCode.CLOUD_SERVICE,
+    Keeper.COSTGUARD: ReasonCode.COSTGUARD_ITSELF,
+}
+_BILLING_REASONS: Mapping[Billing, ReasonCode] = {
+    Billing.PREPAID: ReasonCode.PREPAID,
+    Billing.RESERVED: ReasonCode.RESERVED,
+    Billing.UNKNOWN: ReasonCode.BILLING_UNKNOWN,
+}
+
+
+def examine(
+    inventory: Inventory,
+    readings: Mapping[ResourceRef, SignalReading],
+    rates: Mapping[ResourceRef, HourlyRate],
+    signal_gaps: Sequence[Gap],
+    windows: Iterable[timedelta],
+    now: datetime,
+    *,
+    usage_since: datetime | None = None,
+    usage_bounds: IdleBounds | None = None,
+) -> ShardFacts:
+    """Summarise one shard over each window; with `usage_since`, also how the hours since then were spent."""
+    lengths = sorted(set(windows))
+    facts = []
+    for instance in inventory.instances:
+        reading = readings.get(instance.ref)
+        histories = reading.histories if reading else ()
+        facts.append(
+            InstanceFact(
+                instance=instance,
+                rate=rates.get(instance.ref),
+                readings=tuple(
+                    WindowReading(
+                        lasting,
+                        now - lasting,
+                        now,
+                        tuple(history.over(now - lasting, now) for history in histories),
+                    )
+                    for lasting in lengths
+                ),
+                documented_delay=reading.documented_delay if reading else timedelta(0),
+                signals_read=reading is not None,
+                usage=None
+                if usage_since is None
+                else usage_of(instance, histories, usage_bounds or IdleBounds(), usage_since, now),
+            )
+        )
+    return ShardFacts(inventory.shard, tuple(facts), (*inventory.gaps, *signal_gaps), inventory.instances_seen)
+
+
+def judge(facts: Iterable[InstanceFact], rules: Sequence[IdleRule], now: datetime) -> tuple[Finding, ...]:
+    """One finding an instance, by the gentlest rule that applies to it."""
+    return tuple(judge_instance(fact, gentlest_rule(fact.instance, rules), now) for fact in facts)
+
+
+def gentlest_rule(instance: Instance, rules: Sequence[IdleRule]) -> IdleRule | None:
+    """Of the rules that apply, the least destructive: gentler mode, weaker last verb, longer waits and window."""
+    applying = [
+        rule
+        for rule in rules
+        if rule.applies_to.matches(instance) and not any(other.matches(instance) for other in rule.except_for)
+    ]
+    return min(applying, key=IdleRule.harshness, default=None)
+
+
+def judge_instance(fact: InstanceFact, rule: IdleRule | None, now: datetime) -> Finding:
+    """The verdict of one rule on one instance; committed capacity and managed nodes are exempt but still measured."""
+    instance = fact.instance
+    if rule is None:
+        return _finding(fact, None, Verdict.EXEMPT, Reason(ReasonCode.NO_RULE), None)
+    reading = fact.over(rule.idle.lasting)
+    evidence = Evidence(reading.since, reading.until, reading.signals) if reading else None
+    verdict, reason = _utilisation(fact, rule.idle, reading, now)
+    kept = kept_reason(instance)
+    if kept is not None:
+        facts = {**kept.facts, "utilisation": reason.code.value}
+        return _finding(fact, rule, Verdict.EXEMPT, Reason(kept.code, facts), evidence)
+    return _finding(fact, rule, verdict, reason, evidence)
+
+
+def kept_reason(instance: Instance) -> Reason | None:
+    """Why an instance may be shown but never touched, from how it is paid for and who manages it."""
+    if instance.managed_by is not None:
+        code = _KEEPER_REASONS[instance.managed_by.keeper]
+        return Reason(code, {"manager": instance.managed_by.name})
+    if instance.billing in _BILLING_REASONS:
+        return Reason(_BILLING_REASONS[instance.billing])
+    if instance.protected_by:
+        return Reason(ReasonCode.PROTECTED_BY_CLOUD, {"protection": ", ".join(instance.protected_by)})
+    return None
+
+
+def _utilisation(
+    fact: InstanceFact, bounds: IdleBounds, reading: WindowReading | None, now: datetime
+) -> tuple[Verdict, Reason]:
+    instance = fact.instance
+    if instance.state is not InstanceState.RUNNING:
+        return Verdict.COMPLIANT, Reason(ReasonCode.NOT_RUNNING, {"state": instance.state.value})
+    if reading is None or not fact.signals_read:
+        return Verdict.UNMEASURED, Reason(ReasonCode.SIGNALS_UNREAD)
+    named = bounds.bounds()
+    relevant = [signal for signal in reading.signals if signal.name in {name for name, _ in named}]
+    implausible = next((signal for signal in relevant if not _plausible(signal)), None)
+    if implausible is not None:
+        facts = {"signal": implausible.name.value, "device": implausible.device, "value": str(implausible.maximum)}
+        return Verdict.UNMEASURED, Reason(ReasonCode.IMPLAUSIBLE, facts)
+    busy = _busiest(relevant, dict(named), instance)
+    idle_cards = [s for s in relevant if s.name is SignalName.GPU and s.maximum is not None and s not in busy]
+    if busy and not (idle_cards and all(signal.name is SignalName.GPU for signal in busy)):
+        return Verdict.COMPLIANT, _busy_reason(busy[0], dict(named))
+    lack = _lacking(fact, bounds, relevant, reading, now)
+    if lack is not None:
+        return (Verdict.COMPLIANT, _busy_reason(busy[0], dict(named))) if busy else (Verdict.UNMEASURED, lack)
+    if busy:
+        cards = {"idle_cards": len(idle_cards), "cards": len(idle_cards) + len(busy)}
+        return Verdict.COMPLIANT, Reason(ReasonCode.PARTLY_IDLE, cards)
+    highest = max((s.maximum or 0.0 for s in relevant if s.name is SignalName.GPU), default=0.0)
+    hours = round(bounds.lasting / timedelta(hours=1), 2)
+    return Verdict.VIOLATION, Reason(ReasonCode.IDLE, {"hours": hours, "gpu_max_percent": round(highest, 2)})
+
+
+def bound_for(signal: SignalSummary, bound: float, instance: Instance) -> float:
+    """The bound a signal must stay below; a mean over N cards may hide one card at N times the mean."""
+    if signal.statistic is Statistic.MEAN_OF_CARDS:
+        return bound / max(1.0, instance.accelerator.count)
+    return bound
+
+
+def _busiest(
+    signals: Sequence[SignalSummary], bounds: Mapping[SignalName, float], instance: Instance
+) -> list[SignalSummary]:
+    """Signals at or over their bound, other signals before cards: a busy CPU speaks for the whole machine."""
+    over = [s for s in signals if s.maximum is not None and s.maximum >= bound_for(s, bounds[s.name], instance)]
+    return sorted(over, key=lambda s: (s.name is SignalName.GPU, -(s.maximum or 0.0)))
+
+
+def _busy_reason(signal: SignalSummary, bounds: Mapping[SignalName, float]) -> Reason:
+    maximum = signal.maximum or 0.0
+    return Reason(
+        ReasonCode.BUSY,
+        {
+            "signal": signal.name.value,
+            "device": signal.device,
+            "maximum": round(maximum, 2),
+            "bound": bounds[signal.name],
+        },
+    )
+
+
+def _plausible(signal: SignalSummary) -> bool:
+    if signal.maximum is None:
+        return True
+    if not math.isfinite(signal.maximum) or signal.maximum < 0:
+        return False
+    return signal.name not in _PERCENT_SIGNALS or signal.maximum <= _MAX_PERCENT
+
+
+def _lacking(
+    fact: InstanceFact, bounds: IdleBounds, signals: Sequence[SignalSummary], reading: WindowReading, now: datetime
+) -> Reason | None:
+    """What is missing before "idle" may be said; None when nothing is."""
+    instance = fact.instance
+    if instance.launched_at is None or instance.launched_at > reading.since:
+        running = (now - instance.launched_at) / timedelta(hours=1) if instance.launched_at else 0.0
+        wanted = bounds.lasting / timedelta(hours=1)
+        return Reason(ReasonCode.TOO_YOUNG, {"running_hours": round(running, 1), "window_hours": wanted})
+    cards = [signal for signal in signals if signal.name is SignalName.GPU]
+    if not cards:
+        measurable = instance.accelerator.kind in _MEASURABLE
+        return Reason(ReasonCode.NO_DEVICE_METRIC, {"kind": instance.accelerator.kind.value, "exporter": measurable})
+    if all(card.samples == 0 for card in cards):
+        return Reason(ReasonCode.NO_DATA, {"source": cards[0].source})
+    expected_cards = math.ceil(instance.accelerator.count)
+    for name, _ in bounds.bounds():
+        found = [signal for signal in signals if signal.name is name]
+        per_card = name in {SignalName.GPU, SignalName.POWER} and not any(
+            signal.statistic is Statistic.MEAN_OF_CARDS for signal in found
+        )
+        wanted = expected_cards if per_card else 1
+        measured = len({signal.device for signal in found if signal.samples})
+        if measured < wanted:
+            code = ReasonCode.DEVICE_MISSING if name is SignalName.GPU else ReasonCode.SIGNAL_MISSING
+            return Reason(code, {"signal": name.value, "found": measured, "expected": wanted})
+    for signal in signals:
+        if signal.coverage < bounds.min_coverage:
+            return Reason(
+                ReasonCode.LOW_COVERAGE,
+                {
+                    "signal": signal.name.value,
+                    "device": signal.device,
+                    "coverage_percent": math.floor(signal.coverage * 1000) / 10,
+                    "needed_percent": round(bounds.min_coverage * 100, 1),
+                },
+            )
+        allowed = max(2 * signal.period, fact.documented_delay)
+        # a sample stands for the period that begins at its time stamp
+        if signal.newest_at is None or now - (signal.newest_at + signal.period) > allowed:
+            age = (now - signal.newest_at) / timedelta(minutes=1) if signal.newest_at else -1.0
+            return Reason(
+                ReasonCode.STALE,
+                {"signal": signal.name.value, "device": signal.device, "age_minutes": round(age)},
+            )
+    return None
+
+
+def _finding(
+    fact: InstanceFact, rule: IdleRule | None, verdict: Verdict, reason: Reason, evidence: Evidence | None
+) -> Finding:
+    return Finding(
+        guard=NAME,
+        check=CHECK,
+        rule=rule.name if rule else "",
+        rule_digest=rule.digest if rule else "",
+        subject=fact.instance.ref,
+        verdict=verdict,
+        reason=reason,
+        evidence=evidence,
+        run_epoch=fact.instance.run_epoch,
+        name=fact.instance.name,
+        instance_type=fact.instance.instance_type,
+        rate=fact.rate,
+        usage=fact.usage,
+    )

@@ -1,0 +1,228 @@
+"""Judge, advance every case, put the rails before every wanted action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from costguard.cases import Case, CaseStatus, Phase, Seen, Step, advance, decision_id, ladder, uncopied
+from costguard.cases.advance import GraceEnd, plain_time
+from costguard.domain.actions import Action, Verb
+from costguard.domain.facts import InstanceFact, ShardFacts
+from costguard.domain.findings import Finding
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ResourceRef, Shard, Subject
+from costguard.domain.resources import Instance
+from costguard.guards.idle_gpu import gentlest_rule, judge
+from costguard.planning.exempt import overlaid
+from costguard.planning.plan import CapUse, Held, Plan, PlanInputs, Rehearsed, RuleLimit, Transition
+from costguard.planning.rails import cap_rail, mode_rail, rule_limit, with_one_more, world_rail
+from costguard.planning.savings import saving_of
+from costguard.policy.model import Policy
+from costguard.policy.ownership import owner_name
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    step: Step
+    case: Case
+    seen: Seen
+    fact: InstanceFact | None
+
+
+def judge_all(policy: Policy, facts: tuple[ShardFacts, ...], now: datetime) -> tuple[Finding, ...]:
+    """Every instance judged by its gentlest rule, exemptions laid over, owners named."""
+    findings = []
+    for shard in facts:
+        instances = [fact.instance for fact in shard.instances]
+        for instance, finding in zip(instances, judge(shard.instances, policy.idle_gpu, now), strict=True):
+            owned = replace(finding, owner=owner_name(instance, policy))
+            findings.append(overlaid(owned, instance, policy, now))
+    return tuple(findings)
+
+
+def subjects_to_examine(inputs: PlanInputs) -> tuple[Instance, ...]:
+    """The instances whose volumes, snapshots and protections the plan depends on, before they were read."""
+    wanted = _advanced(inputs, judge_all(inputs.policy, inputs.facts, inputs.now))
+    return tuple(
+        item.seen.instance
+        for item in wanted
+        if item.seen.instance is not None
+        and (item.step.wants not in {None, Verb.WARN} or item.case.phase is not Phase.WAITING)
+    )
+
+
+def build_plan(inputs: PlanInputs) -> Plan:
+    """The whole decision of one run. The engine commits `transitions`, then acts on `due` and nothing else."""
+    findings = judge_all(inputs.policy, inputs.facts, inputs.now)
+    wanted = _advanced(inputs, findings)
+    limits = _limits(inputs)
+    use = dict(inputs.caps)
+    due: list[Action] = []
+    held: list[Held] = []
+    rehearsed: list[Rehearsed] = []
+    transitions: list[Transition] = []
+    taken: set[tuple[ResourceRef, str, Verb]] = set()
+    for item in sorted(wanted, key=_most_expensive_first):
+        case = item.case
+        if item.step.wants is None:
+            transitions.append(Transition(_before(inputs, case), case))
+            held.extend(_waiting_on_a_rail(item, inputs))
+            continue
+        actions = _actions(item, item.step.wants, inputs)
+        gentle = mode_rail(item.step.wants, case.mode)
+        stop_all = inputs.stop_all if gentle is None else None
+        reason = stop_all or _rail(item, item.step.wants, inputs, limits, use)
+        target = (case.subject, case.run_epoch, item.step.wants)
+        if reason is None and target in taken:
+            reason = Reason(ReasonCode.MERGED)
+        if reason is not None:
+            held.extend(Held(action, reason) for action in actions)
+            transitions.append(Transition(_before(inputs, case), replace(case, status=CaseStatus.HELD, reason=reason)))
+            continue
+        transitions.append(Transition(_before(inputs, case), case))
+        if gentle is not None:
+            rehearsed.extend(Rehearsed(action, gentle) for action in actions)
+            continue
+        due.extend(actions)
+        taken.add(target)
+        rate = item.fact.rate if item.fact else None
+        use[case.rule] = with_one_more(use.get(case.rule, CapUse()), item.step.wants, rate)
+    return Plan(
+        guard=inputs.guard,
+        run_id=inputs.run_id,
+        planned_at=inputs.now,
+        policy_digest=inputs.policy.digest,
+        findings=findings,
+        transitions=tuple(transitions),
+        due=tuple(due),
+        held=tuple(held),
+        rehearsed=tuple(rehearsed),
+        gaps=(*inputs.gaps, *(gap for shard in inputs.facts for gap in shard.gaps)),
+        limits=tuple(limits.values()),
+        kept=inputs.kept,
+        instances_seen=sum(shard.instances_seen for shard in inputs.facts),
+    )
+
+
+def _advanced(inputs: PlanInputs, findings: tuple[Finding, ...]) -> list[_Wanted]:
+    facts = {fact.instance.ref: fact for shard in inputs.facts for fact in shard.instances}
+    by_subject: dict[Subject, Finding] = {finding.subject: finding for finding in findings}
+    shards = {shard.shard: shard for shard in inputs.facts}
+    known = {case.subject: case for case in inputs.cases}
+    subjects = [*known, *(ref for ref in facts if ref not in known)]
+    return list(_steps(inputs, subjects, facts, by_subject, shards, known))
+
+
+def _steps(
+    inputs: PlanInputs,
+    subjects: list[ResourceRef],
+    facts: Mapping[ResourceRef, InstanceFact],
+    findings: Mapping[Subject, Finding],
+    shards: Mapping[Shard, ShardFacts],
+    known: Mapping[ResourceRef, Case],
+) -> Iterator[_Wanted]:
+    for ref in subjects:
+        case, fact, shard = known.get(ref), facts.get(ref), shards.get(ref.shard)
+        instance = fact.instance if fact else None
+        rule = (
+            gentlest_rule(instance, inputs.policy.idle_gpu)
+            if instance
+            else inputs.policy.rule(case.rule if case else "")
+        )
+        snooze = inputs.snoozes.get(str(ref))
+        notice = inputs.notices.get(case.decision_id) if case else None
+        claim = inputs.claims.get(case.decision_id) if case else None
+        seen = Seen(
+            now=inputs.now,
+            rule=rule,
+            finding=findings.get(ref),
+            instance=instance,
+            shard_read=shard is not None,
+            shard_complete=shard is not None and shard.complete,
+            account_closed=ref.account in inputs.closed_accounts,
+            detail=inputs.details.get(ref),
+            snoozed_until=snooze if snooze is not None and snooze > inputs.now else None,
+            notice_delivered_at=notice.delivered_at if notice else None,
+            notice_dead=notice.dead if notice else False,
+            intent_written=claim is not None or notice is not None,
+            last_outcome=claim.last_outcome if claim else None,
+        )
+        step = advance(case, seen, _grace(inputs))
+        if step.case is not None:
+            yield _Wanted(step, step.case, seen, fact)
+
+
+def _grace(inputs: PlanInputs) -> GraceEnd:
+    return inputs.policy.calendar.after if inputs.policy.calendar is not None else plain_time
+
+
+def _before(inputs: PlanInputs, after: Case) -> Case | None:
+    return next((case for case in inputs.cases if case.case_id == after.case_id), None)
+
+
+def _limits(inputs: PlanInputs) -> dict[str, RuleLimit]:
+    seen: dict[str, int] = {}
+    for shard in inputs.facts:
+        for fact in shard.instances:
+            rule = gentlest_rule(fact.instance, inputs.policy.idle_gpu)
+            if rule is not None:
+                seen[rule.name] = seen.get(rule.name, 0) + 1
+    return {rule.name: rule_limit(rule, seen.get(rule.name, 0)) for rule in inputs.policy.idle_gpu}
+
+
+def _rail(
+    item: _Wanted, verb: Verb, inputs: PlanInputs, limits: Mapping[str, RuleLimit], use: Mapping[str, CapUse]
+) -> Reason | None:
+    rule, instance = item.seen.rule, item.seen.instance
+    if rule is None or instance is None:
+        return Reason(ReasonCode.RULE_GONE, {"rule": item.case.rule})
+    approved = item.case.decision_id in inputs.approved
+    held = world_rail(verb, item.case, rule, instance, item.seen.detail, approved=approved)
+    if held is not None:
+        return held
+    rate = item.fact.rate if item.fact else None
+    return cap_rail(verb, limits[rule.name], use.get(rule.name, CapUse()), rate)
+
+
+def _waiting_on_a_rail(item: _Wanted, inputs: PlanInputs) -> Iterator[Held]:
+    """A case held where it stands shows what it would do next."""
+    rule = item.seen.rule
+    if item.case.status is not CaseStatus.HELD or rule is None:
+        return
+    rungs = ladder(rule, item.seen.instance)
+    verb = rungs[item.case.rung].verb if item.case.rung < len(rungs) else Verb.STOP
+    for action in _actions(item, verb, inputs):
+        yield Held(action, item.case.reason)
+
+
+def _actions(item: _Wanted, verb: Verb, inputs: PlanInputs) -> tuple[Action, ...]:
+    """One action a resource: a snapshot rung has one for each attached volume."""
+    case = item.case
+    decision = case.decision_id or decision_id(case)
+    whole = Action(
+        action_id=decision,
+        decision_id=decision,
+        verb=verb,
+        subject=case.subject,
+        resource=case.subject,
+        run_epoch=case.run_epoch,
+        case_id=case.case_id,
+        rung=case.rung,
+        rule=case.rule,
+        rule_digest=case.rule_digest,
+        saving=saving_of(verb, item.fact, inputs.kept.get(case.subject)),
+    )
+    if verb is not Verb.SNAPSHOT or item.seen.detail is None or not item.seen.detail.volumes:
+        return (whole,)
+    return tuple(
+        replace(whole, action_id=f"{decision}-{volume.ref.native_id}", resource=volume.ref)
+        for volume in uncopied(case, item.seen.detail)
+    )
+
+
+def _most_expensive_first(item: _Wanted) -> tuple[bool, str, object, ResourceRef]:
+    rate = item.fact.rate if item.fact else None
+    currency = rate.money.currency if rate else ""
+    return (rate is None, currency, -rate.money.amount if rate else 0, item.case.subject)

@@ -1,0 +1,48 @@
+"""Who may not be touched by the house's own rules: tags, exceptions, listed accounts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from costguard.domain.findings import Finding, Verdict
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.resources import Instance
+from costguard.guards.idle_gpu import kept_reason
+from costguard.policy.model import Policy
+from costguard.policy.protection import protected_by_tag
+
+
+def exemption(instance: Instance, policy: Policy, now: datetime) -> Reason | None:
+    """Why `instance` is shown and never touched, or None."""
+    kept = kept_reason(instance)
+    if kept is not None:
+        return kept
+    tagged = protected_by_tag(instance.tags, policy.protection, now)
+    if tagged is not None:
+        return tagged
+    account = instance.ref.account
+    if account in policy.protection.accounts or any(a.protected for a in policy.accounts if a.id == account):
+        return Reason(ReasonCode.PROTECTED_ACCOUNT, {"account": account})
+    for exempted in policy.exemptions:
+        if exempted.expires_at > now and exempted.owns.matches(instance):
+            return Reason(
+                ReasonCode.EXCEPTION,
+                {
+                    "reason": exempted.reason,
+                    "approver": exempted.approver,
+                    "until": exempted.expires_at.isoformat(timespec="minutes"),
+                },
+            )
+    return None
+
+
+def overlaid(finding: Finding, instance: Instance, policy: Policy, now: datetime) -> Finding:
+    """The finding with the house's exemptions applied; what was measured stays visible in the reason."""
+    if finding.verdict is Verdict.EXEMPT:
+        return finding
+    reason = exemption(instance, policy, now)
+    if reason is None:
+        return finding
+    facts = {**reason.facts, "utilisation": finding.reason.code.value}
+    return replace(finding, verdict=Verdict.EXEMPT, reason=Reason(reason.code, facts))

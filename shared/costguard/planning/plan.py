@@ -1,0 +1,126 @@
+"""What planning is given, and the plan it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from costguard.cases import Case
+from costguard.domain.actions import Action, Outcome
+from costguard.domain.facts import ShardFacts
+from costguard.domain.findings import Finding
+from costguard.domain.money import Money
+from costguard.domain.reasons import Reason
+from costguard.domain.refs import ResourceRef
+from costguard.domain.resources import Gap, InstanceDetail
+from costguard.policy.model import Policy
+
+KeptLines = tuple[tuple[str, Money | None], ...]
+"""What goes on billing after a stop: line and price an hour, None where unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeView:
+    """What became of a decision's notice."""
+
+    delivered_at: datetime | None
+    dead: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimView:
+    """What became of a decision's intents, the least settled first: None means no outcome was written."""
+
+    last_outcome: Outcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class CapUse:
+    """What a rule has done in the last 24 hours."""
+
+    actions: int = 0
+    hourly_cost: tuple[Money, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInputs:
+    """Everything a plan depends on, as values; the same inputs always give the same plan.
+
+    `stop_all` is the reason nothing may be done in this run (kill switch, ledger not durable, policy
+    too old), None when there is none. `details` holds the instances read closely, `notices` and
+    `claims` are by decision id, `kept` is what stays billed after a stop.
+    """
+
+    guard: str
+    run_id: str
+    now: datetime
+    policy: Policy
+    facts: tuple[ShardFacts, ...]
+    cases: tuple[Case, ...] = ()
+    details: Mapping[ResourceRef, InstanceDetail] = field(default_factory=dict)
+    kept: Mapping[ResourceRef, KeptLines] = field(default_factory=dict)
+    snoozes: Mapping[str, datetime] = field(default_factory=dict)
+    notices: Mapping[str, NoticeView] = field(default_factory=dict)
+    claims: Mapping[str, ClaimView] = field(default_factory=dict)
+    approved: frozenset[str] = frozenset()
+    caps: Mapping[str, CapUse] = field(default_factory=dict)
+    closed_accounts: frozenset[str] = frozenset()
+    gaps: tuple[Gap, ...] = ()
+    stop_all: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An action that would be due but for a rail, and which."""
+
+    action: Action
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """What a gentler mode kept from happening."""
+
+    action: Action
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """How a case moves in this run; `before` None opens it. Committed only if the record is still at its version."""
+
+    before: Case | None
+    after: Case
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLimit:
+    """What act may reserve for a rule in any rolling 24 hours."""
+
+    rule: str
+    max_actions: int
+    max_hourly: tuple[Money, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All a run has decided. Only `due` reaches the executor."""
+
+    guard: str
+    run_id: str
+    planned_at: datetime
+    policy_digest: str
+    findings: tuple[Finding, ...]
+    transitions: tuple[Transition, ...]
+    due: tuple[Action, ...]
+    held: tuple[Held, ...]
+    rehearsed: tuple[Rehearsed, ...]
+    gaps: tuple[Gap, ...]
+    limits: tuple[RuleLimit, ...] = ()
+    kept: Mapping[ResourceRef, KeptLines] = field(default_factory=dict)
+    instances_seen: int = 0
+
+    def case_of(self, action: Action) -> Case:
+        """The case that `action` belongs to, as this plan leaves it."""
+        return next(step.after for step in self.transitions if step.after.case_id == action.case_id)

@@ -1,0 +1,124 @@
+"""The rails: everything that may keep a wanted action from being done, in one order. Pure.
+
+Each returns the reason to hold, or None. `act` asks the ones that depend on the world again,
+on what it re-reads just before the call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+
+from costguard.cases import Case, uncopied
+from costguard.domain.actions import DESTRUCTIVE, Verb
+from costguard.domain.money import HourlyRate, Money
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.resources import Instance, InstanceDetail, InstanceState
+from costguard.guards.idle_gpu_rules import IdleRule
+from costguard.guards.rules import Consent, Limits, Mode
+from costguard.planning.plan import CapUse, RuleLimit
+
+
+def world_rail(
+    verb: Verb, case: Case, rule: IdleRule, instance: Instance, detail: InstanceDetail | None, *, approved: bool
+) -> Reason | None:
+    """Rails that depend on the resource itself: what protects it and what would be lost."""
+    if verb is Verb.WARN:
+        return None
+    if detail is None:
+        return Reason(ReasonCode.DETAIL_UNREAD)
+    protections = (*instance.protected_by, *detail.protected_by)
+    if protections:
+        return Reason(ReasonCode.PROTECTED_BY_CLOUD, {"protection": ", ".join(sorted(set(protections)))})
+    if verb is Verb.STOP and instance.cannot_stop:
+        return Reason(ReasonCode.CANNOT_STOP, {"cause": instance.cannot_stop})
+    if verb in {Verb.SNAPSHOT, Verb.TERMINATE} and not detail.volumes:
+        return Reason(ReasonCode.NO_VOLUMES)
+    if verb in DESTRUCTIVE and case.climbed_at(Verb.STOP) is None:
+        lost = _local_disk_rail(instance, rule.limits, approved=approved)
+        if lost is not None:
+            return lost
+    if verb is Verb.TERMINATE:
+        return _terminate_rail(case, instance, detail)
+    return None
+
+
+def _local_disk_rail(instance: Instance, limits: Limits, *, approved: bool) -> Reason | None:
+    if instance.local_disk_gib is not None and instance.local_disk_gib <= 0:
+        return None
+    size = -1.0 if instance.local_disk_gib is None else instance.local_disk_gib
+    if limits.local_disk is Consent.LOSE or (limits.local_disk is Consent.ASK and approved):
+        return None
+    code = ReasonCode.APPROVAL_NEEDED if limits.local_disk is Consent.ASK else ReasonCode.LOCAL_DISK
+    return Reason(code, {"local_disk_gib": size})
+
+
+def _terminate_rail(case: Case, instance: Instance, detail: InstanceDetail) -> Reason | None:
+    stoppable = not instance.cannot_stop
+    if stoppable and (case.climbed_at(Verb.STOP) is None or instance.state is not InstanceState.STOPPED):
+        return Reason(ReasonCode.NOT_STOPPED, {"state": instance.state.value})
+    missing = uncopied(case, detail)
+    if missing:
+        return Reason(ReasonCode.SNAPSHOT_MISSING, {"volumes": len(missing)})
+    return None
+
+
+def mode_rail(verb: Verb, mode: Mode) -> Reason | None:
+    """What a gentler mode turns into a rehearsal."""
+    if mode is Mode.OBSERVE:
+        return Reason(ReasonCode.MODE_OBSERVE)
+    if mode is Mode.WARN and verb is not Verb.WARN:
+        return Reason(ReasonCode.MODE_WARN)
+    return None
+
+
+def rule_limit(rule: IdleRule, instances_seen: int) -> RuleLimit:
+    """The caps in numbers: a share counts what the rule applies to, rounded down but at least one above zero."""
+    share = rule.limits.fleet_share_per_day
+    by_share = math.floor(share * Decimal(instances_seen))
+    if share > 0 and instances_seen > 0:
+        by_share = max(1, by_share)
+    return RuleLimit(rule.name, min(rule.limits.actions_per_day, by_share), rule.limits.hourly_cost_stopped_per_day)
+
+
+def cap_rail(verb: Verb, limit: RuleLimit, used: CapUse, rate: HourlyRate | None) -> Reason | None:
+    """Whether one more destructive action fits the caps of the last 24 hours. A cap of 0 allows nothing."""
+    if verb not in DESTRUCTIVE:
+        return None
+    if used.actions + 1 > limit.max_actions:
+        return Reason(ReasonCode.CAP_ACTIONS, {"allowed": limit.max_actions, "used": used.actions})
+    if verb is not Verb.STOP:
+        return None  # what a stop saved was counted when it stopped
+    if rate is None:
+        return Reason(ReasonCode.PRICE_UNKNOWN)
+    cap = next((money for money in limit.max_hourly if money.currency == rate.money.currency), None)
+    if cap is None:
+        return Reason(ReasonCode.CURRENCY_UNCAPPED, {"currency": rate.money.currency})
+    spent = next((m.amount for m in used.hourly_cost if m.currency == cap.currency), Decimal(0))
+    if spent + rate.money.amount > cap.amount:
+        return Reason(
+            ReasonCode.CAP_MONEY,
+            {
+                "allowed": str(cap.amount),
+                "used": str(spent),
+                "wanted": str(rate.money.amount),
+                "currency": cap.currency,
+            },
+        )
+    return None
+
+
+def with_one_more(used: CapUse, verb: Verb, rate: HourlyRate | None) -> CapUse:
+    """The use after one more action of this plan."""
+    if verb not in DESTRUCTIVE:
+        return used
+    cost = [rate.money] if rate is not None and verb is Verb.STOP else []
+    return CapUse(used.actions + 1, _summed((*used.hourly_cost, *cost)))
+
+
+def _summed(amounts: Iterable[Money]) -> tuple[Money, ...]:
+    sums: dict[str, Money] = {}
+    for money in amounts:
+        sums[money.currency] = sums[money.currency] + money if money.currency in sums else money
+    return tuple(sums.values())

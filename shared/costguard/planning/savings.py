@@ -1,0 +1,42 @@
+"""What an action is worth and what it risks, told before it is done."""
+
+from __future__ import annotations
+
+from costguard.domain.actions import Saving, Verb
+from costguard.domain.facts import InstanceFact
+from costguard.domain.findings import Finding
+from costguard.domain.resources import Instance
+from costguard.planning.plan import KeptLines
+
+# Types that clouds run short of: a stopped one may not start again for days.
+_SCARCE_MODELS = ("A100", "A800", "H100", "H200", "H800", "H20", "B200", "B300", "GB200", "V100", "L20", "Trainium")
+
+
+def saving_of(verb: Verb, fact: InstanceFact | None, kept: KeptLines | None) -> Saving | None:
+    """The hourly effect of `verb` on one instance; None where it saves nothing by itself.
+
+    A stop saves the instance's hourly rate; what stays billed is listed beside it, never subtracted in
+    silence. Terminating a stopped instance saves the disks, whose price is in `kept`.
+    """
+    if fact is None or verb not in {Verb.STOP, Verb.TERMINATE}:
+        return None
+    stops = fact.rate.money if fact.rate is not None and verb is Verb.STOP else None
+    return Saving(stops_billing=stops, kept=tuple(kept or ()), risks=risks_of(fact.instance))
+
+
+def confirmed_saving(finding: Finding | None, kept: KeptLines) -> Saving:
+    """What a stop seen complete saves from now on, at the rate last known."""
+    rate = finding.rate if finding is not None else None
+    return Saving(stops_billing=rate.money if rate is not None else None, kept=tuple(kept))
+
+
+def risks_of(instance: Instance) -> tuple[str, ...]:
+    """What may be lost by stopping `instance`."""
+    risks = []
+    if instance.local_disk_gib is None or instance.local_disk_gib > 0:
+        risks.append("local_disk_lost")
+    if instance.public_ip and not instance.public_ip_is_kept:
+        risks.append("public_ip_lost")
+    if any(model.lower() in instance.accelerator.model.lower() for model in _SCARCE_MODELS):
+        risks.append("scarce_type")
+    return tuple(risks)

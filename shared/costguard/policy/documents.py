@@ -1,0 +1,200 @@
+"""The documents users write, key by key. Imported only while a policy is loaded: it needs pydantic."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+
+from costguard.domain.actions import Verb
+from costguard.guards.idle_gpu_rules import IdleBounds
+from costguard.guards.rules import Limits, Mode, Step
+from costguard.policy import fields as f
+from costguard.policy.ladder import DEFAULT_WAITS
+from costguard.policy.problems import BadValueError
+from costguard.policy.values import check_account_id, check_region, check_role
+
+_IDLE = IdleBounds()
+_LIMITS = Limits()
+
+
+class Document(BaseModel):
+    """Strict and frozen; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class SelectorDocument(Document):
+    """Which instances: every key given must match."""
+
+    clouds: f.CloudPatterns | None = None
+    accounts: f.AccountPatterns | None = None
+    regions: f.RegionPatterns | None = None
+    instance_types: f.TypePatterns | None = None
+    billing: f.BillingWords | None = None
+    tags: f.TagPatterns | None = None
+    resources: f.ResourceIds | None = None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _a_list(cls, raw: Any, info: ValidationInfo) -> Any:
+        if info.field_name != "tags" and isinstance(raw, str):
+            raise BadValueError("expected a list", f'write ["{raw}"]')
+        return raw
+
+
+class IdleDocument(Document):
+    """`idle_when_all`."""
+
+    lasting: f.Lasting = _IDLE.lasting
+    every_gpu_max_below: f.PercentBound = _IDLE.every_gpu_max_below_percent
+    cpu_max_below: f.PercentBound | None = None
+    network_max_below: f.RateBound | None = None
+    power_max_below: f.PowerBound | None = None
+    min_coverage: f.Coverage = _IDLE.min_coverage
+
+
+class SafetyDocument(Document):
+    """`safety`."""
+
+    actions_per_day: f.Count = _LIMITS.actions_per_day
+    fleet_share_per_day: f.Share = _LIMITS.fleet_share_per_day
+    hourly_cost_stopped_per_day: f.Caps = _LIMITS.hourly_cost_stopped_per_day
+    local_disk: f.ConsentWord = _LIMITS.local_disk
+    unstoppable: f.Unstoppable = _LIMITS.unstoppable_may_terminate
+
+
+class RuleDocument(Document):
+    """One entry of `idle_gpu`."""
+
+    name: f.Name
+    mode: f.ModeWord | None = None
+    applies_when_all: f.Selector[SelectorDocument] | None = None
+    except_when_any: f.Selectors[SelectorDocument] = ()
+    idle_when_all: IdleDocument = IdleDocument()
+    then: f.Ladder = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, DEFAULT_WAITS[Verb.STOP]))
+    safety: SafetyDocument = SafetyDocument()
+
+
+class CalendarDocument(Document):
+    """`calendar`."""
+
+    zone: f.Zone
+    days: f.Weekdays = frozenset(range(5))
+    hours: f.Hours
+    holidays: f.Holidays = ()
+    workdays: f.Days = ()
+
+
+class AccountDocument(Document):
+    """One entry of `accounts`."""
+
+    cloud: f.CloudWord
+    id: str
+    regions: f.Regions
+    owner: f.Text | None = None
+    role: f.Role | None = None
+    external_id: f.ExternalId | None = None
+    organisation: bool = False
+    protected: bool = False
+
+    @field_validator("id")
+    @classmethod
+    def _id(cls, text: str, info: ValidationInfo) -> str:
+        cloud = info.data.get("cloud")
+        return text if cloud is None else check_account_id(cloud, text)
+
+    @field_validator("regions")
+    @classmethod
+    def _regions(cls, regions: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
+        cloud = info.data.get("cloud")
+        for index, region in enumerate(regions or ()):
+            if cloud is not None:
+                check_region(cloud, region, at=(index,))
+        return regions
+
+    @field_validator("role")
+    @classmethod
+    def _role(cls, role: str | None, info: ValidationInfo) -> str | None:
+        cloud = info.data.get("cloud")
+        return role if cloud is None or role is None else check_role(cloud, role)
+
+
+class ProtectDocument(Document):
+    """`protect`: added to what is protected anyway."""
+
+    tags: f.TagNames = ()
+    expiry_tags: f.TagNames = ()
+    accounts: f.AccountIds = ()
+
+
+class PriceDocument(Document):
+    """One entry of `prices`."""
+
+    cloud: f.CloudWord
+    instance_types: f.TypePatterns
+    hourly: f.Price
+
+
+class PrometheusDocument(Document):
+    """One entry of `signals.prometheus`."""
+
+    url: f.Url
+    instance_label: f.Label = "instance_id"
+    extra_matchers: f.Matchers = ""
+
+
+class SignalsDocument(Document):
+    """`signals`."""
+
+    cloudwatch_namespace: f.Namespace = "CWAgent"
+    prometheus: tuple[PrometheusDocument, ...] = ()
+
+
+class NotifyDocument(Document):
+    """`notify`."""
+
+    default: f.Channel
+
+
+class OwnerDocument(Document):
+    """One entry of `owners`."""
+
+    name: f.Text
+    owns: f.Selector[SelectorDocument]
+    channel: f.Channel | None = None
+
+
+class ExceptionDocument(Document):
+    """One entry of `exceptions`: a resource, or a selector, and who agreed to what until when."""
+
+    resource: f.ResourceId | None = None
+    applies_when_all: f.Selector[SelectorDocument] | None = None
+    owner: f.Text
+    reason: f.Text
+    approver: f.Text
+    expires: f.Moment
+
+
+class RulesDocument(Document):
+    """A file under `policies/`."""
+
+    version: f.Version = 1
+    idle_gpu: tuple[RuleDocument, ...]
+
+
+class MainDocument(Document):
+    """`costguard.yaml`, or a single file that is the whole policy."""
+
+    version: f.Version
+    mode: f.ModeWord = Mode.OBSERVE
+    calendar: CalendarDocument | None = None
+    accounts: f.Accounts[AccountDocument] = ()
+    idle_gpu: tuple[RuleDocument, ...] = ()
+    protect: ProtectDocument = ProtectDocument()
+    prices: tuple[PriceDocument, ...] = ()
+    signals: SignalsDocument = SignalsDocument()
+    notify: NotifyDocument | None = None
+    owners: tuple[OwnerDocument, ...] = ()
+    exceptions: tuple[ExceptionDocument, ...] = ()

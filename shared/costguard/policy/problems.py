@@ -1,0 +1,102 @@
+"""What is wrong with a document and where, told so that the writer can mend it. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from costguard.domain.errors import InvalidInputError
+
+_SHOWN = 50  # more problems than this are one mistake made often
+_EXCERPT = 120  # characters of the offending line that are shown
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Mark:
+    """A place in a text; line and column count characters from 1."""
+
+    line: int = 1
+    column: int = 1
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Problem:
+    """One mistake. `field` is a path such as `idle_gpu[0].then[1]`, empty for a mistake of form."""
+
+    path: str
+    mark: Mark
+    field: str
+    message: str
+    fix: str = ""
+    excerpt: str = ""
+
+    def __str__(self) -> str:
+        field = f"{self.field}: " if self.field else ""
+        lines = [f"{self.path}:{self.mark.line}:{self.mark.column}: {field}{self.message}"]
+        if self.excerpt:
+            lines.append(self.excerpt)
+        if self.fix:
+            lines.append(f"  fix: {self.fix}")
+        return "\n".join(lines)
+
+
+class BadValueError(ValueError):
+    """A value was refused. `at` leads from the field to the part that is wrong, `fix` says what to write."""
+
+    def __init__(self, message: str, fix: str = "", at: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+        self.at = at
+
+
+def distinct(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Sorted by place; of several at one place only the first told, for the others follow from it."""
+    first: dict[tuple[str, Mark], Problem] = {}
+    for problem in problems:
+        first.setdefault((problem.path, problem.mark), problem)
+    return tuple(sorted(first.values()))
+
+
+def invalid(problems: Sequence[Problem]) -> InvalidInputError:
+    """The error for a set of documents, ready to raise; tells every problem."""
+    count = f"{len(problems)} errors" if len(problems) > 1 else "1 error"
+    shown = [str(problem) for problem in problems[:_SHOWN]]
+    if len(problems) > _SHOWN:
+        shown.append(f"... and {len(problems) - _SHOWN} more")
+    return InvalidInputError("\n".join([f"{count} in the policy; nothing was changed", *shown]))
+
+
+def excerpt(text: str, mark: Mark) -> str:
+    """The line at `mark` with a caret under its column; characters that do not print are shown as `\\ufffd`."""
+    lines = text.split("\n")
+    if not 1 <= mark.line <= len(lines):
+        return ""
+    start = max(0, mark.column - _EXCERPT * 3 // 4)
+    cut = lines[mark.line - 1].rstrip()[start : start + _EXCERPT]
+    if not cut.strip():
+        return ""
+    shown = "".join(" " if char == "\t" else char if char.isprintable() else "\ufffd" for char in cut)
+    before = shown[: mark.column - 1 - start]
+    width = sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in before)
+    return f"    {shown}\n    {' ' * width}^"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A suggestion: the nearest known word, or all of them."""
+    words = sorted(known)
+    by_folded = {known_word.casefold().replace("-", "_"): known_word for known_word in words}
+    near = difflib.get_close_matches(word.casefold().replace("-", "_"), by_folded, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {by_folded[near[0]]}?"
+    return f"known here: {', '.join(words)}"
+
+
+def field_path(loc: Iterable[str | int]) -> str:
+    """`("idle_gpu", 0, "then")` → `idle_gpu[0].then`."""
+    path = ""
+    for part in loc:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path

@@ -1,0 +1,64 @@
+"""Tags that keep an instance from being touched. In doubt they protect. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, timedelta, timezone
+
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.guards.rules import Protection
+from costguard.policy.moments import parse_date, parse_moment
+
+_SEPARATORS = str.maketrans("", "", "-_.: ")
+_DENIALS = frozenset({"false", "no", "0", "off"})
+_LAST_ZONE_ON_EARTH = timezone(timedelta(hours=-12))
+
+
+def protected_by_tag(tags: Mapping[str, str], protection: Protection, now: datetime) -> Reason | None:
+    """The first tag, by name, that protects at `now`; None when none does.
+
+    A protection tag protects whatever its value, also empty, unless it says `false`, `no`, `0` or `off`.
+    An expiry tag protects until its moment, a bare date through the end of that day everywhere on Earth;
+    what is not a date, or a time without offset, protects.
+    """
+    names = _spellings(protection.tag_names)
+    expiry_names = _spellings(protection.expiry_tag_names)
+    for key in sorted(tags):
+        spelling = _spelling(key)
+        value = _normal(tags[key])
+        if spelling in names and value not in _DENIALS:
+            return Reason(ReasonCode.PROTECTED_TAG, {"tag": key, "value": tags[key]})
+        if spelling in expiry_names and not _expired(value, now):
+            return Reason(ReasonCode.PROTECTED_TAG, {"tag": key, "value": tags[key]})
+    return None
+
+
+def _spellings(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(spelling for spelling in map(_spelling, names) if spelling)
+
+
+def _spelling(name: str) -> str:
+    """One form for `Do-Not-Stop`, `do_not_stop`, `doNotStop` and full-width letters."""
+    return _normal(name).translate(_SEPARATORS)
+
+
+def _normal(text: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).strip()
+
+
+def _expired(value: str, now: datetime) -> bool:
+    day = parse_date(value)
+    if day is not None:
+        return now >= _end_of_day(day)
+    moment = parse_moment(value.upper())
+    return moment is not None and moment.utcoffset() is not None and now > moment
+
+
+def _end_of_day(day: date) -> datetime:
+    """When `day` is over in the last time zone; the very last day never ends."""
+    midnight = datetime(day.year, day.month, day.day, tzinfo=_LAST_ZONE_ON_EARTH)
+    try:
+        return midnight + timedelta(days=1)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=timezone.utc)
