@@ -90,8 +90,9 @@ def _act_on_case(
         return _not_done(actions, paused, now)
     first = actions[0]
     cases = acting.memory.cases
+    planned = plan.case_of(first)
     try:
-        case = cases.commit(plan.case_of(first), claimed(plan.case_of(first), now))
+        case = cases.commit(planned, claimed(planned, now), run_id=plan.run_id, now=now)
     except VersionConflictError:
         return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
     reason = _reserve(first, plan, acting.memory, now)
@@ -100,10 +101,10 @@ def _act_on_case(
         if reason is not None:
             _release(first, plan.guard, acting.memory)
     if reason is not None:
-        cases.commit(case, unclaimed(case, reason))
+        cases.commit(case, unclaimed(case, reason), run_id=plan.run_id, now=now)
         return _not_done(actions, reason, now)
     results = [_call(action, acting, plan.run_id) for action in actions]
-    _settle_case(case, first, results, acting)
+    _settle_case(case, first, results, acting, plan.run_id)
     return results
 
 
@@ -157,13 +158,15 @@ def _call(action: Action, acting: Acting, run_id: str) -> ActionResult:
     return ActionResult(action, outcome, now, reason, detail, receipt)
 
 
-def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], acting: Acting) -> None:
+def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], acting: Acting, run_id: str) -> None:
+    now = acting.clock.now()
     if any(result.outcome is not Outcome.REFUSED for result in results):
-        acting.memory.cases.commit(case, confirming(case))
+        acting.memory.cases.commit(case, confirming(case), run_id=run_id, now=now)
         return
     _release(action, case.guard, acting.memory)
     worst = results[0]
-    acting.memory.cases.commit(case, refused(case, Reason(ReasonCode(worst.reason), {"detail": worst.detail})))
+    reason = Reason(ReasonCode(worst.reason), {"detail": worst.detail})
+    acting.memory.cases.commit(case, refused(case, reason), run_id=run_id, now=now)
 
 
 def _not_done(actions: Sequence[Action], reason: Reason, now: datetime) -> list[ActionResult]:

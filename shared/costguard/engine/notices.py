@@ -48,28 +48,28 @@ def tell(world: World, plan: Plan, longest_wait: timedelta) -> tuple[Notice, ...
             continue
         case = plan.case_of(action)
         try:
-            claim = memory.cases.commit(case, claimed(case, clock.now()))
+            claim = memory.cases.commit(case, claimed(case, clock.now()), run_id=plan.run_id, now=clock.now())
         except VersionConflictError:
             continue
         memory.outbox.enqueue(_warning(world, plan, action, claim))
-        sent[claim.decision_id] = memory.cases.commit(claim, confirming(claim))
+        sent[claim.decision_id] = memory.cases.commit(claim, confirming(claim), run_id=plan.run_id, now=clock.now())
     for notice_ in _news(world, plan):
         memory.outbox.enqueue(notice_)
     delivered = memory.outbox.deliver_due(world.notifier, clock, max_wait=longest_wait)
     for decision, case in sent.items():
         arrived = memory.outbox.get(decision)
         if arrived is not None and arrived.proven and arrived.delivered_at is not None:
-            memory.cases.commit(case, noticed(case, arrived.delivered_at))
+            memory.cases.commit(case, noticed(case, arrived.delivered_at), run_id=plan.run_id, now=clock.now())
         else:
-            memory.cases.commit(case, held(case, Reason(ReasonCode.NOTICE_UNDELIVERED)))
+            memory.cases.commit(
+                case, held(case, Reason(ReasonCode.NOTICE_UNDELIVERED)), run_id=plan.run_id, now=clock.now()
+            )
     return delivered
 
 
 def _news(world: World, plan: Plan) -> Iterator[Notice]:
     """What people should know and no rung depends on: stopped, ended, or waiting for their word."""
-    approvals = {
-        item.action.case_id: item for item in plan.held if item.reason.code is ReasonCode.APPROVAL_NEEDED
-    }
+    approvals = {item.action.case_id: item for item in plan.held if item.reason.code is ReasonCode.APPROVAL_NEEDED}
     for step in plan.transitions:
         case = step.after
         if case.mode is Mode.OBSERVE or not case.climbed:

@@ -13,10 +13,10 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceDetail
 from costguard.engine.act import Acting, act, pause_reason
+from costguard.engine.aftermath import settle_observed
 from costguard.engine.memory import Memory, cap_views, claim_views, notice_views
 from costguard.engine.notices import tell
 from costguard.engine.repositories.outbox import Notice
-from costguard.engine.savings import remember_savings
 from costguard.engine.scan import Lookback, Progress, Reading, Scan, gap_of, no_progress, scan
 from costguard.guards.rules import Mode
 from costguard.planning import Plan, PlanInputs, Transition, build_plan, subjects_to_examine
@@ -119,7 +119,12 @@ def run(
 
 
 def carry_out(world: World, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
-    """Commit a plan's transitions, act on what is due, tell people, and close the run's record."""
+    """Commit a plan's transitions, act on what is due, tell people, and close the run's record.
+
+    A plan whose run was completed before does nothing.
+    """
+    if not world.memory.runs.begin(plan.run_id, plan.guard, world.clock.now()):
+        return RunReport(plan.run_id, None, duplicate=True)
     plan = _committed(world, plan)
     acting = Acting(
         world.executors, world.readings, world.memory, world.clock, world.policy_now, host_paused=world.host_paused
@@ -127,7 +132,7 @@ def carry_out(world: World, plan: Plan, *, deadline: datetime | None = None) -> 
     paused = pause_reason(world.memory, host_paused=world.host_paused) is not None
     results = () if paused else act(plan, acting, deadline)
     notices = () if paused else tell(world, plan, NOTICE_WAIT)
-    remember_savings(world.memory, plan)
+    settle_observed(world.memory, plan)
     report = RunReport(plan.run_id, plan, results, notices)
     world.memory.runs.finish(plan.run_id, summary(report), world.clock.now())
     return report
@@ -199,7 +204,8 @@ def _committed(world: World, plan: Plan) -> Plan:
             kept.append(step)
             continue
         try:
-            kept.append(Transition(step.before, world.memory.cases.commit(step.before, step.after)))
+            committed = world.memory.cases.commit(step.before, step.after, run_id=plan.run_id, now=plan.planned_at)
+            kept.append(Transition(step.before, committed))
         except VersionConflictError:
             lost.add(step.after.case_id)
             _LOG.warning("another run moved this case first", extra={"case": step.after.case_id})

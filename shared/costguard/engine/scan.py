@@ -17,7 +17,8 @@ from costguard.domain.errors import (
     TruncatedReadError,
 )
 from costguard.domain.facts import ShardFacts
-from costguard.domain.refs import Shard
+from costguard.domain.money import HourlyRate
+from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, InstanceState
 from costguard.guards.idle_gpu import examine
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
@@ -112,7 +113,8 @@ def scan_shard(
     running = [instance for instance in inventory.instances if instance.state is InstanceState.RUNNING]
     since = now - max([*windows, lookback.duration if lookback else timedelta(0)], default=timedelta(0))
     report = _signals(reading.signals, running, since, now, shard)
-    rates, price_gaps = {}, ()
+    rates: dict[ResourceRef, HourlyRate] = {}
+    price_gaps: tuple[Gap, ...] = ()
     try:
         rates = dict(reading.prices.rates(inventory.instances)) if inventory.instances else {}
     except ProviderError as err:

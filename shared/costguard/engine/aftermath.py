@@ -1,22 +1,37 @@
-"""What a run's confirmed stops are worth, remembered when they are seen and ended when they end."""
+"""What a run's observations settle: intents seen to have taken effect, and savings begun or ended."""
 
 from __future__ import annotations
 
 from costguard.cases import Case, CaseStatus
-from costguard.domain.actions import Action, Verb
+from costguard.domain.actions import Action, Outcome, Verb
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.memory import Memory
 from costguard.planning import Plan, Transition
 from costguard.planning.savings import confirmed_saving
 
 
-def remember_savings(memory: Memory, plan: Plan) -> None:
-    """Start counting where a stop was just seen complete; stop counting where the machine runs again or is gone."""
+def settle_observed(memory: Memory, plan: Plan) -> None:
+    """Write down what was seen to have happened; safe to repeat.
+
+    A stop just seen complete starts a saving; a machine that runs again or is gone ends it.
+    """
     for step in plan.transitions:
+        if _seen_done(step):
+            for intent in memory.intents.unsettled(step.after.case_id):
+                memory.intents.settle(
+                    intent.action, Outcome.TOOK_EFFECT, plan.planned_at, None, "seen complete", plan.run_id
+                )
         if _newly_stopped(step):
             memory.savings.record(_stop_of(step.after, plan), step.after.climbed[-1].at)
         elif step.after.status is CaseStatus.CLOSED and step.after.reason.code is not ReasonCode.TERMINATED:
             memory.savings.end(step.after.case_id, plan.planned_at)
+
+
+def _seen_done(step: Transition) -> bool:
+    if step.after.status is CaseStatus.CLOSED:
+        return step.after.reason.code is ReasonCode.TERMINATED
+    before = len(step.before.climbed) if step.before is not None else 0
+    return any(rung.verb is not Verb.WARN for rung in step.after.climbed[before:])
 
 
 def _newly_stopped(step: Transition) -> bool:

@@ -1,0 +1,128 @@
+"""NEVER rule 7: how much a rule may do in any rolling 24 hours, over all shards, runs and processes.
+
+One record per (guard, rule) holds its reservations, so that whoever reserves has seen all others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from costguard.domain.money import Money, totals
+from costguard.domain.reasons import ReasonCode
+from costguard.engine.repositories.codec import record_of, value_of
+from costguard.engine.repositories.contention import until_uncontested
+from costguard.ports import RecordStore
+
+_KIND = "cap"
+_WINDOW = timedelta(hours=24)
+_KEPT = timedelta(hours=48)  # twice the window: a clock that is ahead must not drop what still counts elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """One decision's share of a cap, counted for 24 hours from `at`."""
+
+    decision_id: str
+    at: datetime
+    cost: Money | None
+
+
+@dataclass(frozen=True, slots=True)
+class CapUsage:
+    """What counts now: actions, and their hourly cost with one sum per currency."""
+
+    actions: int
+    hourly_cost: tuple[Money, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reserved:
+    reservations: tuple[Reservation, ...] = ()
+
+
+class CapRepository:
+    """Reserves before acting. Nothing here reads an absent, empty or zero cap as "no limit"."""
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+
+    def usage(self, guard: str, rule: str, now: datetime) -> CapUsage:
+        """What the rule has reserved in the 24 hours up to `now`."""
+        return _usage(_counting(self._read(guard, rule)[0].reservations, now))
+
+    def reserve(
+        self,
+        guard: str,
+        rule: str,
+        decision_id: str,
+        cost: Money | None,
+        *,
+        max_actions: int,
+        max_hourly: tuple[Money, ...],
+        now: datetime,
+    ) -> ReasonCode | None:
+        """Take one action and `cost` an hour from the caps; None when they were taken, else why not.
+
+        A decision that reserved before is counted once, from `now` on. Safe to repeat.
+
+        Raises:
+            LedgerError: the ledger failed, or was too contended: nothing is reserved, do nothing.
+        """
+
+        def attempt() -> ReasonCode | None:
+            reserved, version = self._read(guard, rule)
+            mine = next((one for one in reserved.reservations if one.decision_id == decision_id), None)
+            others = tuple(one for one in reserved.reservations if one.decision_id != decision_id)
+            refusal = _refusal(_usage(_counting(others, now)), cost, max_actions, max_hourly)
+            if refusal is not None:
+                return refusal
+            at = now if mine is None else max(now, mine.at)
+            wanted = Reservation(decision_id, at, cost)
+            if wanted != mine:
+                kept = tuple(one for one in others if now - one.at < _KEPT)
+                record = record_of(_KIND, _key(guard, rule), _Reserved((*kept, wanted)))
+                self._store.put(record, version)
+            return None
+
+        return until_uncontested(attempt, f"the cap of rule {rule}")
+
+    def release(self, guard: str, rule: str, decision_id: str) -> None:
+        """Give a reservation back, for an action that provably changed nothing. Safe to repeat."""
+
+        def attempt() -> None:
+            reserved, version = self._read(guard, rule)
+            kept = tuple(one for one in reserved.reservations if one.decision_id != decision_id)
+            if kept != reserved.reservations:
+                self._store.put(record_of(_KIND, _key(guard, rule), _Reserved(kept)), version)
+
+        until_uncontested(attempt, f"the cap of rule {rule}")
+
+    def _read(self, guard: str, rule: str) -> tuple[_Reserved, int]:
+        record = self._store.get(_KIND, _key(guard, rule))
+        return (_Reserved(), 0) if record is None else (value_of(_Reserved, record), record.version)
+
+
+def _key(guard: str, rule: str) -> str:
+    return f"{guard}/{rule}"
+
+
+def _counting(reservations: tuple[Reservation, ...], now: datetime) -> tuple[Reservation, ...]:
+    """Those of the last 24 hours; one from a clock that is ahead counts as well."""
+    return tuple(one for one in reservations if now - one.at < _WINDOW)
+
+
+def _usage(counting: tuple[Reservation, ...]) -> CapUsage:
+    return CapUsage(len(counting), totals(one.cost for one in counting if one.cost is not None))
+
+
+def _refusal(used: CapUsage, cost: Money | None, max_actions: int, max_hourly: tuple[Money, ...]) -> ReasonCode | None:
+    if used.actions + 1 > max_actions:
+        return ReasonCode.CAP_ACTIONS
+    if cost is None or not cost.amount.is_finite() or cost.amount < 0:
+        return ReasonCode.PRICE_UNKNOWN
+    limits = [cap.amount for cap in max_hourly if cap.currency == cost.currency and cap.amount.is_finite()]
+    if not limits:
+        return ReasonCode.CURRENCY_UNCAPPED
+    total = sum((money.amount for money in used.hourly_cost if money.currency == cost.currency), cost.amount)
+    return ReasonCode.CAP_MONEY if total > min(limits) else None

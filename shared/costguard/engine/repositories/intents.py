@@ -1,0 +1,133 @@
+"""NEVER rules 6 and 19: an intent is written, with its audit entry, before the one call it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from costguard.domain.actions import Action, Outcome, Receipt
+from costguard.domain.errors import LedgerError, VersionConflictError
+from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWhat
+from costguard.engine.repositories.codec import record_of, to_body, value_of
+from costguard.engine.repositories.contention import until_uncontested
+from costguard.ports import Put, RecordStore
+
+_INTENT = "intent"  # key: case id / action id, so that a case's intents are read together
+_CASE_OF = "intent_case"  # key: action id; at most one intent per action, whichever case it names
+_FINAL = frozenset({Outcome.TOOK_EFFECT, Outcome.HAD_NO_EFFECT, Outcome.REFUSED})
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """An action about to be called, and what came of it as far as known: `outcome` None means nobody could say."""
+
+    action: Action
+    run_id: str
+    claimed_at: datetime
+    outcome: Outcome | None = None
+    receipt: Receipt | None = None
+    detail: str = ""
+    settled_at: datetime | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is known what the call did; until then only describing the resource may tell."""
+        return self.outcome in _FINAL
+
+
+@dataclass(frozen=True, slots=True)
+class _CaseOf:
+    case_id: str
+
+
+class IntentRepository:
+    """One intent per action, for ever."""
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+        self._audit = AuditTrail(store)
+
+    def claim(self, action: Action, run_id: str, now: datetime) -> bool:
+        """Write the intent; False when there is one already, and then nothing may be called.
+
+        Raises:
+            LedgerError: it is not known whether the intent was written; nothing may be called.
+        """
+        if self._key_of(action.action_id) is not None:
+            return False
+        operations = [
+            Put(record_of(_INTENT, _key(action), Intent(action, run_id, now)), 0),
+            Put(record_of(_CASE_OF, action.action_id, _CaseOf(action.case_id)), 0),
+        ]
+        entry = AuditEntry(now, run_id, _shard(action), AuditWhat.INTENT, {"action": to_body(action)})
+        try:
+            self._audit.commit(operations, entry)
+        except VersionConflictError:
+            return False
+        return True
+
+    def settle(
+        self,
+        action: Action | str,
+        outcome: Outcome,
+        now: datetime,
+        receipt: Receipt | None,
+        detail: str,
+        run_id: str,
+    ) -> Intent:
+        """Write what came of an intent, given by its action or the action's id; returns the intent as it now is.
+
+        Knowing less never replaces knowing more: after a final outcome, accepted and unknown change nothing.
+
+        Raises:
+            LedgerError: there is no such intent.
+        """
+        action_id = action if isinstance(action, str) else action.action_id
+
+        def attempt() -> Intent:
+            key = self._key_of(action_id)
+            record = self._store.get(_INTENT, key) if key is not None else None
+            if record is None:
+                message = f"action {action_id} has no intent to settle"
+                raise LedgerError(message)
+            intent = value_of(Intent, record)
+            settled = replace(intent, outcome=outcome, receipt=receipt or intent.receipt, detail=detail, settled_at=now)
+            same = replace(settled, settled_at=intent.settled_at) == intent
+            if same or (intent.settled and outcome not in _FINAL):
+                return intent
+            facts: dict[str, Any] = {"action_id": action_id, "outcome": outcome.value, "detail": detail}
+            if receipt is not None:
+                facts["receipt"] = to_body(receipt)
+            entry = AuditEntry(now, run_id, _shard(intent.action), AuditWhat.OUTCOME, facts)
+            self._audit.commit([Put(record_of(_INTENT, record.key, settled), record.version)], entry)
+            return settled
+
+        return until_uncontested(attempt, f"the outcome of action {action_id}")
+
+    def get(self, action_id: str) -> Intent | None:
+        """The intent for an action, or None."""
+        key = self._key_of(action_id)
+        record = self._store.get(_INTENT, key) if key is not None else None
+        return value_of(Intent, record) if record is not None else None
+
+    def for_case(self, case_id: str) -> tuple[Intent, ...]:
+        """Every intent of a case, settled or not."""
+        intents = (value_of(Intent, record) for record in self._store.query(_INTENT, f"{case_id}/"))
+        return tuple(intent for intent in intents if intent.action.case_id == case_id)
+
+    def unsettled(self, case_id: str) -> tuple[Intent, ...]:
+        """Those of a case whose effect is still to be seen."""
+        return tuple(intent for intent in self.for_case(case_id) if not intent.settled)
+
+    def _key_of(self, action_id: str) -> str | None:
+        record = self._store.get(_CASE_OF, action_id)
+        return f"{value_of(_CaseOf, record).case_id}/{action_id}" if record is not None else None
+
+
+def _key(action: Action) -> str:
+    return f"{action.case_id}/{action.action_id}"
+
+
+def _shard(action: Action) -> str:
+    return str(action.subject.shard)

@@ -1,0 +1,42 @@
+"""How bodies written by an older Costguard become today's: one registry for every kind of record.
+
+To change the shape of a kind, add `(kind, n): upcaster` where n is its newest schema so far; the
+upcaster takes a body of schema n and returns one of n + 1. Never edit one that was released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from costguard.domain.errors import NewerSchemaError
+from costguard.ports import Record
+
+Body = Mapping[str, Any]
+Upcasters = Mapping[tuple[str, int], Callable[[Body], Body]]
+
+UPCASTERS: Upcasters = {}
+
+
+def newest_schema(kind: str, upcasters: Upcasters = UPCASTERS) -> int:
+    """The schema this program writes for `kind`."""
+    return 1 + max((schema for known, schema in upcasters if known == kind), default=0)
+
+
+def upcast(record: Record, upcasters: Upcasters = UPCASTERS) -> Body:
+    """The body of `record` in today's shape.
+
+    Raises:
+        NewerSchemaError: a newer Costguard wrote it.
+    """
+    newest = newest_schema(record.kind, upcasters)
+    if record.schema > newest:
+        message = (
+            f"record {record.kind}/{record.key} has schema {record.schema}, this Costguard understands up to {newest}; "
+            "upgrade this Costguard"
+        )
+        raise NewerSchemaError(message)
+    body: Body = record.body
+    for schema in range(record.schema, newest):
+        body = upcasters[record.kind, schema](body)
+    return body

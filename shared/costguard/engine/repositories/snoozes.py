@@ -1,0 +1,77 @@
+"""Resources their owners asked to leave alone for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from costguard.domain.errors import InvalidInputError
+from costguard.domain.refs import ResourceRef
+from costguard.engine.repositories.audit import OPERATOR, AuditEntry, AuditTrail, AuditWhat
+from costguard.engine.repositories.codec import record_of, value_of
+from costguard.engine.repositories.contention import until_uncontested
+from costguard.ports import Put, RecordStore
+
+_KIND = "snooze"
+
+
+@dataclass(frozen=True, slots=True)
+class Snooze:
+    """Leave the resource `ref_text` (a whole id) alone before `until`; who asked, why, and when."""
+
+    ref_text: str
+    until: datetime
+    by: str
+    reason: str
+    at: datetime
+
+
+class SnoozeRepository:
+    """The latest snooze of each resource."""
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+        self._audit = AuditTrail(store)
+
+    def set(self, snooze: Snooze) -> None:
+        """Remember a snooze in the place of any earlier one of the same resource.
+
+        Raises:
+            InvalidInputError: not a resource id, or an end that is not after its beginning.
+        """
+        ResourceRef.parse(snooze.ref_text)
+        if snooze.until <= snooze.at:
+            message = f"a snooze ends after it begins; {snooze.until.isoformat()} is not after {snooze.at.isoformat()}"
+            raise InvalidInputError(message)
+        self._write(snooze, snooze.at)
+
+    def clear(self, ref_text: str, by: str, now: datetime) -> bool:
+        """End a snooze now; False if none was active."""
+        record = self._store.get(_KIND, ref_text)
+        snooze = value_of(Snooze, record) if record is not None else None
+        if snooze is None or snooze.until <= now:
+            return False
+        self._write(replace(snooze, until=now, by=by, reason="cleared"), now)
+        return True
+
+    def active(self, now: datetime) -> Mapping[str, Snooze]:
+        """Every snooze whose end is after `now`, by resource id."""
+        snoozes = (value_of(Snooze, record) for record in self._store.query(_KIND))
+        return {snooze.ref_text: snooze for snooze in snoozes if snooze.until > now}
+
+    def _write(self, snooze: Snooze, now: datetime) -> None:
+        facts = {
+            "resource": snooze.ref_text,
+            "until": snooze.until.isoformat(),
+            "by": snooze.by,
+            "reason": snooze.reason,
+        }
+        entry = AuditEntry(now, OPERATOR, "snooze", AuditWhat.SNOOZE, facts)
+
+        def attempt() -> None:
+            record = self._store.get(_KIND, snooze.ref_text)
+            put = Put(record_of(_KIND, snooze.ref_text, snooze), record.version if record is not None else 0)
+            self._audit.commit([put], entry)
+
+        until_uncontested(attempt, f"the snooze of {snooze.ref_text}")

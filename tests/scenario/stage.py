@@ -1,0 +1,145 @@
+"""A stage for stories: a fleet, its owners, a clock that is moved, and the real engine between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from tests.builders import policy
+
+from costguard.cases import Case
+from costguard.domain.actions import Action, Receipt
+from costguard.domain.errors import NoticeError
+from costguard.domain.refs import ResourceRef
+from costguard.engine import answers
+from costguard.engine.memory import Memory
+from costguard.engine.run import RunReport, World, make_plan, run
+from costguard.engine.scan import Reading
+from costguard.ledgers.open import open_ledger
+from costguard.planning import Plan
+from costguard.policy.model import Policy
+from costguard.ports import ActionExecutor, Clock, Delivery, Message, Target
+from costguard.sandbox.clock import MovedClock
+from costguard.sandbox.fleets import aws_machine
+from costguard.sandbox.world import workload
+from costguard.sandbox.world.cloud import World as Cloud
+from costguard.sandbox.world.fleet import MachineSpec
+from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
+
+START = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
+
+
+class Mailbox:
+    """A notifier that keeps what it was given; `down` loses messages, `silent` never proves delivery."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.down = False
+        self.silent = False
+
+    def send(self, message: Message) -> Delivery:
+        if self.down:
+            raise NoticeError("the channel is down")
+        self.messages.append(message)
+        return Delivery(f"ts-{len(self.messages)}", proves_delivery=not self.silent)
+
+    @property
+    def titles(self) -> list[str]:
+        return [message.title for message in self.messages]
+
+
+class Recorder:
+    """An executor that counts calls and may be told to fail before or after the effect."""
+
+    def __init__(self, inner: ActionExecutor) -> None:
+        self.inner = inner
+        self.calls: list[Action] = []
+        self.fails_before: Exception | None = None
+        self.fails_after: Exception | None = None
+
+    def execute(self, action: Action) -> Receipt:
+        self.calls.append(action)
+        if self.fails_before is not None:
+            raise self.fails_before
+        receipt = self.inner.execute(action)
+        if self.fails_after is not None:
+            raise self.fails_after
+        return receipt
+
+
+def idle_machine(name: str = "notebook", kind: str = "g5g.xlarge", **more: Any) -> MachineSpec:
+    """Idle for ten days, no local disk, one volume, owned by the vision team."""
+    does = more.pop("does", workload.idle())
+    launched = more.pop("launched_at", START - 10 * DAY)
+    tags = {"owner": "vision", **more.pop("tags", {})}
+    return aws_machine(name, kind, does, launched, tags=tags, **more)
+
+
+class Stage:
+    """Runs the engine day by day over a world."""
+
+    def __init__(self, folder: Path, *fleet: MachineSpec, under: Policy | None = None, ledger: str = "") -> None:
+        self.clock = MovedClock(START)
+        self.cloud = Cloud(fleet or (idle_machine(),), START)
+        self.policy = under or policy()
+        self.memory = Memory.over(open_ledger(ledger or f"sqlite:///{folder / 'ledger.sqlite3'}"))
+        self.mailbox = Mailbox()
+        self.executor = Recorder(WorldExecutor(self.cloud, self.clock))
+        self.inventory = WorldInventory(self.cloud, self.clock)
+        self.reading = Reading(self.inventory, WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud))
+        self.paused_host = False
+        self.policy_now: Callable[[], Policy] = lambda: self.policy
+        self.reports: list[RunReport] = []
+
+    def close(self) -> None:
+        self.memory.store.close()
+
+    def world(self) -> World:
+        clock: Clock = self.clock
+        return World(
+            guard="idle_gpu",
+            policy=self.policy,
+            targets=(Target("aws", organisation=True),),
+            readings={"aws": self.reading},
+            executors={"aws": self.executor},
+            memory=self.memory,
+            notifier=self.mailbox,
+            clock=clock,
+            policy_now=self.policy_now,
+            host_paused=self.paused_host,
+        )
+
+    def at(self, moment: timedelta) -> RunReport:
+        """One run at this time after the start."""
+        self.clock.advance(START + moment - self.clock.now())
+        report = run(self.world(), f"run-{self.clock.now().isoformat()}")
+        self.reports.append(report)
+        return report
+
+    def day(self, number: int) -> RunReport:
+        """The run of this day's morning."""
+        return self.at(number * DAY)
+
+    def days(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self.day(number)
+
+    def plan(self) -> Plan:
+        return make_plan(self.world(), "plan")
+
+    def ref(self, name: str = "notebook") -> ResourceRef:
+        return next(spec.ref for spec in self.cloud.fleet if spec.name == name)
+
+    def state(self, name: str = "notebook") -> str:
+        self.cloud.tick(self.clock.now())
+        machine = self.cloud.machines[self.ref(name).native_id]
+        return machine.state.value
+
+    def case(self, name: str = "notebook") -> Case:
+        return answers.find_case(self.memory, "idle_gpu", str(self.ref(name)))
+
+    def verbs(self) -> list[str]:
+        return [action.verb.value for action in self.executor.calls]
