@@ -318,3 +318,14 @@ def test_no_plan_exceeds_any_cap(
     billing = [a.saving.stops_billing for a in plan.due if a.saving is not None]
     stopped = sum((saved.amount for saved in billing if saved is not None), Decimal(0))
     assert not plan.due or stopped + (1 if used else 0) <= money
+
+
+def test_nobody_is_warned_of_a_stop_that_the_cloud_forbids() -> None:
+    given = inputs(details={IDLE.ref: detail(protected_by=("termination_protection",))})
+    assert only_reason(build_plan(given)) is ReasonCode.PROTECTED_BY_CLOUD
+
+
+def test_a_notice_says_what_the_stop_would_save() -> None:
+    saving = build_plan(inputs()).due[0].saving
+    assert saving is not None
+    assert saving.stops_billing == usd("1.00")

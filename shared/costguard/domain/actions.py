@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import Enum
 
 from costguard.domain.money import Money
+from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef
 
 
@@ -81,11 +82,11 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What act did about one due action. `reason` is a `ReasonCode` value when it did not go through."""
+    """What act did about one due action. `reason` says why it did not go through; `detail` is the cloud's own text."""
 
     action: Action
     outcome: Outcome | None
     at: datetime
-    reason: str = ""
+    reason: Reason | None = None
     detail: str = ""
     receipt: Receipt | None = None

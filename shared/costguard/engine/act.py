@@ -139,22 +139,23 @@ def _nothing_more(limit: RuleLimit) -> Money | None:
 def _call(action: Action, acting: Acting, run_id: str) -> ActionResult:
     intents, clock = acting.memory.intents, acting.clock
     if not intents.claim(action, run_id, clock.now()):
-        return ActionResult(action, None, clock.now(), ReasonCode.OUTCOME_UNKNOWN.value, "already claimed")
+        return ActionResult(action, None, clock.now(), Reason(ReasonCode.OUTCOME_UNKNOWN), "already claimed")
     receipt: Receipt | None = None
-    outcome, reason, detail = Outcome.ACCEPTED, "", ""
+    outcome, code, detail = Outcome.ACCEPTED, None, ""
     try:
         receipt = acting.executors[action.subject.cloud].execute(action)
     except OutcomeUnknownError as err:
-        outcome, reason, detail = Outcome.UNKNOWN, ReasonCode.OUTCOME_UNKNOWN.value, str(err)
+        outcome, code, detail = Outcome.UNKNOWN, ReasonCode.OUTCOME_UNKNOWN, str(err)
     except AccessDeniedError as err:
-        outcome, reason, detail = Outcome.REFUSED, ReasonCode.PERMISSION_MISSING.value, str(err)
+        outcome, code, detail = Outcome.REFUSED, ReasonCode.PERMISSION_MISSING, str(err)
     except ProviderError as err:
-        outcome, reason, detail = Outcome.REFUSED, ReasonCode.REFUSED_BY_CLOUD.value, str(err)
+        outcome, code, detail = Outcome.REFUSED, ReasonCode.REFUSED_BY_CLOUD, str(err)
     now = clock.now()
     intents.settle(action, outcome, now, receipt, detail, run_id)
     _LOG.info(
         "action called", extra={"verb": action.verb.value, "subject": str(action.subject), "outcome": outcome.value}
     )
+    reason = Reason(code, {"detail": detail}) if code is not None else None
     return ActionResult(action, outcome, now, reason, detail, receipt)
 
 
@@ -164,14 +165,9 @@ def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], ac
         acting.memory.cases.commit(case, confirming(case), run_id=run_id, now=now)
         return
     _release(action, case.guard, acting.memory)
-    worst = results[0]
-    reason = Reason(ReasonCode(worst.reason), {"detail": worst.detail})
+    reason = results[0].reason or Reason(ReasonCode.REFUSED_BY_CLOUD)
     acting.memory.cases.commit(case, refused(case, reason), run_id=run_id, now=now)
 
 
 def _not_done(actions: Sequence[Action], reason: Reason, now: datetime) -> list[ActionResult]:
-    return [ActionResult(action, None, now, reason.code.value, _told(reason)) for action in actions]
-
-
-def _told(reason: Reason) -> str:
-    return ", ".join(f"{key}={value}" for key, value in reason.facts.items())
+    return [ActionResult(action, None, now, reason) for action in actions]

@@ -106,6 +106,7 @@ def _notice(world: World, plan: Plan, case: Case, kind: NoticeKind, notice_id: s
         rate=finding.rate if finding else None,
         saving=next((a.saving for a in plan.due if a.case_id == case.case_id), None),
         upcoming=tuple(_upcoming(world, case, now)) if case.status is not CaseStatus.CLOSED else (),
+        snapshots=_snapshots(world, case),
         approve=approve,
         zone=world.policy.calendar.zone if world.policy.calendar else "UTC",
     )
@@ -122,6 +123,13 @@ def _notice(world: World, plan: Plan, case: Case, kind: NoticeKind, notice_id: s
         created_at=now,
         next_attempt_at=now,
     )
+
+
+def _snapshots(world: World, case: Case) -> tuple[str, ...]:
+    """Ids of the copies made for this case: what a machine can be brought back from."""
+    intents = world.memory.intents.for_case(case.case_id) if case.climbed_at(Verb.SNAPSHOT) else ()
+    made = (i.receipt.native_id for i in intents if i.action.verb is Verb.SNAPSHOT and i.receipt is not None)
+    return tuple(native_id for native_id in made if native_id)
 
 
 def _why(finding: Finding | None, case: Case) -> Reason:

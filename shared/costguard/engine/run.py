@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from costguard.domain.actions import ActionResult
 from costguard.domain.errors import ProviderError, VersionConflictError
@@ -138,7 +139,7 @@ def carry_out(world: World, plan: Plan, *, deadline: datetime | None = None) -> 
     return report
 
 
-def summary(report: RunReport) -> dict[str, object]:
+def summary(report: RunReport) -> dict[str, Any]:
     """The figures of a run for logs, metrics and the caller of a function."""
     plan = report.plan
     if plan is None:
@@ -153,8 +154,8 @@ def summary(report: RunReport) -> dict[str, object]:
         "instances_seen": plan.instances_seen,
         "findings": verdicts,
         "due": len(plan.due),
-        "done": sum(1 for result in report.results if result.outcome is not None and not result.reason),
-        "held": len(plan.held) + sum(1 for result in report.results if result.reason),
+        "done": sum(1 for result in report.results if result.outcome is not None and result.reason is None),
+        "held": len(plan.held) + sum(1 for result in report.results if result.reason is not None),
         "rehearsed": len(plan.rehearsed),
         "gaps": len(plan.gaps),
         "notices": len(report.notices),

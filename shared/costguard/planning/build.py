@@ -49,7 +49,7 @@ def subjects_to_examine(inputs: PlanInputs) -> tuple[Instance, ...]:
         item.seen.instance
         for item in wanted
         if item.seen.instance is not None
-        and (item.step.wants not in {None, Verb.WARN} or item.case.phase is not Phase.WAITING)
+        and (item.step.wants is not None or item.case.phase is not Phase.WAITING)
     )
 
 

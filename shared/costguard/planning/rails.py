@@ -24,13 +24,13 @@ def world_rail(
     verb: Verb, case: Case, rule: IdleRule, instance: Instance, detail: InstanceDetail | None, *, approved: bool
 ) -> Reason | None:
     """Rails that depend on the resource itself: what protects it and what would be lost."""
-    if verb is Verb.WARN:
-        return None
     if detail is None:
-        return Reason(ReasonCode.DETAIL_UNREAD)
+        return None if verb is Verb.WARN else Reason(ReasonCode.DETAIL_UNREAD)
     protections = (*instance.protected_by, *detail.protected_by)
     if protections:
         return Reason(ReasonCode.PROTECTED_BY_CLOUD, {"protection": ", ".join(sorted(set(protections)))})
+    if verb is Verb.WARN:
+        return None  # a notice promises what would follow, so it stops only at what will surely never follow
     if verb is Verb.STOP and instance.cannot_stop:
         return Reason(ReasonCode.CANNOT_STOP, {"cause": instance.cannot_stop})
     if verb in {Verb.SNAPSHOT, Verb.TERMINATE} and not detail.volumes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.facts import InstanceFact
 from costguard.domain.findings import Finding
-from costguard.domain.resources import Instance
+from costguard.domain.resources import Instance, InstanceState
 from costguard.planning.plan import KeptLines
 
 # Types that clouds run short of: a stopped one may not start again for days.
@@ -15,12 +15,14 @@ _SCARCE_MODELS = ("A100", "A800", "H100", "H200", "H800", "H20", "B200", "B300",
 def saving_of(verb: Verb, fact: InstanceFact | None, kept: KeptLines | None) -> Saving | None:
     """The hourly effect of `verb` on one instance; None where it saves nothing by itself.
 
-    A stop saves the instance's hourly rate; what stays billed is listed beside it, never subtracted in
-    silence. Terminating a stopped instance saves the disks, whose price is in `kept`.
+    A stop saves the instance's hourly rate, and a notice says what the stop it announces would save;
+    what stays billed is listed beside it, never subtracted in silence. Terminating a stopped instance
+    saves the disks, whose price is in `kept`.
     """
-    if fact is None or verb not in {Verb.STOP, Verb.TERMINATE}:
+    if fact is None or verb in {Verb.SNAPSHOT, Verb.START}:
         return None
-    stops = fact.rate.money if fact.rate is not None and verb is Verb.STOP else None
+    running = fact.instance.state is InstanceState.RUNNING
+    stops = fact.rate.money if fact.rate is not None and running else None
     return Saving(stops_billing=stops, kept=tuple(kept or ()), risks=risks_of(fact.instance))
 
 

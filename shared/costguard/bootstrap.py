@@ -1,0 +1,250 @@
+"""The only place where ports meet their adapters, and the only clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import Self
+
+from costguard.domain.errors import InvalidInputError
+from costguard.domain.signals import SignalName
+from costguard.engine.scan import Reading
+from costguard.guards.rules import Mode
+from costguard.policy.model import Policy
+from costguard.ports import ActionExecutor, Clock, Notifier, Preflight, SignalSource, Target
+
+if TYPE_CHECKING:
+    from costguard.engine.memory import Memory
+    from costguard.engine.run import World
+    from costguard.settings import Settings
+
+_AWS_CLOUDS = ("aws", "aws-cn", "aws-us-gov")
+
+
+class SystemClock:
+    """The clock on the wall."""
+
+    def now(self) -> datetime:
+        """The present moment, aware, UTC."""
+        return datetime.now(timezone.utc)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for real."""
+        time.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class CloudPorts:
+    """One cloud, connected. `executor` opens a second, acting session; it is never called in observe."""
+
+    reading: Reading
+    preflight: Preflight
+    executor: Callable[[], ActionExecutor]
+
+
+class Connections(ExitStack):
+    """The clouds a run talks to; closing it closes every connection."""
+
+    def __init__(self, settings: Settings, policy: Policy, clock: Clock, deadline: datetime | None = None) -> None:
+        super().__init__()
+        self._settings = settings
+        self._policy = policy
+        self._clock = clock
+        self._deadline = deadline
+        self.clouds: dict[str, CloudPorts] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return super().__exit__(kind, error, trace)
+
+    def open(self, targets: Sequence[Target]) -> Mapping[str, CloudPorts]:
+        """Connect every cloud that `targets` name; no request is sent yet."""
+        for target in targets:
+            if target.cloud not in self.clouds:
+                self.clouds[target.cloud] = self._connect(target.cloud)
+        return self.clouds
+
+    @property
+    def readings(self) -> Mapping[str, Reading]:
+        """The read-only ports by cloud."""
+        return {cloud: ports.reading for cloud, ports in self.clouds.items()}
+
+    def executors(self) -> Mapping[str, ActionExecutor]:
+        """Clients that may change things, only where a rule enforces; in observe there are none."""
+        if not any(rule.mode is Mode.ENFORCE for rule in self._policy.idle_gpu):
+            return {}
+        return {cloud: ports.executor() for cloud, ports in self.clouds.items()}
+
+    def _connect(self, cloud: str) -> CloudPorts:
+        if cloud in _AWS_CLOUDS:
+            return self._aws(cloud)
+        message = f"{cloud!r} cannot be scanned by this version; it knows {', '.join(_AWS_CLOUDS)}"
+        raise InvalidInputError(message)
+
+    def _aws(self, cloud: str) -> CloudPorts:
+        from costguard.providers.aws.compute import AwsInventory  # noqa: PLC0415 - only the clouds in use are loaded
+        from costguard.providers.aws.metrics import AwsSignals  # noqa: PLC0415
+        from costguard.providers.aws.prices import AwsPrices  # noqa: PLC0415
+        from costguard.providers.aws.session import AwsSession  # noqa: PLC0415
+
+        settings = self._settings
+        session = AwsSession(
+            cloud=cloud,
+            profile=settings.aws_profile,
+            endpoint_url=settings.aws_endpoint_url,
+            home_region=settings.aws_region,
+            keys=(settings.aws_keys[0], settings.aws_keys[1].reveal()) if settings.aws_keys else None,
+            deadline=self._seconds_left if self._deadline is not None else None,
+        )
+        self.callback(session.close)
+        signals = AwsSignals(session, self._signals_named(), self._policy.signals.cloudwatch_namespace)
+        prices = AwsPrices(session, self._policy.prices, now=self._clock.now())
+
+        def acting() -> ActionExecutor:
+            from costguard.providers.aws.executor import AwsExecutor  # noqa: PLC0415 - in observe not even imported
+
+            twin = session.acting()
+            self.callback(twin.close)
+            return AwsExecutor(twin)
+
+        return CloudPorts(Reading(AwsInventory(session), self._with_prometheus(signals), prices), session, acting)
+
+    def _signals_named(self) -> frozenset[SignalName]:
+        """GPU always, the others only where a rule names them: each costs requests."""
+        named = {name for rule in self._policy.idle_gpu for name, _ in rule.idle.bounds()}
+        return frozenset({SignalName.GPU, *named})
+
+    def _with_prometheus(self, signals: SignalSource) -> SignalSource:
+        if not self._policy.signals.prometheus:
+            return signals
+        from costguard.signal_sources.combined import CombinedSignals  # noqa: PLC0415 - only where configured
+        from costguard.signal_sources.http import http_post  # noqa: PLC0415
+        from costguard.signal_sources.prometheus import PrometheusSignals  # noqa: PLC0415
+
+        servers = [
+            PrometheusSignals(server, http_post(server.url), self._signals_named())
+            for server in self._policy.signals.prometheus
+        ]
+        return CombinedSignals([signals, *servers])
+
+    def _seconds_left(self) -> float:
+        if self._deadline is None:
+            return float("inf")
+        return (self._deadline - self._clock.now()).total_seconds()
+
+
+def targets_of(policy: Policy, settings: Settings) -> tuple[Target, ...]:
+    """The accounts the policy names; without any, the one the credentials belong to."""
+    if not policy.accounts:
+        return (Target(settings.cloud, role=settings.aws_role, external_id=settings.aws_external_id),)
+    return tuple(
+        Target(
+            cloud=account.cloud,
+            account=account.id,
+            regions=account.regions,
+            role=account.role or settings.aws_role,
+            external_id=account.external_id or settings.aws_external_id,
+            owner=account.owner,
+            organisation=account.organisation,
+        )
+        for account in policy.accounts
+    )
+
+
+def read_policy(settings: Settings) -> Policy:
+    """The policy named by the settings; without one the shipped default, which observes.
+
+    Raises:
+        InvalidInputError: nothing there, or not a valid policy.
+    """
+    if not settings.policy:
+        from costguard.policy.defaults import default_policy  # noqa: PLC0415 - needs no YAML and no pydantic
+
+        return default_policy()
+    from costguard.policy.loader import load_policy  # noqa: PLC0415 - pydantic and YAML only when there is a policy
+    from costguard.policy_sources.files import FilePolicySource  # noqa: PLC0415
+
+    return load_policy(FilePolicySource(settings.policy).read())
+
+
+def open_memory(settings: Settings) -> Memory:
+    """The ledger named by the settings, with its repositories.
+
+    Raises:
+        InvalidInputError: not an address of a ledger.
+        LedgerError: it cannot be opened.
+    """
+    from costguard.engine.memory import Memory  # noqa: PLC0415 - a scan remembers nothing
+    from costguard.ledgers.open import open_ledger  # noqa: PLC0415
+
+    return Memory.over(open_ledger(settings.ledger.reveal()))
+
+
+def notifier_of(settings: Settings) -> Notifier:
+    """Slack where a token is set; without one every notice is refused, and so nothing is ever stopped."""
+    from costguard.notifiers.router import NotifierRouter  # noqa: PLC0415 - only runs send notices
+
+    channels: dict[str, Notifier] = {}
+    if settings.slack_token:
+        from costguard.notifiers.slack import SlackNotifier  # noqa: PLC0415
+
+        channels["slack"] = SlackNotifier(settings.slack_token.reveal(), base_url=settings.slack_url)
+    return NotifierRouter(channels, default="slack")
+
+
+@contextmanager
+def open_world(
+    settings: Settings,
+    guard: str,
+    *,
+    policy: Policy | None = None,
+    clock: Clock | None = None,
+    deadline: datetime | None = None,
+    may_act: bool = True,
+) -> Iterator[World]:
+    """Everything one run of `guard` touches, connected; closed again on leaving.
+
+    `may_act` False builds no executor whatever the policy says: plans and previews cannot change a thing.
+    """
+    from costguard.engine.run import World  # noqa: PLC0415 - a scan needs none of it
+
+    clock = clock or SystemClock()
+    policy = policy or read_policy(settings)
+    targets = targets_of(policy, settings)
+    memory = open_memory(settings)
+    with Connections(settings, policy, clock, deadline) as connections:
+        connections.callback(memory.store.close)
+        connections.open(targets)
+        yield World(
+            guard=guard,
+            policy=policy,
+            targets=targets,
+            readings=connections.readings,
+            executors=connections.executors() if may_act else {},
+            memory=memory,
+            notifier=notifier_of(settings),
+            clock=clock,
+            policy_now=lambda: read_policy(settings),
+            host_paused=settings.paused,
+            language=settings.language,
+        )
+
+
+def run_function(
+    guard: str, run_id: str, deadline: datetime | None, settings: Settings, clock: Clock | None = None
+) -> dict[str, Any]:
+    """One scheduled run, as a function host asks for it; returns its figures."""
+    from costguard.engine.run import run, summary  # noqa: PLC0415 - loaded when invoked
+
+    with open_world(settings, guard, clock=clock, deadline=deadline) as world:
+        return summary(run(world, run_id, deadline=deadline))
