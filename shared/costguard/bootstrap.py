@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from types import TracebackType
@@ -20,7 +20,9 @@ from costguard.policy.model import Policy
 from costguard.ports import ActionExecutor, Clock, Notifier, Preflight, SignalSource, Target
 
 if TYPE_CHECKING:
+    from costguard.domain.reasons import Reason
     from costguard.engine.memory import Memory
+    from costguard.engine.policy_in_force import PolicyInForce
     from costguard.engine.run import World
     from costguard.settings import Settings
 
@@ -208,6 +210,9 @@ def open_world(
     guard: str,
     *,
     policy: Policy | None = None,
+    policy_now: Callable[[], Policy] | None = None,
+    problem: Reason | None = None,
+    memory: Memory | None = None,
     clock: Clock | None = None,
     deadline: datetime | None = None,
     may_act: bool = True,
@@ -215,15 +220,17 @@ def open_world(
     """Everything one run of `guard` touches, connected; closed again on leaving.
 
     `may_act` False builds no executor whatever the policy says: plans and previews cannot change a thing.
+    `problem` says why `policy` may not be acted on. A `memory` given stays open.
     """
     from costguard.engine.run import World  # noqa: PLC0415 - a scan needs none of it
 
     clock = clock or SystemClock()
     policy = policy or read_policy(settings)
     targets = targets_of(policy, settings)
-    memory = open_memory(settings)
     with Connections(settings, policy, clock, deadline) as connections:
-        connections.callback(memory.store.close)
+        if memory is None:
+            memory = open_memory(settings)
+            connections.callback(memory.store.close)
         connections.open(targets)
         yield World(
             guard=guard,
@@ -234,7 +241,8 @@ def open_world(
             memory=memory,
             notifier=notifier_of(settings),
             clock=clock,
-            policy_now=lambda: read_policy(settings),
+            policy_now=policy_now or (lambda: read_policy(settings)),
+            policy_problem=problem,
             host_paused=settings.paused,
             language=settings.language,
         )
@@ -243,8 +251,35 @@ def open_world(
 def run_function(
     guard: str, run_id: str, deadline: datetime | None, settings: Settings, clock: Clock | None = None
 ) -> dict[str, Any]:
-    """One scheduled run, as a function host asks for it; returns its figures."""
-    from costguard.engine.run import run, summary  # noqa: PLC0415 - loaded when invoked
+    """One scheduled run, as a function host asks for it; returns its figures.
 
-    with open_world(settings, guard, clock=clock, deadline=deadline) as world:
-        return summary(run(world, run_id, deadline=deadline))
+    A policy that is broken now is replaced by the last good one for at most seven days; people are told.
+    """
+    from costguard.engine.policy_in_force import tell_of_broken_policy  # noqa: PLC0415 - loaded when invoked
+    from costguard.engine.run import run, summary  # noqa: PLC0415
+
+    clock = clock or SystemClock()
+    memory = open_memory(settings)
+    with closing(memory.store):
+        found = _policy_in_force(settings, memory, clock.now())
+        with open_world(
+            settings,
+            guard,
+            policy=found.policy,
+            policy_now=lambda: _policy_in_force(settings, memory, clock.now()).policy,
+            problem=found.problem,
+            memory=memory,
+            clock=clock,
+            deadline=deadline,
+        ) as world:
+            tell_of_broken_policy(memory, found, settings.language, clock.now())
+            return summary(run(world, run_id, deadline=deadline))
+
+
+def _policy_in_force(settings: Settings, memory: Memory, now: datetime) -> PolicyInForce:
+    from costguard.engine.policy_in_force import PolicyInForce, policy_in_force  # noqa: PLC0415 - loaded when invoked
+    from costguard.policy_sources.files import FilePolicySource  # noqa: PLC0415
+
+    if not settings.policy:
+        return PolicyInForce(read_policy(settings))
+    return policy_in_force(FilePolicySource(settings.policy), memory, now)

@@ -17,6 +17,7 @@ from costguard.cases import Case, claimed, confirming, refused, unclaimed
 from costguard.domain.actions import DESTRUCTIVE, Action, ActionResult, Outcome, Receipt, Verb
 from costguard.domain.errors import (
     AccessDeniedError,
+    CostguardError,
     LedgerError,
     OutcomeUnknownError,
     ProviderError,
@@ -97,7 +98,7 @@ def _act_on_case(
         return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
     reason = _reserve(first, plan, acting.memory, now)
     if reason is None:
-        reason = recheck(case, first, acting.readings, acting.memory, acting.policy_now(), now)
+        reason = _recheck(case, first, acting, now)
         if reason is not None:
             _release(first, plan.guard, acting.memory)
     if reason is not None:
@@ -106,6 +107,14 @@ def _act_on_case(
     results = [_call(action, acting, plan.run_id) for action in actions]
     _settle_case(case, first, results, acting, plan.run_id)
     return results
+
+
+def _recheck(case: Case, action: Action, acting: Acting, now: datetime) -> Reason | None:
+    try:
+        policy = acting.policy_now()
+    except CostguardError as err:
+        return Reason(ReasonCode.POLICY_STALE, {"cause": str(err)})
+    return recheck(case, action, acting.readings, acting.memory, policy, now)
 
 
 def _release(action: Action, guard: str, memory: Memory) -> None:

@@ -12,6 +12,7 @@ from costguard.engine.repositories.caps import CapRepository
 from costguard.engine.repositories.cases import CaseRepository
 from costguard.engine.repositories.intents import IntentRepository
 from costguard.engine.repositories.outbox import OutboxRepository
+from costguard.engine.repositories.policies import PolicyRepository
 from costguard.engine.repositories.runs import RunRepository
 from costguard.engine.repositories.savings import SavingsRepository
 from costguard.engine.repositories.snoozes import SnoozeRepository
@@ -44,6 +45,7 @@ class Memory:
     switch: KillSwitch
     savings: SavingsRepository
     runs: RunRepository
+    policies: PolicyRepository
 
     @classmethod
     def over(cls, store: RecordStore) -> Memory:
@@ -59,6 +61,7 @@ class Memory:
             switch=KillSwitch(store),
             savings=SavingsRepository(store),
             runs=RunRepository(store),
+            policies=PolicyRepository(store),
         )
 
 
