@@ -66,8 +66,7 @@ def _lower_limits(new: Limits, old: Limits) -> bool:
         new.actions_per_day <= old.actions_per_day
         and new.fleet_share_per_day <= old.fleet_share_per_day
         and all(
-            money.currency in caps and money.amount <= caps[money.currency]
-            for money in new.hourly_cost_stopped_per_day
+            money.currency in caps and money.amount <= caps[money.currency] for money in new.hourly_cost_stopped_per_day
         )
         and _CONSENT_RANK[new.local_disk] <= _CONSENT_RANK[old.local_disk]
         and (old.unstoppable_may_terminate or not new.unstoppable_may_terminate)
@@ -95,7 +94,7 @@ def _covered(inner: Sequence[str] | None, outer: Sequence[str] | None) -> bool:
 
 def _pattern_covered(inner: str, outer: str) -> bool:
     """Equal, or `inner` is one plain value that `outer` matches, or `outer` matches anything."""
-    return inner == outer or outer == "*" or (not _GLOB_SIGNS & set(inner) and fnmatchcase(inner, outer))
+    return outer in {inner, "*"} or (not _GLOB_SIGNS & set(inner) and fnmatchcase(inner, outer))
 
 
 def _tags_covered(inner: Mapping[str, str] | None, outer: Mapping[str, str] | None) -> bool:

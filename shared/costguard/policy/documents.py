@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any
+from datetime import date, timedelta
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
+from typing_extensions import Self
 
 from costguard.domain.actions import Verb
 from costguard.guards.idle_gpu_rules import IdleBounds
 from costguard.guards.rules import Limits, Mode, Step
 from costguard.policy import fields as f
+from costguard.policy.cloud_values import check_account_id, check_region, check_role
 from costguard.policy.ladder import DEFAULT_WAITS
 from costguard.policy.problems import BadValueError
-from costguard.policy.values import check_account_id, check_region, check_role
+from costguard.policy.values import ALL, nonempty
 
 _IDLE = IdleBounds()
 _LIMITS = Limits()
@@ -43,6 +45,17 @@ class SelectorDocument(Document):
             raise BadValueError("expected a list", f'write ["{raw}"]')
         return raw
 
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.model_fields_set:
+            raise BadValueError("an empty mapping matches nothing", ALL)
+        return self
+
+
+SelectorDocuments = Annotated[
+    tuple[SelectorDocument, ...], AfterValidator(nonempty("leave the key out to except nothing"))
+]
+
 
 class IdleDocument(Document):
     """`idle_when_all`."""
@@ -70,8 +83,8 @@ class RuleDocument(Document):
 
     name: f.Name
     mode: f.ModeWord | None = None
-    applies_when_all: f.Selector[SelectorDocument] | None = None
-    except_when_any: f.Selectors[SelectorDocument] = ()
+    applies_when_all: SelectorDocument | None = None
+    except_when_any: SelectorDocuments = ()
     idle_when_all: IdleDocument = IdleDocument()
     then: f.Ladder = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, DEFAULT_WAITS[Verb.STOP]))
     safety: SafetyDocument = SafetyDocument()
@@ -85,6 +98,16 @@ class CalendarDocument(Document):
     hours: f.Hours
     holidays: f.Holidays = ()
     workdays: f.Days = ()
+
+    @field_validator("workdays")
+    @classmethod
+    def _not_both(cls, workdays: tuple[date, ...], info: ValidationInfo) -> tuple[date, ...]:
+        holidays = info.data.get("holidays", ())
+        for index, day in enumerate(workdays):
+            if holidays != "cn" and day in holidays:
+                message = f"{day} is a holiday and a workday"
+                raise BadValueError(message, "keep one of them", at=(index,))
+        return workdays
 
 
 class AccountDocument(Document):
@@ -119,6 +142,12 @@ class AccountDocument(Document):
     def _role(cls, role: str | None, info: ValidationInfo) -> str | None:
         cloud = info.data.get("cloud")
         return role if cloud is None or role is None else check_role(cloud, role)
+
+
+AccountDocuments = Annotated[
+    tuple[AccountDocument, ...],
+    AfterValidator(nonempty("leave the key out to guard the account the credentials belong to")),
+]
 
 
 class ProtectDocument(Document):
@@ -162,7 +191,7 @@ class OwnerDocument(Document):
     """One entry of `owners`."""
 
     name: f.Text
-    owns: f.Selector[SelectorDocument]
+    owns: SelectorDocument
     channel: f.Channel | None = None
 
 
@@ -170,7 +199,7 @@ class ExceptionDocument(Document):
     """One entry of `exceptions`: a resource, or a selector, and who agreed to what until when."""
 
     resource: f.ResourceId | None = None
-    applies_when_all: f.Selector[SelectorDocument] | None = None
+    applies_when_all: SelectorDocument | None = None
     owner: f.Text
     reason: f.Text
     approver: f.Text
@@ -190,7 +219,7 @@ class MainDocument(Document):
     version: f.Version
     mode: f.ModeWord = Mode.OBSERVE
     calendar: CalendarDocument | None = None
-    accounts: f.Accounts[AccountDocument] = ()
+    accounts: AccountDocuments = ()
     idle_gpu: tuple[RuleDocument, ...] = ()
     protect: ProtectDocument = ProtectDocument()
     prices: tuple[PriceDocument, ...] = ()

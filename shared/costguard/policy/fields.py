@@ -13,6 +13,8 @@ from costguard.domain.money import Money
 from costguard.domain.refs import CLOUDS
 from costguard.domain.resources import Billing
 from costguard.guards.rules import Consent, Mode, Step
+from costguard.policy import cloud_values as clouds
+from costguard.policy import time_values as times
 from costguard.policy import units
 from costguard.policy import values as v
 from costguard.policy.ladder import check_ladder, parse_step
@@ -20,13 +22,14 @@ from costguard.policy.ladder import check_ladder, parse_step
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NAMESPACE = re.compile(r"[A-Za-z0-9._/#:-]{1,255}")
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_URL = re.compile(r"https?://[A-Za-z0-9.\-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?|https?://\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?")
+_URL = re.compile(
+    r"https?://[A-Za-z0-9.\-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?|https?://\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?"
+)
 _SLACK = re.compile(r"slack:(?:#[^\s#@:,]{1,80}|[CGDU][A-Z0-9]{6,20})")
 _ROLE = re.compile(r"[\w+=,.@:/{}-]{1,600}", re.ASCII)
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}", re.ASCII)  # STS AssumeRole's own pattern
 _INSTANCE_TYPE = re.compile(r"[A-Za-z0-9.*?\[\]!_-]{1,64}")
 
-ALL = "leave the key out to match all"
 CLOUD_WORDS = {cloud: cloud for cloud in CLOUDS}
 
 Version = Annotated[int, BeforeValidator(v.version)]
@@ -36,9 +39,11 @@ BillingWord = Annotated[Billing, BeforeValidator(v.choice_of(Billing, "a way of 
 CloudWord = Annotated[str, BeforeValidator(v.choice(CLOUD_WORDS, "a cloud"))]
 Unstoppable = Annotated[bool, BeforeValidator(v.choice({"hold": False, "terminate": True}, "an answer"))]
 Name = Annotated[str, AfterValidator(v.matching(_NAME, "a name: letters, digits, . _ -, at most 64"))]
-Text = Annotated[str, AfterValidator(v.matching(re.compile(r"(?=.*\S)[^\n]{1,300}"), "a line of text of 1 to 300 characters"))]
+Text = Annotated[
+    str, AfterValidator(v.matching(re.compile(r"(?=.*\S)[^\n]{1,300}"), "a line of text of 1 to 300 characters"))
+]
 TagName = Annotated[str, AfterValidator(v.matching(re.compile(r"(?=.*[^\W_])[^\n]{1,128}"), "the name of a tag"))]
-Lasting = Annotated[timedelta, BeforeValidator(v.window)]
+Lasting = Annotated[timedelta, BeforeValidator(times.window)]
 PercentBound = Annotated[float, BeforeValidator(v.bound(units.parse_percent))]
 RateBound = Annotated[float, BeforeValidator(v.bound(units.parse_rate))]
 PowerBound = Annotated[float, BeforeValidator(v.bound(units.parse_power))]
@@ -47,33 +52,56 @@ Count = Annotated[int, BeforeValidator(v.count)]
 Share = Annotated[Decimal, BeforeValidator(units.parse_share)]
 Caps = Annotated[tuple[Annotated[Money, BeforeValidator(units.parse_money)], ...], AfterValidator(v.one_per_currency)]
 Price = Annotated[Money, BeforeValidator(v.price)]
-Moment = Annotated[datetime, BeforeValidator(v.moment)]
-Day = Annotated[date, BeforeValidator(v.day)]
-Hours = Annotated[tuple[time, time], BeforeValidator(v.hours)]
-Weekdays = Annotated[frozenset[int], BeforeValidator(v.weekdays)]
-Holidays = Annotated[str | tuple[date, ...], BeforeValidator(v.holidays)]
-Regions = Annotated[tuple[str, ...] | None, BeforeValidator(v.regions)]
+Moment = Annotated[datetime, BeforeValidator(times.moment)]
+Day = Annotated[date, BeforeValidator(times.day)]
+Hours = Annotated[tuple[time, time], BeforeValidator(times.hours)]
+Weekdays = Annotated[frozenset[int], BeforeValidator(times.weekdays)]
+Holidays = Annotated[str | tuple[date, ...], BeforeValidator(times.holidays)]
+Zone = Annotated[str, AfterValidator(times.zone)]
+Regions = Annotated[tuple[str, ...] | None, BeforeValidator(clouds.regions)]
 Role = Annotated[str, AfterValidator(v.matching(_ROLE, "a role: its name or ARN, without spaces"))]
-ExternalId = Annotated[str, AfterValidator(v.matching(_EXTERNAL_ID, "an external id: 2 to 1224 of letters, digits and +=,.@:/-"))]
-Namespace = Annotated[str, AfterValidator(v.matching(_NAMESPACE, "a CloudWatch namespace", "the agent's own is CWAgent"))]
+ExternalId = Annotated[
+    str, AfterValidator(v.matching(_EXTERNAL_ID, "an external id: 2 to 1224 of letters, digits and +=,.@:/-"))
+]
+Namespace = Annotated[
+    str, AfterValidator(v.matching(_NAMESPACE, "a CloudWatch namespace", "the agent's own is CWAgent"))
+]
 Label = Annotated[str, AfterValidator(v.matching(_LABEL, "a Prometheus label"))]
 Matchers = Annotated[str, AfterValidator(v.matchers)]
-Url = Annotated[str, AfterValidator(v.matching(_URL, "an http or https address without user, password or query", "write for example https://prometheus.internal:9090"))]
-Channel = Annotated[str, AfterValidator(v.matching(_SLACK, "a channel", 'write "slack:#gpu-costs" in quotes, or slack: and the channel id'))]
-ResourceId = Annotated[str, AfterValidator(v.resource_id)]
+Url = Annotated[
+    str,
+    AfterValidator(
+        v.matching(
+            _URL,
+            "an http or https address without user, password or query",
+            "write for example https://prometheus.internal:9090",
+        )
+    ),
+]
+Channel = Annotated[
+    str,
+    AfterValidator(v.matching(_SLACK, "a channel", 'write "slack:#gpu-costs" in quotes, or slack: and the channel id')),
+]
+ResourceId = Annotated[str, AfterValidator(clouds.resource_id)]
 
 CloudPattern = Annotated[str, BeforeValidator(v.choice(CLOUD_WORDS, "a cloud"))]
-AccountPattern = Annotated[str, AfterValidator(v.account_pattern)]
+AccountPattern = Annotated[str, AfterValidator(clouds.account_pattern)]
 RegionPattern = Annotated[str, AfterValidator(v.matching(re.compile(r"[a-z0-9*?\[\]!-]{1,40}"), "a region or pattern"))]
-TypePattern = Annotated[str, AfterValidator(v.matching(_INSTANCE_TYPE, "an instance type or pattern", "write for example p4d.* or GN10Xp*"))]
+TypePattern = Annotated[
+    str, AfterValidator(v.matching(_INSTANCE_TYPE, "an instance type or pattern", "write for example p4d.* or GN10Xp*"))
+]
 TagPatterns = Annotated[dict[str, str], AfterValidator(v.tag_patterns)]
-CloudPatterns = Annotated[tuple[CloudPattern, ...], AfterValidator(v.some(ALL))]
-AccountPatterns = Annotated[tuple[AccountPattern, ...], AfterValidator(v.some(ALL))]
-RegionPatterns = Annotated[tuple[RegionPattern, ...], AfterValidator(v.some(ALL))]
-TypePatterns = Annotated[tuple[TypePattern, ...], AfterValidator(v.some(ALL))]
-BillingWords = Annotated[tuple[BillingWord, ...], AfterValidator(v.some(ALL))]
-ResourceIds = Annotated[tuple[ResourceId, ...], AfterValidator(v.some(ALL))]
+CloudPatterns = Annotated[tuple[CloudPattern, ...], AfterValidator(v.some(v.ALL))]
+AccountPatterns = Annotated[tuple[AccountPattern, ...], AfterValidator(v.some(v.ALL))]
+RegionPatterns = Annotated[tuple[RegionPattern, ...], AfterValidator(v.some(v.ALL))]
+TypePatterns = Annotated[tuple[TypePattern, ...], AfterValidator(v.some(v.ALL))]
+BillingWords = Annotated[tuple[BillingWord, ...], AfterValidator(v.some(v.ALL))]
+ResourceIds = Annotated[tuple[ResourceId, ...], AfterValidator(v.some(v.ALL))]
 TagNames = Annotated[tuple[TagName, ...], AfterValidator(v.some("leave the key out to keep the tags Costguard knows"))]
-AccountIds = Annotated[tuple[AccountPattern, ...], AfterValidator(v.account_ids), AfterValidator(v.some("leave the key out to protect no account"))]
+AccountIds = Annotated[
+    tuple[AccountPattern, ...],
+    AfterValidator(clouds.account_ids),
+    AfterValidator(v.some("leave the key out to protect no account")),
+]
 Days = Annotated[tuple[Day, ...], AfterValidator(v.some("leave the key out"))]
 Ladder = Annotated[tuple[Annotated[Step, BeforeValidator(parse_step)], ...], AfterValidator(check_ladder)]

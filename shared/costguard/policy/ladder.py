@@ -36,10 +36,12 @@ def parse_step(raw: object) -> Step:
     word, options = next(iter(raw.items()))
     verb = _verb(word)
     if not isinstance(options, dict):
-        raise BadValueError(f"{options!r} is not what a step takes", f"write {{{word}: {{wait: 24h}}}}", at=(word,))
+        message = f"{options!r} is not what a step takes"
+        raise BadValueError(message, f"write {{{word}: {{wait: 24h}}}}", at=(word,))
     for key in options:
         if key != "wait":
-            raise BadValueError(f"unknown key {key!r}", "a step takes only wait", at=(word, key))
+            message = f"unknown key {key!r}"
+            raise BadValueError(message, "a step takes only wait", at=(word, key))
     if "wait" not in options:
         return Step(verb, DEFAULT_WAITS[verb])
     return Step(verb, _wait(verb, options["wait"]))
@@ -52,7 +54,8 @@ def check_ladder(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     verbs = [step.verb for step in steps]
     for index, verb in enumerate(verbs):
         if verb in verbs[:index]:
-            raise BadValueError(f"{verb.value} is there twice", "keep one of them", at=(index,))
+            message = f"{verb.value} is there twice"
+            raise BadValueError(message, "keep one of them", at=(index,))
         if verb is Verb.WARN and index > 0:
             raise BadValueError("warn comes first", "owners are warned again before terminate in any case", at=(index,))
         if verb is Verb.TERMINATE and Verb.STOP not in verbs[:index]:
@@ -67,7 +70,8 @@ def check_ladder(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 def _verb(word: str) -> Verb:
     if word in _WORDS:
         return _WORDS[word]
-    raise BadValueError(f"{word!r} is not a step; expected {', '.join(_WORDS)}", did_you_mean(word, _WORDS))
+    message = f"{word!r} is not a step; expected {', '.join(_WORDS)}"
+    raise BadValueError(message, did_you_mean(word, _WORDS))
 
 
 def _wait(verb: Verb, raw: object) -> timedelta:
@@ -83,5 +87,6 @@ def _wait(verb: Verb, raw: object) -> timedelta:
         message = f"{raw} is too short a wait before {verb.value}; at least {hours}h"
         raise BadValueError(message, f"write {hours}h or more", at=at)
     if wait > LONGEST_WAIT:
-        raise BadValueError(f"{raw} is too long a wait; at most {LONGEST_WAIT.days}d", "write 90d or less", at=at)
+        message = f"{raw} is too long a wait; at most {LONGEST_WAIT.days}d"
+        raise BadValueError(message, "write 90d or less", at=at)
     return wait

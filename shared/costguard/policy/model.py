@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from costguard.domain.money import Money
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Mode, Protection, Selector
 from costguard.policy.calendar import WorkingCalendar
+from costguard.policy.terms import digest_of
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account the policy guards; `regions` None means all that are opted in."""
+    """An account the policy guards; `regions` None means all that are opted in.
+
+    `role` is an ARN, a name, or either with `{account}` in it; `organisation` adds the accounts listed by it.
+    """
 
     cloud: str
     id: str
@@ -36,13 +40,17 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """An agreed exception: matching instances are shown and never touched until `expires_at`."""
+    """An agreed exception: matching instances are shown and never touched until `expires_at`.
+
+    `where` is its place in the policy, for messages; it is no part of what the policy says.
+    """
 
     owns: Selector
     owner: str
     reason: str
     approver: str
     expires_at: datetime
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,12 @@ class SignalSettings:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Everything a run decides by. `digest` is a hash of all files; `loaded_at` is when they were read."""
+    """Everything a run decides by.
+
+    `accounts` is empty only where the key was left out: then the account of the credentials is guarded.
+    Of `owners` and `prices` the first that matches counts. `digest` is a hash of everything else here:
+    comments, spaces and the order of rules do not change it.
+    """
 
     mode: Mode
     idle_gpu: tuple[IdleRule, ...]
@@ -87,6 +100,16 @@ class Policy:
     default_channel: str
     digest: str
 
+    def active_exemptions(self, now: datetime) -> tuple[Exemption, ...]:
+        """The exceptions that have not expired."""
+        return tuple(each for each in self.exemptions if each.expires_at > now)
+
     def rule(self, name: str) -> IdleRule | None:
         """The rule of this name, if the policy still has it."""
         return next((rule for rule in self.idle_gpu if rule.name == name), None)
+
+
+def with_policy_digest(policy: Policy) -> Policy:
+    """The same policy with its digest."""
+    said = replace(policy, digest="", exemptions=tuple(sorted(policy.exemptions, key=digest_of)))
+    return replace(policy, digest=digest_of(said))

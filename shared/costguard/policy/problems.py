@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from dataclasses import dataclass
 from costguard.domain.errors import InvalidInputError
 
 _SHOWN = 50  # more problems than this are one mistake made often
+_LONGEST = 400  # characters of a message; a value may be a megabyte
+_PASSWORD = re.compile(r"(://)[^/\s@]*@")
+_WORTH_SEARCHING = 3  # letters; shorter words are inside too many others
 _EXCERPT = 120  # characters of the offending line that are shown
 
 
@@ -52,12 +56,9 @@ class BadValueError(ValueError):
         self.at = at
 
 
-def distinct(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Sorted by place; of several at one place only the first told, for the others follow from it."""
-    first: dict[tuple[str, Mark], Problem] = {}
-    for problem in problems:
-        first.setdefault((problem.path, problem.mark), problem)
-    return tuple(sorted(first.values()))
+def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Sorted by place, each once."""
+    return tuple(sorted(set(problems)))
 
 
 def invalid(problems: Sequence[Problem]) -> InvalidInputError:
@@ -70,7 +71,7 @@ def invalid(problems: Sequence[Problem]) -> InvalidInputError:
 
 
 def excerpt(text: str, mark: Mark) -> str:
-    """The line at `mark` with a caret under its column; characters that do not print are shown as `\\ufffd`."""
+    """The line at `mark` with a caret under its column; characters that do not print are replaced."""
     lines = text.split("\n")
     if not 1 <= mark.line <= len(lines):
         return ""
@@ -81,6 +82,7 @@ def excerpt(text: str, mark: Mark) -> str:
     shown = "".join(" " if char == "\t" else char if char.isprintable() else "\ufffd" for char in cut)
     before = shown[: mark.column - 1 - start]
     width = sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in before)
+    shown = _PASSWORD.sub(r"\1***@", shown)
     return f"    {shown}\n    {' ' * width}^"
 
 
@@ -88,10 +90,22 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A suggestion: the nearest known word, or all of them."""
     words = sorted(known)
     by_folded = {known_word.casefold().replace("-", "_"): known_word for known_word in words}
-    near = difflib.get_close_matches(word.casefold().replace("-", "_"), by_folded, n=1, cutoff=0.6)
+    folded = word.casefold().replace("-", "_")
+    within = [
+        known_word for each, known_word in by_folded.items() if len(folded) >= _WORTH_SEARCHING and folded in each
+    ]
+    if len(within) == 1:
+        return f"did you mean {within[0]}?"
+    near = difflib.get_close_matches(folded, by_folded, n=1, cutoff=0.6)
     if near:
         return f"did you mean {by_folded[near[0]]}?"
     return f"known here: {', '.join(words)}"
+
+
+def shortened(message: str) -> str:
+    """Fit to print: no password out of an address, no endless value, one line."""
+    safe = _PASSWORD.sub(r"\1***@", " ".join(message.split()))
+    return safe if len(safe) <= _LONGEST else f"{safe[: _LONGEST // 2]} ... {safe[-_LONGEST // 4 :]}"
 
 
 def field_path(loc: Iterable[str | int]) -> str:

@@ -62,8 +62,9 @@ def rule_digest(rule: IdleRule) -> str:
 
 
 def with_digest(rule: IdleRule) -> IdleRule:
-    """The same rule with the digest of its terms."""
-    return replace(rule, digest=rule_digest(rule))
+    """The same rule in canonical order, with the digest of its terms."""
+    text = terms(rule)
+    return replace(_rule(json.loads(text)), digest=hashlib.sha256(text.encode()).hexdigest())
 
 
 def rule_from_terms(text: str) -> IdleRule:
@@ -74,7 +75,7 @@ def rule_from_terms(text: str) -> IdleRule:
         InvalidInputError: not the terms of a rule.
     """
     try:
-        body = json.loads(text, parse_float=Decimal)
+        body = json.loads(text)
         schema = body["schema"]
         if schema == _SCHEMA:
             return with_digest(_rule(body))
@@ -100,9 +101,9 @@ def _rule(body: dict[str, Any]) -> IdleRule:
         idle=IdleBounds(
             lasting=timedelta(seconds=float(idle["lasting"])),
             every_gpu_max_below_percent=float(idle["gpu_percent"]),
-            cpu_max_below_percent=_optional(idle["cpu_percent"]),
-            network_max_below_bytes_per_second=_optional(idle["network_bytes_per_second"]),
-            power_max_below_watts=_optional(idle["power_watts"]),
+            cpu_max_below_percent=_float(idle["cpu_percent"]),
+            network_max_below_bytes_per_second=_float(idle["network_bytes_per_second"]),
+            power_max_below_watts=_float(idle["power_watts"]),
             min_coverage=float(idle["min_coverage"]),
         ),
         ladder=tuple(Step(Verb(verb), timedelta(seconds=float(wait))) for verb, wait in body["ladder"]),
@@ -154,10 +155,6 @@ def _float(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _optional(value: Decimal | float | None) -> float | None:
-    return None if value is None else float(value)
-
-
 def _decimal(value: Decimal) -> str:
     return "0" if value == 0 else format(value.normalize(), "f")
 
@@ -167,6 +164,19 @@ def _seconds(duration: timedelta) -> float:
 
 
 def _canonical(value: object) -> Any:
+    if is_dataclass(value):
+        shown = [each.name for each in fields(value) if each.compare]
+        return {name: _canonical(getattr(value, name)) for name in shown}
+    if isinstance(value, Mapping):
+        return {str(_canonical(key)): _canonical(each) for key, each in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted((_canonical(each) for each in value), key=_json)
+    if isinstance(value, (tuple, list)):
+        return [_canonical(each) for each in value]
+    return _canonical_atom(value)
+
+
+def _canonical_atom(value: object) -> Any:
     if isinstance(value, Enum):
         return value.name
     if value is None or isinstance(value, (str, bool, int, float)):
@@ -179,14 +189,5 @@ def _canonical(value: object) -> Any:
         return value.astimezone(timezone.utc).isoformat()
     if isinstance(value, (date, time)):
         return value.isoformat()
-    if is_dataclass(value):
-        shown = [each.name for each in fields(value) if each.compare]
-        return {name: _canonical(getattr(value, name)) for name in shown}
-    if isinstance(value, Mapping):
-        return {str(_canonical(key)): _canonical(each) for key, each in value.items()}
-    if isinstance(value, (set, frozenset)):
-        return sorted((_canonical(each) for each in value), key=_json)
-    if isinstance(value, (tuple, list)):
-        return [_canonical(each) for each in value]
     message = f"no canonical form for {type(value).__name__}"
     raise TypeError(message)

@@ -45,21 +45,26 @@ def parse_duration(raw: Raw) -> timedelta:
     text = _text(raw, expected)
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise BadValueError(f"{text!r} is not a duration; {expected}", _from_iso(text))
+        message = f"{text!r} is not a duration; {expected}"
+        raise BadValueError(message, _from_iso(text))
     number, unit = match.groups()
     if not unit:
-        raise BadValueError(f"{text!r} has no unit; {expected}", f"write {number}h if hours were meant")
+        message = f"{text!r} has no unit; {expected}"
+        raise BadValueError(message, f"write {number}h if hours were meant")
     if unit not in _DURATION_UNITS:
         near = {"hour": "h", "hr": "h", "day": "d", "min": "m", "sec": "s", "week": "w", "minute": "m", "second": "s"}
         short = near.get(unit.casefold().removesuffix("s"), unit.casefold())
         fix = f"write {number}{short}" if short in _DURATION_UNITS else "the units are s, m (minutes), h, d and w"
-        raise BadValueError(f"{unit!r} is not a unit of time; {expected}", fix)
+        message = f"{unit!r} is not a unit of time; {expected}"
+        raise BadValueError(message, fix)
     seconds = Decimal(number) * _DURATION_UNITS[unit]
     if "." in number or match.group() != f"{number}{unit}":
         whole = f"write {seconds / 60:f}".rstrip("0").rstrip(".") + "m" if seconds % 60 == 0 else ""
-        raise BadValueError(f"{text!r} is not a whole number and its unit; {expected}", whole or "write it without space")
+        message = f"{text!r} is not a whole number and its unit; {expected}"
+        raise BadValueError(message, whole or "write it without space")
     if seconds > _LONGEST.total_seconds():
-        raise BadValueError(f"{text!r} is longer than ten years", "write a shorter duration")
+        message = f"{text!r} is longer than ten years"
+        raise BadValueError(message, "write a shorter duration")
     return timedelta(seconds=int(seconds))
 
 
@@ -71,10 +76,12 @@ def parse_percent(raw: Raw) -> Decimal:
     if match is None:
         number = text.replace(" ", "").rstrip("%")
         fix = f"write {number}%" if re.fullmatch(_NUMBER, number) else ""
-        raise BadValueError(f"{text!r} is not a percentage; {expected}", fix)
+        message = f"{text!r} is not a percentage; {expected}"
+        raise BadValueError(message, fix)
     value = Decimal(match.group(1))
     if value > _HUNDRED:
-        raise BadValueError(f"{text} is more than all of it", "write at most 100%")
+        message = f"{text} is more than all of it"
+        raise BadValueError(message, "write at most 100%")
     return value
 
 
@@ -89,7 +96,8 @@ def parse_money(raw: Raw) -> Money:
     text = _text(raw, expected)
     match = _MONEY.fullmatch(text)
     if match is None:
-        raise BadValueError(f"{text!r} is not an amount of money; {expected}", _money_fix(text))
+        message = f"{text!r} is not an amount of money; {expected}"
+        raise BadValueError(message, _money_fix(text))
     return Money(Decimal(match.group(1)), match.group(2))
 
 
@@ -107,24 +115,28 @@ def _quantity(raw: Raw, units: dict[str, int], expected: str) -> Decimal:
     text = _text(raw, expected)
     match = _QUANTITY.fullmatch(text)
     if match is None:
-        raise BadValueError(f"{text!r} is not a quantity; {expected}")
+        message = f"{text!r} is not a quantity; {expected}"
+        raise BadValueError(message)
     number, unit = match.groups()
     if unit not in units:
         alike = {known.casefold(): known for known in units}.get(unit.casefold())
         fix = f"write {number}{alike}" if alike else f"the units are {', '.join(units)}"
         if unit.casefold().endswith(("bps", "bit/s", "bits/s")):
             fix = "bits a second divided by 8 are bytes a second"
-        raise BadValueError(f"{text!r} has {'an unknown unit' if unit else 'no unit'}; {expected}", fix)
+        message = f"{text!r} has {'an unknown unit' if unit else 'no unit'}; {expected}"
+        raise BadValueError(message, fix)
     return Decimal(number) * units[unit]
 
 
 def _text(raw: Raw, expected: str) -> str:
     if isinstance(raw, bool) or not isinstance(raw, (str, int, float)):
         found = "a list" if isinstance(raw, tuple) else "a mapping" if isinstance(raw, dict) else str(raw).lower()
-        raise BadValueError(f"found {found}; {expected}")
+        message = f"found {found}; {expected}"
+        raise BadValueError(message)
     text = str(raw)
     if text.startswith("-"):
-        raise BadValueError(f"{text!r} is negative; {expected}", "write it without the minus sign")
+        message = f"{text!r} is negative; {expected}"
+        raise BadValueError(message, "write it without the minus sign")
     return text
 
 

@@ -23,12 +23,13 @@ from ruamel.yaml.events import (
     SequenceEndEvent,
     SequenceStartEvent,
 )
-from typing_extensions import assert_never
 
-from costguard.policy.problems import Mark, Problem, excerpt
+from costguard.policy.problems import Mark, Problem, excerpt, field_path, shortened
+from costguard.policy.text import MAX_BYTES, too_long
+from costguard.policy.yaml_nodes import Document, Mapping, Node, Plain, Scalar, Sequence
 
-MAX_BYTES = 1024 * 1024  # of one file; a policy of a thousand accounts is about 100 KiB
 MAX_DEPTH = 50
+MAX_PROBLEMS = 100  # of one file; a reader needs no more to see what is wrong
 _MAX_DIGITS = 18  # longer than any count; account ids of that length are text anyway
 
 _NULL = re.compile(r"~|null|Null|NULL|")
@@ -39,86 +40,15 @@ _OTHER_BASE = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 # C0 and C1 controls, line breaks only some programs see, direction marks and zero-width characters
-_UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]")
-
-Plain = str | int | float | bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A single value; `text` is how it was written, without quotes."""
-
-    mark: Mark
-    value: Plain
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """A list."""
-
-    mark: Mark
-    items: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Mapping:
-    """Keys and values in the order written, each key with its own place."""
-
-    mark: Mark
-    items: dict[str, Node]
-    keys: dict[str, Mark]
-
-
-Node = Scalar | Sequence | Mapping
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One file as read: `root` is None when nothing usable was found, and then `problems` says why."""
-
-    path: str
-    text: str
-    root: Node | None
-    problems: tuple[Problem, ...]
-
-    def problem(self, mark: Mark, field: str, message: str, fix: str = "") -> Problem:
-        """A problem of this file, with its line."""
-        return Problem(self.path, mark, field, message, fix, excerpt(self.text, mark))
-
-    def locate(self, loc: tuple[str | int, ...], *, key: bool = False) -> tuple[Mark, Node | None]:
-        """The place and node that `loc` leads to, or the nearest node above; with `key` the place of the last key."""
-        node = self.root
-        mark = node.mark if node is not None else Mark()
-        for part in loc:
-            if isinstance(node, Mapping) and part in node.items:
-                mark, node = node.keys[str(part)], node.items[str(part)]
-                if not (key and part is loc[-1]):
-                    mark = node.mark
-            elif isinstance(node, Sequence) and isinstance(part, int) and part < len(node.items):
-                node = node.items[part]
-                mark = node.mark
-            else:
-                return mark, None
-        return mark, node
-
-
-def plain(node: Node) -> Any:
-    """The values alone: dict, tuple, str, int, float, bool, None."""
-    if isinstance(node, Scalar):
-        return node.value
-    if isinstance(node, Sequence):
-        return tuple(plain(item) for item in node.items)
-    if isinstance(node, Mapping):
-        return {key: plain(value) for key, value in node.items.items()}
-    assert_never(node)
+_UNSEEN = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
+)
 
 
 def read_yaml(path: str, text: str) -> Document:
     """Read one file; `path` is only for the messages."""
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        message = f"the file is longer than {MAX_BYTES // 1024} KiB"
-        return Document(path, "", None, (Problem(path, Mark(), "", message, "split it under policies/"),))
+        return Document(path, "", None, (too_long(path),))
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     unseen = tuple(_unseen_characters(path, text))
     if unseen:
@@ -136,14 +66,16 @@ def read_yaml(path: str, text: str) -> Document:
         builder.add(Mark(), f"this is not YAML: {err}", "write the file anew as plain UTF-8 text")
     root = builder.root
     if root is None and not builder.problems:
-        builder.add(Mark(), "the file is empty", "an empty file is never read as 'nothing': write [] or remove the file")
-    return Document(path, text, root, tuple(builder.problems))
+        builder.add(Mark(), "the file is empty", "write what belongs there, [] for an empty list, or remove the file")
+    return Document(path, text, root, tuple(builder.problems), frozenset(builder.damaged))
 
 
 def _unseen_characters(path: str, text: str) -> Iterator[Problem]:
+    found = 0
     for number, line in enumerate(text.split("\n"), start=1):
         match = _UNSEEN.search(line)
-        if match:
+        if match and found < MAX_PROBLEMS:
+            found += 1
             mark = Mark(number, match.start() + 1)
             if match.group() == "\t":
                 message, fix = "a tab; YAML is indented with spaces", 'use spaces; inside double quotes write "\\t"'
@@ -154,7 +86,7 @@ def _unseen_characters(path: str, text: str) -> Iterator[Problem]:
 
 
 def _syntax(err: MarkedYAMLError) -> tuple[str, str]:
-    """ruamel's words, and advice for the mistakes people make."""
+    """The parser's words, and advice for the mistakes people make."""
     words = " ".join(str(part) for part in (err.context, err.problem) if part)
     for sign, advice in _ADVICE:
         if sign in words:
@@ -197,18 +129,38 @@ class _Builder:
         self._path = path
         self._text = text
         self._frames: list[_Frame] = []
+        self.damaged: set[Mark] = set()
         self._documents = 0
 
     def add(self, mark: Mark, message: str, fix: str = "") -> None:
-        self.problems.append(Problem(self._path, mark, "", message, fix, excerpt(self._text, mark)))
+        self.damaged.add(mark)
+        shown = excerpt(self._text, mark)
+        self.problems.append(Problem(self._path, mark, self._field(), shortened(message), shortened(fix), shown))
+
+    def _field(self) -> str:
+        """Where in the document the next node stands."""
+        loc: list[str | int] = []
+        for frame in self._frames:
+            if not frame.is_mapping:
+                loc.append(len(frame.values))
+            elif frame.wants_value and frame.key is not None:
+                loc.append(frame.key)
+        return field_path(loc)
 
     def take(self, event: Any) -> bool:
         """Read one event; False when the rest of the text is not worth reading."""
+        if len(self.problems) >= MAX_PROBLEMS:
+            self.root = None
+            return False
         mark = Mark(event.start_mark.line + 1, event.start_mark.column + 1)
         if isinstance(event, DocumentStartEvent):
             return self._document(event, mark)
         if isinstance(event, AliasEvent):
-            self.add(mark, f"aliases are not allowed: *{event.anchor}", f'write the value out; a pattern goes in quotes: "*{event.anchor}"')
+            self.add(
+                mark,
+                f"aliases are not allowed: *{event.anchor}",
+                f'write the value out; a pattern goes in quotes: "*{event.anchor}"',
+            )
             self._place(Scalar(mark, None, ""), is_text=False)
         elif isinstance(event, ScalarEvent):
             self._decorated(event, mark)
@@ -252,22 +204,24 @@ class _Builder:
             return
         frame = self._frames[-1]
         if not frame.is_mapping:
-            frame.values.append(self._not_empty(node))
+            frame.values.append(self._not_empty(node, frame))
         elif frame.wants_value:
-            frame.wants_value = False
             if frame.key is not None:
-                frame.items[frame.key] = self._not_empty(node)
+                frame.items[frame.key] = self._not_empty(node, frame)
                 frame.keys[frame.key] = frame.key_mark
+            frame.wants_value = False
         else:
-            frame.wants_value = True
             frame.key_mark = node.mark
             frame.key = self._key(node, frame) if is_text and isinstance(node, Scalar) else None
             if not is_text and not isinstance(node, Scalar):
                 self.add(node.mark, "a key must be text, not a list or mapping", "write key: value")
+            if frame.key is None:
+                self.damaged.add(frame.mark)
+            frame.wants_value = True
 
     def _key(self, node: Scalar, frame: _Frame) -> str | None:
         if not isinstance(node.value, str):
-            if not any(problem.mark == node.mark for problem in self.problems):
+            if not self._told(node.mark):
                 self.add(node.mark, f"a key must be text: {node.text or 'empty'}", f'put it in quotes: "{node.text}"')
             return None
         if node.value == "<<":
@@ -279,12 +233,19 @@ class _Builder:
             return None
         return node.value
 
-    def _not_empty(self, node: Node) -> Node:
-        if isinstance(node, Scalar) and node.value is None:
-            fix = "leave the key out, or write a value; a value that starts with # needs quotes"
-            if not any(problem.mark == node.mark for problem in self.problems):
-                self.add(node.mark, "an empty value says neither none nor all", fix)
-        return node
+    def _not_empty(self, node: Node, frame: _Frame) -> Node:
+        """An empty value stands right behind its key: the parser would say where the next one begins."""
+        if not isinstance(node, Scalar) or node.value is not None or self._told(node.mark):
+            return node
+        mark = node.mark
+        if not node.text and frame.is_mapping and frame.key is not None:
+            mark = Mark(frame.key_mark.line, frame.key_mark.column + len(frame.key) + 1)
+        fix = "leave the key out, or write a value; a value that starts with # needs quotes"
+        self.add(mark, "an empty value says neither none nor all", fix)
+        return Scalar(mark, None, node.text)
+
+    def _told(self, mark: Mark) -> bool:
+        return mark in self.damaged
 
     def _scalar(self, text: str, mark: Mark, *, is_plain: bool) -> Scalar:
         unseen = _UNSEEN.search(text.replace("\t", " "))

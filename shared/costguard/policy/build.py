@@ -1,0 +1,197 @@
+"""From accepted documents to the frozen policy the engine reads. Imported only while a policy is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
+from costguard.guards.rules import Limits, Mode, Protection, Selector
+from costguard.policy import documents as d
+from costguard.policy.calendar import WorkingCalendar
+from costguard.policy.crosschecks import FileKind, PolicyFile
+from costguard.policy.model import (
+    Account,
+    Exemption,
+    Owner,
+    Policy,
+    PriceOverride,
+    Prometheus,
+    SignalSettings,
+    with_policy_digest,
+)
+from costguard.policy.problems import Problem, field_path
+from costguard.policy.terms import with_digest
+from costguard.policy.yaml_nodes import Sequence as ListNode
+
+_LONGEST_GRACE = timedelta(weeks=104)  # in real time; a wait nobody lives to see is a mistake in the hours
+_WEEK = timedelta(weeks=1)
+
+Accepted = Sequence[tuple[PolicyFile, Any]]
+"""Files with their validated documents."""
+
+
+def build_policy(accepted: Accepted) -> Policy:
+    """The policy of documents that passed every check."""
+    main = _main(accepted)
+    rules = [_rule(rule, main.mode) for _, _, rule in _rules(accepted)]
+    owners = [*main.owners, *_listed(accepted, FileKind.OWNERS)]
+    policy = Policy(
+        mode=main.mode,
+        idle_gpu=tuple(sorted(rules, key=lambda rule: rule.name)),
+        accounts=tuple(sorted((_account(each) for each in main.accounts), key=lambda each: (each.cloud, each.id))),
+        owners=tuple(Owner(each.name, _selector(each.owns), each.channel or "") for each in owners),
+        exemptions=tuple(_exemptions(accepted, main)),
+        protection=_protection(main.protect),
+        calendar=None if main.calendar is None else _calendar(main.calendar),
+        signals=SignalSettings(
+            main.signals.cloudwatch_namespace,
+            tuple(Prometheus(p.url, p.instance_label, p.extra_matchers) for p in main.signals.prometheus),
+        ),
+        prices=tuple(PriceOverride(each.cloud, each.instance_types, each.hourly) for each in main.prices),
+        default_channel="" if main.notify is None else main.notify.default,
+        digest="",
+    )
+    return with_policy_digest(policy)
+
+
+def slow_waits(accepted: Accepted) -> Iterator[Problem]:
+    """Waits that working hours stretch beyond sense."""
+    calendar = _main(accepted).calendar
+    if calendar is None:
+        return
+    weekly = _calendar(calendar).weekly()
+    for file, loc, rule in _rules(accepted):
+        _, written = file.document.locate((*loc, "then"))
+        implied = len(rule.then) - len(written.items) if isinstance(written, ListNode) else 0
+        for index, step in enumerate(rule.then):
+            if step.wait / weekly * _WEEK > _LONGEST_GRACE:
+                place = (*loc, "then", index - implied)
+                mark, _ = file.document.locate(place)
+                message = f"a wait of {step.wait / timedelta(hours=1):.0f} working hours takes over two years here"
+                yield file.document.problem(
+                    mark, field_path(place), message, "shorten the wait, or widen calendar.hours"
+                )
+
+
+def _main(accepted: Accepted) -> d.MainDocument:
+    return next(model for _, model in accepted if isinstance(model, d.MainDocument))
+
+
+def _rules(accepted: Accepted) -> Iterator[tuple[PolicyFile, tuple[str | int, ...], d.RuleDocument]]:
+    for file, model in accepted:
+        if isinstance(model, (d.MainDocument, d.RulesDocument)):
+            for index, rule in enumerate(model.idle_gpu):
+                yield file, ("idle_gpu", index), rule
+
+
+def _listed(accepted: Accepted, kind: FileKind) -> Iterator[Any]:
+    for file, model in accepted:
+        if file.kind is kind:
+            yield from model
+
+
+def _rule(rule: d.RuleDocument, ceiling: Mode) -> IdleRule:
+    idle, safety = rule.idle_when_all, rule.safety
+    return with_digest(
+        IdleRule(
+            name=rule.name,
+            mode=ceiling if rule.mode is None else rule.mode,
+            applies_to=Selector() if rule.applies_when_all is None else _selector(rule.applies_when_all),
+            except_for=tuple(_selector(each) for each in rule.except_when_any),
+            idle=IdleBounds(
+                lasting=idle.lasting,
+                every_gpu_max_below_percent=idle.every_gpu_max_below,
+                cpu_max_below_percent=idle.cpu_max_below,
+                network_max_below_bytes_per_second=idle.network_max_below,
+                power_max_below_watts=idle.power_max_below,
+                min_coverage=idle.min_coverage,
+            ),
+            ladder=rule.then,
+            limits=Limits(
+                actions_per_day=safety.actions_per_day,
+                fleet_share_per_day=safety.fleet_share_per_day,
+                hourly_cost_stopped_per_day=safety.hourly_cost_stopped_per_day,
+                local_disk=safety.local_disk,
+                unstoppable_may_terminate=safety.unstoppable,
+            ),
+            digest="",
+        )
+    )
+
+
+def _selector(selector: d.SelectorDocument) -> Selector:
+    return Selector(
+        clouds=selector.clouds,
+        accounts=selector.accounts,
+        regions=selector.regions,
+        instance_types=selector.instance_types,
+        billing=selector.billing,
+        tags=selector.tags,
+        resources=selector.resources,
+    )
+
+
+def _account(account: d.AccountDocument) -> Account:
+    return Account(
+        cloud=account.cloud,
+        id=account.id,
+        regions=account.regions,
+        owner=account.owner or "",
+        role=account.role or "",
+        external_id=account.external_id or "",
+        organisation=account.organisation,
+        protected=account.protected,
+    )
+
+
+def _exemptions(accepted: Accepted, main: d.MainDocument) -> Iterator[Exemption]:
+    main_file = next(file for file, model in accepted if model is main)
+    entries: list[tuple[PolicyFile, tuple[str | int, ...], d.ExceptionDocument]] = [
+        (main_file, ("exceptions", index), each) for index, each in enumerate(main.exceptions)
+    ]
+    for file, model in accepted:
+        if file.kind is FileKind.EXCEPTIONS:
+            entries += [(file, (index,), each) for index, each in enumerate(model)]
+    for file, loc, entry in entries:
+        mark, _ = file.document.locate((*loc, "expires"))
+        yield Exemption(
+            owns=_selector(entry.applies_when_all)
+            if entry.applies_when_all
+            else Selector(resources=(entry.resource or "",)),
+            owner=entry.owner,
+            reason=entry.reason,
+            approver=entry.approver,
+            expires_at=entry.expires,
+            where=f"{file.document.path}:{mark.line}:{mark.column}",
+        )
+
+
+def _protection(protect: d.ProtectDocument) -> Protection:
+    """What the policy adds to what protects anyway; it can take nothing away."""
+    shipped = Protection()
+    return Protection(
+        tag_names=tuple(dict.fromkeys((*shipped.tag_names, *sorted(protect.tags)))),
+        expiry_tag_names=tuple(dict.fromkeys((*shipped.expiry_tag_names, *sorted(protect.expiry_tags)))),
+        accounts=tuple(sorted((*shipped.accounts, *protect.accounts))),
+    )
+
+
+def _calendar(calendar: d.CalendarDocument) -> WorkingCalendar:
+    opens, closes = calendar.hours
+    moved: dict[date, bool] = dict.fromkeys(calendar.workdays, True)
+    if isinstance(calendar.holidays, tuple):
+        closed = dict.fromkeys(calendar.holidays, False)
+        return WorkingCalendar(calendar.zone, calendar.days, opens, closes, {**closed, **moved})
+    from costguard.policy import holidays_cn  # noqa: PLC0415 - the package is needed by this calendar alone
+
+    return WorkingCalendar(
+        zone=calendar.zone,
+        weekdays=calendar.days,
+        opens=opens,
+        closes=closes,
+        exceptions={**holidays_cn.exceptions(), **moved},
+        known_until=holidays_cn.known_until(),
+        doubtful=holidays_cn.DOUBTFUL,
+    )

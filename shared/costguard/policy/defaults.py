@@ -1,0 +1,40 @@
+"""What Costguard does where nobody has written a policy: watch, and change nothing. Pure."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from costguard.domain.actions import Verb
+from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
+from costguard.guards.rules import Limits, Mode, Protection, Selector, Step
+from costguard.policy.model import Policy, SignalSettings, with_policy_digest
+from costguard.policy.terms import with_digest
+
+DEFAULT_RULE = "default"
+
+
+def default_policy() -> Policy:
+    """Observe; one rule for everything: running longer than 24 h and idle over that time, warn, then stop."""
+    rule = IdleRule(
+        name=DEFAULT_RULE,
+        mode=Mode.OBSERVE,
+        applies_to=Selector(),
+        idle=IdleBounds(),
+        ladder=(Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, timedelta(hours=24))),
+        limits=Limits(),
+        digest="",
+    )
+    policy = Policy(
+        mode=Mode.OBSERVE,
+        idle_gpu=(with_digest(rule),),
+        accounts=(),
+        owners=(),
+        exemptions=(),
+        protection=Protection(),
+        calendar=None,
+        signals=SignalSettings(),
+        prices=(),
+        default_channel="",
+        digest="",
+    )
+    return with_policy_digest(policy)

@@ -1,0 +1,85 @@
+"""The page about the policy and the starter people copy are true."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from costguard.guards.rules import Mode
+from costguard.policy import documents
+from costguard.policy.ladder import DEFAULT_WAITS
+from costguard.policy.loader import load_policy
+from costguard.policy_sources.files import FilePolicySource
+from costguard.ports import PolicyText
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+STARTER = ROOT / "infra" / "config-repo"
+MODELS = [
+    model
+    for model in vars(documents).values()
+    if isinstance(model, type) and issubclass(model, documents.Document) and model is not documents.Document
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_every_example_loads(block: str) -> None:
+    """A block that begins with the name of a file is that file, beside a minimal policy."""
+    named = re.match(r"# ((?:policies/)?[a-z]+\.yaml)\n", block)
+    files = (
+        {named.group(1): block, "costguard.yaml": "version: 1\nidle_gpu: [{name: m}]\n"} if named else {"c.yaml": block}
+    )
+
+    assert load_policy(PolicyText(files, "r1")).idle_gpu
+
+
+def test_the_page_has_its_examples() -> None:
+    assert len(BLOCKS) >= 5
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_every_key_is_on_the_page(model: type[BaseModel]) -> None:
+    missing = [key for key in model.model_fields if not re.search(rf"\b{key}\b", PAGE)]
+
+    assert missing == []
+
+
+def test_every_step_is_on_the_page() -> None:
+    assert all(f"| `{verb.value}` |" in PAGE for verb in DEFAULT_WAITS)
+
+
+def test_the_starter_loads_and_observes() -> None:
+    policy = load_policy(FilePolicySource(STARTER).read())
+
+    assert policy.mode is Mode.OBSERVE
+    assert [rule.mode for rule in policy.idle_gpu] == [Mode.OBSERVE]
+
+
+def test_the_starter_loads_with_every_comment_taken_off() -> None:
+    """What is offered as a comment is valid too: a writer only removes the `# `."""
+    text = FilePolicySource(STARTER).read()
+    files = {name: _uncommented(content) for name, content in text.files.items()}
+
+    policy = load_policy(PolicyText(files, "r1"))
+
+    assert [rule.name for rule in policy.idle_gpu] == ["default", "experiments"]
+    assert policy.calendar is not None
+    assert len(policy.accounts) == 2
+    assert len(policy.owners) == 2
+    assert len(policy.exemptions) == 2
+
+
+def _uncommented(content: str) -> str:
+    """Commented YAML made live; sentences stay comments, and the `[]` of an empty list goes."""
+    key = re.compile(r"^(\s*)# (\s*(?:- )?(?:[a-z_]+:|\{).*)$")
+    lines = []
+    for line in content.splitlines():
+        match = key.match(line)
+        sentence = re.match(r"^\s*# [a-z_]+: [a-z ]+\. ", line)
+        lines.append(match.group(1) + match.group(2) if match and not sentence else line)
+    live = [line for line in lines if line != "[]"] if any(re.match(r"- ", line) for line in lines) else lines
+    return "\n".join(live) + "\n"

@@ -1,0 +1,142 @@
+"""Protecting tags: in doubt they protect."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from costguard.domain.reasons import ReasonCode
+from costguard.guards.rules import Protection
+from costguard.policy.lastgood import Usable, usable
+from costguard.policy.protection import protected_by_tag
+
+NOW = datetime(2026, 11, 2, 12, tzinfo=timezone.utc)
+FULL_WIDTH = "do-not-stop".translate({code: code + 0xFEE0 for code in range(ord("a"), ord("z") + 1)})
+RULES = Protection(tag_names=("do-not-stop",), expiry_tag_names=("keep-until",))
+
+
+def protects(key: str, value: str, now: datetime = NOW) -> bool:
+    return protected_by_tag({"Name": "trainer", key: value}, RULES, now) is not None
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "do-not-stop",
+        "Do-Not-Stop",
+        "DO_NOT_STOP",
+        "doNotStop",
+        "do.not.stop",
+        "do:not:stop",
+        "do not stop",
+        FULL_WIDTH,
+    ],
+)
+def test_every_spelling_of_a_tag_protects(key: str) -> None:
+    assert protects(key, "true")
+
+
+@pytest.mark.parametrize("key", ["do-not-stop-me", "not-stop", "donotstart", ""])
+def test_another_name_does_not(key: str) -> None:
+    assert not protects(key, "true")
+
+
+@pytest.mark.parametrize("value", ["", "true", "yes", "1", "please", "nope", "00", "是", "none", "-1"])
+def test_a_tag_protects_whatever_it_says(value: str) -> None:
+    assert protects("do-not-stop", value)
+
+
+@pytest.mark.parametrize("value", ["false", "FALSE", " no ", "No", "0", "off", "\uff4e\uff4f"])
+def test_only_a_plain_no_does_not(value: str) -> None:
+    assert not protects("do-not-stop", value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "2026-11-02T12:00:01Z",
+        "2026-11-02T20:00:01+08:00",
+        "2026-11-02 12:00Z",  # not over before it is past
+        "2027-01-01",
+        "2026-11-02",
+        "2026-11-01",  # over at 12:00 UTC on the next day, in UTC-12
+    ],
+)
+def test_an_expiry_ahead_protects(value: str) -> None:
+    assert protects("keep-until", value, NOW - timedelta(seconds=1) if value == "2026-11-01" else NOW)
+
+
+@pytest.mark.parametrize("value", ["2026-11-02T11:59:59Z", "2026-11-02t19:59:59+0800", "2026-11-01", "2020-01-01"])
+def test_an_expiry_past_does_not(value: str) -> None:
+    assert not protects("keep-until", value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "soon", "2020-01-01T00:00:00", "2020-13-01", "2020-02-30", "01/02/2020", "20200101", "1577836800", "false",
+     "2020-01-01T00:00:00+99:00", "2020-01-01T25:00Z", "2020-01-0\u0661", "2020-01-01Z"],
+)  # fmt: skip
+def test_an_expiry_nobody_can_read_protects(value: str) -> None:
+    assert protects("keep-until", value)
+
+
+def test_the_reason_names_the_tag_as_written() -> None:
+    reason = protected_by_tag({"Keep_Until": "2027-01-01", "do-not-stop": "no"}, RULES, NOW)
+
+    assert reason is not None
+    assert reason.code is ReasonCode.PROTECTED_TAG
+    assert reason.facts == {"tag": "Keep_Until", "value": "2027-01-01"}
+
+
+def test_one_protecting_tag_among_denials_is_enough() -> None:
+    assert protected_by_tag({"do-not-stop": "false", "DoNotStop": "true"}, RULES, NOW) is not None
+
+
+@given(value=st.text())
+def test_any_text_protects_unless_it_is_a_plain_no_or_a_past_moment(value: str) -> None:
+    assert (
+        protects("do-not-stop", value) or value.strip().casefold() in {"false", "no", "0", "off"} or not value.isascii()
+    )
+    assert protects("keep-until", value) or value.strip()[:4].isdigit()
+
+
+@given(moment=st.datetimes(timezones=st.timezones()), now=st.datetimes(timezones=st.just(timezone.utc)))
+def test_a_moment_protects_exactly_until_it_is_past(moment: datetime, now: datetime) -> None:
+    whole = moment.replace(microsecond=0)
+    offset = whole.utcoffset() or timedelta(0)
+    if offset.total_seconds() % 60 == 0:  # local mean times of the 19th century have no ISO form
+        assert protects("keep-until", whole.isoformat(), now) is (whole >= now)
+
+
+@given(
+    day=st.dates(date(2, 1, 1), date(9998, 1, 1)),
+    hours=st.integers(-12, 14),
+    clock=st.times(),
+)
+def test_a_date_protects_as_long_as_it_is_that_day_anywhere(day: date, hours: int, clock: time) -> None:
+    moment = datetime.combine(day, clock, timezone(timedelta(hours=hours)))
+
+    assert protects("keep-until", day.isoformat(), moment)
+    assert not protects("keep-until", day.isoformat(), moment + timedelta(days=3))
+
+
+@pytest.mark.parametrize(
+    ("age", "answer"),
+    [
+        (timedelta(0), Usable.OK),
+        (timedelta(days=7), Usable.OK),
+        (timedelta(days=7, seconds=1), Usable.REFUSE),
+        (timedelta(minutes=-5), Usable.OK),
+        (timedelta(minutes=-6), Usable.REFUSE),
+    ],
+)
+def test_the_last_good_policy_stands_in_for_seven_days(age: timedelta, answer: Usable) -> None:
+    assert usable(NOW - age, NOW) is answer
+
+
+def test_a_naive_time_of_loading_is_refused() -> None:
+    with pytest.raises(ValueError, match="offset"):
+        usable(NOW.replace(tzinfo=None), NOW)
