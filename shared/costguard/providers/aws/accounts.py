@@ -1,0 +1,121 @@
+"""Which accounts and regions a target means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from costguard.domain.errors import AccessDeniedError, ProviderError
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Gap, GapKind
+from costguard.ports import Discovery, Target
+from costguard.providers.aws import errors
+from costguard.providers.aws.session import AwsSession
+
+_WORKERS = 8
+_ACTIVE = "ACTIVE"
+_CLOSED = frozenset({"SUSPENDED", "PENDING_CLOSURE", "CLOSED"})
+_REGION_PREFIXES = {"aws-cn": "cn-", "aws-us-gov": "us-gov-"}
+_NOT_OPTED_IN = "not-opted-in"
+
+
+def discover(session: AwsSession, target: Target) -> Discovery:
+    """The shards of `target`, with credentials for each of its accounts at hand in `session`.
+
+    A member that cannot be entered is a gap; the others go on.
+
+    Raises:
+        InvalidInputError: the credentials belong to another partition.
+        AccessDeniedError: there are no credentials at all.
+    """
+    identity = session.identity()
+    first = target.account or identity.account
+    accounts = [first]
+    closed: list[str] = []
+    gaps: list[Gap] = []
+    if target.organisation:
+        try:
+            session.for_account(target, first)
+            accounts, closed, gaps = _members(session, target, first)
+        except ProviderError as err:
+            gaps.append(errors.gap(Shard(target.cloud, first), "accounts", err))
+    with ThreadPoolExecutor(max_workers=_WORKERS) as pool:
+        found = list(pool.map(lambda account: _shards(session, target, account), accounts))
+    return Discovery(
+        shards=tuple(shard for shards, _ in found for shard in shards),
+        gaps=(*gaps, *(gap for _, own in found for gap in own)),
+        closed_accounts=tuple(closed),
+    )
+
+
+def _members(session: AwsSession, target: Target, lister: str) -> tuple[list[str], list[str], list[Gap]]:
+    """Active and closed accounts of the organisation, as its management or a delegated account lists them.
+
+    API: Organizations ListAccounts, 20 accounts a page.
+    """
+    active: list[str] = []
+    closed: list[str] = []
+    gaps: list[Gap] = []
+    for page in session.pages(Shard(target.cloud, lister), "organizations", "ListAccounts", "Accounts"):
+        for item in page:
+            status = item.get("State") or item.get("Status")
+            if status == _ACTIVE:
+                active.append(item["Id"])
+            elif status in _CLOSED:
+                closed.append(item["Id"])
+            else:
+                detail = f"the organisation lists this account as {errors.without_secrets(str(status))}"
+                gaps.append(Gap(Shard(target.cloud, item["Id"]), "accounts", GapKind.UNREADABLE, detail))
+    return sorted(active), sorted(closed), gaps
+
+
+def _shards(session: AwsSession, target: Target, account: str) -> tuple[Sequence[Shard], Sequence[Gap]]:
+    whole = Shard(target.cloud, account)
+    try:
+        session.for_account(target, account)
+    except ProviderError as err:
+        return (), (errors.gap(whole, "accounts", err),)
+    if target.regions is not None and not target.regions:
+        return (), ()
+    named = None if target.regions is None else tuple(dict.fromkeys(target.regions))
+    try:
+        listed = _regions(session, whole, every=named is not None)
+    except AccessDeniedError as err:
+        if named is None:
+            return (), (errors.gap(whole, "regions", err),)
+        listed = dict.fromkeys((name for name in named if _in_partition(target.cloud, name)), "")
+    except ProviderError as err:
+        return (), (errors.gap(whole, "regions", err),)
+    if named is None:
+        wanted: Iterable[str] = (name for name, status in listed.items() if status != _NOT_OPTED_IN)
+        return [Shard(target.cloud, account, name) for name in sorted(wanted)], ()
+    good = [name for name in named if listed.get(name, _NOT_OPTED_IN) != _NOT_OPTED_IN]
+    return (
+        [Shard(target.cloud, account, name) for name in good],
+        [_unusable(target.cloud, account, name, listed) for name in named if name not in good],
+    )
+
+
+def _regions(session: AwsSession, whole: Shard, *, every: bool) -> dict[str, str]:
+    """Regions and their opt-in status. API: EC2 DescribeRegions, one answer without pages."""
+    listed: dict[str, str] = {}
+    for page in session.pages(whole, "ec2", "DescribeRegions", "Regions", AllRegions=every):
+        listed.update({item["RegionName"]: str(item.get("OptInStatus", "")) for item in page})
+    return {name: status for name, status in listed.items() if _in_partition(whole.cloud, name)}
+
+
+def _in_partition(cloud: str, region: str) -> bool:
+    expected = _REGION_PREFIXES.get(cloud)
+    if expected is None:
+        return not region.startswith(tuple(_REGION_PREFIXES.values()))
+    return region.startswith(expected)
+
+
+def _unusable(cloud: str, account: str, region: str, listed: dict[str, str]) -> Gap:
+    if region in listed:
+        detail = f"account {account} has not opted in to region {region}"
+        fix = "opt in to the region, or take it out of the policy's regions"
+    else:
+        detail = f"{cloud} has no region {errors.without_secrets(region)!r}"
+        fix = "correct the policy's regions"
+    return Gap(Shard(cloud, account, region), "regions", GapKind.UNREADABLE, detail, fix)

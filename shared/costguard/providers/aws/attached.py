@@ -1,0 +1,164 @@
+"""What hangs on an instance: volumes, their snapshots, kept addresses, and protections set at the cloud."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from costguard.domain.errors import NotFoundError, TruncatedReadError
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import (
+    Instance,
+    InstanceDetail,
+    InstanceState,
+    Snapshot,
+    SnapshotState,
+    Volume,
+)
+from costguard.providers.aws.instances import volume_ids, volumes_deleted_with
+from costguard.providers.aws.session import AwsSession
+
+DECISION_TAG = "costguard:decision-id"
+CASE_TAG = "costguard:case"
+
+_VALUES = 200  # the most values one filter takes
+_VOLUMES_PAGE = 500
+_SNAPSHOTS_PAGE = 1000
+_SNAPSHOT_STATES = {"completed": SnapshotState.COMPLETED, "error": SnapshotState.FAILED}
+_PROTECTIONS = (
+    ("disableApiTermination", "DisableApiTermination", "termination_protection"),
+    ("disableApiStop", "DisableApiStop", "stop_protection"),
+)
+
+
+def read_attached(
+    session: AwsSession, shard: Shard, instances: Sequence[Instance], described: Mapping[str, Mapping[str, Any]]
+) -> Iterator[InstanceDetail]:
+    """A detail for each of `instances`; `described` holds their DescribeInstances elements by id.
+
+    An instance that vanishes while this reads is left out.
+
+    Raises:
+        TruncatedReadError: the instance names a volume that DescribeVolumes does not: never a short list.
+        ProviderError: another read failed.
+    """
+    there = [instance for instance in instances if instance.state is not InstanceState.TERMINATED]
+    ids = [instance.ref.native_id for instance in there]
+    volumes = _volumes(session, shard, {native_id: described[native_id] for native_id in ids})
+    for native_id in ids:
+        listed = {volume.ref.native_id for volume in volumes[native_id]}
+        missing = sorted(set(volume_ids(described[native_id])) - listed)
+        if missing:
+            api = "ec2:DescribeVolumes"
+            message = f"{api}: {native_id} has {', '.join(missing)} attached, which the answer leaves out"
+            raise TruncatedReadError(message, operation=api, code="MissingVolume")
+    snapshots = _snapshots(session, shard, sorted({v.ref.native_id for found in volumes.values() for v in found}))
+    addresses = _addresses(session, shard, ids)
+    for instance in instances:
+        native_id = instance.ref.native_id
+        protected_by: tuple[str, ...] = ()
+        if instance.state is not InstanceState.TERMINATED:
+            try:
+                protected_by = _protections(session, shard, native_id)
+            except NotFoundError:
+                continue
+        own = tuple(volumes[native_id])
+        yield InstanceDetail(
+            instance=instance,
+            volumes=own,
+            snapshots=tuple(snapshot for volume in own for snapshot in snapshots[volume.ref.native_id]),
+            kept_addresses=tuple(addresses[native_id]),
+            protected_by=protected_by,
+        )
+
+
+def _batches(values: Sequence[str]) -> Iterator[list[str]]:
+    for start in range(0, len(values), _VALUES):
+        yield list(values[start : start + _VALUES])
+
+
+def _volumes(
+    session: AwsSession, shard: Shard, described: Mapping[str, Mapping[str, Any]]
+) -> defaultdict[str, list[Volume]]:
+    found: defaultdict[str, list[Volume]] = defaultdict(list)
+    for batch in _batches(list(described)):
+        attached = [{"Name": "attachment.instance-id", "Values": batch}]
+        pages = session.pages(shard, "ec2", "DescribeVolumes", "Volumes", Filters=attached, MaxResults=_VOLUMES_PAGE)
+        for item in (item for page in pages for item in page):
+            for attachment in item.get("Attachments") or ():
+                native_id = attachment.get("InstanceId")
+                if native_id in batch:
+                    found[native_id].append(_volume(shard, item, attachment, described[native_id]))
+    return found
+
+
+def _volume(
+    shard: Shard, item: Mapping[str, Any], attachment: Mapping[str, Any], instance: Mapping[str, Any]
+) -> Volume:
+    native_id = item["VolumeId"]
+    return Volume(
+        ref=ResourceRef(shard.cloud, shard.account, shard.region, "volume", native_id),
+        size_gib=float(item["Size"]),
+        volume_type=str(item.get("VolumeType", "")),
+        device=str(attachment.get("Device", "")),
+        deleted_with_instance=attachment.get("DeleteOnTermination") is True
+        or native_id in volumes_deleted_with(instance),
+    )
+
+
+def _snapshots(session: AwsSession, shard: Shard, ids: Sequence[str]) -> defaultdict[str, list[Snapshot]]:
+    found: defaultdict[str, list[Snapshot]] = defaultdict(list)
+    for batch in _batches(ids):
+        of_volumes = [{"Name": "volume-id", "Values": batch}]
+        pages = session.pages(
+            shard,
+            "ec2",
+            "DescribeSnapshots",
+            "Snapshots",
+            OwnerIds=["self"],
+            Filters=of_volumes,
+            MaxResults=_SNAPSHOTS_PAGE,
+        )
+        for item in (item for page in pages for item in page):
+            tags = {tag["Key"]: tag.get("Value", "") for tag in item.get("Tags") or ()}
+            volume = ResourceRef(shard.cloud, shard.account, shard.region, "volume", item["VolumeId"])
+            found[item["VolumeId"]].append(
+                Snapshot(
+                    ref=volume.sibling("snapshot", item["SnapshotId"]),
+                    volume=volume,
+                    state=_SNAPSHOT_STATES.get(item.get("State", ""), SnapshotState.PENDING),
+                    started_at=item["StartTime"],
+                    decision_id=tags.get(DECISION_TAG, ""),
+                )
+            )
+    return found
+
+
+def _addresses(session: AwsSession, shard: Shard, ids: Sequence[str]) -> defaultdict[str, list[ResourceRef]]:
+    """Elastic IPs by instance; EC2 DescribeAddresses gives one answer without pages."""
+    found: defaultdict[str, list[ResourceRef]] = defaultdict(list)
+    for batch in _batches(ids):
+        of_instances = [{"Name": "instance-id", "Values": batch}]
+        for page in session.pages(shard, "ec2", "DescribeAddresses", "Addresses", Filters=of_instances):
+            for item in page:
+                native_id = item.get("AllocationId") or item["PublicIp"]
+                found[item.get("InstanceId", "")].append(
+                    ResourceRef(shard.cloud, shard.account, shard.region, "public_address", native_id)
+                )
+    return found
+
+
+def _protections(session: AwsSession, shard: Shard, native_id: str) -> tuple[str, ...]:
+    """API: EC2 DescribeInstanceAttribute, one attribute of one instance a call."""
+    held = []
+    for attribute, key, word in _PROTECTIONS:
+        answer = session.call(shard, "ec2", "DescribeInstanceAttribute", InstanceId=native_id, Attribute=attribute)
+        value = (answer.get(key) or {}).get("Value")
+        if not isinstance(value, bool):
+            api = "ec2:DescribeInstanceAttribute"
+            message = f"{api}: {native_id}: answered without {key}: not as documented"
+            raise TruncatedReadError(message, operation=api, code="MissingResult")
+        if value:
+            held.append(word)
+    return tuple(held)

@@ -1,0 +1,157 @@
+"""What DescribeInstances does not tell of billing: Spot request types, and Reserved Instances.
+
+Both are billing constructs beside the instance. Savings Plans are not read: they float over a whole
+payer and cover no instance in particular.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from costguard.domain.errors import ProviderError
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Billing, Gap, Instance, InstanceState
+from costguard.providers.aws import errors
+from costguard.providers.aws.instances import ONE_TIME_SPOT
+from costguard.providers.aws.session import AwsSession
+
+_BATCH = 200  # values of one filter
+_RUNS = frozenset({InstanceState.PENDING, InstanceState.RUNNING})
+_UNITS = {"nano": 0.25, "micro": 0.5, "small": 1.0, "medium": 2.0, "large": 4.0, "xlarge": 8.0}
+"""Normalisation factors of regional Reserved Instances; `Nxlarge` is N times `xlarge`."""
+
+
+def with_spot_requests(
+    session: AwsSession, shard: Shard, instances: Sequence[Instance], requests: Mapping[str, str]
+) -> Sequence[Instance]:
+    """`instances` with persistent Spot ones no longer counted as one-time: those can be stopped.
+
+    `requests` maps native ids to Spot request ids; an instance whose request AWS no longer lists stays one-time.
+
+    Raises:
+        ProviderError: the requests could not be read.
+    """
+    if not requests:
+        return instances
+    persistent = set(_persistent(session, shard, sorted(requests.values())))
+    return [_stoppable(instance, requests, persistent) for instance in instances]
+
+
+def with_reservations(
+    session: AwsSession, shard: Shard, instances: Sequence[Instance]
+) -> tuple[Sequence[Instance], tuple[Gap, ...]]:
+    """`instances`, all of a shard, with those that Reserved Instances pay for marked as reserved.
+
+    When the reservations cannot be read, every on-demand instance may be one: its billing becomes unknown,
+    which nobody acts on, and a gap says so. Only a stand-in for AWS that lacks the call means "none".
+    """
+    if not any(_can_be_covered(instance) for instance in instances):
+        return instances, ()
+    try:
+        covered = covered_by(_active_reservations(session, shard), instances)
+    except ProviderError as err:
+        if err.code == errors.UNSUPPORTED:
+            return instances, ()
+        return _marked(instances, Billing.UNKNOWN), (errors.gap(shard, "billing", err),)
+    return _marked(instances, Billing.RESERVED, covered), ()
+
+
+def _marked(instances: Sequence[Instance], billing: Billing, only: frozenset[str] | None = None) -> Sequence[Instance]:
+    return [
+        replace(instance, billing=billing)
+        if _can_be_covered(instance) and (only is None or instance.ref.native_id in only)
+        else instance
+        for instance in instances
+    ]
+
+
+def _stoppable(instance: Instance, spot_requests: Mapping[str, str], persistent: set[str]) -> Instance:
+    if instance.cannot_stop == ONE_TIME_SPOT and spot_requests.get(instance.ref.native_id) in persistent:
+        return replace(instance, cannot_stop="")
+    return instance
+
+
+def _persistent(session: AwsSession, shard: Shard, request_ids: Sequence[str]) -> Iterator[str]:
+    for start in range(0, len(request_ids), _BATCH):
+        batch = list(request_ids[start : start + _BATCH])
+        by_id = [{"Name": "spot-instance-request-id", "Values": batch}]
+        pages = session.pages(
+            shard, "ec2", "DescribeSpotInstanceRequests", "SpotInstanceRequests", Filters=by_id, MaxResults=1000
+        )
+        for page in pages:
+            yield from (item["SpotInstanceRequestId"] for item in page if item.get("Type") == "persistent")
+
+
+def _active_reservations(session: AwsSession, shard: Shard) -> list[dict[str, Any]]:
+    active = [{"Name": "state", "Values": ["active"]}]
+    found: list[dict[str, Any]] = []
+    for page in session.pages(shard, "ec2", "DescribeReservedInstances", "ReservedInstances", Filters=active):
+        found.extend(item for item in page if item.get("State") == "active")
+    return found
+
+
+def _can_be_covered(instance: Instance) -> bool:
+    return instance.billing is Billing.ON_DEMAND
+
+
+def covered_by(reservations: Iterable[Mapping[str, Any]], instances: Sequence[Instance]) -> frozenset[str]:
+    """Native ids of the running on-demand instances that `reservations` pay for.
+
+    N reservations cover N matching instances; AWS does not say which, and stopping the others is what
+    saves, so the longest running count as covered: the choice stays the same from run to run. Zonal
+    reservations match type, platform and zone; what regional ones have left after their own type spreads
+    over the family by size, and an instance covered in part counts as covered.
+    """
+    free = sorted(
+        (instance for instance in instances if _can_be_covered(instance) and instance.state in _RUNS),
+        key=lambda instance: (instance.run_epoch, instance.ref.native_id),
+    )
+    covered: set[str] = set()
+    spare: list[tuple[Mapping[str, Any], float]] = []
+    # zonal ones fit fewer instances: they choose first
+    for reservation in sorted(reservations, key=lambda item: item.get("Scope") == "Region"):
+        left = int(reservation.get("InstanceCount") or 0)
+        for instance in free:
+            if left > 0 and instance.ref.native_id not in covered and _matches(reservation, instance):
+                covered.add(instance.ref.native_id)
+                left -= 1
+        if left > 0 and reservation.get("Scope") == "Region":
+            spare.append((reservation, left * _units(str(reservation.get("InstanceType", "")))))
+    for reservation, units in spare:
+        units_left = units
+        for instance in free:
+            if units_left > 0 and instance.ref.native_id not in covered and _same_family(reservation, instance):
+                covered.add(instance.ref.native_id)
+                units_left -= _units(instance.instance_type)
+    return frozenset(covered)
+
+
+def _matches(reservation: Mapping[str, Any], instance: Instance) -> bool:
+    zone = reservation.get("AvailabilityZone")
+    return (
+        reservation.get("InstanceType") == instance.instance_type
+        and _same_terms(reservation, instance)
+        and (not zone or reservation.get("Scope") == "Region" or zone == instance.zone)
+    )
+
+
+def _same_family(reservation: Mapping[str, Any], instance: Instance) -> bool:
+    family = str(reservation.get("InstanceType", "")).split(".", 1)[0]
+    return instance.instance_type.split(".", 1)[0] == family and _same_terms(reservation, instance)
+
+
+def _same_terms(reservation: Mapping[str, Any], instance: Instance) -> bool:
+    windows = "windows" in str(reservation.get("ProductDescription", "")).lower()
+    return (reservation.get("InstanceTenancy") or "default") == instance.tenancy and windows == (
+        instance.operating_system == "windows"
+    )
+
+
+def _units(instance_type: str) -> float:
+    size = instance_type.rpartition(".")[2]
+    if size in _UNITS:
+        return _UNITS[size]
+    times = size.removesuffix("xlarge")
+    return int(times) * _UNITS["xlarge"] if times.isdecimal() else _UNITS["xlarge"]

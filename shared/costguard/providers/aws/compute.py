@@ -1,0 +1,173 @@
+"""The inventory of AWS: accounts and regions, instances with accelerators, and a closer look at each.
+
+Permissions: those of `Feature.INVENTORY` in permissions.py, and `MEMBERS` and `ORGANISATION` where used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from costguard.domain.errors import NotFoundError, ProviderError, TruncatedReadError
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, Inventory
+from costguard.ports import Discovery, Target
+from costguard.providers.aws import accounts, errors
+from costguard.providers.aws.attached import read_attached
+from costguard.providers.aws.commitments import with_reservations, with_spot_requests
+from costguard.providers.aws.instance_types import CATALOGUE, TypeCatalogue, may_carry_accelerator
+from costguard.providers.aws.instances import to_instance
+from costguard.providers.aws.session import AwsSession
+
+_PAGE = 1000  # the most DescribeInstances gives
+_BATCH = 100  # ids in one request; AWS takes 1,000, but one unknown id fails them all
+_STATES = [{"Name": "instance-state-name", "Values": ["pending", "running", "shutting-down", "stopping", "stopped"]}]
+
+
+class AwsInventory:
+    """`InventorySource` for one partition of AWS."""
+
+    def __init__(self, session: AwsSession, *, catalogue: TypeCatalogue = CATALOGUE) -> None:
+        self._session = session
+        self._catalogue = catalogue
+
+    def discover(self, target: Target) -> Discovery:
+        """Accounts and regions of `target`; see `accounts.discover`."""
+        return accounts.discover(self._session, target)
+
+    def read(self, shard: Shard) -> Inventory:
+        """Every accelerator instance of the shard that is not terminated.
+
+        A failure leaves what was read so far and an inventory gap.
+
+        API: EC2 DescribeInstances, 1,000 a page; DescribeInstanceTypes once for each type a process meets;
+        DescribeSpotInstanceRequests and DescribeReservedInstances where there are instances they concern.
+        """
+        reading = _Reading(self._session, self._catalogue, shard)
+        try:
+            for page in self._session.pages(
+                shard, "ec2", "DescribeInstances", "Reservations", MaxResults=_PAGE, Filters=_STATES
+            ):
+                reading.take(page)
+        except ProviderError as err:
+            reading.gaps.append(errors.gap(shard, "inventory", err))
+        found: Sequence[Instance] = reading.found
+        try:
+            found = with_spot_requests(self._session, shard, found, reading.spot_requests)
+        except ProviderError as err:
+            reading.gaps.append(errors.gap(shard, "billing", err))  # they stay one-time: never stopped
+        found, gaps = with_reservations(self._session, shard, found)
+        return Inventory(shard, tuple(found), (*reading.gaps, *gaps), instances_seen=reading.seen)
+
+    def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
+        """These instances read anew, with volumes, snapshots, kept addresses and protections.
+
+        Absent are those that are gone, or whose type was changed to one without accelerator. AWS lists a
+        terminated one for about an hour, in that state and without volumes. Reserved Instances are not
+        weighed again: which instances they cover can only be told of a whole shard.
+
+        Raises:
+            ProviderError: anything that leaves the answer incomplete.
+
+        API: EC2 DescribeInstances, DescribeVolumes, DescribeSnapshots, DescribeAddresses, and
+        DescribeInstanceAttribute twice an instance.
+        """
+        details: dict[ResourceRef, InstanceDetail] = {}
+        for shard in sorted({ref.shard for ref in refs}):
+            ids = sorted({ref.native_id for ref in refs if ref.shard == shard})
+            for start in range(0, len(ids), _BATCH):
+                for detail in self._details(shard, ids[start : start + _BATCH]):
+                    details[detail.instance.ref] = detail
+        return details
+
+    def _details(self, shard: Shard, ids: Sequence[str]) -> Iterator[InstanceDetail]:
+        described = self._by_id(shard, ids)
+        self._catalogue.learn(self._session, shard, map(_type, described.values()))
+        instances: list[Instance] = []
+        for item in described.values():
+            facts = self._catalogue.facts(_type(item))
+            if facts.accelerator is not None:
+                instances.append(to_instance(shard, item, facts.accelerator, facts.local_disk_gib))
+        found = with_spot_requests(self._session, shard, instances, _spot_requests(described.values()))
+        yield from read_attached(self._session, shard, found, described)
+
+    def _by_id(self, shard: Shard, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        try:
+            return self._describe(shard, ids)
+        except NotFoundError:
+            if len(ids) == 1:
+                return {}
+        described: dict[str, dict[str, Any]] = {}
+        for one in ids:
+            described.update(self._by_id(shard, [one]))
+        return described
+
+    def _describe(self, shard: Shard, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        pages = self._session.pages(shard, "ec2", "DescribeInstances", "Reservations", InstanceIds=list(ids))
+        described = {item["InstanceId"]: item for page in pages for item in _instances(page)}
+        return {native_id: described[native_id] for native_id in ids if native_id in described}
+
+
+class _Reading:
+    """One pass over the pages of a shard; keeps only instances with accelerators."""
+
+    def __init__(self, session: AwsSession, catalogue: TypeCatalogue, shard: Shard) -> None:
+        self._session = session
+        self._catalogue = catalogue
+        self._shard = shard
+        self._undescribed: set[str] = set()
+        self.found: list[Instance] = []
+        self.gaps: list[Gap] = []
+        self.spot_requests: dict[str, str] = {}
+        self.seen = 0
+
+    def take(self, reservations: Sequence[Mapping[str, Any]]) -> None:
+        """One page: count all, keep those that carry an accelerator.
+
+        Raises:
+            TruncatedReadError: a reservation without its instances.
+        """
+        candidates = []
+        for item in _instances(reservations):
+            self.seen += 1
+            if may_carry_accelerator(_type(item)):
+                candidates.append(item)
+        self._learn({_type(item) for item in candidates})
+        for item in candidates:
+            facts = self._catalogue.facts(_type(item))
+            if facts.accelerator is not None:
+                self.found.append(to_instance(self._shard, item, facts.accelerator, facts.local_disk_gib))
+                self.spot_requests.update(_spot_requests([item]))
+
+    def _learn(self, types: set[str]) -> None:
+        try:
+            undescribed = self._catalogue.learn(self._session, self._shard, types) - self._undescribed
+        except ProviderError as err:
+            # shown as far as their names tell, and the shard is incomplete: nothing is done in it
+            self.gaps.append(errors.gap(self._shard, "inventory", err))
+            return
+        if undescribed:
+            self._undescribed |= undescribed
+            names = ", ".join(sorted(undescribed))
+            detail = f"ec2:DescribeInstanceTypes: AWS does not describe {errors.without_secrets(names)} here"
+            self.gaps.append(Gap(self._shard, "types", GapKind.UNREADABLE, detail))
+
+
+def _type(item: Mapping[str, Any]) -> str:
+    return str(item.get("InstanceType", ""))
+
+
+def _instances(reservations: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for reservation in reservations:
+        instances = reservation.get("Instances")
+        if not isinstance(instances, list):
+            api = "ec2:DescribeInstances"
+            message = f"{api}: a reservation came without its instances: not as documented"
+            raise TruncatedReadError(message, operation=api, code="MissingResult")
+        yield from instances
+
+
+def _spot_requests(described: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    return {
+        item["InstanceId"]: item["SpotInstanceRequestId"] for item in described if item.get("SpotInstanceRequestId")
+    }

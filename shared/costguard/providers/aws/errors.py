@@ -1,0 +1,203 @@
+"""What AWS and its SDK raise, turned into our errors; and our errors turned into gaps.
+
+Nothing outside this folder sees a botocore exception. Messages lose whatever could be a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from costguard.domain.errors import (
+    AccessDeniedError,
+    NotFoundError,
+    OutcomeUnknownError,
+    ProviderError,
+    RefusedError,
+    ThrottledError,
+    TruncatedReadError,
+    UnavailableError,
+)
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Gap, GapKind
+from costguard.providers.aws.permissions import permission_for
+
+DEADLINE = "DeadlineExceeded"
+UNSUPPORTED = "UnsupportedByEndpoint"
+"""Codes of our own: no time was left; a stand-in for AWS does not know the operation."""
+
+_THROTTLED = frozenset(
+    {
+        "BandwidthLimitExceeded",
+        "ConcurrentSnapshotLimitExceeded",  # too many snapshots pending: later, not never
+        "EC2ThrottledException",
+        "PriorRequestNotComplete",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "SlowDown",
+        "SnapshotCreationPerVolumeRateExceeded",
+        "ThrottledException",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    }
+)
+_DENIED = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "AuthFailure",
+        "Blocked",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "MissingAuthenticationToken",
+        "NotAuthorized",
+        "OptInRequired",
+        "PendingVerification",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "UnauthorizedOperation",
+        "UnrecognizedClientException",
+    }
+)
+_EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
+_GONE = frozenset({"NoSuchEntity", "ResourceNotFoundException", "NoSuchBucket", "NoSuchKey"})
+_REFUSED_THOUGH_5XX = frozenset(
+    {
+        "InsufficientAddressCapacity",
+        "InsufficientCapacity",
+        "InsufficientHostCapacity",
+        "InsufficientInstanceCapacity",
+        "InsufficientReservedInstanceCapacity",
+    }
+)
+_SECRETS = (
+    (re.compile(r"Encoded authorization failure message:\s*\S+"), ""),
+    (re.compile(r"\b(?:AKIA|ASIA|AIDA|AROA)[A-Z0-9]{12,}\b"), "[key id removed]"),
+    (
+        re.compile(r"(?i)(X-Amz-[A-Za-z-]+|SessionToken|SecretAccessKey|Signature|Credential)=[^&\s,'\"]+"),
+        r"\1=[removed]",
+    ),
+    (re.compile(r"//[^/@\s]+@"), "//"),
+    (re.compile(r"[A-Za-z0-9+/_=-]{60,}"), "[removed]"),
+)
+_LONGEST_DETAIL = 300
+
+
+def without_secrets(text: str) -> str:
+    """`text` on one line, shortened, without key ids, signatures, tokens or passwords in addresses."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text)
+    for pattern, replacement in _SECRETS:
+        line = pattern.sub(replacement, line)
+    line = " ".join(line.split())
+    return line if len(line) <= _LONGEST_DETAIL else line[: _LONGEST_DETAIL - 1] + "…"
+
+
+def vendor_faults() -> tuple[type[Exception], ...]:
+    """What an SDK call may raise: its own errors, and whatever a malformed answer makes its parsers raise."""
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - the SDK is loaded when first used
+    from botocore.parsers import ResponseParserError  # noqa: PLC0415 - as above
+
+    malformed = (ValueError, TypeError, LookupError, AttributeError, RuntimeError, OSError)
+    return (BotoCoreError, ClientError, ResponseParserError, *malformed)
+
+
+def translate(err: Exception, operation: str, *, changes: bool, sent: bool, stand_in: bool = False) -> ProviderError:
+    """Our error for what the SDK raised about `operation` (`ec2:DescribeInstances`).
+
+    `changes`: the operation changes something; `sent`: the request left the process;
+    `stand_in`: the endpoint is not AWS's own, so an unparsable 5xx means an operation it lacks.
+    """
+    from botocore import exceptions as sdk  # noqa: PLC0415 - the SDK is loaded when first used
+    from botocore.parsers import ResponseParserError  # noqa: PLC0415 - as above
+
+    if isinstance(err, sdk.ClientError):
+        return _from_answer(err.response, operation, changes=changes)
+    code = type(err).__name__
+    detail = f"{operation}: {code}: {without_secrets(str(err))}"
+    if isinstance(
+        err,
+        (
+            sdk.NoCredentialsError,
+            sdk.PartialCredentialsError,
+            sdk.CredentialRetrievalError,
+            sdk.ProfileNotFound,
+            sdk.TokenRetrievalError,
+            sdk.SSOError,
+        ),
+    ):
+        return AccessDeniedError(detail, operation=operation, code=code)
+    if isinstance(err, (sdk.ParamValidationError, sdk.UnknownServiceError, sdk.NoRegionError)):
+        return RefusedError(detail, operation=operation, code=code)
+    never_sent = isinstance(err, (sdk.EndpointConnectionError, sdk.ConnectTimeoutError, sdk.ProxyConnectionError))
+    if changes and sent and not never_sent:
+        return OutcomeUnknownError(f"{detail}; it may have taken effect", operation=operation, code=code)
+    if isinstance(err, ResponseParserError) and stand_in:
+        code = UNSUPPORTED
+    return UnavailableError(detail, operation=operation, code=code)
+
+
+def _from_answer(response: Any, operation: str, *, changes: bool) -> ProviderError:
+    error = response.get("Error") or {}
+    code = str(error.get("Code") or "Unknown")
+    status = int((response.get("ResponseMetadata") or {}).get("HTTPStatusCode") or 0)
+    detail = f"{operation}: {code}: {without_secrets(str(error.get('Message') or ''))}"
+    kind: type[ProviderError]
+    if code in _THROTTLED or status == 429:  # noqa: PLR2004 - HTTP's own number
+        kind = ThrottledError
+    elif code in _DENIED or status in (401, 403):
+        kind = AccessDeniedError
+    elif code.endswith(".NotFound") or code in _GONE:
+        kind = NotFoundError
+    elif status >= 500 and code not in _REFUSED_THOUGH_5XX:  # noqa: PLR2004 - HTTP's own number
+        kind = OutcomeUnknownError if changes else UnavailableError
+    else:
+        kind = RefusedError
+    return kind(detail, operation=operation, code=code)
+
+
+def gap(shard: Shard, what: str, error: ProviderError) -> Gap:
+    """The gap that `error` leaves in what was to be read, with what would close it."""
+    return Gap(shard=shard, what=what, kind=_gap_kind(error), detail=str(error), fix=fix_for(error))
+
+
+def _gap_kind(error: ProviderError) -> GapKind:
+    if error.code == DEADLINE:
+        return GapKind.DEADLINE
+    if error.code == "OptInRequired":
+        return GapKind.UNREADABLE
+    if isinstance(error, AccessDeniedError):
+        return GapKind.DENIED
+    if isinstance(error, ThrottledError):
+        return GapKind.THROTTLED
+    if isinstance(error, TruncatedReadError):
+        return GapKind.TRUNCATED
+    if isinstance(error, UnavailableError):
+        return GapKind.UNAVAILABLE
+    return GapKind.UNREADABLE
+
+
+def fix_for(error: ProviderError) -> str:
+    """What a person can do about `error`: the permission to grant, the setting to change, or wait."""
+    if error.code == DEADLINE:
+        return "give the run more time; the next run goes on"
+    if error.code == "OptInRequired":
+        return "opt in to the region, or take it out of the regions to scan"
+    if error.code in _EXPIRED:
+        return "renew the credentials, and check that this machine's clock is right"
+    if isinstance(error, AccessDeniedError):
+        if error.operation == "sts:GetCallerIdentity" or error.code.endswith(("CredentialsError", "ProfileNotFound")):
+            return "provide valid AWS credentials: a profile, environment variables, or a role"
+        if error.operation == "sts:AssumeRole":
+            return "allow sts:AssumeRole on the role, and check its trust policy and external id"
+        return f"grant {permission_for(error.operation)} to these credentials"
+    if isinstance(error, ThrottledError):
+        return "run again later, or ask AWS for a higher request rate"
+    if isinstance(error, UnavailableError):
+        return "run again later; check network, proxy and endpoint if it stays"
+    return ""

@@ -1,0 +1,117 @@
+"""The four changes Costguard makes on AWS: stop, snapshot, terminate, and start to undo a stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typing_extensions import assert_never
+
+from costguard.domain.actions import Action, Receipt, Verb
+from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, RefusedError
+from costguard.providers.aws.attached import CASE_TAG, DECISION_TAG
+from costguard.providers.aws.session import HOME_REGIONS, AwsSession
+
+_LONGEST_TAG = 256
+_LONGEST_DESCRIPTION = 255
+
+
+class AwsExecutor:
+    """`ActionExecutor` for one partition of AWS; one resource a call, never a retry."""
+
+    def __init__(self, session: AwsSession) -> None:
+        """Take a session made for acting.
+
+        Raises:
+            InvalidInputError: `session` is read-only: whoever wires this would act where nothing may be done.
+        """
+        if not session.may_change:
+            message = "an executor needs a session made for acting (AwsSession.acting()), this one is read-only"
+            raise InvalidInputError(message)
+        self._session = session
+
+    def execute(self, action: Action) -> Receipt:
+        """Start `action`; return once AWS has accepted it. Accepted is not done.
+
+        No force, no hibernation, no skipped shutdown: the machine goes down as its owner would do it.
+
+        Raises:
+            OutcomeUnknownError: the call may have taken effect; describe before anything else.
+            AccessDeniedError: the role lacks a permission listed in permissions.py.
+            RefusedError: AWS refused, or the action does not fit its resource; nothing changed.
+            ThrottledError: rejected before execution; nothing changed.
+
+        API: EC2 StopInstances, StartInstances, TerminateInstances with one id (a batch may partly succeed
+        across zones), CreateSnapshot of one volume.
+        """
+        verb = action.verb
+        if verb is Verb.STOP:
+            return self._change(action, "StopInstances", "StoppingInstances")
+        if verb is Verb.START:
+            return self._change(action, "StartInstances", "StartingInstances")
+        if verb is Verb.TERMINATE:
+            return self._change(action, "TerminateInstances", "TerminatingInstances")
+        if verb is Verb.SNAPSHOT:
+            return self._snapshot(action)
+        if verb is Verb.WARN:
+            raise _unfit(action, "warning people is not the cloud's business")
+        assert_never(verb)
+
+    def _change(self, action: Action, operation: str, result_key: str) -> Receipt:
+        if action.resource != action.subject:
+            raise _unfit(action, "it must change the instance of its case")
+        _check(action, "instance")
+        native_id = action.resource.native_id
+        answer = self._session.call(action.resource.shard, "ec2", operation, InstanceIds=[native_id])
+        changed = [item.get("InstanceId") for item in answer.get(result_key) or ()]
+        if changed != [native_id]:
+            api = f"ec2:{operation}"
+            message = f"{api}: answered about {changed}, not about {native_id} alone; it may have taken effect"
+            raise OutcomeUnknownError(message, operation=api, code="UnexpectedAnswer")
+        return Receipt(request_id=_request_id(answer))
+
+    def _snapshot(self, action: Action) -> Receipt:
+        _check(action, "volume")
+        if action.resource.shard != action.subject.shard:
+            raise _unfit(action, "volume and instance must be of one account and region")
+        instance = action.subject.native_id
+        tags = {
+            "Name": f"costguard {instance} {action.resource.native_id}",
+            DECISION_TAG: action.decision_id,
+            CASE_TAG: action.case_id,
+        }
+        if any(len(value) > _LONGEST_TAG for value in tags.values()):
+            raise _unfit(action, f"a tag would be longer than {_LONGEST_TAG} characters")
+        answer = self._session.call(
+            action.resource.shard,
+            "ec2",
+            "CreateSnapshot",
+            VolumeId=action.resource.native_id,
+            Description=f"made by costguard of a volume of {instance}, case {action.case_id}"[:_LONGEST_DESCRIPTION],
+            TagSpecifications=[
+                {
+                    "ResourceType": "snapshot",
+                    "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+                }
+            ],
+        )
+        native_id = answer.get("SnapshotId")
+        if not native_id or answer.get("VolumeId", action.resource.native_id) != action.resource.native_id:
+            message = f"ec2:CreateSnapshot: answered without a snapshot of {action.resource.native_id}"
+            raise OutcomeUnknownError(message, operation="ec2:CreateSnapshot", code="UnexpectedAnswer")
+        return Receipt(request_id=_request_id(answer), native_id=native_id)
+
+
+def _check(action: Action, kind: str) -> None:
+    if action.resource.kind != kind or action.resource.cloud not in HOME_REGIONS:
+        raise _unfit(action, f"it needs an AWS {kind}")
+    if not action.resource.native_id or not action.resource.region:
+        raise _unfit(action, "its resource has no id or region")  # an empty list of ids could mean all
+
+
+def _unfit(action: Action, why: str) -> RefusedError:
+    message = f"{action.verb.value} of {action.resource}: not sent: {why}"
+    return RefusedError(message, code="Unfit")
+
+
+def _request_id(answer: dict[str, Any]) -> str:
+    return str((answer.get("ResponseMetadata") or {}).get("RequestId", ""))

@@ -1,0 +1,489 @@
+"""How busy instances were, from CloudWatch: hourly maxima with sample counts.
+
+Permissions: `cloudwatch:ListMetrics`, `cloudwatch:GetMetricData`. Where the numbers come from:
+
+* GPU (percent) and power (watts) of NVIDIA cards: the CloudWatch agent's `nvidia_smi_utilization_gpu` and
+  `nvidia_smi_power_draw` (on Windows the agent joins with a space), in a namespace the agent's owner chose.
+  The dimensions are whatever that agent was told to append, so they are learnt from ListMetrics and asked
+  for exactly as listed. A set with InstanceId and index is one card; a set without an index is an aggregate
+  of all cards that says nothing about any one of them, and a set without InstanceId belongs to nobody we
+  can name: both are left out.
+* Kubernetes nodes: Container Insights' `node_gpu_utilization` (GpuDevice), and for Inferentia and Trainium
+  `node_neuroncore_utilization` (NeuronDevice, NeuronCore). The agent measures no AMD, Gaudi or other device:
+  those instances have no GPU history.
+* CPU (percent) and network (bytes a second) of the machine: AWS/EC2 by InstanceId.
+
+ListMetrics tells no unit and the agent sends none, so a value's unit is taken from the metric's
+documentation; whatever cannot be in that unit is kept as infinity, for the core to call implausible.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from costguard.domain.errors import AccessDeniedError, ProviderError, TruncatedReadError, UnavailableError
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import AcceleratorKind, Gap, Instance, Keeper
+from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, floor_hour
+from costguard.ports import SignalReport
+from costguard.providers.aws.errors import gap
+
+READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK})
+"""Signals this source can read."""
+
+MAX_QUERIES = 500  # a GetMetricData call: API reference, GetMetricData
+MAX_POINTS = 100_800  # the same page; more would be paged, not refused
+_STATISTICS = (("m", "Maximum"), ("s", "SampleCount"))
+_ANSWERS_IN_FLIGHT = 4  # over all shards: 100,800 points cost about 12 MB while they are parsed and folded
+
+AGENT_DELAY = timedelta(minutes=5)
+"""The agent collects every 60 s and sends every 60 s (its documented defaults); the rest is CloudWatch's own."""
+
+EC2_DELAY = timedelta(minutes=10)
+"""Basic monitoring publishes a 5-minute point at the end of its interval, stamped with the beginning
+(EC2 user guide, "CloudWatch metrics for your instances"): the newest is up to two intervals old."""
+
+_PERCENT = frozenset({SignalName.GPU, SignalName.CPU})
+_MOST_PERCENT = 100.5  # more than rounding can add
+_MOST_SAMPLES = 1_000_000  # an hour of 1 s samples has 3,600; the arrays hold 4 billion
+_SLOW_SAMPLES = 12  # an hour of 5-minute samples
+_HOURS_TO_PROVE = 2
+
+_OPERATION = "cloudwatch:GetMetricData"
+_NAMED = 5  # instances named in a gap; the others are counted
+
+
+class AwsCalls(Protocol):
+    """The part of `AwsSession` that reading needs."""
+
+    def call(self, shard: Shard, service: str, operation: str, /, **params: Any) -> Mapping[str, Any]:
+        """One request, retried within the deadline; raises ProviderError."""
+
+    def pages(
+        self, shard: Shard, service: str, operation: str, result_key: str, /, **params: Any
+    ) -> Iterator[Sequence[Any]]:
+        """The lists under `result_key`, page by page; raises ProviderError."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMetric:
+    """A documented metric of single devices: which dimension names the device, and a part of it if any."""
+
+    namespace: str
+    utilization: str
+    power: str
+    device: str
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One CloudWatch metric to read, and what it tells of whom. Dimensions stand in the listed order."""
+
+    ref: ResourceRef
+    signal: SignalName
+    device: str
+    part: str
+    namespace: str
+    metric: str
+    dimensions: tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Cells:
+    """The hours of one series while they are filled. Merging keeps the larger value, and the larger count.
+
+    Counts of two sets of dimensions of one card are never added: both may report the same samples.
+    """
+
+    maxima: array[float]
+    samples: array[int]
+
+    @classmethod
+    def empty(cls, hours: int) -> Cells:
+        """Nothing measured yet."""
+        return cls(array("d", [math.nan]) * hours, array("I", [0]) * hours)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Whole hours from `start`, the hour in progress included."""
+
+    start: datetime
+    hours: int
+
+    @classmethod
+    def spanning(cls, since: datetime, until: datetime) -> Window:
+        """Both ends widened outwards to whole hours."""
+        start = floor_hour(since)
+        return cls(start, max(0, -((start - until) // HOUR)))
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What one `read` has gathered so far; filled by several threads under `lock`."""
+
+    window: Window
+    cells: dict[tuple[ResourceRef, SignalName, str, str], Cells] = field(default_factory=dict)
+    sources: dict[tuple[ResourceRef, SignalName, str], str] = field(default_factory=dict)
+    failures: dict[ResourceRef, ProviderError] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def expect(self, series: Series) -> None:
+        key = (series.ref, series.signal, series.device, series.part)
+        if key not in self.cells:
+            self.cells[key] = Cells.empty(self.window.hours)
+        self.sources.setdefault(key[:3], f"cloudwatch:{series.namespace}")
+
+    def fail(self, refs: Iterable[ResourceRef], error: ProviderError) -> None:
+        with self.lock:
+            for ref in refs:
+                self.failures.setdefault(ref, error)
+
+
+class AwsSignals:
+    """`SignalSource` over CloudWatch. Reads only the `signals` asked for; may be shared by threads."""
+
+    def __init__(self, session: AwsCalls, signals: frozenset[SignalName], namespace: str = "CWAgent") -> None:
+        self._session = session
+        self._signals = signals & READ
+        self._namespace = namespace
+        self._answers = threading.BoundedSemaphore(_ANSWERS_IN_FLIGHT)
+
+    def read(self, instances: Sequence[Instance], since: datetime, until: datetime) -> SignalReport:
+        """Hourly histories of every signal found from `since` to `until`, for instances of one shard.
+
+        One ListMetrics a page of 500 for each device metric that some instance may have, then
+        GetMetricData in full batches. What failed for an instance leaves it out, and is named in a gap.
+        """
+        if not instances:
+            return SignalReport({})
+        shard = instances[0].ref.shard
+        reading = _Reading(Window.spanning(since, until))
+        wanted = [*self._device_series(shard, instances, reading), *ec2_series(instances, self._signals)]
+        wanted = [series for series in wanted if series.ref not in reading.failures]
+        for series in wanted:
+            reading.expect(series)
+        batches = list(batched(wanted, reading.window.hours))
+        if len(batches) == 1:
+            self._read_batch(shard, batches[0], reading)
+        elif batches:
+            with ThreadPoolExecutor(min(_ANSWERS_IN_FLIGHT, len(batches))) as pool:
+                list(pool.map(lambda batch: self._read_batch(shard, batch, reading), batches))
+        return self._report(shard, instances, reading)
+
+    def _device_series(self, shard: Shard, instances: Sequence[Instance], reading: _Reading) -> list[Series]:
+        if not self._signals & {SignalName.GPU, SignalName.POWER}:
+            return []
+        found: list[Series] = []
+        for metric, having in device_metrics(instances, self._namespace).items():
+            by_id = {instance.ref.native_id: instance.ref for instance in having}
+            try:
+                for page in self._session.pages(
+                    shard,
+                    "cloudwatch",
+                    "ListMetrics",
+                    "Metrics",
+                    Namespace=metric.namespace,
+                    MetricName=metric.utilization,
+                ):
+                    found += device_series(page, metric, by_id, self._signals)
+            except ProviderError as err:
+                reading.fail(by_id.values(), err)
+        # moto, unlike CloudWatch, lists a metric once for each point it was sent
+        return list(dict.fromkeys(found))
+
+    def _read_batch(self, shard: Shard, batch: Sequence[Series], reading: _Reading) -> None:
+        window = reading.window
+        request: dict[str, Any] = {
+            "MetricDataQueries": list(queries(batch)),
+            "StartTime": window.start,
+            "EndTime": window.start + window.hours * HOUR,
+            "ScanBy": "TimestampAscending",
+        }
+        statuses: dict[str, ProviderError | None] = {}
+        tokens: set[str] = set()
+        try:
+            while token := self._read_page(shard, request, batch, reading, statuses):
+                if token in tokens:
+                    message = f"{_OPERATION}: the same page token came twice"
+                    raise TruncatedReadError(message, operation=_OPERATION)
+                tokens.add(token)
+                request["NextToken"] = token
+        except ProviderError as err:
+            reading.fail({series.ref for series in batch}, err)
+            return
+        unanswered = TruncatedReadError(f"{_OPERATION}: a metric asked for was not answered", operation=_OPERATION)
+        for number, series in enumerate(batch):
+            for letter, _ in _STATISTICS:
+                error = statuses.get(f"{letter}{number}", unanswered)
+                if error is not None:
+                    reading.fail([series.ref], error)
+
+    def _read_page(
+        self,
+        shard: Shard,
+        request: Mapping[str, Any],
+        batch: Sequence[Series],
+        reading: _Reading,
+        statuses: dict[str, ProviderError | None],
+    ) -> str:
+        """Fold one answer and let it go; the token of the next, or nothing."""
+        with self._answers:
+            page = self._session.call(shard, "cloudwatch", "GetMetricData", **request)
+            with reading.lock:
+                statuses.update(_fold(page, batch, reading))
+        _check_messages(page.get("Messages"))
+        return str(page.get("NextToken") or "")
+
+    def _report(self, shard: Shard, instances: Sequence[Instance], reading: _Reading) -> SignalReport:
+        delay = EC2_DELAY if self._signals & {SignalName.CPU, SignalName.NETWORK} else AGENT_DELAY
+        histories: dict[ResourceRef, list[SignalHistory]] = {}
+        parts: dict[tuple[ResourceRef, SignalName, str], list[Cells]] = {}
+        for (ref, signal, device, _), cells in reading.cells.items():
+            parts.setdefault((ref, signal, device), []).append(cells)
+        for (ref, signal, device), pieces in parts.items():
+            whole = combine(signal, pieces)
+            histories.setdefault(ref, []).append(
+                SignalHistory(
+                    name=signal,
+                    device=device,
+                    start=reading.window.start,
+                    maxima=whole.maxima,
+                    samples=whole.samples,
+                    source=reading.sources[ref, signal, device],
+                )
+            )
+        readings = {
+            instance.ref: SignalReading(
+                tuple(
+                    sorted(
+                        histories.get(instance.ref, ()), key=lambda one: (one.name.value, len(one.device), one.device)
+                    )
+                ),
+                delay,
+            )
+            for instance in instances
+            if instance.ref not in reading.failures
+        }
+        return SignalReport(readings, tuple(_gaps(shard, reading.failures, len(instances))))
+
+
+def device_metrics(instances: Sequence[Instance], namespace: str) -> Mapping[DeviceMetric, Sequence[Instance]]:
+    """The device metrics worth listing, and the instances that may send each: no listing without a taker."""
+    takers: dict[DeviceMetric, list[Instance]] = {}
+    for instance in instances:
+        kind = instance.accelerator.kind
+        on_kubernetes = instance.managed_by is not None and instance.managed_by.keeper is Keeper.KUBERNETES
+        if kind is AcceleratorKind.NVIDIA_GPU:
+            joint = " " if instance.operating_system.lower().startswith("windows") else "_"
+            agent = DeviceMetric(
+                namespace, f"nvidia_smi{joint}utilization_gpu", f"nvidia_smi{joint}power_draw", device="index"
+            )
+            takers.setdefault(agent, []).append(instance)
+            if on_kubernetes:
+                insights = DeviceMetric(
+                    "ContainerInsights", "node_gpu_utilization", "node_gpu_power_draw", device="GpuDevice"
+                )
+                takers.setdefault(insights, []).append(instance)
+        elif kind is AcceleratorKind.NEURON and on_kubernetes:
+            neuron = DeviceMetric(
+                "ContainerInsights", "node_neuroncore_utilization", "", device="NeuronDevice", part="NeuronCore"
+            )
+            takers.setdefault(neuron, []).append(instance)
+    return takers
+
+
+def device_series(
+    listed: Iterable[Mapping[str, Any]],
+    metric: DeviceMetric,
+    instances: Mapping[str, ResourceRef],
+    signals: frozenset[SignalName],
+) -> Iterator[Series]:
+    """One page of ListMetrics as series of single devices of `instances` (by native id).
+
+    Power is asked for under the same dimensions: the agent sends all its metrics of a card with one set.
+    """
+    for entry in listed:
+        dimensions = tuple((str(pair["Name"]), str(pair["Value"])) for pair in entry.get("Dimensions", ()))
+        named = dict(dimensions)
+        ref = instances.get(named.get("InstanceId", ""))
+        device = named.get(metric.device, "")
+        part = named.get(metric.part, "") if metric.part else ""
+        if ref is None or not device or (metric.part and not part):
+            continue
+        # Container Insights says nvidia0 and device0 where the agent says 0: one name, so that both merge
+        device = device.removeprefix("nvidia").removeprefix("device") or device
+        for signal, name in ((SignalName.GPU, metric.utilization), (SignalName.POWER, metric.power)):
+            if name and signal in signals:
+                yield Series(ref, signal, device, part, metric.namespace, name, dimensions)
+
+
+def ec2_series(instances: Sequence[Instance], signals: frozenset[SignalName]) -> Iterator[Series]:
+    """The hypervisor's own metrics, which every instance has: no listing needed."""
+    asked = [
+        (signal, part, name)
+        for signal, part, name in (
+            (SignalName.CPU, "", "CPUUtilization"),
+            (SignalName.NETWORK, "in", "NetworkIn"),
+            (SignalName.NETWORK, "out", "NetworkOut"),
+        )
+        if signal in signals
+    ]
+    for instance in instances:
+        dimensions = (("InstanceId", instance.ref.native_id),)
+        for signal, part, name in asked:
+            yield Series(instance.ref, signal, "", part, "AWS/EC2", name, dimensions)
+
+
+def batched(wanted: Sequence[Series], hours: int) -> Iterator[Sequence[Series]]:
+    """As many series a call as its limits on queries and points allow, two statistics each."""
+    if not hours:
+        return
+    size = max(1, min(MAX_QUERIES, MAX_POINTS // hours) // len(_STATISTICS))
+    for first in range(0, len(wanted), size):
+        yield wanted[first : first + size]
+
+
+def queries(batch: Sequence[Series]) -> Iterator[dict[str, Any]]:
+    """Two queries for each series: `m<n>` its hourly maximum, `s<n>` how many samples that rests on."""
+    for number, series in enumerate(batch):
+        metric = {
+            "Namespace": series.namespace,
+            "MetricName": series.metric,
+            "Dimensions": [{"Name": name, "Value": value} for name, value in series.dimensions],
+        }
+        for letter, statistic in _STATISTICS:
+            yield {"Id": f"{letter}{number}", "MetricStat": {"Metric": metric, "Period": 3600, "Stat": statistic}}
+
+
+def _fold(page: Mapping[str, Any], batch: Sequence[Series], reading: _Reading) -> dict[str, ProviderError | None]:
+    """Fold one page into the cells; per query its failure, or None where its points are complete."""
+    statuses: dict[str, ProviderError | None] = {}
+    for result in page.get("MetricDataResults", ()):
+        name = str(result.get("Id", ""))
+        number = int(name[1:]) if name[1:].isdecimal() else len(batch)
+        if number >= len(batch):
+            continue
+        series = batch[number]
+        timestamps, values = result.get("Timestamps", ()), result.get("Values", ())
+        error = _failure(result)
+        if len(timestamps) != len(values):
+            error = UnavailableError(f"{_OPERATION}: as many times as values were expected", operation=_OPERATION)
+        else:
+            cells = reading.cells[series.ref, series.signal, series.device, series.part]
+            if name[0] == "m":
+                fold_values(cells, series.signal, reading.window.start, timestamps, values)
+            else:
+                fold_counts(cells, reading.window.start, timestamps, values)
+        statuses[name] = error
+    return statuses
+
+
+def fold_values(
+    cells: Cells, signal: SignalName, start: datetime, timestamps: Sequence[datetime], values: Sequence[Any]
+) -> None:
+    """Merge hourly maxima in; what the unit does not allow (NaN, below 0, over 100 %, no number) becomes infinity."""
+    most = _MOST_PERCENT if signal in _PERCENT else math.inf
+    maxima, hours = cells.maxima, len(cells.maxima)
+    for moment, value in zip(timestamps, values, strict=True):
+        since = moment - start
+        hour = since.days * 24 + since.seconds // 3600  # a third of the time of dividing timedeltas
+        if 0 <= hour < hours:
+            plausible = value if isinstance(value, (int, float)) and 0 <= value <= most else math.inf
+            if not plausible <= maxima[hour]:  # true where nothing was measured yet: NaN compares false
+                maxima[hour] = plausible
+
+
+def fold_counts(cells: Cells, start: datetime, timestamps: Sequence[datetime], values: Sequence[Any]) -> None:
+    """Merge hourly sample counts in; a count that is none makes its hour implausible."""
+    maxima, samples, hours = cells.maxima, cells.samples, len(cells.samples)
+    for moment, value in zip(timestamps, values, strict=True):
+        since = moment - start
+        hour = since.days * 24 + since.seconds // 3600
+        if 0 <= hour < hours:
+            if not (isinstance(value, (int, float)) and 0 <= value <= _MOST_SAMPLES):
+                maxima[hour] = math.inf
+            elif value > samples[hour]:
+                samples[hour] = int(value)
+
+
+def combine(signal: SignalName, pieces: Sequence[Cells]) -> Cells:
+    """The parts of one device (cores; bytes in and out) as one: as busy as they can have been, as seen as the least.
+
+    Network adds both directions' maxima although they may fall into different minutes: an upper bound.
+    An hour without a maximum has no samples, whatever was counted.
+    """
+    adds = signal is SignalName.NETWORK
+    if len(pieces) == 1 and not adds:
+        for hour, value in enumerate(pieces[0].maxima):
+            if math.isnan(value):
+                pieces[0].samples[hour] = 0
+        return pieces[0]
+    whole = Cells.empty(len(pieces[0].maxima))
+    scales = [1 / seconds_per_sample(piece.samples) if adds else 1.0 for piece in pieces]
+    for hour in range(len(whole.maxima)):
+        values = [piece.maxima[hour] * scale for piece, scale in zip(pieces, scales, strict=True)]
+        if not any(math.isnan(value) for value in values):
+            whole.maxima[hour] = sum(values) if adds else max(values)
+            whole.samples[hour] = min(piece.samples[hour] for piece in pieces)
+        elif math.inf in values:
+            whole.maxima[hour] = math.inf
+    return whole
+
+
+def seconds_per_sample(samples: Sequence[int]) -> int:
+    """How many seconds of traffic one EC2 network sample holds: 300 only where whole hours prove it, else 60.
+
+    Detailed monitoring sends 60 samples an hour, and so does basic monitoring where the hypervisor packs
+    five into each of its 5-minute points; 12 an hour are 5-minute sums. Too short a time overstates the
+    rate, so an hour cut short (12 samples may be 12 minutes) must not be taken for a slow cadence.
+    """
+    seen = [hour for hour, count in enumerate(samples) if count]
+    whole = [samples[hour] for hour in range(seen[0] + 1, seen[-1])] if seen else []
+    slow = len(whole) >= _HOURS_TO_PROVE and max(samples) <= _SLOW_SAMPLES and min(whole) >= _SLOW_SAMPLES - 1
+    return 300 if slow else 60
+
+
+def _failure(result: Mapping[str, Any]) -> ProviderError | None:
+    status = result.get("StatusCode")
+    said = "; ".join(f"{note.get('Code')}: {note.get('Value')}" for note in result.get("Messages", ()))
+    if status == "Complete" and not said:
+        return None
+    message = f"{_OPERATION}: {status or 'no status'}" + (f": {said}" if said else "")
+    if status == "Forbidden":
+        return AccessDeniedError(message, operation=_OPERATION, code="Forbidden")
+    if status == "PartialData":
+        return TruncatedReadError(message, operation=_OPERATION, code="PartialData")
+    return UnavailableError(message, operation=_OPERATION, code=str(status or ""))
+
+
+def _check_messages(messages: Sequence[Mapping[str, Any]] | None) -> None:
+    """A message about the whole call means that some of it was left out ("maximum number of metrics exceeded")."""
+    if messages:
+        said = "; ".join(f"{note.get('Code')}: {note.get('Value')}" for note in messages)
+        message = f"{_OPERATION}: {said}"
+        raise TruncatedReadError(message, operation=_OPERATION)
+
+
+def _gaps(shard: Shard, failures: Mapping[ResourceRef, ProviderError], seen: int) -> Iterator[Gap]:
+    """One gap for each way of failing, naming the instances unless it is all of them."""
+    by_text: dict[str, list[ResourceRef]] = {}
+    errors: dict[str, ProviderError] = {}
+    for ref, error in failures.items():
+        by_text.setdefault(str(error), []).append(ref)
+        errors.setdefault(str(error), error)
+    for text, refs in by_text.items():
+        found = gap(shard, "signals", errors[text])
+        if len(refs) == seen:
+            yield found
+            continue
+        names = [ref.native_id for ref in refs[:_NAMED]] + (["…"] if len(refs) > _NAMED else [])
+        yield replace(found, detail=f"{found.detail} ({len(refs)} of {seen} instances: {', '.join(names)})")

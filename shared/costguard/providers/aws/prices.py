@@ -1,0 +1,289 @@
+"""What things cost on AWS: policy first, then the live price list, then a dated table. Unknown is absent.
+
+Permissions: `pricing:GetProducts`, `ec2:DescribeSpotPriceHistory`; without them the table answers, and
+each rate says where it is from. List prices: no commitment, discount or tax is in them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from decimal import Decimal, InvalidOperation
+from fnmatch import fnmatchcase
+from typing import Any, Protocol
+
+from costguard.domain.errors import ProviderError
+from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
+from costguard.policy.model import PriceOverride
+from costguard.providers.aws import price_table
+
+log = logging.getLogger(__name__)
+
+PRICE_LIST_REGIONS = {"aws": "us-east-1", "aws-cn": "cn-northwest-1"}
+"""Where the Price List Query API answers, by cloud; aws-us-gov has no endpoint of its own."""
+
+CURRENCIES = {"aws": "USD", "aws-cn": "CNY", "aws-us-gov": "USD"}
+_LOOKUPS_IN_FLIGHT = 4
+_TENANCIES = {"default": "Shared", "dedicated": "Dedicated"}  # on a dedicated host the host bills, not the instance
+_SYSTEMS = {"linux": "Linux", "windows": "Windows", "rhel": "RHEL", "red hat": "RHEL", "suse": "SUSE"}
+_SPOT_PRODUCTS = {"Linux": "Linux/UNIX", "Windows": "Windows", "RHEL": "Red Hat Enterprise Linux", "SUSE": "SUSE Linux"}
+
+
+class AwsCalls(Protocol):
+    """The part of `AwsSession` that prices need."""
+
+    def pages(
+        self, shard: Shard, service: str, operation: str, result_key: str, /, **parameters: Any
+    ) -> Iterator[Sequence[Any]]:
+        """The lists under `result_key`, page by page; raises ProviderError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What has one price: an instance type in a region under an operating system and tenancy, in API words."""
+
+    cloud: str
+    region: str
+    instance_type: str
+    system: str
+    tenancy: str
+
+
+class AwsPrices:
+    """`PriceSource` for AWS. What was asked once is kept; threads may share it (two may ask the same at once)."""
+
+    def __init__(self, session: AwsCalls, overrides: Sequence[PriceOverride], *, now: datetime) -> None:
+        self._session = session
+        self._overrides = tuple(overrides)
+        self._now = now.astimezone(timezone.utc)
+        self._today = self._now.date().isoformat()
+        self._on_demand: dict[Product, Money | None] = {}
+        self._spot: dict[tuple[str, Product, str], Money] = {}  # zone names mean another place in each account
+        self._spot_asked: set[tuple[str, Product]] = set()
+        self._silent: set[str] = set()
+
+    def rates(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, HourlyRate]:
+        """Hourly price by instance: policy, then spot history or the price list, then the table.
+
+        A policy's price is what was negotiated for on-demand use, so Spot is never priced by it.
+        """
+        for shard, asked in _by_shard(i for i in instances if i.billing is Billing.SPOT).items():
+            self._read_spot(shard, asked)
+        self._read_price_list(instances)
+        found = {instance.ref: self._rate(instance) for instance in instances}
+        return {ref: rate for ref, rate in found.items() if rate is not None}
+
+    def kept_hourly(self, detail: InstanceDetail) -> Sequence[tuple[str, Money | None]]:
+        """Volumes and kept public addresses, which bill on after a stop.
+
+        Bought IOPS and throughput (gp3, io1, io2) bill on top and are not known here: a lower bound.
+        """
+        volumes = [
+            ("volume", _gib_hourly(volume, price_table.VOLUME_GIB_MONTH_USD.get(_place(volume))))
+            for volume in detail.volumes
+        ]
+        addresses = [
+            ("public_address", Money(price_table.PUBLIC_ADDRESS_HOURLY_USD, "USD") if ref.cloud == "aws" else None)
+            for ref in detail.kept_addresses
+        ]
+        return [*volumes, *addresses]
+
+    def snapshot_hourly(self, volume: Volume) -> Money | None:
+        """The whole volume at the standard tier: snapshots hold changed blocks only, so never more."""
+        return _gib_hourly(volume, price_table.SNAPSHOT_GIB_MONTH_USD.get(volume.ref.region))
+
+    def _rate(self, instance: Instance) -> HourlyRate | None:
+        product = _product(instance)
+        if instance.billing is Billing.SPOT:
+            spot = self._spot.get((instance.ref.account, product, instance.zone)) if product else None
+            return HourlyRate(spot, "aws-spot", self._today) if spot else None
+        negotiated = override_for(instance, self._overrides)
+        if negotiated is not None:
+            return HourlyRate(negotiated, "policy", self._today)
+        if product is None:
+            return None
+        live = self._on_demand.get(product)
+        return HourlyRate(live, "aws-pricing", self._today) if live else table_rate(product)
+
+    def _read_price_list(self, instances: Sequence[Instance]) -> None:
+        asked = {
+            product: instance.ref.account
+            for instance in instances
+            if instance.billing is not Billing.SPOT and override_for(instance, self._overrides) is None
+            for product in [_product(instance)]
+            if product is not None and product.cloud in PRICE_LIST_REGIONS and product not in self._on_demand
+        }
+        if len(asked) <= 1:
+            for product, account in asked.items():
+                self._read_product(product, account)
+        else:
+            with ThreadPoolExecutor(min(_LOOKUPS_IN_FLIGHT, len(asked))) as pool:
+                list(pool.map(self._read_product, asked.keys(), asked.values()))
+
+    def _read_product(self, product: Product, account: str) -> None:
+        if product.cloud in self._silent:
+            return
+        try:
+            pages = self._session.pages(
+                Shard(product.cloud, account, PRICE_LIST_REGIONS[product.cloud]),
+                "pricing",
+                "GetProducts",
+                "PriceList",
+                ServiceCode="AmazonEC2",
+                FormatVersion="aws_v1",
+                Filters=product_filters(product),
+            )
+            self._on_demand[product] = on_demand_price((text for page in pages for text in page), product)
+        except ProviderError as err:
+            self._silent.add(product.cloud)  # the table answers for the rest of the run: do not ask a hundred times
+            log.warning("price list not read, using the dated table", extra={"cloud": product.cloud, "cause": str(err)})
+
+    def _read_spot(self, shard: Shard, instances: Sequence[Instance]) -> None:
+        account = shard.account
+        products = {product for product in map(_product, instances) if product}
+        products = {product for product in products if (account, product) not in self._spot_asked}
+        if not products:
+            return
+        self._spot_asked |= {(account, product) for product in products}
+        try:
+            for page in self._session.pages(
+                shard,
+                "ec2",
+                "DescribeSpotPriceHistory",
+                "SpotPriceHistory",
+                InstanceTypes=sorted({product.instance_type for product in products}),
+                ProductDescriptions=sorted({_SPOT_PRODUCTS[product.system] for product in products}),
+                StartTime=self._now,  # from now to now: the price in force, one a zone
+                EndTime=self._now,
+                MaxResults=1000,
+            ):
+                for (system, name, zone), price in spot_prices(page, CURRENCIES[shard.cloud]).items():
+                    product = Product(shard.cloud, shard.region, name, system, _TENANCIES["default"])
+                    self._spot.setdefault((account, product, zone), price)
+        except ProviderError as err:
+            log.warning("spot prices not read", extra={"shard": str(shard), "cause": str(err)})
+
+
+def override_for(instance: Instance, overrides: Iterable[PriceOverride]) -> Money | None:
+    """The first override whose cloud and one of whose globs match."""
+    for override in overrides:
+        if override.cloud == instance.ref.cloud and any(
+            fnmatchcase(instance.instance_type, pattern) for pattern in override.instance_types
+        ):
+            return override.hourly
+    return None
+
+
+def product_filters(product: Product) -> list[dict[str, str]]:
+    """GetProducts filters that leave one product: used capacity, no bundled software, licence included."""
+    wanted = {
+        "instanceType": product.instance_type,
+        "regionCode": product.region,
+        "operatingSystem": product.system,
+        "tenancy": product.tenancy,
+        "preInstalledSw": "NA",
+        "capacitystatus": "Used",
+        "licenseModel": "No License required",
+    }
+    return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
+
+
+def on_demand_price(price_list: Iterable[str], product: Product) -> Money | None:
+    """The one hourly on-demand price among `price_list`; None where there is none, or more than one.
+
+    Zero is no price: it marks capacity that is billed elsewhere (dedicated hosts, capacity blocks).
+    """
+    currency = CURRENCIES[product.cloud]
+    found = {price for entry in price_list for price in _hourly_prices(_parsed(entry), product, currency)}
+    return Money(found.pop(), currency) if len(found) == 1 else None
+
+
+def _parsed(entry: str) -> Mapping[str, Any]:
+    try:
+        document = json.loads(entry)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _hourly_prices(entry: Mapping[str, Any], product: Product, currency: str) -> Iterator[Decimal]:
+    attributes = entry.get("product", {}).get("attributes", {})
+    same = (
+        attributes.get("instanceType") == product.instance_type
+        and attributes.get("regionCode", product.region) == product.region
+        and attributes.get("operatingSystem") == product.system
+        and attributes.get("tenancy") == product.tenancy
+        and attributes.get("capacitystatus", "Used") == "Used"
+        and attributes.get("marketoption", "OnDemand") == "OnDemand"
+    )
+    if not same:
+        return
+    for term in entry.get("terms", {}).get("OnDemand", {}).values():
+        for dimension in term.get("priceDimensions", {}).values():
+            price = _decimal(dimension.get("pricePerUnit", {}).get(currency))
+            if dimension.get("unit") == "Hrs" and price is not None:
+                yield price
+
+
+def spot_prices(history: Iterable[Mapping[str, Any]], currency: str) -> Mapping[tuple[str, str, str], Money]:
+    """The latest price by (system, instance type, zone)."""
+    systems = {description: system for system, description in _SPOT_PRODUCTS.items()}
+    newest: dict[tuple[str, str, str], tuple[Any, Decimal]] = {}
+    for entry in history:
+        description = str(entry.get("ProductDescription", "")).removesuffix(" (Amazon VPC)")
+        price = _decimal(entry.get("SpotPrice"))
+        if description not in systems or price is None:
+            continue
+        key = (systems[description], str(entry.get("InstanceType")), str(entry.get("AvailabilityZone")))
+        if key not in newest or entry["Timestamp"] > newest[key][0]:
+            newest[key] = (entry["Timestamp"], price)
+    return {key: Money(price, currency) for key, (_, price) in newest.items()}
+
+
+def table_rate(product: Product) -> HourlyRate | None:
+    """The dated list price; the table holds Linux on shared hardware only."""
+    price = price_table.INSTANCE_HOURLY_USD.get((product.region, product.instance_type))
+    if price is None or (product.system, product.tenancy) != ("Linux", "Shared"):
+        return None
+    return HourlyRate(Money(price, "USD"), "table", price_table.INSTANCES_AS_OF)
+
+
+def _product(instance: Instance) -> Product | None:
+    tenancy = _TENANCIES.get(instance.tenancy)
+    name = instance.operating_system.lower()
+    system = next((system for start, system in _SYSTEMS.items() if name.startswith(start)), None)
+    if tenancy is None or system is None:
+        return None
+    return Product(instance.ref.cloud, instance.ref.region, instance.instance_type, system, tenancy)
+
+
+def _decimal(value: object) -> Decimal | None:
+    """A positive exact number, or None."""
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() and number > 0 else None
+
+
+def _place(volume: Volume) -> tuple[str, str]:
+    return (volume.ref.region, volume.volume_type)
+
+
+def _gib_hourly(volume: Volume, gib_month: Decimal | None) -> Money | None:
+    if gib_month is None:
+        return None
+    return Money(gib_month * Decimal(str(volume.size_gib)) / HOURS_PER_MONTH, "USD")
+
+
+def _by_shard(instances: Iterable[Instance]) -> Mapping[Shard, list[Instance]]:
+    grouped: dict[Shard, list[Instance]] = {}
+    for instance in instances:
+        grouped.setdefault(instance.ref.shard, []).append(instance)
+    return grouped

@@ -1,0 +1,292 @@
+"""One door to AWS: identity, accounts, and every request with its pacing, retries and errors."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from costguard.domain.errors import (
+    AccessDeniedError,
+    InvalidInputError,
+    ProviderError,
+    ThrottledError,
+    TruncatedReadError,
+    UnavailableError,
+)
+from costguard.domain.refs import Shard
+from costguard.ports import CallCount, Target
+from costguard.providers.aws import errors
+from costguard.providers.aws.pacing import Pacer, family_of
+from costguard.providers.aws.permissions import OPERATIONS
+from costguard.providers.aws.transport import Clients, Gate, is_aws, new_session
+
+log = logging.getLogger(__name__)
+
+HOME_REGIONS = {"aws": "us-east-1", "aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"}
+"""Where account-wide questions are asked, by cloud; the clouds are named as AWS names its partitions."""
+
+_OWN = ""  # the account key of the credentials we started with
+_MOST_PAGES = 10_000  # 10 million instances
+_MOST_TRIES = {ThrottledError: 8, UnavailableError: 4}
+_ROLE_SECONDS = 3600  # what role chaining allows at most
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the credentials are."""
+
+    account: str
+    arn: str
+    partition: str
+
+
+class AwsSession:
+    """Credentials, clients and requests for one cloud (partition) of AWS; serves many threads.
+
+    `may_change` False refuses, before anything leaves the process, whatever permissions.py does not list
+    as reading. `keys` are an access key id and its secret, None to look where the SDK does.
+    `deadline` returns the seconds left; no wait goes past it.
+    """
+
+    def __init__(
+        self,
+        *,
+        cloud: str = "aws",
+        profile: str = "",
+        endpoint_url: str = "",
+        may_change: bool = False,
+        home_region: str = "",
+        keys: tuple[str, str] | None = None,
+        deadline: Callable[[], float] | None = None,
+        pacer: Pacer | None = None,
+    ) -> None:
+        if cloud not in HOME_REGIONS:
+            message = (
+                f"{cloud!r} is not a partition of AWS that costguard knows; expected one of {', '.join(HOME_REGIONS)}"
+            )
+            raise InvalidInputError(message)
+        self.cloud = cloud
+        self.home_region = home_region or HOME_REGIONS[cloud]
+        self.may_change = may_change
+        self._profile = profile
+        self._endpoint_url = endpoint_url
+        self._keys = keys
+        self._deadline = deadline
+        self._pacer = pacer or Pacer()
+        self._gate = Gate(may_change=may_change)
+        self._clients = Clients(endpoint_url=endpoint_url)
+        self._routes: dict[str, Target] = {}
+        self._identity: Identity | None = None
+        self._entering = threading.RLock()
+        self._accounts: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def acting(self) -> AwsSession:
+        """A session that may change things, for the same accounts, with credentials and connections of its own."""
+        twin = AwsSession(
+            cloud=self.cloud,
+            profile=self._profile,
+            endpoint_url=self._endpoint_url,
+            may_change=True,
+            home_region=self.home_region,
+            keys=self._keys,
+            deadline=self._deadline,
+            pacer=self._pacer,
+        )
+        twin._routes = self._routes  # shared: accounts found later count as well
+        return twin
+
+    def identity(self) -> Identity:
+        """Who we are, asked once: the first request of all.
+
+        Raises:
+            InvalidInputError: the credentials belong to another partition than this session's cloud.
+            AccessDeniedError: no credentials, or AWS does not accept them.
+        """
+        with self._entering:
+            if self._identity is None:
+                self._open(_OWN, self._own_credentials())
+                answer = self._send(_OWN, self.home_region, "sts", "GetCallerIdentity", {})
+                arn = str(answer.get("Arn", ""))
+                partition = arn.split(":")[1] if arn.count(":") > 1 else ""
+                if partition != self.cloud:
+                    message = (
+                        f"the credentials belong to partition {partition or 'unknown'} ({arn}), but the target's "
+                        f"cloud is {self.cloud}; use other credentials, or set the target's cloud to {partition}"
+                    )
+                    raise InvalidInputError(message)
+                self._identity = Identity(account=str(answer["Account"]), arn=arn, partition=partition)
+            return self._identity
+
+    def for_account(self, target: Target, account: str) -> None:
+        """Make `account` readable: with our own credentials, or the target's role there.
+
+        The role is an ARN, a name, or either with `{account}` in it.
+
+        Raises:
+            AccessDeniedError: no role to assume, it may not be assumed, or it leads to another account.
+        """
+        self._routes[account] = target
+        self._enter(account)
+
+    def call(self, shard: Shard, service: str, operation: str, /, **parameters: Any) -> dict[str, Any]:
+        """One request (`call(shard, "ec2", "DescribeInstances", MaxResults=1000)`) and its answer.
+
+        Reads are tried again on throttling and passing faults while time lasts; a change is sent once.
+        An empty region means the home region.
+
+        Raises:
+            OutcomeUnknownError: a change was sent and its answer lost.
+            ProviderError: another of its kinds, see domain/errors.py.
+        """
+        return self._send(self._enter(shard.account), shard.region or self.home_region, service, operation, parameters)
+
+    def pages(
+        self, shard: Shard, service: str, operation: str, result_key: str, /, **parameters: Any
+    ) -> Iterator[list[Any]]:
+        """The list under `result_key` of every page, one page at a time.
+
+        Raises:
+            TruncatedReadError: a page without that list, a token seen before, or pages without end.
+        """
+        api = f"{service}:{operation}"
+        seen: set[str] = set()
+        for _ in range(_MOST_PAGES):
+            answer = self.call(shard, service, operation, **parameters)
+            items = answer.get(result_key)
+            if not isinstance(items, list):
+                message = f"{api}: answered without {result_key}: not as documented"
+                raise TruncatedReadError(message, operation=api, code="MissingResult")
+            yield items
+            token = answer.get("NextToken")
+            if not token:
+                return
+            if token in seen:
+                message = f"{api}: the same page token came twice, after {len(seen) + 1} pages"
+                raise TruncatedReadError(message, operation=api, code="RepeatedToken")
+            seen.add(token)
+            parameters["NextToken"] = token
+        message = f"{api}: more than {_MOST_PAGES} pages"
+        raise TruncatedReadError(message, operation=api, code="TooManyPages")
+
+    def calls_made(self) -> Sequence[CallCount]:
+        """Every operation this session sent, counted where requests leave the process."""
+        return self._gate.calls_made()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._clients.close()
+
+    def _own_credentials(self) -> Any:
+        """The keys given, or None: then botocore looks where it always does."""
+        if self._keys is None:
+            return None
+        from botocore.credentials import Credentials  # noqa: PLC0415 - the SDK is loaded when first used
+
+        return Credentials(*self._keys)
+
+    def _open(self, key: str, credentials: Any) -> None:
+        try:
+            self._clients.add_session(key, new_session(self._gate, profile=self._profile, credentials=credentials))
+        except errors.vendor_faults() as err:
+            raise errors.translate(err, "sts:GetCallerIdentity", changes=False, sent=False) from err
+
+    def _enter(self, account: str) -> str:
+        """The key of the credentials for `account`, obtained if need be."""
+        identity = self.identity()
+        target = self._routes.get(account)
+        own = account in (_OWN, identity.account)
+        if own and (target is None or target.organisation or not target.role):
+            return _OWN
+        if self._clients.has_session(account):
+            return account
+        if target is None or not target.role:
+            message = (
+                f"the credentials belong to account {identity.account}, not {account}, "
+                "and the target names no role to assume there"
+            )
+            raise AccessDeniedError(message, operation="sts:AssumeRole", code="NoRole")
+        with self._entering:
+            one_at_a_time = self._accounts[account]
+        with one_at_a_time:
+            if not self._clients.has_session(account):
+                self._assume(target, account, identity)
+        return account
+
+    def _assume(self, target: Target, account: str, identity: Identity) -> None:
+        role = target.role.replace("{account}", account)
+        arn = role if role.startswith("arn:") else f"arn:{identity.partition}:iam::{account}:role/{role}"
+        parameters = {"RoleArn": arn, "RoleSessionName": "costguard", "DurationSeconds": _ROLE_SECONDS}
+        if target.external_id:
+            parameters["ExternalId"] = target.external_id
+
+        def fresh() -> dict[str, str]:
+            issued = self._send(_OWN, self.home_region, "sts", "AssumeRole", parameters)["Credentials"]
+            return {
+                "access_key": issued["AccessKeyId"],
+                "secret_key": issued["SecretAccessKey"],
+                "token": issued["SessionToken"],
+                "expiry_time": issued["Expiration"].isoformat(),
+            }
+
+        from botocore.credentials import RefreshableCredentials  # noqa: PLC0415 - the SDK is loaded when first used
+
+        credentials = RefreshableCredentials.create_from_metadata(
+            metadata=fresh(), refresh_using=fresh, method="assume-role"
+        )
+        trial = f"{account}?"  # not yet the account's key: nothing else can be called with it
+        self._open(trial, credentials)
+        found = str(self._send(trial, self.home_region, "sts", "GetCallerIdentity", {}).get("Account", ""))
+        if found != account:
+            message = f"role {arn} leads to account {found or 'unknown'}, not {account}: not used"
+            raise AccessDeniedError(message, operation="sts:AssumeRole", code="WrongAccount")
+        self._open(account, credentials)
+
+    def _send(self, key: str, region: str, service: str, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        api = f"{service}:{operation}"
+        self._gate.check(api)
+        changes = OPERATIONS[api].changes_something
+        attempt = 0
+        while True:
+            self._wait(self._pacer.reserve(key, region, family_of(api, changes=changes)), api)
+            try:
+                return self._send_once(key, region, service, operation, parameters, changes=changes)
+            except (ThrottledError, UnavailableError) as err:
+                attempt += 1
+                most = _MOST_TRIES.get(type(err), 1)
+                if changes or attempt >= most or err.code == errors.UNSUPPORTED:
+                    raise
+                log.debug("asking again", extra={"operation": api, "attempt": attempt, "code": err.code})
+                self._wait(self._pacer.back_off(attempt - 1), api, err)
+
+    def _send_once(
+        self, key: str, region: str, service: str, operation: str, parameters: dict[str, Any], *, changes: bool
+    ) -> dict[str, Any]:
+        from botocore import xform_name  # noqa: PLC0415 - the SDK is loaded when first used
+
+        api = f"{service}:{operation}"
+        self._gate.expect(api)
+        stand_in = False
+        try:
+            client = self._clients.get(key, region, service)
+            stand_in = not is_aws(client.meta.endpoint_url)
+            answer: dict[str, Any] = getattr(client, xform_name(operation))(**parameters)
+        except ProviderError:
+            raise  # from the gate, or from renewing a role's credentials
+        except errors.vendor_faults() as err:
+            sent = self._gate.was_sent(api)
+            raise errors.translate(err, api, changes=changes, sent=sent, stand_in=stand_in) from err
+        return answer
+
+    def _wait(self, seconds: float, operation: str, cause: ProviderError | None = None) -> None:
+        left = None if self._deadline is None else self._deadline()
+        if left is not None and left <= seconds:
+            if cause is not None:
+                raise cause
+            message = f"{operation}: not asked: the time allowed is used up"
+            raise UnavailableError(message, operation=operation, code=errors.DEADLINE)
+        if seconds > 0:
+            self._pacer.sleep(seconds)

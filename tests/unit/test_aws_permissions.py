@@ -1,0 +1,115 @@
+"""The table of operations and the policies made from it."""
+
+from __future__ import annotations
+
+import botocore.session
+
+from costguard.providers.aws.permissions import (
+    ACTING,
+    OPERATIONS,
+    READING,
+    Feature,
+    permission_for,
+    policy_document,
+)
+
+CHANGING = {"ec2:StopInstances", "ec2:StartInstances", "ec2:TerminateInstances", "ec2:CreateSnapshot"}
+
+
+def test_exactly_four_operations_change_anything() -> None:
+    assert {name for name, one in OPERATIONS.items() if one.changes_something} == CHANGING
+
+
+def test_everything_that_reads_by_name_reads_and_nothing_else_is_listed_as_reading() -> None:
+    harmless = ("Describe", "Get", "List", "Assume", "CreateToken", "CreateOAuth2Token")
+
+    for name, one in OPERATIONS.items():
+        assert one.changes_something is not name.split(":")[1].startswith(harmless)
+
+
+def test_every_operation_exists_in_the_sdk() -> None:
+    session = botocore.session.Session()
+    listed = {name.split(":")[0] for name in OPERATIONS}
+    offered = {f"{one}:{name}" for one in listed for name in session.get_service_model(one).operation_names}
+
+    assert set(OPERATIONS) <= offered
+
+
+def test_a_reading_policy_allows_reading_only() -> None:
+    (statement,) = policy_document(READING)["Statement"]
+
+    assert statement["Effect"] == "Allow"
+    assert statement["Resource"] == "*"
+    assert "ec2:DescribeInstances" in statement["Action"]
+    assert all(
+        action.split(":")[1].startswith(("Describe", "List", "Get")) and "*" not in action
+        for action in statement["Action"]
+    )
+
+
+def test_assuming_roles_is_granted_for_named_roles_only() -> None:
+    role = "arn:aws:iam::111122223333:role/costguard"
+
+    assert policy_document([Feature.MEMBERS])["Statement"] == []
+    (statement,) = policy_document([Feature.MEMBERS], role_arns=[role])["Statement"]
+    assert (statement["Action"], statement["Resource"]) == ("sts:AssumeRole", [role])
+
+
+def test_changes_are_allowed_on_their_kind_of_resource_only() -> None:
+    allowed = {
+        one["Sid"]: (one["Action"], one["Resource"])
+        for one in policy_document(ACTING, partition="aws-cn")["Statement"]
+        if one["Effect"] == "Allow"
+    }
+
+    assert allowed == {
+        "ActOnInstances": (
+            ["ec2:StartInstances", "ec2:StopInstances", "ec2:TerminateInstances"],
+            ["arn:aws-cn:ec2:*:*:instance/*"],
+        ),
+        "SnapshotVolumes": ("ec2:CreateSnapshot", ["arn:aws-cn:ec2:*:*:volume/*", "arn:aws-cn:ec2:*:*:snapshot/*"]),
+        "TagOwnSnapshots": ("ec2:CreateTags", ["arn:aws-cn:ec2:*:*:snapshot/*"]),
+    }
+
+
+def test_tags_may_be_set_only_while_creating_a_snapshot() -> None:
+    (statement,) = (one for one in policy_document(ACTING)["Statement"] if one["Sid"] == "TagOwnSnapshots")
+
+    assert statement["Condition"] == {"StringEquals": {"ec2:CreateAction": "CreateSnapshot"}}
+
+
+def denials(**options: object) -> dict[str, tuple[list[str], dict[str, dict[str, str]]]]:
+    document = policy_document(ACTING, **options)  # type: ignore[arg-type]
+    return {one["Sid"]: (one["Action"], one["Condition"]) for one in document["Statement"] if one["Effect"] == "Deny"}
+
+
+def test_what_is_protected_is_denied_in_iam_too() -> None:
+    both = ["ec2:StopInstances", "ec2:TerminateInstances"]
+
+    found = denials(protected_tags=["do-not-stop"])
+
+    assert found == {
+        "NeverSpot": (both, {"StringEquals": {"ec2:InstanceMarketType": "spot"}}),
+        "NeverManagedByAService": (both, {"Null": {"ec2:ManagedResourceOperator": "false"}}),
+        "NeverTagAwsAutoscalingGroupname": (both, {"Null": {"aws:ResourceTag/aws:autoscaling:groupName": "false"}}),
+        "NeverTagAwsEksClusterName": (both, {"Null": {"aws:ResourceTag/aws:eks:cluster-name": "false"}}),
+        "NeverTagEksClusterName": (both, {"Null": {"aws:ResourceTag/eks:cluster-name": "false"}}),
+        "NeverTagDoNotStop": (both, {"Null": {"aws:ResourceTag/do-not-stop": "false"}}),
+        "NeverTagDoUsNotUsStop": (both, {"Null": {"aws:ResourceTag/do_not_stop": "false"}}),
+    }
+
+
+def test_spot_may_be_terminated_only_when_allowed_and_never_stopped_by_that() -> None:
+    assert denials(spot_may_terminate=True)["NeverSpot"][0] == ["ec2:StopInstances"]
+
+
+def test_statement_ids_are_legal_and_unique() -> None:
+    ids = [one["Sid"] for one in policy_document(READING | ACTING)["Statement"]]
+
+    assert len(set(ids)) == len(ids)
+    assert all(sid.isalnum() and sid.isascii() for sid in ids)
+
+
+def test_a_permission_is_named_for_people() -> None:
+    assert permission_for("ec2:CreateSnapshot") == "ec2:CreateSnapshot and ec2:CreateTags"
+    assert permission_for("new:Thing") == "new:Thing"
