@@ -1,0 +1,74 @@
+"""What a verdict rests on, in one line for people and in full for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from typing import Any
+
+from costguard.domain.findings import Evidence
+from costguard.domain.signals import SignalSummary
+from costguard.report.json_values import moment
+from costguard.report.words import UNITS, Language, choice, number, phrase, readable
+
+
+def evidence_json(evidence: Evidence | None) -> dict[str, Any] | None:
+    """Window, worst coverage, oldest of the newest samples, and every signal."""
+    if evidence is None:
+        return None
+    return {
+        "since": moment(evidence.since),
+        "until": moment(evidence.until),
+        "coverage": None if evidence.coverage is None else round(evidence.coverage, 4),
+        "newest_at": moment(evidence.newest_at),
+        "signals": [_signal_json(signal) for signal in evidence.signals],
+    }
+
+
+def _signal_json(signal: SignalSummary) -> dict[str, Any]:
+    return {
+        "name": signal.name.value,
+        "device": signal.device,
+        "maximum": None if signal.maximum is None else round(signal.maximum, 4),
+        "unit": UNITS[signal.name],
+        "samples": signal.samples,
+        "expected": signal.expected,
+        "newest_at": moment(signal.newest_at),
+        "statistic": signal.statistic.value,
+        "source": signal.source,
+    }
+
+
+def evidence_words(evidence: Evidence | None, language: Language = Language.EN) -> str:
+    """`GPU 8x ≤ 1.2 %, CPU ≤ 3 %; 100 % of samples; newest …`; empty without evidence."""
+    if evidence is None:
+        return ""
+    names = dict.fromkeys(signal.name for signal in evidence.signals)
+    lines = [_signal_words([s for s in evidence.signals if s.name is name], language) for name in names]
+    newest = evidence.newest_at
+    if not lines:
+        return ""
+    return phrase(
+        "evidence",
+        language,
+        signals=", ".join(lines),
+        coverage_percent="" if evidence.coverage is None else number(evidence.coverage * 100),
+        newest_at="" if newest is None else utc_words(newest),
+    )
+
+
+def _signal_words(signals: Iterable[SignalSummary], language: Language) -> str:
+    same = tuple(signals)
+    name = same[0].name
+    maxima = [signal.maximum for signal in same if signal.maximum is not None]
+    devices = len(same) if len(same) > 1 else ""
+    said = choice(name.value, language)
+    if not maxima:
+        return phrase("evidence_silent", language, signal=said, devices=devices)
+    value, unit = readable(name, max(maxima))
+    return phrase("evidence_signal", language, signal=said, devices=devices, maximum=number(value), unit=unit)
+
+
+def utc_words(value: datetime) -> str:
+    """A time for tables: to the minute, UTC."""
+    return value.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

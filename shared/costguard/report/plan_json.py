@@ -1,0 +1,136 @@
+"""A plan as the JSON that `costguard plan --json` documents; its shape is `plan.schema.json`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from costguard.domain.actions import Action, Saving
+from costguard.domain.findings import Finding
+from costguard.domain.reasons import Reason
+from costguard.domain.refs import ResourceRef, Subject
+from costguard.planning import Held, Plan, Rehearsed
+from costguard.report.evidence import evidence_json
+from costguard.report.json_values import gap_json, moment, money_json
+from costguard.report.words import Language, clean, explain, net_saving, saving_lines, verb
+
+PLAN_SCHEMA = 1
+
+
+def plan_json(plan: Plan, *, plan_hash: str, language: Language = Language.EN) -> dict[str, Any]:
+    """The whole plan. `plan_hash` is what `costguard apply` binds to."""
+    return {
+        "schema": PLAN_SCHEMA,
+        "guard": plan.guard,
+        "run_id": plan.run_id,
+        "plan_hash": plan_hash,
+        "planned_at": moment(plan.planned_at),
+        "policy_digest": plan.policy_digest,
+        "instances_seen": plan.instances_seen,
+        "findings": [_finding_json(finding, language) for finding in plan.findings],
+        "due": [_action_json(action, language) for action in plan.due],
+        "held": [_kept_json(held, language) for held in plan.held],
+        "rehearsed": [_kept_json(rehearsed, language) for rehearsed in plan.rehearsed],
+        "gaps": [gap_json(gap, language) for gap in plan.gaps],
+    }
+
+
+def subject_json(subject: Subject) -> dict[str, Any]:
+    """Who is meant: FOCUS names, the vendor's own id, and our full id."""
+    if not isinstance(subject, ResourceRef):
+        return {
+            "id": str(subject),
+            "provider": None,
+            "cloud": None,
+            "sub_account_id": None,
+            "region_id": None,
+            "resource_id": None,
+            "resource_kind": "scope",
+        }
+    return {
+        "id": str(subject),
+        "provider": subject.provider,
+        "cloud": subject.cloud,
+        "sub_account_id": subject.account,
+        "region_id": subject.region,
+        "resource_id": subject.native_id,
+        "resource_kind": subject.kind,
+    }
+
+
+def reason_json(reason: Reason, language: Language) -> dict[str, Any]:
+    """Code, facts and words of a reason; text among the facts is cleaned."""
+    return {
+        "reason": reason.code.value,
+        "facts": {key: clean(value) if isinstance(value, str) else value for key, value in reason.facts.items()},
+        "words": explain(reason, language),
+    }
+
+
+def _finding_json(finding: Finding, language: Language) -> dict[str, Any]:
+    rate, usage = finding.rate, finding.usage
+    return {
+        **subject_json(finding.subject),
+        "verdict": finding.verdict.value,
+        **reason_json(finding.reason, language),
+        "evidence": evidence_json(finding.evidence),
+        "guard": finding.guard,
+        "check": finding.check,
+        "rule": finding.rule,
+        "rule_digest": finding.rule_digest,
+        "run_epoch": finding.run_epoch,
+        "instance_type": clean(finding.instance_type),
+        "name": clean(finding.name),
+        "owner": clean(finding.owner),
+        "hourly_cost": money_json(rate.money if rate else None),
+        "price_source": rate.source if rate else None,
+        "price_as_of": rate.as_of if rate else None,
+        "usage": None
+        if usage is None
+        else {
+            "running_hours": round(usage.running_hours, 2),
+            "observed_hours": usage.observed_hours,
+            "idle_hours": usage.idle_hours,
+            "partly_idle_card_hours": usage.partly_idle_card_hours,
+        },
+    }
+
+
+def _action_json(action: Action, language: Language) -> dict[str, Any]:
+    return {
+        **subject_json(action.resource),
+        "verb": action.verb.value,
+        "subject": str(action.subject),
+        "action_id": action.action_id,
+        "decision_id": action.decision_id,
+        "case_id": action.case_id,
+        "rung": action.rung,
+        "run_epoch": action.run_epoch,
+        "rule": action.rule,
+        "rule_digest": action.rule_digest,
+        "parameters": dict(action.parameters),
+        "saving": _saving_json(action.saving),
+        "words": _action_words(action, language),
+    }
+
+
+def _action_words(action: Action, language: Language) -> str:
+    said = f"{verb(action.verb, language)} {clean(action.resource.native_id)}"
+    lines = () if action.saving is None else saving_lines(action.saving, action.verb, language)
+    return "; ".join((said, *lines))
+
+
+def _kept_json(kept: Held | Rehearsed, language: Language) -> dict[str, Any]:
+    action = _action_json(kept.action, language)
+    step = action.pop("words")
+    return {**action, "step": step, **reason_json(kept.reason, language)}
+
+
+def _saving_json(saving: Saving | None) -> dict[str, Any] | None:
+    if saving is None:
+        return None
+    return {
+        "stops_billing": money_json(saving.stops_billing),
+        "kept": [{"what": what, "hourly_cost": money_json(cost)} for what, cost in saving.kept],
+        "net": money_json(net_saving(saving)),
+        "risks": list(saving.risks),
+    }

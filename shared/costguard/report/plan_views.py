@@ -1,0 +1,189 @@
+"""Plans, results and cases as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from costguard.cases import Case
+from costguard.domain.actions import Action, ActionResult
+from costguard.domain.findings import Finding, Verdict
+from costguard.domain.refs import ResourceRef, Subject
+from costguard.planning import Held, Plan, Rehearsed
+from costguard.report.evidence import evidence_words, utc_words
+from costguard.report.tables import Column, Table
+from costguard.report.waste_views import gaps_table
+from costguard.report.words import (
+    BOOKS,
+    Language,
+    choice,
+    clean,
+    explain,
+    hourly,
+    label,
+    phrase,
+    saving_lines,
+    sentence,
+    short,
+    verb,
+    verdict,
+)
+
+_ORDER = (Verdict.VIOLATION, Verdict.UNMEASURED, Verdict.EXEMPT, Verdict.COMPLIANT)  # what matters first
+
+
+def plan_summary(plan: Plan, language: Language = Language.EN) -> str:
+    """A plan in one sentence."""
+    return phrase(
+        "plan_total",
+        language,
+        findings=len(plan.findings),
+        due=len(plan.due),
+        held=len(plan.held),
+        rehearsed=len(plan.rehearsed),
+        gaps=len(plan.gaps),
+    )
+
+
+def plan_tables(plan: Plan, language: Language = Language.EN) -> tuple[Table, ...]:
+    """Findings, due, held, rehearsed and gaps; empty ones left out."""
+    tables = (
+        findings_table(plan.findings, language),
+        due_table(plan.due, language),
+        _kept_table("held_title", plan.held, language),
+        _kept_table("rehearsed_title", plan.rehearsed, language),
+        gaps_table(plan.gaps, language),
+    )
+    return tuple(table for table in tables if table.rows)
+
+
+def findings_table(findings: Iterable[Finding], language: Language = Language.EN) -> Table:
+    """One row a finding, what is idle first."""
+    columns = (
+        Column("resource", label("resource", language)),
+        Column("verdict", label("verdict", language)),
+        Column("owner", label("owner", language)),
+        Column("rule", label("rule", language)),
+        Column("hourly_cost", label("cost_hour", language), numeric=True),
+        Column("words", label("why", language)),
+        Column("evidence", label("evidence", language)),
+    )
+    rows = tuple(
+        (
+            place(finding.subject),
+            verdict(finding.verdict, language),
+            clean(finding.owner) or phrase("no_owner", language),
+            clean(finding.rule),
+            hourly(finding.rate.money) if finding.rate else phrase("price_unknown", language),
+            sentence(finding.reason, language),
+            evidence_words(finding.evidence, language),
+        )
+        for finding in sorted(findings, key=lambda one: (_ORDER.index(one.verdict), str(one.subject)))
+    )
+    return Table(phrase("findings_title", language, count=len(rows)), columns, rows)
+
+
+def due_table(actions: Iterable[Action], language: Language = Language.EN) -> Table:
+    """What will be done, and what it is worth."""
+    columns = (
+        Column("verb", label("step", language)),
+        Column("resource", label("resource", language)),
+        Column("rule", label("rule", language)),
+        Column("saving", label("saving", language)),
+        Column("decision_id", label("id", language)),
+    )
+    rows = tuple(
+        (
+            verb(action.verb, language),
+            place(action.resource),
+            clean(action.rule),
+            saving_words(action, language),
+            action.decision_id,
+        )
+        for action in actions
+    )
+    return Table(phrase("due_title", language, count=len(rows)), columns, rows)
+
+
+def _kept_table(title: str, kept: Iterable[Held | Rehearsed], language: Language) -> Table:
+    columns = (
+        Column("verb", label("step", language)),
+        Column("resource", label("resource", language)),
+        Column("rule", label("rule", language)),
+        Column("words", label("why", language)),
+        Column("saving", label("saving", language)),
+    )
+    rows = tuple(
+        (
+            verb(one.action.verb, language),
+            place(one.action.resource),
+            clean(one.action.rule),
+            explain(one.reason, language),
+            saving_words(one.action, language),
+        )
+        for one in kept
+    )
+    return Table(phrase(title, language, count=len(rows)), columns, rows)
+
+
+def results_table(results: Iterable[ActionResult], language: Language = Language.EN) -> Table:
+    """What act did about each due action."""
+    columns = (
+        Column("verb", label("step", language)),
+        Column("resource", label("resource", language)),
+        Column("outcome", label("outcome", language)),
+        Column("why", label("why", language)),
+        Column("detail", label("detail", language)),
+    )
+    rows = tuple(
+        (
+            verb(result.action.verb, language),
+            place(result.action.resource),
+            choice(result.outcome.value if result.outcome else "held", language),
+            short(result.reason, language) if result.reason else "",
+            clean(result.detail),
+        )
+        for result in results
+    )
+    return Table(phrase("results_title", language, count=len(rows)), columns, rows)
+
+
+def cases_table(cases: Iterable[Case], language: Language = Language.EN) -> Table:
+    """One row a case, where it stands and why."""
+    columns = (
+        Column("resource", label("resource", language)),
+        Column("status", label("status", language)),
+        Column("owner", label("owner", language)),
+        Column("rule", label("rule", language)),
+        Column("climbed", label("step", language)),
+        Column("since", label("since", language)),
+        Column("words", label("why", language)),
+        Column("case_id", label("case", language)),
+    )
+    rows = tuple(
+        (
+            place(case.subject),
+            choice(case.status.value, language),
+            clean(case.owner) or phrase("no_owner", language),
+            clean(case.rule),
+            ", ".join(verb(rung.verb, language) for rung in case.climbed),
+            utc_words(case.closed_at or case.since),
+            sentence(case.reason, language),
+            case.case_id,
+        )
+        for case in cases
+    )
+    return Table(phrase("cases_title", language, count=len(rows)), columns, rows)
+
+
+def saving_words(action: Action, language: Language = Language.EN) -> str:
+    """What an action saves and risks, in one cell."""
+    if action.saving is None:
+        return ""
+    return BOOKS[language].list_separator.join(saving_lines(action.saving, action.verb, language))
+
+
+def place(subject: Subject) -> str:
+    """A resource short enough for a table: account, region and the vendor's id."""
+    if isinstance(subject, ResourceRef):
+        return clean(f"{subject.account}:{subject.region}:{subject.native_id}")
+    return clean(subject)

@@ -1,0 +1,162 @@
+"""Every reason in English: what is the case, and what somebody can do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from costguard.domain.reasons import ReasonCode as Code
+from costguard.domain.resources import AcceleratorKind as Kind
+
+REASONS: Mapping[Code, str] = {
+    Code.IDLE: (
+        "Idle: every card, and every other signal the rule names, stayed below its bound[ for {hours} h]"
+        "[; the highest GPU reading was {gpu_max_percent} %]."
+    ),
+    Code.BUSY: "In use[: {signal}][ of card {device}][ reached {maximum}][ {unit}][, the bound is {bound}].",
+    Code.PARTLY_IDLE: (
+        "Partly idle[: {idle_cards} of {cards} cards did nothing while the others worked];"
+        " the instance as a whole is in use and never acted on."
+    ),
+    Code.TOO_YOUNG: (
+        "Not measured: running for less than the window[: {running_hours} h][ of the {window_hours} h needed]."
+    ),
+    Code.NO_DEVICE_METRIC: "Not measured: no utilisation metric of its devices was found[ ({kind})].",
+    Code.NO_DATA: "Not measured: the metric exists but has no samples in the window[ (source: {source})].",
+    Code.DEVICE_MISSING: ("Not measured: some cards sent nothing[: {found} of {expected} reported]."),
+    Code.SIGNAL_MISSING: (
+        "Not measured: the rule asks for a signal that is not sent[: {signal}][, {found} of {expected} reported]."
+    ),
+    Code.LOW_COVERAGE: (
+        "Not measured: too many samples are missing[: {coverage_percent} % arrived][ of {signal}][ of card {device}]"
+        "[, {needed_percent} % are needed]."
+    ),
+    Code.STALE: ("Not measured: the newest sample is too old[: {age_minutes} min][, {signal}][ of card {device}]."),
+    Code.IMPLAUSIBLE: "Not measured: a sample cannot be true[: {signal}][ of card {device}][ read {value}].",
+    Code.SIGNALS_UNREAD: "Not measured: its metrics could not be read[ ({detail|cause})].",
+    Code.NOT_RUNNING: "Not running[: it is {state}].",
+    Code.NO_RULE: "No rule of the policy applies to it.",
+    Code.PREPAID: "Prepaid: paid for until its term ends, so stopping saves nothing. Shown, never touched.",
+    Code.RESERVED: "Runs on capacity already committed[: {commitment}]; stopping saves nothing. Shown, never touched.",
+    Code.BILLING_UNKNOWN: "How it is paid for is unknown, so it is treated as committed. Shown, never touched.",
+    Code.AUTOSCALED: "Belongs to an autoscaling group[: {manager}], which would replace it. Shown, never touched.",
+    Code.KUBERNETES: "Is a Kubernetes node[ of {manager}]. Shown, never touched.",
+    Code.CLOUD_SERVICE: "Is run by a cloud service[: {manager}]. Shown, never touched.",
+    Code.COSTGUARD_ITSELF: "Is part of Costguard. Never touched.",
+    Code.PROTECTED_TAG: "Protected by a tag[: {tag}][ = {value}][ until {until}].",
+    Code.PROTECTED_BY_CLOUD: "Protected by a setting at the cloud[: {protection}].",
+    Code.PROTECTED_ACCOUNT: "The policy protects the whole account[ {account}].",
+    Code.EXCEPTION: "An agreed exception covers it[ until {until}][, approved by {approver}][: {reason}].",
+    Code.OPENED: "A case was opened[ under rule {rule}].",
+    Code.ADVANCED: "The case moved to its next step[: {verb}].",
+    Code.WAITING: "Waiting[ until {due}][; next: {verb}][; it is {state}].",
+    Code.CONFIRMING: "Asked for[: {verb}]; waiting to see it take effect[ ({volumes} disks to go)].",
+    Code.CONFIRMED: "Seen done[: {verb}].",
+    Code.SNOOZED: "Snoozed[ by {by}][ until {until}].",
+    Code.RECOVERED: "In use again, so the case is closed[: {signal}][ reached {maximum}][ {unit}].",
+    Code.RESTARTED: "It was started again, so the case is closed.",
+    Code.STOPPED_BY_OTHERS: "Somebody else stopped it, so the case is closed.",
+    Code.VANISHED: "It no longer exists, so the case is closed[ (account {account} was closed)].",
+    Code.TERMINATED: "Terminated, and seen gone.",
+    Code.LADDER_DONE: "Every step of the rule has been taken.",
+    Code.RULE_GONE: "No rule covers it any more, so the case is closed[ (was {rule})].",
+    Code.MODE_CHANGED: "The rule's mode changed[ to {mode}], so the case starts again.",
+    Code.RULE_LOOSENED: "The rule became gentler, so the current wait starts again.",
+    Code.MODE_OBSERVE: "Only rehearsed: the rule is in observe mode and changes nothing.",
+    Code.MODE_WARN: "Only rehearsed: the rule is in warn mode and only tells owners.",
+    Code.SHARD_INCOMPLETE: "Held: not everything in its account and region could be read[ ({shard})].",
+    Code.ACCOUNT_UNREAD: "Held: its account could not be read[ ({shard})].",
+    Code.UNMEASURED: "Held: it cannot be judged now[. {cause}].",
+    Code.DETAIL_UNREAD: "Held: its disks, addresses and protections could not be read[ ({detail|cause})].",
+    Code.NOTICE_UNDELIVERED: (
+        "Held: the notice to its owner has not been delivered[ ({channel})][ after {failures} tries][: {detail}]."
+    ),
+    Code.CAP_ACTIONS: "Held: the limit of actions in 24 hours is reached[: {used} of {allowed}].",
+    Code.CAP_SHARE: ("Held: the limit on the share of the fleet in 24 hours is reached[: {used} of {allowed}]."),
+    Code.CAP_MONEY: (
+        "Held: the limit on hourly cost stopped in 24 hours would be passed[: {used} of {allowed}]"
+        "[, this one adds {wanted}][ {currency}]."
+    ),
+    Code.CURRENCY_UNCAPPED: "Held: the rule sets no money limit in its currency[ ({currency})].",
+    Code.PRICE_UNKNOWN: "Held: its price is unknown, so the money limit cannot be kept.",
+    Code.LOCAL_DISK: "Held: stopping would destroy its local disks[ ({local_disk_gib} GiB)].",
+    Code.APPROVAL_NEEDED: (
+        "Held: waits for its owner's approval[, because {local_disk_gib} GiB of local disk would be lost]."
+    ),
+    Code.CANNOT_STOP: "Held: it cannot be stopped, only terminated[ ({cause})].",
+    Code.NO_VOLUMES: "Held: no disk is listed for it, so nothing proves that its data is safe.",
+    Code.SNAPSHOT_MISSING: "Held: not every disk has a finished snapshot made after the stop[ ({volumes} missing)].",
+    Code.SNAPSHOT_FAILED: "Held: a snapshot failed[ ({volumes} disks)][ after {failures} tries][: {detail}].",
+    Code.NOT_STOPPED: "Held: it is not seen stopped[ ({state})].",
+    Code.NOT_TAKEN_EFFECT: "Held: the cloud accepted the call, but nothing changed[ after {failures} tries].",
+    Code.OUTCOME_UNKNOWN: (
+        "Held: the answer to a changing call[ ({verb})] was lost; it is looked up and never repeated."
+    ),
+    Code.REFUSED_BY_CLOUD: "Held: the cloud refused[: {code}][: {detail}].",
+    Code.PERMISSION_MISSING: "Held: a permission is missing[: {permission|operation|detail}].",
+    Code.KILL_SWITCH: "Held: Costguard is paused[ by {by}][ since {since}][: {cause}].",
+    Code.LEDGER_NOT_DURABLE: "Held: the ledger does not outlive this process, so nothing may be changed.",
+    Code.POLICY_STALE: "Held: the policy cannot be loaded and the last good one is too old[ ({age_days} days)].",
+    Code.RULE_CHANGED: "Held: the rule[ {rule}] changed since this was decided.",
+    Code.CHANGED_SINCE_PLAN: "Held: it changed since the plan was made[: {what}].",
+    Code.MERGED: "Covered by the same step of another rule[ ({rule})].",
+    Code.DEADLINE: "Left for the next run: this one's time was used up.",
+}
+
+FIXES: Mapping[Code, str] = {
+    Code.PARTLY_IDLE: "Use a smaller instance type, or give the idle cards work.",
+    Code.TOO_YOUNG: "Nothing to do: it is judged once it has run long enough.",
+    Code.NO_DEVICE_METRIC: (
+        "Install the cloud's monitoring agent with GPU metrics, or an exporter scraped by Prometheus."
+    ),
+    Code.NO_DATA: "Check that the agent or exporter still runs on the machine.",
+    Code.DEVICE_MISSING: "Configure the agent or exporter to report every card.",
+    Code.SIGNAL_MISSING: "Send it from the agent, or take its bound out of the rule.",
+    Code.LOW_COVERAGE: "Check the agent or exporter for restarts and lost samples.",
+    Code.STALE: "Check that the agent or exporter still runs and may publish.",
+    Code.IMPLAUSIBLE: "Check the agent's unit and version; percent must lie between 0 and 100.",
+    Code.SIGNALS_UNREAD: "Grant the reading permissions named under gaps, then run again.",
+    Code.NO_RULE: "Add a rule to the policy if it should be guarded.",
+    Code.AUTOSCALED: "Scale the group down instead.",
+    Code.KUBERNETES: "Drain it and let the cluster's autoscaler remove it.",
+    Code.CLOUD_SERVICE: "Stop the job or endpoint in that service instead.",
+    Code.PREPAID: "Give it work, or do not renew it.",
+    Code.RESERVED: "Give it work, or end the commitment.",
+    Code.BILLING_UNKNOWN: "Look it up in the console; if it is on demand, report the missing case.",
+    Code.SHARD_INCOMPLETE: "Grant what is named under gaps, then run again.",
+    Code.ACCOUNT_UNREAD: "Check the role, its external id and its trust policy.",
+    Code.DETAIL_UNREAD: "Grant the reading permissions named, then run again.",
+    Code.NOTICE_UNDELIVERED: "Check the channel and the bot's access to it; the wait starts only with delivery.",
+    Code.CAP_ACTIONS: "It comes up again in the next run; raise `actions_per_day` if that is too slow.",
+    Code.CAP_SHARE: "It comes up again in the next run; raise `fleet_share_per_day` if that is too slow.",
+    Code.CAP_MONEY: "It comes up again in the next run; raise `hourly_cost_stopped_per_day` if that is too slow.",
+    Code.CURRENCY_UNCAPPED: "Add an amount in this currency to `hourly_cost_stopped_per_day`.",
+    Code.PRICE_UNKNOWN: "Add the type to `prices` in the policy.",
+    Code.LOCAL_DISK: "Copy the data off and set `local_disk: ask` or `lose` if it may go.",
+    Code.APPROVAL_NEEDED: "Run `costguard approve` with its id, or let it be.",
+    Code.CANNOT_STOP: "Set `unstoppable: terminate` in the rule if it may be terminated.",
+    Code.SNAPSHOT_FAILED: "Look at the disk in the console; nothing is terminated without its snapshot.",
+    Code.NOT_TAKEN_EFFECT: "Look at the instance in the console.",
+    Code.PERMISSION_MISSING: "Add it to the role's policy.",
+    Code.KILL_SWITCH: "Run `costguard resume` to go on.",
+    Code.LEDGER_NOT_DURABLE: "Name a ledger file or database with `--ledger`.",
+    Code.POLICY_STALE: "Repair the policy; `costguard policy check` says where it fails.",
+    Code.CHANGED_SINCE_PLAN: "Plan again.",
+    Code.RULE_CHANGED: "Plan again.",
+    Code.MODE_OBSERVE: "Set `mode: warn` or `enforce` when the plan looks right.",
+    Code.MODE_WARN: "Set `mode: enforce` when the notices look right.",
+}
+
+_NOT_READ = "Costguard reads no metric of these devices yet, so it never judges them; ask their owner."
+DEVICE_FIXES: Mapping[Kind, str] = {
+    Kind.NVIDIA_GPU: (
+        "Install the CloudWatch agent with an `nvidia_gpu` section, or NVIDIA's DCGM exporter scraped by a Prometheus"
+        " that the policy names under `signals`."
+    ),
+    Kind.AMD_GPU: _NOT_READ,
+    Kind.NEURON: _NOT_READ,
+    Kind.GAUDI: _NOT_READ,
+    Kind.QUALCOMM: _NOT_READ,
+    Kind.FPGA: _NOT_READ,
+    Kind.MEDIA: _NOT_READ,
+    Kind.OTHER: _NOT_READ,
+}

@@ -1,0 +1,36 @@
+"""A table as a value: the terminal, CSV and JSON show the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`key` names the column in CSV and JSON in every language; `title` is for people. Numbers align right."""
+
+    key: str
+    title: str
+    numeric: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text, one cell a column. `note` stands below."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                message = f"{self.title!r}: a row of {len(row)} cells under {len(self.columns)} columns"
+                raise ValueError(message)
+
+    def records(self) -> Sequence[dict[str, str]]:
+        """Each row by column key."""
+        keys = [column.key for column in self.columns]
+        return [dict(zip(keys, row, strict=True)) for row in self.rows]

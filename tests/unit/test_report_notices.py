@@ -1,0 +1,150 @@
+"""What owners read: what, why, when, how to keep it, what is risked, how to undo it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from tests.builders import DAY, NOW, ref, usd
+
+from costguard.domain.actions import Saving, Verb
+from costguard.domain.findings import Evidence
+from costguard.domain.money import HourlyRate
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.signals import HOUR, SignalName, SignalSummary
+from costguard.report.notices import NoticeFacts, NoticeKind, Upcoming, local_time, notice
+from costguard.report.words import Language
+
+STOP_AT = datetime(2026, 3, 11, 12, 30, tzinfo=timezone.utc)
+END_AT = STOP_AT + timedelta(days=7)
+
+
+def facts(kind: NoticeKind = NoticeKind.WARNED, **changes: Any) -> NoticeFacts:
+    gpu = SignalSummary(SignalName.GPU, "0", 1.25, 1440, 1440, NOW, HOUR / 60, "cloudwatch")
+    ordinary = NoticeFacts(
+        kind=kind,
+        resource=ref("i-0abc"),
+        reason=Reason(ReasonCode.IDLE, {"hours": 24.0, "gpu_max_percent": 1.25}),
+        instance_type="g5.xlarge",
+        name="train-7",
+        owner="nlp",
+        rule="research",
+        evidence=Evidence(NOW - DAY, NOW, (gpu,)),
+        rate=HourlyRate(usd("1.006"), "aws-pricing", "2026-01-01"),
+        saving=Saving(usd("1.006"), (("volume", usd("0.011")),), ("local_disk_lost", "public_ip_lost")),
+        upcoming=(Upcoming(Verb.STOP, STOP_AT), Upcoming(Verb.TERMINATE, END_AT)),
+    )
+    return replace(ordinary, **changes)
+
+
+def test_a_warning_says_what_why_when_how_to_keep_it_and_what_is_risked() -> None:
+    text = notice(facts()).text
+
+    assert text.splitlines()[0] == "train-7 is idle and will be stopped on 2026-03-11 12:30 UTC unless you keep it"
+    for part in (
+        "g5.xlarge i-0abc train-7",
+        "aws 111122223333 us-east-1",
+        "Owner: nlp",
+        "stayed below its bound for 24 h",
+        "GPU ≤ 1.25 %",
+        "1.01 USD an hour, 24.14 USD a day (aws-pricing, 2026-01-01)",
+        "terminate: not before 2026-03-18 12:30 UTC",
+        "costguard snooze aws:111122223333:us-east-1:instance:i-0abc --for 48h",
+        "costguard-keep-until=YYYY-MM-DD",
+        "still billed: disks 0.0110 USD an hour",
+        "data on its local disks is lost",
+        "its public IP address is released",
+    ):
+        assert part in text
+
+
+def test_times_stand_on_the_readers_clock_with_utc_beside() -> None:
+    text = notice(facts(zone="Asia/Shanghai")).text
+
+    assert "2026-03-11 20:30 Asia/Shanghai (12:30 UTC)" in text
+
+
+def test_a_different_day_in_utc_is_spelt_out() -> None:
+    late = datetime(2026, 3, 11, 20, 0, tzinfo=timezone.utc)
+
+    assert local_time(late, "Asia/Shanghai") == "2026-03-12 04:00 Asia/Shanghai (2026-03-11 20:00 UTC)"
+
+
+def test_after_a_stop_the_date_of_termination_and_the_way_back_are_told() -> None:
+    after = notice(facts(NoticeKind.STOPPED, upcoming=(Upcoming(Verb.TERMINATE, END_AT),)))
+
+    assert after.title == "train-7 was stopped; it will be terminated on 2026-03-18 12:30 UTC unless you keep it"
+    assert ("To undo", "start the instance; its persistent disks are as they were") in after.fields
+    assert "start it again" in after.text
+
+
+def test_a_stop_that_ends_the_ladder_announces_nothing_more() -> None:
+    after = notice(facts(NoticeKind.STOPPED, upcoming=()))
+
+    assert after.title == "train-7 was stopped"
+    assert ("Next", "Nothing will be done to it automatically.") in after.fields
+
+
+def test_a_warning_before_termination_says_so_first() -> None:
+    before = notice(facts(upcoming=(Upcoming(Verb.TERMINATE, END_AT),)))
+
+    assert before.title == "train-7 will be terminated on 2026-03-18 12:30 UTC unless you keep it"
+
+
+def test_after_a_termination_the_snapshots_are_named() -> None:
+    over = notice(facts(NoticeKind.TERMINATED, snapshots=("snap-1", "snap-2"), upcoming=(), saving=None))
+
+    assert ("Snapshots", "snap-1, snap-2") in over.fields
+    assert "To keep it" not in over.text
+    assert "not possible" not in over.text
+
+
+def test_without_known_snapshots_no_way_back_is_promised() -> None:
+    over = notice(facts(NoticeKind.TERMINATED, upcoming=(), saving=None))
+
+    assert ("To undo", "not possible: no snapshot is known") in over.fields
+
+
+@pytest.mark.parametrize("code", [ReasonCode.RECOVERED, ReasonCode.RESTARTED, ReasonCode.PROTECTED_TAG])
+def test_a_machine_that_was_kept_is_told_to_be_safe(code: ReasonCode) -> None:
+    kept = notice(facts(NoticeKind.CLOSED, reason=Reason(code), upcoming=()))
+
+    assert kept.title.startswith("train-7 is safe: ")
+    assert "Next" not in dict(kept.fields)
+
+
+def test_a_held_case_names_the_rail_and_the_way_on() -> None:
+    held = notice(
+        facts(NoticeKind.HELD, reason=Reason(ReasonCode.APPROVAL_NEEDED), approve="aws:111122223333:us-east-1:i-0abc")
+    )
+
+    assert "waits for its owner's approval" in held.title
+    assert "costguard approve aws:111122223333:us-east-1:i-0abc" in held.text
+
+
+def test_an_unknown_price_is_never_told_as_nothing() -> None:
+    assert "unknown; not counted as zero" in notice(facts(rate=None, saving=None)).text
+
+
+def test_names_and_tags_cannot_forge_lines_of_a_notice() -> None:
+    forged = notice(facts(name="x\nTo keep it: run evil.sh\x1b[2J", owner="\u202eeve"))
+
+    assert "\nTo keep it: run evil.sh" not in forged.text
+    assert "\x1b" not in forged.text
+    assert ("Owner", "eve") in forged.fields
+
+
+@pytest.mark.parametrize("kind", list(NoticeKind))
+@pytest.mark.parametrize("make", [facts, lambda kind: NoticeFacts(kind, ref())], ids=["full", "bare"])
+def test_every_notice_is_whole_in_every_language(kind: NoticeKind, make: Callable[[NoticeKind], NoticeFacts]) -> None:
+    given = make(kind)
+
+    english, chinese = notice(given, Language.EN), notice(given, Language.ZH)
+
+    for text in (english.text, chinese.text):
+        assert not any(mark in text for mark in "[]{}?")
+    assert len(english.fields) == len(chinese.fields)
+    assert english.title != chinese.title
