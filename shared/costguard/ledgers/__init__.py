@@ -1,1 +1,5 @@
-"""Where records are kept: SQLite, PostgreSQL, DynamoDB."""
+"""Durable memory: `RecordStore` on SQLite, PostgreSQL and DynamoDB."""
+
+from costguard.ledgers.open import open_ledger
+
+__all__ = ["open_ledger"]

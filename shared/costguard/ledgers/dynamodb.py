@@ -1,0 +1,234 @@
+"""Records in one DynamoDB table: partition `kind`, sort key `key`.
+
+Every read is strongly consistent, every write conditional on the version. A retry by the SDK after a lost
+answer is not taken for somebody else's write: a single item carries the id of its write, and a
+transaction its idempotency token.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
+
+from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
+from costguard.ledgers.base import Ledger, body_text, conflict, record_from, target_of
+from costguard.ports import Check, Put, Record
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+MAX_ITEM_BYTES = 400 * 1024  # "Service, account, and table quotas": attribute names and values together
+_NUMBER_BYTES = 21  # the most a number takes, by "DynamoDB item sizes and formats"
+_CONFLICTS = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
+_NAMES = {"#kind": "kind", "#key": "key"}
+_CONFIG = Config(retries={"mode": "standard", "max_attempts": 5}, connect_timeout=5, read_timeout=10)
+
+
+def dynamodb_client(region: str = "", endpoint_url: str = "") -> DynamoDBClient:
+    """A client with the process's own credentials.
+
+    Raises:
+        InvalidInputError: no region was given and the environment names none.
+    """
+    try:
+        return boto3.session.Session().client(
+            "dynamodb", region_name=region or None, endpoint_url=endpoint_url or None, config=_CONFIG
+        )
+    except NoRegionError as err:
+        message = "the DynamoDB ledger needs a region: dynamodb://TABLE?region=us-east-1"
+        raise InvalidInputError(message) from err
+    except (BotoCoreError, ValueError) as err:
+        message = f"the DynamoDB ledger cannot be reached as given: {err}"
+        raise InvalidInputError(message) from err
+
+
+class DynamoDbLedger(Ledger):
+    """A `RecordStore` in one table. The table is made by Terraform, or by an explicit `create_table()`.
+
+    Permissions: dynamodb:GetItem, PutItem, Query, ConditionCheckItem on the table; CreateTable and DescribeTable
+    only for `create_table`.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, *, page_size: int = 200) -> None:
+        super().__init__(durable=True, page_size=page_size)
+        self._client = client
+        self._table = table
+
+    def create_table(self) -> None:
+        """Create the table, billed per request and protected from deletion; waits until it is active.
+
+        Raises:
+            LedgerError: it exists already, or may not be created.
+        """
+        with self._as_ledger_errors("CreateTable"):
+            self._client.create_table(
+                TableName=self._table,
+                KeySchema=[
+                    {"AttributeName": "kind", "KeyType": "HASH"},
+                    {"AttributeName": "key", "KeyType": "RANGE"},
+                ],
+                AttributeDefinitions=[
+                    {"AttributeName": "kind", "AttributeType": "S"},
+                    {"AttributeName": "key", "AttributeType": "S"},
+                ],
+                BillingMode="PAY_PER_REQUEST",
+                DeletionProtectionEnabled=True,
+            )
+            waiter = self._client.get_waiter("table_exists")
+            waiter.wait(TableName=self._table, WaiterConfig={"Delay": 2, "MaxAttempts": 60})
+
+    def close(self) -> None:
+        """Close pooled connections."""
+        self._client.close()
+
+    def _prepare(self) -> None:
+        """Nothing: a missing table is an error of the first read, never made good in silence."""
+
+    def _read(self, kind: str, key: str) -> Record | None:
+        with self._as_ledger_errors("GetItem"):
+            answer = self._client.get_item(TableName=self._table, Key=_item_key(kind, key), ConsistentRead=True)
+        item = answer.get("Item")
+        return None if item is None else _record(item)
+
+    def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:
+        request: dict[str, Any] = {
+            "TableName": self._table,
+            "KeyConditionExpression": "#kind = :kind",
+            "ExpressionAttributeNames": {"#kind": "kind"},
+            "ExpressionAttributeValues": {":kind": {"S": kind}},
+            "ConsistentRead": True,
+            "Limit": limit,
+        }
+        if prefix:
+            request["KeyConditionExpression"] += " AND begins_with(#key, :prefix)"
+            request["ExpressionAttributeNames"] = _NAMES
+            request["ExpressionAttributeValues"][":prefix"] = {"S": prefix}
+        if after:  # starts with `prefix`: a start key outside the condition is refused
+            request["ExclusiveStartKey"] = _item_key(kind, after)
+        with self._as_ledger_errors("Query"):
+            answer = self._client.query(**request)
+        return [_record(item) for item in answer["Items"]], bool(answer.get("LastEvaluatedKey"))
+
+    def _write(self, operations: Sequence[Put | Check]) -> None:
+        if len(operations) == 1 and isinstance(operations[0], Put):
+            self._write_one(operations[0])
+            return
+        items = [self._transaction_item(operation) for operation in operations]
+        try:
+            with self._as_ledger_errors("TransactWriteItems"):
+                # botocore adds the ClientRequestToken that makes its own retries harmless
+                self._client.transact_write_items(TransactItems=items)  # type: ignore[arg-type]
+        except _CancelledError as err:
+            lost = [op for op, code in zip(operations, err.codes, strict=False) if code in _CONFLICTS]
+            if not lost:
+                message = f"DynamoDB cancelled the transaction: {', '.join(err.codes)}"
+                raise LedgerError(message) from err
+            raise conflict(*target_of(lost[0])) from err
+
+    def _write_one(self, operation: Put) -> None:
+        kind, key, expected = target_of(operation)
+        write_id = uuid.uuid4().hex
+        try:
+            with self._as_ledger_errors("PutItem"):
+                self._client.put_item(
+                    TableName=self._table,
+                    Item=_item(operation, write_id),
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                    **_condition(expected),
+                )
+        except _ConditionFailedError as err:
+            if err.item.get("write", {}).get("S") == write_id:
+                return  # the SDK sent this very write twice; its first answer was lost
+            raise conflict(kind, key, expected) from err
+
+    def _transaction_item(self, operation: Put | Check) -> dict[str, Any]:
+        kind, key, expected = target_of(operation)
+        request = {"TableName": self._table, **_condition(expected)}
+        if isinstance(operation, Put):
+            return {"Put": {**request, "Item": _item(operation, uuid.uuid4().hex)}}
+        return {"ConditionCheck": {**request, "Key": _item_key(kind, key)}}
+
+    @contextmanager
+    def _as_ledger_errors(self, operation: str) -> Iterator[None]:
+        try:
+            yield
+        except ClientError as err:
+            answer: Mapping[str, Any] = err.response
+            code = answer["Error"].get("Code", "")
+            if code in {"ConditionalCheckFailedException", "TransactionConflictException"}:
+                raise _ConditionFailedError(answer.get("Item", {})) from err
+            if code == "TransactionCanceledException":
+                raise _CancelledError([reason.get("Code", "") for reason in answer["CancellationReasons"]]) from err
+            if code == "ResourceNotFoundException":
+                message = f"the DynamoDB table {self._table} does not exist in {self._client.meta.region_name}"
+                raise LedgerError(message) from err
+            message = f"dynamodb:{operation} on table {self._table} failed: {code}: {answer['Error'].get('Message')}"
+            raise LedgerError(message) from err
+        except BotoCoreError as err:
+            message = f"dynamodb:{operation} on table {self._table} failed: {err}"
+            raise LedgerError(message) from err
+
+
+class _ConditionFailedError(VersionConflictError):
+    """A single item was not as expected; `item` is what stood there, where DynamoDB told it."""
+
+    def __init__(self, item: Mapping[str, Any]) -> None:
+        super().__init__("a condition failed")
+        self.item = item
+
+
+class _CancelledError(LedgerError):
+    """A transaction was cancelled; one code per operation."""
+
+    def __init__(self, codes: Sequence[str]) -> None:
+        super().__init__("a transaction was cancelled")
+        self.codes = codes
+
+
+def _condition(expected: int) -> dict[str, Any]:
+    if expected == 0:
+        return {"ConditionExpression": "attribute_not_exists(#key)", "ExpressionAttributeNames": {"#key": "key"}}
+    return {
+        "ConditionExpression": "#version = :expected",
+        "ExpressionAttributeNames": {"#version": "version"},
+        "ExpressionAttributeValues": {":expected": {"N": str(expected)}},
+    }
+
+
+def _item_key(kind: str, key: str) -> dict[str, Any]:
+    return {"kind": {"S": kind}, "key": {"S": key}}
+
+
+def _item(operation: Put, write_id: str) -> dict[str, Any]:
+    record = operation.record
+    item = {
+        **_item_key(record.kind, record.key),
+        "version": {"N": str(operation.expect_version + 1)},
+        "schema": {"N": str(record.schema)},
+        "body": {"S": body_text(record)},
+        "write": {"S": write_id},
+    }
+    size = sum(len(name) + len(value["S"].encode()) if "S" in value else _NUMBER_BYTES for name, value in item.items())
+    if size > MAX_ITEM_BYTES:
+        message = (
+            f"record {record.kind}/{record.key} has {size:,} bytes; DynamoDB stores at most {MAX_ITEM_BYTES:,} "
+            "in one item. Nothing was written; a SQLite or PostgreSQL ledger has no such limit"
+        )
+        raise LedgerError(message)
+    return item
+
+
+def _record(item: Mapping[str, Any]) -> Record:
+    try:
+        return record_from(
+            item["kind"]["S"], item["key"]["S"], int(item["version"]["N"]), int(item["schema"]["N"]), item["body"]["S"]
+        )
+    except (KeyError, ValueError) as err:
+        message = f"an item of the ledger's table is not a record: {sorted(item)}"
+        raise LedgerError(message) from err

@@ -1,0 +1,91 @@
+"""From a ledger's address to the ledger; an adapter and its driver are imported only when asked for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from costguard.domain.errors import InvalidInputError
+from costguard.ports import RecordStore
+
+_ACCEPTED = (
+    "accepted are sqlite:///FILE (relative) or sqlite:////FILE (absolute), memory:, "
+    "postgresql://USER@HOST/DATABASE, dynamodb://TABLE?region=REGION"
+)
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")  # DynamoDB CreateTable, TableName
+_DYNAMODB_OPTIONS = frozenset({"region", "endpoint_url"})
+
+
+def open_ledger(url: str) -> RecordStore:
+    """Open the ledger at `url`. Nothing is read or written before its first use, but for making a SQLite file.
+
+    Raises:
+        InvalidInputError: not an address of a ledger; the message never repeats it, as it may hold a password.
+        LedgerError: the SQLite file cannot be made.
+    """
+    scheme = url.partition(":")[0].lower()
+    if url == "memory:":
+        return _memory()
+    if scheme == "sqlite":
+        return _sqlite(url)
+    if scheme == "postgresql":
+        return _postgresql(url)
+    if scheme == "dynamodb":
+        return _dynamodb(url)
+    message = f"not a ledger address (scheme {scheme[:20]!r}); {_ACCEPTED}"
+    raise InvalidInputError(message)
+
+
+def _memory() -> RecordStore:
+    from costguard.ledgers.sql import SqlLedger, sqlite_engine  # noqa: PLC0415 - SQLAlchemy only when asked for
+
+    return SqlLedger(sqlite_engine(None), durable=False)
+
+
+def _sqlite(url: str) -> RecordStore:
+    parts = urlsplit(url)
+    path = unquote(parts.path.removeprefix("/"))
+    if parts.netloc or parts.query or parts.fragment or not path or path.startswith(":") or path.endswith("/"):
+        message = f"a SQLite ledger is named sqlite:///FILE; {_ACCEPTED}"
+        raise InvalidInputError(message)
+    from costguard.ledgers.sql import SqlLedger, sqlite_engine  # noqa: PLC0415 - SQLAlchemy only when asked for
+
+    return SqlLedger(sqlite_engine(Path(path)), durable=True)
+
+
+def _postgresql(url: str) -> RecordStore:
+    import sqlalchemy as sa  # noqa: PLC0415 - SQLAlchemy only when asked for
+
+    from costguard.ledgers.sql import SqlLedger, postgresql_engine  # noqa: PLC0415 - SQLAlchemy only when asked for
+
+    try:
+        parsed = sa.make_url(url)
+        if not parsed.database:
+            message = f"the PostgreSQL ledger's address names no database; {_ACCEPTED}"
+            raise InvalidInputError(message)
+        engine = postgresql_engine(parsed.set(drivername="postgresql+psycopg"))
+    except (sa.exc.ArgumentError, ValueError) as err:
+        message = f"the PostgreSQL ledger's address cannot be read; {_ACCEPTED}"
+        raise InvalidInputError(message) from err
+    except ImportError as err:
+        message = "a PostgreSQL ledger needs the driver psycopg: pip install 'costguard[postgres]'"
+        raise InvalidInputError(message) from err
+    return SqlLedger(engine, durable=True)
+
+
+def _dynamodb(url: str) -> RecordStore:
+    parts = urlsplit(url)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    options = dict(pairs)
+    unknown = sorted(options.keys() - _DYNAMODB_OPTIONS)
+    empty = sorted(name for name, value in pairs if not value)
+    table = parts.netloc
+    if not _TABLE_NAME.fullmatch(table) or parts.path.strip("/") or unknown or empty or len(options) != len(pairs):
+        detail = f"; unknown: {', '.join(unknown)}" if unknown else f"; empty: {', '.join(empty)}" if empty else ""
+        message = f"a DynamoDB ledger is named dynamodb://TABLE?region=REGION{detail}; {_ACCEPTED}"
+        raise InvalidInputError(message)
+    from costguard.ledgers.dynamodb import DynamoDbLedger, dynamodb_client  # noqa: PLC0415 - boto3 only when asked for
+
+    client = dynamodb_client(options.get("region", ""), options.get("endpoint_url", ""))
+    return DynamoDbLedger(client, table)

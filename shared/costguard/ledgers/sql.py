@@ -1,0 +1,214 @@
+"""Records in one SQL table: SQLite for one machine, PostgreSQL for many.
+
+Every write is a compare-and-set on the version in the WHERE clause, inside one transaction. SQLite takes
+the write lock at its start (BEGIN IMMEDIATE), so a transaction that has begun cannot lose to another;
+PostgreSQL runs SERIALIZABLE and is asked again when it gives a transaction up.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.pool import QueuePool
+
+from costguard.domain.errors import LedgerError, VersionConflictError
+from costguard.ledgers.base import Ledger, body_text, conflict, record_from, target_of
+from costguard.ports import Check, Put, Record
+
+_Result = TypeVar("_Result")
+
+_BUSY_SECONDS = 30  # a writer holds SQLite's lock for milliseconds; half a minute means it is stuck
+_ASK_AGAIN = 20  # serialization failures in a row; each means that another transaction got through
+_GIVEN_UP = ("40001", "40P01")  # PostgreSQL: serialization_failure, deadlock_detected
+_SETUP_LOCK = 7_311_042  # an arbitrary number shared by all Costguards: PostgreSQL has no safe concurrent CREATE TABLE
+
+_NAME = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")  # sorts as bytes, whatever the locale
+_METADATA = sa.MetaData()
+_RECORDS = sa.Table(
+    "costguard_records",
+    _METADATA,
+    sa.Column("kind", _NAME, primary_key=True),
+    sa.Column("key", _NAME, primary_key=True),
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("schema", sa.Integer, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+)
+
+
+def sqlite_engine(path: Path | None) -> sa.Engine:
+    """An engine for a SQLite file, or for a store in memory (None) that all threads share through one connection.
+
+    The file is made readable by its owner only; its folder must exist or be creatable.
+
+    Raises:
+        LedgerError: the folder or file cannot be made.
+    """
+    common: dict[str, Any] = {"hide_parameters": True, "poolclass": QueuePool, "pool_timeout": _BUSY_SECONDS}
+    if path is None:
+        url = sa.URL.create("sqlite")
+        engine = sa.create_engine(url, pool_size=1, max_overflow=0, connect_args={"check_same_thread": False}, **common)
+    else:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+        except OSError as err:
+            message = f"the ledger {path} cannot be written: {err.strerror}"
+            raise LedgerError(message) from err
+        url = sa.URL.create("sqlite", database=str(path))
+        engine = sa.create_engine(url, pool_size=8, max_overflow=-1, **common)
+    sa.event.listen(engine, "connect", _set_up_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def postgresql_engine(url: sa.URL) -> sa.Engine:
+    """An engine for a PostgreSQL server. `url` has the driver psycopg."""
+    return sa.create_engine(
+        url,
+        isolation_level="SERIALIZABLE",
+        hide_parameters=True,
+        pool_pre_ping=True,  # functions are frozen between calls; servers hang up meanwhile
+        # prepare_threshold: connection poolers lose prepared statements
+        connect_args={"connect_timeout": 10, "client_encoding": "utf8", "prepare_threshold": None},
+    )
+
+
+def _set_up_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # Python must not begin transactions of its own
+    cursor = connection.cursor()
+    try:
+        cursor.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000}")
+        _use_write_ahead_log(cursor)
+        cursor.execute("PRAGMA synchronous = FULL")  # an intent must survive a power cut; WAL alone may lose the last
+    finally:
+        cursor.close()
+
+
+def _use_write_ahead_log(cursor: Any) -> None:
+    """Switch the file to WAL; of several first users one does, and SQLite gives the others no busy_timeout here."""
+    for _ in range(_ASK_AGAIN):
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            cursor.execute("BEGIN IMMEDIATE")  # waits, busy_timeout long, for whoever holds the file
+            cursor.execute("COMMIT")
+        else:
+            return
+    cursor.execute("PRAGMA journal_mode = WAL")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    writes = connection.get_execution_options().get("costguard_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+class SqlLedger(Ledger):
+    """A `RecordStore` in the table `costguard_records`, which it creates where it is missing."""
+
+    def __init__(self, engine: sa.Engine, *, durable: bool, page_size: int = 500) -> None:
+        super().__init__(durable=durable, page_size=page_size)
+        self._engine = engine
+        self._is_postgresql = engine.dialect.name == "postgresql"
+        # one SELECT needs no serializable transaction, and outside one it cannot make a writer fail
+        self._reads = engine.execution_options(isolation_level="AUTOCOMMIT") if self._is_postgresql else engine
+        self._writes = engine.execution_options(costguard_writes=True)
+
+    def close(self) -> None:
+        """Close pooled connections."""
+        self._engine.dispose()
+
+    def _prepare(self) -> None:
+        with _as_ledger_errors(), self._engine.connect() as connection:
+            if self._is_postgresql:
+                encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
+                if encoding != "UTF8":
+                    message = f"the PostgreSQL database is encoded in {encoding}; the ledger needs UTF8"
+                    raise LedgerError(message)
+            exists = sa.inspect(connection).has_table(_RECORDS.name)
+        if not exists:
+            self._create_table()
+
+    def _create_table(self) -> None:
+        def create(connection: sa.Connection) -> None:
+            if self._is_postgresql:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SETUP_LOCK)))
+            connection.execute(sa.schema.CreateTable(_RECORDS, if_not_exists=True))
+
+        self._in_transaction(create)
+
+    def _read(self, kind: str, key: str) -> Record | None:
+        query = sa.select(_RECORDS).where(_RECORDS.c.kind == kind, _RECORDS.c.key == key)
+        with _as_ledger_errors(), self._reads.connect() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else record_from(*row)
+
+    def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:
+        query = (
+            sa.select(_RECORDS)
+            .where(_RECORDS.c.kind == kind, _RECORDS.c.key >= prefix, _RECORDS.c.key > after)
+            .order_by(_RECORDS.c.key)
+            .limit(limit)
+        )
+        with _as_ledger_errors(), self._reads.connect() as connection:
+            rows = connection.execute(query).all()
+        records = [record_from(*row) for row in rows if row.key.startswith(prefix)]
+        return records, len(records) == limit
+
+    def _write(self, operations: Sequence[Put | Check]) -> None:
+        def apply(connection: sa.Connection) -> None:
+            for operation in operations:
+                _apply(connection, operation)
+
+        self._in_transaction(apply)
+
+    def _in_transaction(self, work: Callable[[sa.Connection], _Result]) -> _Result:
+        for _ in range(_ASK_AGAIN):
+            try:
+                with self._writes.connect() as connection, connection.begin():
+                    return work(connection)
+            except sa.exc.DBAPIError as err:
+                if getattr(err.orig, "sqlstate", None) not in _GIVEN_UP:
+                    raise _ledger_error(err) from err
+            except sa.exc.SQLAlchemyError as err:
+                raise _ledger_error(err) from err
+        message = f"other writers got ahead {_ASK_AGAIN} times in a row; nothing was changed"
+        raise VersionConflictError(message)
+
+
+def _apply(connection: sa.Connection, operation: Put | Check) -> None:
+    kind, key, expected = target_of(operation)
+    here = (_RECORDS.c.kind == kind, _RECORDS.c.key == key)
+    if isinstance(operation, Check):
+        found = connection.execute(sa.select(_RECORDS.c.version).where(*here)).scalar_one_or_none()
+        if (found or 0) != expected:
+            raise conflict(kind, key, expected)
+        return
+    values = {"version": expected + 1, "schema": operation.record.schema, "body": body_text(operation.record)}
+    if expected == 0:
+        try:
+            connection.execute(sa.insert(_RECORDS).values(kind=kind, key=key, **values))
+        except sa.exc.IntegrityError as err:
+            raise conflict(kind, key, expected) from err
+        return
+    written = connection.execute(sa.update(_RECORDS).where(*here, _RECORDS.c.version == expected).values(**values))
+    if written.rowcount != 1:
+        raise conflict(kind, key, expected)
+
+
+@contextmanager
+def _as_ledger_errors() -> Iterator[None]:
+    try:
+        yield
+    except sa.exc.SQLAlchemyError as err:
+        raise _ledger_error(err) from err
+
+
+def _ledger_error(err: sa.exc.SQLAlchemyError) -> LedgerError:
+    cause = err.orig if isinstance(err, sa.exc.DBAPIError) else err
+    return LedgerError(f"the ledger's database failed: {str(cause).strip()}")

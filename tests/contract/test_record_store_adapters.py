@@ -1,0 +1,295 @@
+"""What is particular to one adapter of `RecordStore`: addresses, limits, faults of its wire."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from botocore.exceptions import ClientError
+from tests.contract.ledger_servers import (
+    NO_POSTGRESQL,
+    SerialDynamoDb,
+    dynamodb_server,
+    dynamodb_test_client,
+    postgresql_binaries,
+    postgresql_server,
+)
+
+from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
+from costguard.ledgers import open_ledger
+from costguard.ledgers.dynamodb import DynamoDbLedger
+from costguard.ledgers.sql import SqlLedger, postgresql_engine
+from costguard.ports import Check, Put, Record
+
+
+def test_a_relative_and_an_absolute_sqlite_address_open_files(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "ledger 1.db"
+    ledger = open_ledger(f"sqlite:///{str(path).replace(' ', '%20')}")
+    ledger.put(Record("case", "a", {}), 0)
+    ledger.close()
+
+    assert ledger.durable
+    assert path.exists()
+
+
+def test_a_new_sqlite_file_is_its_owners_only(tmp_path: Path) -> None:
+    open_ledger(f"sqlite:///{tmp_path}/ledger.db").close()
+
+    assert stat.S_IMODE((tmp_path / "ledger.db").stat().st_mode) == 0o600
+
+
+def test_sqlite_is_set_up_for_power_cuts_and_many_readers(tmp_path: Path) -> None:
+    ledger = open_ledger(f"sqlite:///{tmp_path}/ledger.db")
+    assert isinstance(ledger, SqlLedger)
+
+    with ledger._engine.connect() as connection:  # noqa: SLF001 - these settings show nowhere else
+        found = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+            for name in ("journal_mode", "synchronous", "busy_timeout")
+        }
+    ledger.close()
+
+    assert found == {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 30_000}
+
+
+def test_a_file_that_is_no_database_is_a_ledger_error(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    path.write_text("not a database, but long enough to look like one" * 100)
+    ledger = open_ledger(f"sqlite:///{path}")
+
+    with pytest.raises(LedgerError, match="not a database"):
+        ledger.get("case", "a")
+    ledger.close()
+
+
+def test_a_place_where_no_file_can_be_is_a_ledger_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(LedgerError, match="cannot be written"):
+        open_ledger(f"sqlite:///{tmp_path}/file/ledger.db")
+
+
+def test_a_damaged_body_is_a_ledger_error_not_an_absence(tmp_path: Path) -> None:
+    ledger = open_ledger(f"sqlite:///{tmp_path}/ledger.db")
+    ledger.put(Record("case", "a", {}), 0)
+    for damage in ("{", "[]", ""):
+        connection = sqlite3.connect(tmp_path / "ledger.db")
+        connection.execute("UPDATE costguard_records SET body = ? WHERE kind = 'case'", [damage])
+        connection.commit()
+        connection.close()
+
+        with pytest.raises(LedgerError, match="damaged"):
+            ledger.get("case", "a")
+    ledger.close()
+
+
+def test_memory_is_shared_by_all_threads_and_says_that_it_does_not_last() -> None:
+    ledger = open_ledger("memory:")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: ledger.put(Record("case", f"{n:02}", {}), 0), range(40)))
+
+    assert len(list(ledger.query("case"))) == 40
+    assert not ledger.durable
+    ledger.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "ledger.db",
+        "/var/lib/ledger.db",
+        "mysql://host/db",
+        "memory:/x",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite:///folder/",
+        "sqlite://host/file",
+        "sqlite:///:memory:",
+        "sqlite:///ledger.db?mode=ro",
+        "postgresql://",
+        "postgresql://host",
+        "postgresql://user:secret@host:port/db",
+        "postgresql://user:secret@host",
+        "dynamodb://",
+        "dynamodb://ab?region=us-east-1",
+        "dynamodb://table/more?region=us-east-1",
+        "dynamodb://table?regoin=us-east-1",
+        "dynamodb://table?region=",
+        "dynamodb://table?region=us-east-1&region=us-west-2",
+        "dynamodb://table?region=us-east-1&endpoint_url=nonsense",
+        "dynamodb://table?region=not%20a%20region",
+    ],
+)
+def test_an_address_that_names_no_ledger_is_refused_with_what_is_accepted(url: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        open_ledger(url)
+
+    assert "dynamodb://TABLE" in str(caught.value) or "DynamoDB ledger cannot be reached" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_password_shows_in_no_error() -> None:
+    ledger = open_ledger("postgresql://user:secret@127.0.0.1:1/db")
+
+    with pytest.raises(LedgerError) as caught:
+        ledger.get("case", "a")
+    ledger.close()
+
+    assert "secret" not in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    binaries = postgresql_binaries()
+    if binaries is None:
+        pytest.skip(NO_POSTGRESQL)
+    with postgresql_server(binaries) as url:
+        yield url
+
+
+def test_a_postgresql_address_opens_as_it_is(postgresql: str) -> None:
+    ledger = open_ledger(postgresql)
+    ledger.put(Record("address", "a", {}), 0)
+    ledger.close()
+
+    assert ledger.durable
+
+
+def test_postgresql_is_found_again_after_it_hung_up(postgresql: str) -> None:
+    url = sa.make_url(postgresql).set(drivername="postgresql+psycopg")
+    ledger = SqlLedger(postgresql_engine(url), durable=True)
+    ledger.put(Record("hang-up", "a", {}), 0)
+    admin = sa.create_engine(url)
+    with admin.connect() as connection:
+        connection.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+    admin.dispose()
+
+    assert ledger.get("hang-up", "a") is not None
+    ledger.close()
+
+
+def test_a_postgresql_database_in_another_encoding_is_refused(postgresql: str) -> None:
+    url = sa.make_url(postgresql).set(drivername="postgresql+psycopg")
+    admin = sa.create_engine(url, isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.exec_driver_sql(
+            "CREATE DATABASE latin ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0"
+        )
+    admin.dispose()
+    ledger = SqlLedger(postgresql_engine(url.set(database="latin")), durable=True)
+
+    with pytest.raises(LedgerError, match="UTF8"):
+        ledger.get("case", "a")
+    ledger.close()
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[tuple[SerialDynamoDb, str]]:
+    with dynamodb_server() as server:
+        yield server
+
+
+@pytest.fixture
+def dynamodb(moto: tuple[SerialDynamoDb, str]) -> Iterator[DynamoDbLedger]:
+    ledger = DynamoDbLedger(dynamodb_test_client(moto[1]), f"ledger-{uuid.uuid4().hex}")
+    ledger.create_table()
+    yield ledger
+    ledger.close()
+
+
+def test_a_dynamodb_address_names_table_region_and_endpoint(moto: tuple[SerialDynamoDb, str]) -> None:
+    ledger = open_ledger(f"dynamodb://a-table?region=eu-west-1&endpoint_url={moto[1]}")
+    assert isinstance(ledger, DynamoDbLedger)
+    client, table = ledger._client, ledger._table  # noqa: SLF001 - what an address became shows nowhere else
+    ledger.close()
+
+    assert (client.meta.region_name, client.meta.endpoint_url, table) == ("eu-west-1", moto[1], "a-table")
+
+
+def test_a_missing_dynamodb_table_is_an_error_and_is_not_made(moto: tuple[SerialDynamoDb, str]) -> None:
+    ledger = DynamoDbLedger(dynamodb_test_client(moto[1]), "never-made")
+
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="never-made does not exist in us-east-1"):
+            ledger.get("case", "a")
+    ledger.close()
+
+
+def test_an_item_over_400_kb_is_refused_with_its_size(dynamodb: DynamoDbLedger) -> None:
+    with pytest.raises(LedgerError, match=r"plan/big has 41\d,\d{3} bytes; DynamoDB stores at most 409,600"):
+        dynamodb.put(Record("plan", "big", {"x": "y" * 410_000}), 0)
+
+    assert dynamodb.get("plan", "big") is None
+
+
+def test_a_lost_answer_to_a_put_is_no_conflict_with_oneself(
+    dynamodb: DynamoDbLedger, moto: tuple[SerialDynamoDb, str]
+) -> None:
+    dynamodb.put(Record("case", "a", {"n": 1}), 0)
+    moto[0].lose_answers_to(1)
+
+    stored = dynamodb.put(Record("case", "a", {"n": 2}), 1)
+
+    assert dynamodb.get("case", "a") == stored
+
+
+def test_a_lost_answer_hides_no_true_conflict(dynamodb: DynamoDbLedger, moto: tuple[SerialDynamoDb, str]) -> None:
+    dynamodb.put(Record("case", "a", {"n": 1}), 0)
+    moto[0].lose_answers_to(1)
+
+    with pytest.raises(VersionConflictError):
+        dynamodb.put(Record("case", "a", {"n": 2}), 0)
+
+
+class CancellingClient:
+    """Answers every transaction with one cancellation."""
+
+    def __init__(self, client: Any, *codes: str) -> None:
+        self._client = client
+        self._codes = codes
+
+    def transact_write_items(self, **_: Any) -> None:
+        raise ClientError(
+            {
+                "Error": {"Code": "TransactionCanceledException", "Message": "cancelled"},
+                "CancellationReasons": [{"Code": code} for code in self._codes],
+            },
+            "TransactWriteItems",
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        (("None", "ConditionalCheckFailed"), VersionConflictError),
+        (("TransactionConflict", "None"), VersionConflictError),
+        (("ThrottlingError", "ConditionalCheckFailed"), VersionConflictError),
+        (("ThrottlingError", "None"), LedgerError),
+        (("None", "ValidationError"), LedgerError),
+    ],
+)
+def test_only_a_failed_condition_or_a_rival_transaction_is_a_conflict(
+    dynamodb: DynamoDbLedger, codes: tuple[str, str], expected: type[LedgerError]
+) -> None:
+    client: Any = CancellingClient(dynamodb._client, *codes)  # noqa: SLF001 - the same table through a failing client
+    cancelled = DynamoDbLedger(client, dynamodb._table)  # noqa: SLF001 - as above
+
+    with pytest.raises(LedgerError) as caught:
+        cancelled.transact([Put(Record("case", "a", {}), 0), Check("case", "b", 0)])
+
+    assert caught.type is expected

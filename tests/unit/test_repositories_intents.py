@@ -1,0 +1,176 @@
+"""NEVER rules 6 and 19: one intent per action, written with its audit entry before anything is called."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from tests.contract.ledger_fakes import InterferingStore, fail
+
+from costguard.domain.actions import Action, Outcome, Receipt, Verb
+from costguard.domain.errors import LedgerError
+from costguard.domain.refs import ResourceRef
+from costguard.engine.repositories.audit_verify import verify
+from costguard.engine.repositories.intents import Intent, IntentRepository
+from costguard.ledgers import open_ledger
+from costguard.ports import RecordStore
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+LATER = NOW + timedelta(minutes=5)
+MACHINE = ResourceRef("aws", "111122223333", "us-east-1", "instance", "i-1")
+
+
+def action(action_id: str = "act-1", case_id: str = "case-1", **changes: Any) -> Action:
+    fields: dict[str, Any] = {
+        "action_id": action_id,
+        "decision_id": "decision-1",
+        "verb": Verb.STOP,
+        "subject": MACHINE,
+        "resource": MACHINE,
+        "run_epoch": "epoch",
+        "case_id": case_id,
+        "rung": 1,
+        "rule": "research",
+        "rule_digest": "digest",
+        **changes,
+    }
+    return Action(**fields)
+
+
+@pytest.fixture
+def store() -> Iterator[RecordStore]:
+    ledger = open_ledger("memory:")
+    yield ledger
+    ledger.close()
+
+
+@pytest.fixture
+def intents(store: RecordStore) -> IntentRepository:
+    return IntentRepository(store)
+
+
+def audited(store: RecordStore) -> list[tuple[str, str]]:
+    return [(record.body["run_id"], record.body["what"]) for record in store.query("audit")]
+
+
+def test_a_claim_writes_the_intent_and_its_audit_entry(store: RecordStore, intents: IntentRepository) -> None:
+    assert intents.claim(action(), "run-1", NOW)
+
+    assert intents.get("act-1") == Intent(action(), "run-1", NOW)
+    assert audited(store) == [("run-1", "intent")]
+    assert verify(store).problems == ()
+
+
+def test_a_second_claim_is_refused_and_writes_nothing(store: RecordStore, intents: IntentRepository) -> None:
+    intents.claim(action(), "run-1", NOW)
+
+    assert not intents.claim(action(), "run-2", LATER)
+    assert not intents.claim(action(case_id="another case"), "run-2", LATER)
+
+    assert intents.get("act-1") == Intent(action(), "run-1", NOW)
+    assert audited(store) == [("run-1", "intent")]
+
+
+def test_a_claim_after_a_refused_call_is_still_refused(intents: IntentRepository) -> None:
+    intents.claim(action(), "run-1", NOW)
+    intents.settle("act-1", Outcome.REFUSED, NOW, None, "quota", "run-1")
+
+    assert not intents.claim(action(), "run-2", LATER)
+
+
+def test_of_many_threads_one_claims(store: RecordStore) -> None:
+    line = threading.Barrier(6)
+
+    def race(number: int) -> bool:
+        line.wait()
+        return IntentRepository(store).claim(action(), f"run-{number}", NOW)
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(race, range(6))) == 1
+    assert len(audited(store)) == 1
+
+
+def test_a_claim_lost_between_looking_and_writing_is_refused(store: RecordStore) -> None:
+    interfering = InterferingStore(store)
+    interfering.before_writes.append(lambda: IntentRepository(store).claim(action(), "run-1", NOW))
+
+    assert not IntentRepository(interfering).claim(action(), "run-2", NOW)
+    assert audited(store) == [("run-1", "intent")]
+
+
+def test_another_action_of_the_same_shard_in_the_same_moment_takes_no_claim_away(store: RecordStore) -> None:
+    interfering = InterferingStore(store)
+    interfering.before_writes.append(lambda: IntentRepository(store).claim(action("act-2"), "run-1", NOW))
+
+    assert IntentRepository(interfering).claim(action("act-1"), "run-1", NOW)
+    assert len(audited(store)) == 2
+    assert verify(store).problems == ()
+
+
+def test_without_a_ledger_there_is_no_claim(store: RecordStore) -> None:
+    interfering = InterferingStore(store)
+    interfering.before_writes.append(fail)
+
+    with pytest.raises(LedgerError):
+        IntentRepository(interfering).claim(action(), "run-1", NOW)
+    assert IntentRepository(store).get("act-1") is None
+
+
+def test_an_outcome_is_kept_and_audited(store: RecordStore, intents: IntentRepository) -> None:
+    intents.claim(action(), "run-1", NOW)
+    receipt = Receipt("req-1", "snap-1")
+
+    intents.settle(action(), Outcome.ACCEPTED, NOW, receipt, "", "run-1")
+    settled = intents.settle("act-1", Outcome.TOOK_EFFECT, LATER, None, "seen stopped", "run-2")
+
+    assert settled == Intent(action(), "run-1", NOW, Outcome.TOOK_EFFECT, receipt, "seen stopped", LATER)
+    assert intents.get("act-1") == settled
+    assert audited(store) == [("run-1", "intent"), ("run-1", "outcome"), ("run-2", "outcome")]
+
+
+def test_the_same_outcome_twice_is_written_once(store: RecordStore, intents: IntentRepository) -> None:
+    intents.claim(action(), "run-1", NOW)
+    for moment in (NOW, LATER):
+        intents.settle("act-1", Outcome.ACCEPTED, moment, None, "", "run-1")
+
+    assert len(audited(store)) == 2
+
+
+@pytest.mark.parametrize("final", [Outcome.TOOK_EFFECT, Outcome.HAD_NO_EFFECT, Outcome.REFUSED])
+@pytest.mark.parametrize("less", [Outcome.UNKNOWN, Outcome.ACCEPTED])
+def test_knowing_less_never_replaces_knowing_more(intents: IntentRepository, final: Outcome, less: Outcome) -> None:
+    intents.claim(action(), "run-1", NOW)
+    settled = intents.settle("act-1", final, NOW, None, "", "run-1")
+
+    assert intents.settle("act-1", less, LATER, None, "late", "run-2") == settled
+    assert intents.get("act-1") == settled
+
+
+def test_an_effect_that_shows_late_corrects_the_outcome(intents: IntentRepository) -> None:
+    intents.claim(action(), "run-1", NOW)
+    intents.settle("act-1", Outcome.HAD_NO_EFFECT, NOW, None, "", "run-1")
+
+    assert intents.settle("act-1", Outcome.TOOK_EFFECT, LATER, None, "", "run-2").outcome is Outcome.TOOK_EFFECT
+
+
+def test_what_was_never_claimed_cannot_be_settled(intents: IntentRepository) -> None:
+    with pytest.raises(LedgerError, match="no intent"):
+        intents.settle("act-1", Outcome.ACCEPTED, NOW, None, "", "run-1")
+
+
+def test_a_case_knows_its_intents_and_which_are_open(intents: IntentRepository) -> None:
+    outcomes = [None, Outcome.UNKNOWN, Outcome.ACCEPTED, Outcome.REFUSED, Outcome.TOOK_EFFECT, Outcome.HAD_NO_EFFECT]
+    for number, outcome in enumerate(outcomes):
+        intents.claim(action(f"act-{number}"), "run-1", NOW)
+        if outcome is not None:
+            intents.settle(f"act-{number}", outcome, NOW, None, "", "run-1")
+    for other in ("case-1/x", "case-10", "case"):
+        intents.claim(action(f"of {other}", other), "run-1", NOW)
+
+    assert [intent.outcome for intent in intents.for_case("case-1")] == outcomes
+    assert [intent.outcome for intent in intents.unsettled("case-1")] == outcomes[:3]
+    assert intents.for_case("unknown") == ()
