@@ -1,0 +1,165 @@
+"""The questions put to Prometheus, as text. Pure.
+
+Every query answers three things for each instance and device, told apart by the label `costguard_part`:
+`maximum`, the largest value in the range; `samples`, how often the exporter was scraped; and `density`,
+the most scrapes in any five minutes of it, which tells the scrape interval that Prometheus keeps to itself.
+
+A range ends one millisecond before the hour (`offset 1ms`), so that it holds exactly one UTC hour in
+Prometheus 3, whose ranges leave out their beginning; Prometheus 2 includes it, which can only add a
+sample. The offset stands in the query, not in the evaluation time, because front ends such as Thanos
+align evaluation times to the step.
+
+Series of one device split by other labels (pod, job, replica) are put together: the maximum over all;
+samples are added within one scrape target and the fullest target counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from costguard.domain.errors import InvalidInputError
+from costguard.domain.signals import SignalName
+
+PART_LABEL = "costguard_part"
+MAXIMUM = "maximum"
+SAMPLES = "samples"
+DENSITY = "density"
+DEVICE_LABEL = "gpu"
+SLICE_LABEL = "GPU_I_ID"  # a MIG instance of a card; absent on an undivided one
+_LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+
+
+class Question(str, Enum):
+    """What is asked of each batch of instances."""
+
+    GPU_UTILISATION = "gpu_utilisation"
+    ENGINE_ACTIVE = "engine_active"
+    GPU_MEMORY = "gpu_memory"
+    POWER = "power"
+    CPU = "cpu"
+    NETWORK = "network"
+
+
+SIGNAL_OF = {
+    Question.GPU_UTILISATION: SignalName.GPU,
+    Question.ENGINE_ACTIVE: SignalName.GPU,
+    Question.GPU_MEMORY: SignalName.GPU_MEMORY,
+    Question.POWER: SignalName.POWER,
+    Question.CPU: SignalName.CPU,
+    Question.NETWORK: SignalName.NETWORK,
+}
+
+_POISONED = "max by ({by}) (max_over_time({metric}{range})) + 0 * sum by ({by}) (sum_over_time({metric}{range}))"
+# max_over_time skips NaN; zero times a sum that holds NaN or an infinity is NaN, so one bad sample shows
+
+_SAMPLES = "max by ({by}) ({join} by ({scraped_by}) (count_over_time({counted}{range})))"
+_DENSITY = (
+    "max by ({by}) (max_over_time(({join} by ({scraped_by}) (count_over_time({counted}[299999ms])))[{length}:5m]))"
+)
+
+# metrics of dcgm-exporter (percent, share, MiB, watts) and node_exporter (seconds, bytes)
+_METRICS = {
+    Question.GPU_UTILISATION: "DCGM_FI_DEV_GPU_UTIL{{{match}}}",
+    Question.ENGINE_ACTIVE: "DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{match}}}",
+    Question.GPU_MEMORY: "DCGM_FI_DEV_FB_USED{{{match}}}",
+    Question.POWER: "DCGM_FI_DEV_POWER_USAGE{{{match}}}",
+    Question.CPU: 'node_cpu_seconds_total{{mode="idle",{match}}}',
+    Question.NETWORK: 'node_network_receive_bytes_total{{device!="lo",{match}}}',
+}
+_MAXIMA = {
+    Question.GPU_UTILISATION: _POISONED,
+    Question.ENGINE_ACTIVE: f"100 * ({_POISONED})",
+    Question.POWER: _POISONED,
+    # used and free add up to a constant, so the hour's maximum used stands over maximum used and minimum free
+    Question.GPU_MEMORY: (
+        "100 * max by ({by}) (max_over_time({metric}{range})) / (max by ({by}) (max_over_time({metric}{range}))"
+        " + min by ({by}) (min_over_time(DCGM_FI_DEV_FB_FREE{{{match}}}{range})))"
+    ),
+    # five-minute means laid side by side: over 14 days a p5 (192 cores) stays under the server's 50 million samples
+    Question.CPU: (
+        "max by ({by}) (max_over_time(clamp(100 * (1 - avg by ({by}) (rate({metric}[5m]))), 0, 100)[{length}:5m]))"
+    ),
+    Question.NETWORK: (
+        "max by ({by}) (max_over_time((sum by ({by}) (rate({metric}[5m]))"
+        ' + sum by ({by}) (rate(node_network_transmit_bytes_total{{device!="lo",{match}}}[5m])))[{length}:5m]))'
+    ),
+}
+_COUNTED = {Question.CPU: 'node_cpu_seconds_total{{mode="idle",cpu="0",{match}}}'}  # one core a scrape is enough
+_PER_MACHINE = frozenset({Question.CPU, Question.NETWORK})
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which series are meant: `ids` in the label `instance_label`, and what the policy adds to every selector."""
+
+    instance_label: str
+    ids: tuple[str, ...]
+    extra_matchers: str = ""
+
+    def matchers(self) -> str:
+        """The inside of the braces. A label value may go on after the id with `.domain` or `:port`."""
+        alternatives = "|".join(re.escape(native_id) for native_id in self.ids)
+        # RE2 reads re.escape's backslashes; inside a PromQL string each is doubled
+        pattern = f"(?:{alternatives})(?:[.:].*)?".replace("\\", "\\\\").replace('"', '\\"')
+        return ",".join(part for part in (f'{self.instance_label}=~"{pattern}"', self.extra_matchers) if part)
+
+
+def whole_hour(question: Question, selection: Selection) -> str:
+    """The query that, evaluated on the hour, describes the hour before."""
+    return _query(question, selection, "1h", "[1h] offset 1ms")
+
+
+def hour_so_far(question: Question, selection: Selection, milliseconds: int) -> str:
+    """The query that describes the last `milliseconds` before its evaluation, both ends included."""
+    return _query(question, selection, f"{milliseconds}ms", f"[{milliseconds + 1}ms]")
+
+
+def checked_label(name: str) -> str:
+    """`name`, if it may name a label.
+
+    Raises:
+        InvalidInputError: it may not.
+    """
+    if not _LABEL_NAME.fullmatch(name):
+        message = f"{name!r} is not a Prometheus label name; expected letters, digits and _, such as instance_id"
+        raise InvalidInputError(message)
+    return name
+
+
+def bare_matchers(text: str) -> str:
+    """`{cluster="a",}` → `cluster="a"`: matchers without the braces and commas people write around them."""
+    return text.strip().removeprefix("{").removesuffix("}").strip().strip(",").strip()
+
+
+def id_in(label_value: str) -> str:
+    """`i-0abc.us-east-1.compute.internal:9400` → `i-0abc`."""
+    return re.split(r"[.:]", label_value, maxsplit=1)[0]
+
+
+def _query(question: Question, selection: Selection, length: str, span: str) -> str:
+    matchers = selection.matchers()
+    device_labels = () if question in _PER_MACHINE else (DEVICE_LABEL, SLICE_LABEL)
+    fields = {
+        "by": _listed((selection.instance_label, *device_labels)),
+        "scraped_by": _listed((selection.instance_label, *device_labels, "job", "instance")),
+        "match": matchers,
+        "metric": _METRICS[question].format(match=matchers),
+        "counted": _COUNTED.get(question, _METRICS[question]).format(match=matchers),
+        # a card's series follow one another (its pod changes); cores and interfaces stand side by side
+        "join": "max" if question in _PER_MACHINE else "sum",
+        "range": span,
+        "length": length,
+    }
+    parts = ((MAXIMUM, _MAXIMA[question]), (SAMPLES, _SAMPLES), (DENSITY, _DENSITY))
+    return " or ".join(_marked(template.format(**fields), part) for part, template in parts)
+
+
+def _marked(expression: str, part: str) -> str:
+    return f'label_replace({expression}, "{PART_LABEL}", "{part}", "", "")'
+
+
+def _listed(labels: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(labels))
