@@ -1,0 +1,99 @@
+"""AWS in this process: seeded, patched and served from entry to exit, with nothing left behind."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from threading import Lock
+from types import TracebackType
+from typing import Any
+
+from moto.core.base_backend import BackendDict
+from moto.organizations.models import organizations_backends
+from typing_extensions import Self
+
+from costguard.domain.errors import InvalidInputError
+from costguard.ports import Clock
+from costguard.sandbox.aws import gaps
+from costguard.sandbox.aws.bridge import Bridge
+from costguard.sandbox.aws.metrics import Metrics
+from costguard.sandbox.aws.patching import Wire, applied
+from costguard.sandbox.aws.seeding import Credentials, accounts_of, regions_of, seed_accounts
+from costguard.sandbox.aws.server import Gateway, LoopbackServer
+from costguard.sandbox.world.cloud import World
+
+_one_at_a_time = Lock()  # moto keeps its state, and we our patches, in module globals
+
+
+class EmbeddedAws:
+    """Context manager; `url`, `credentials` and `gateway` are there inside the block.
+
+    Raises on entry:
+        InvalidInputError: another one runs in this process.
+    """
+
+    url: str
+    credentials: Credentials
+    gateway: Gateway
+
+    def __init__(self, world: World, clock: Clock, external_id: str, closed_region: str) -> None:
+        self._world = world
+        self._clock = clock
+        self._external_id = external_id
+        self._closed_region = closed_region
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        if not _one_at_a_time.acquire(blocking=False):
+            raise InvalidInputError("another sandbox runs in this process; close it first, or start another process")
+        with ExitStack() as opening:
+            opening.callback(_one_at_a_time.release)
+            opening.enter_context(applied(gaps.before_seeding()))
+            _forget(accounts_of(self._world))
+            opening.callback(_forget_all_but, _accounts_in_moto(), accounts_of(self._world))
+            self.credentials = seed_accounts(self._world)
+            bridge = Bridge(self._world, self._clock)
+            wire = Wire(
+                world=self._world,
+                clock=self._clock,
+                metrics=Metrics(self._world),
+                bridge=bridge,
+                closed_region=self._closed_region,
+            )
+            opening.enter_context(applied(gaps.while_running(wire)))
+            self.gateway = Gateway(
+                bridge.refresh,
+                regions_of(self._world),
+                assumable=frozenset(accounts_of(self._world)),
+                external_id=self._external_id,
+            )
+            server = LoopbackServer(self.gateway)
+            opening.callback(server.close)
+            self.url = server.url
+            self._open = opening.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+
+def _accounts_in_moto() -> frozenset[str]:
+    return frozenset(account for backends in _backends() for account in backends)
+
+
+def _forget_all_but(kept: frozenset[str], ours: tuple[str, ...]) -> None:
+    """Drop our accounts and those that came to be since; others in this process may hold some of their own."""
+    _forget((*(_accounts_in_moto() - kept), *ours))
+
+
+def _forget(accounts: tuple[str, ...]) -> None:
+    for account in accounts:
+        for backends in _backends():
+            backends.pop(account, None)
+        organizations_backends.master_accounts.pop(account, None)
+
+
+def _backends() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = vars(BackendDict)["_instances"]  # BackendDict.reset() would empty everybody's
+    return found

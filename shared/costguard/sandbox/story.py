@@ -1,0 +1,123 @@
+"""The outline of the demo: what happens on the world's side, day by day. The engine's part is passed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Generic, Protocol, TypeVar
+
+from costguard.domain.refs import ResourceRef
+from costguard.sandbox.clock import MovedClock
+from costguard.sandbox.world.cloud import World
+from costguard.sandbox.world.workload import BUSY
+
+DAYS = 13  # day 0 to day 12
+BEFORE_RUN = timedelta(hours=1)  # owners act an hour before the day's run
+_ONE_DAY = timedelta(days=1)
+
+Result = TypeVar("Result")
+
+
+class Setting(Protocol):
+    """Where a story happens: a `Sandbox`, or a world without wires."""
+
+    @property
+    def clock(self) -> MovedClock:
+        """Its time."""
+
+    @property
+    def world(self) -> World:
+        """Its truth."""
+
+    def advance(self, step: timedelta) -> datetime:
+        """Let time pass; returns the new moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What an event may touch: the sandbox, and the owner's one button in Costguard."""
+
+    sandbox: Setting
+    snooze: Callable[[ResourceRef, timedelta], None]
+
+    def machine(self, name: str) -> ResourceRef:
+        """The machine of this name.
+
+        Raises:
+            LookupError: the fleet has none.
+        """
+        for spec in self.sandbox.world.fleet:
+            if spec.name == name:
+                return spec.ref
+        message = f"no machine is called {name!r}"
+        raise LookupError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class StoryEvent:
+    """Something that people or machines do on a day, an hour before that day's run. `text` tells it."""
+
+    day: int
+    text: str
+    act: Callable[[Stage], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Day(Generic[Result]):
+    """One day as lived: what happened before the run, and what the run made of it."""
+
+    number: int
+    now: datetime
+    events: tuple[StoryEvent, ...]
+    result: Result
+
+
+def _owner_snoozes(stage: Stage) -> None:
+    stage.snooze(stage.machine("ablation-runs"), timedelta(days=14))
+
+
+def _nothing(_: Stage) -> None:
+    """The machine does it by itself: its workload says so."""
+
+
+def _owner_returns(stage: Stage) -> None:
+    native_id = stage.machine("staging-inference").native_id
+    stage.sandbox.world.start(native_id, by="owner")
+    stage.sandbox.world.work(native_id, BUSY)
+
+
+EVENTS: tuple[StoryEvent, ...] = (
+    StoryEvent(0, "fresh-experiment was launched three hours ago; nobody can know yet whether it is idle.", _nothing),
+    StoryEvent(
+        2,
+        "An hour before its stop, the speech team reads the notice and snoozes ablation-runs for two weeks.",
+        _owner_snoozes,
+    ),
+    StoryEvent(3, "nightly-eval, warned yesterday, has found work again by itself.", _nothing),
+    StoryEvent(6, "The search team needs staging-inference once more and starts it.", _owner_returns),
+)
+
+
+def live(
+    sandbox: Setting,
+    run_day: Callable[[datetime], Result],
+    snooze: Callable[[ResourceRef, timedelta], None],
+    *,
+    days: int = DAYS,
+    events: Sequence[StoryEvent] = EVENTS,
+) -> Iterator[Day[Result]]:
+    """Live through `days`, one at a time: time passes, people act, `run_day` runs; yields each day when it is over."""
+    stage = Stage(sandbox, snooze)
+    begins = sandbox.clock.now()
+    for number in range(days):
+        run_at = begins + number * _ONE_DAY
+        if run_at - BEFORE_RUN > sandbox.clock.now():
+            sandbox.advance(run_at - BEFORE_RUN - sandbox.clock.now())
+        today = tuple(event for event in events if event.day == number)
+        for event in today:
+            event.act(stage)
+        if run_at > sandbox.clock.now():
+            sandbox.advance(run_at - sandbox.clock.now())
+        now = sandbox.clock.now()
+        yield Day(number, now, today, run_day(now))
