@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -22,8 +22,8 @@ from costguard.domain.errors import (
     ThrottledError,
 )
 from costguard.domain.reasons import ReasonCode
-from costguard.domain.refs import Shard
-from costguard.domain.resources import Billing, Gap, GapKind, Inventory
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Billing, Gap, GapKind, InstanceDetail, Inventory
 from costguard.engine import answers
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.run import carry_out, make_plan, run
@@ -468,3 +468,19 @@ def test_a_cap_used_up_by_another_run_is_seen_when_reserving(stage: Stage) -> No
     carry_out(stage.world(), replace(plan, limits=limits))
     assert stage.verbs() == []
     assert stage.case().reason.code is ReasonCode.CAP_ACTIONS
+
+
+def test_a_snapshot_deleted_between_plan_and_call_is_noticed(stage: Stage) -> None:
+    stage.days(range(12))
+    read, reads = stage.inventory.details, []
+
+    def details(refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
+        reads.append(refs)
+        found = read(refs)
+        gone = len(reads) > 1  # the plan still saw them
+        return {ref: replace(one, snapshots=()) if gone else one for ref, one in found.items()}
+
+    stage.inventory.details = details  # type: ignore[method-assign]
+    stage.day(12)
+    assert "terminate" not in stage.verbs()
+    assert stage.case().reason.code is ReasonCode.SNAPSHOT_MISSING
