@@ -484,3 +484,13 @@ def test_a_snapshot_deleted_between_plan_and_call_is_noticed(stage: Stage) -> No
     stage.day(12)
     assert "terminate" not in stage.verbs()
     assert stage.case().reason.code is ReasonCode.SNAPSHOT_MISSING
+
+
+def test_an_action_whose_intent_exists_is_never_called(stage: Stage) -> None:
+    """Whoever wrote the intent may have called: only looking tells."""
+    stage.day(0)
+    stage.clock.advance(DAY)
+    plan = make_plan(stage.world(), "run-a")
+    assert stage.memory.intents.claim(plan.due[0], "another run", stage.clock.now())
+    carry_out(stage.world(), plan)
+    assert stage.verbs() == []
