@@ -164,6 +164,18 @@ def test_a_notice_counts_only_when_delivered() -> None:
     assert (told.rung, told.since, told.phase) == (1, NOW + DAY, Phase.WAITING)
 
 
+def test_a_rejected_notice_is_tried_anew_after_a_day() -> None:
+    sent = confirming(claimed(case(rung=0), NOW))
+    rejected = {"intent_written": True, "notice_dead": True}
+    soon = advance(sent, seen(now=NOW + timedelta(hours=23), **rejected)).case
+    assert soon is not None
+    assert soon.phase is Phase.CONFIRMING
+    later = advance(sent, seen(now=NOW + DAY, **rejected)).case
+    assert later is not None
+    assert (later.phase, later.failures) == (Phase.WAITING, 0)
+    assert decision_id(later) != sent.decision_id
+
+
 def test_a_stop_is_confirmed_only_by_seeing_it() -> None:
     called = confirming(claimed(case(), NOW))
     stopping = advance(called, seen(instance(state=InstanceState.STOPPING), intent_written=True)).case

@@ -15,6 +15,7 @@ from costguard.domain.resources import Instance, InstanceState, SnapshotState
 from costguard.policy.changes import rule_from_terms
 
 SETTLE = timedelta(hours=1)  # an accepted stop that shows no effect for this long had none
+TELL_AGAIN = timedelta(days=1)  # a rejected notice is tried anew once a day: people repair tokens and channels
 MAX_FAILURES = 5  # known failures in a row before a rung waits for a person
 
 
@@ -44,6 +45,8 @@ def _notice_resolved(case: Case, seen: Seen) -> Case:
         return climbed(case, Verb.WARN, seen.notice_delivered_at)
     if not seen.intent_written:
         return tried_again(case, ReasonCode.NOTICE_UNDELIVERED)
+    if seen.notice_dead and case.claimed_at is not None and seen.now - case.claimed_at >= TELL_AGAIN:
+        return replace(tried_again(case, ReasonCode.NOTICE_UNDELIVERED), failures=0)
     return held(case, Reason(ReasonCode.NOTICE_UNDELIVERED, {"dead": int(seen.notice_dead)}))
 
 

@@ -48,8 +48,7 @@ def subjects_to_examine(inputs: PlanInputs) -> tuple[Instance, ...]:
     return tuple(
         item.seen.instance
         for item in wanted
-        if item.seen.instance is not None
-        and (item.step.wants is not None or item.case.phase is not Phase.WAITING)
+        if item.seen.instance is not None and (item.step.wants is not None or item.case.phase is not Phase.WAITING)
     )
 
 
@@ -59,6 +58,7 @@ def build_plan(inputs: PlanInputs) -> Plan:
     wanted = _advanced(inputs, findings)
     limits = _limits(inputs)
     use = dict(inputs.caps)
+    before = {case.case_id: case for case in inputs.cases}
     due: list[Action] = []
     held: list[Held] = []
     rehearsed: list[Rehearsed] = []
@@ -67,7 +67,7 @@ def build_plan(inputs: PlanInputs) -> Plan:
     for item in sorted(wanted, key=_most_expensive_first):
         case = item.case
         if item.step.wants is None:
-            transitions.append(Transition(_before(inputs, case), case))
+            transitions.append(Transition(before.get(case.case_id), case))
             held.extend(_waiting_on_a_rail(item, inputs))
             continue
         actions = _actions(item, item.step.wants, inputs)
@@ -79,9 +79,11 @@ def build_plan(inputs: PlanInputs) -> Plan:
             reason = Reason(ReasonCode.MERGED)
         if reason is not None:
             held.extend(Held(action, reason) for action in actions)
-            transitions.append(Transition(_before(inputs, case), replace(case, status=CaseStatus.HELD, reason=reason)))
+            transitions.append(
+                Transition(before.get(case.case_id), replace(case, status=CaseStatus.HELD, reason=reason))
+            )
             continue
-        transitions.append(Transition(_before(inputs, case), case))
+        transitions.append(Transition(before.get(case.case_id), case))
         if gentle is not None:
             rehearsed.extend(Rehearsed(action, gentle) for action in actions)
             continue
@@ -156,10 +158,6 @@ def _steps(
 
 def _grace(inputs: PlanInputs) -> GraceEnd:
     return inputs.policy.calendar.after if inputs.policy.calendar is not None else plain_time
-
-
-def _before(inputs: PlanInputs, after: Case) -> Case | None:
-    return next((case for case in inputs.cases if case.case_id == after.case_id), None)
 
 
 def _limits(inputs: PlanInputs) -> dict[str, RuleLimit]:
