@@ -162,9 +162,9 @@ def with_token(body: bytes) -> bytes:
 
 
 def without_last_item(body: bytes) -> bytes:
-    """The answer less its last volume."""
-    head, _, _ = body.rpartition(b"<item><attachmentSet>")
-    return (head or body) + b"</volumeSet></DescribeVolumesResponse>"
+    """The answer less its last volume, still well formed."""
+    head, last, tail = body.rpartition(b"</encrypted></item><item>")
+    return head + b"</encrypted></item>" + tail[tail.index(b"</volumeSet>") :] if last else body
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from tests.contract.cloud_worlds import DENIED, LEFT_OUT, REPEATED, THROTTLED, WORLDS, World
 
-from costguard.domain.errors import ProviderError
+from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Billing, GapKind, Instance, InstanceState, Inventory
 
@@ -189,7 +189,7 @@ def test_a_volume_left_out_of_the_answer_is_an_error_never_a_short_list(world: W
     read(world)
     world.go_wrong("volumes", LEFT_OUT)
 
-    with pytest.raises(ProviderError):
+    with pytest.raises(TruncatedReadError):
         world.inventory.details([ref(world, native_id)])
 
 

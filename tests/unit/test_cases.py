@@ -166,7 +166,7 @@ def test_a_notice_counts_only_when_delivered() -> None:
 
 def test_a_rejected_notice_is_tried_anew_after_a_day() -> None:
     sent = confirming(claimed(case(rung=0), NOW))
-    rejected = {"intent_written": True, "notice_dead": True}
+    rejected: dict[str, Any] = {"intent_written": True, "notice_dead": True}
     soon = advance(sent, seen(now=NOW + timedelta(hours=23), **rejected)).case
     assert soon is not None
     assert soon.phase is Phase.CONFIRMING

@@ -108,6 +108,7 @@ def test_an_hour_that_was_scraped_but_has_no_maximum_is_implausible() -> None:
         (HttpAnswer(200, b'{"status":"success","data":null}'), GapKind.UNREADABLE),
         (HttpAnswer(200, b'{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}'), GapKind.UNREADABLE),
         (HttpAnswer(200, b'{"status":"success","data":{"resultType":"matrix","result":[{}]}}'), GapKind.UNREADABLE),
+        (success(series("maximum", ["0"] * 3), status="error", error="aborted"), GapKind.UNREADABLE),
         (success(warnings=["a store is unreachable"]), GapKind.TRUNCATED),
         (success(infos=["ignored histograms"]), GapKind.TRUNCATED),
         (success(isPartial=True), GapKind.TRUNCATED),

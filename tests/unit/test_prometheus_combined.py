@@ -89,6 +89,23 @@ def test_the_busier_source_wins_every_hour() -> None:
     assert merged.source == "a+b"
 
 
+def test_a_source_that_samples_more_often_does_not_make_the_other_look_sparse() -> None:
+    report = read(
+        Reported(history([0.0] * 3, [12, 12, 12])), Reported(history([math.nan, math.nan, 0.0], [0, 0, 60], source="b"))
+    )
+    (merged,) = report.readings[REF].histories
+    assert list(merged.samples) == [60, 60, 60]
+    assert merged.over(SINCE, UNTIL).coverage == 1.0
+
+
+def test_five_minute_samples_are_never_told_younger_than_they_may_be() -> None:
+    slow = history([0.0] * 3, [12, 12, 3])
+    (merged,) = read(Reported(slow), Reported(history([0.0], [60], source="b"))).readings[REF].histories
+    told = merged.over(SINCE, UNTIL).newest_at
+    assert told is not None
+    assert told <= SINCE + timedelta(hours=2, minutes=10)  # three samples may lie at :00, :05 and :10
+
+
 def test_histories_that_begin_apart_are_laid_over_each_other() -> None:
     later = SINCE + timedelta(hours=2)
     report = read(Reported(history([1.0], [60])), Reported(history([9.0, 8.0], [60, 60], start=later)))

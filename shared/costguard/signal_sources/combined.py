@@ -2,7 +2,8 @@
 
 An instance counts as read only if every source read it: what one source could not say may have been
 the busy hour. Where sources measured the same signal of the same device, the larger maximum of each
-hour stands, and the better covered count of samples; elsewhere their histories stand side by side.
+hour stands, and the better covered count of samples (in minutes, where one samples more often than the
+other); elsewhere their histories stand side by side.
 """
 
 from __future__ import annotations
@@ -65,15 +66,28 @@ def _merged_history(histories: Sequence[SignalHistory]) -> SignalHistory:
     hours = max((history.start - start) // HOUR + len(history.maxima) for history in histories)
     maxima = array("d", [math.nan]) * hours
     samples = array("l", [0]) * hours
+    alike = len({history.samples_per_hour for history in histories}) == 1
     for history in histories:
         first = (history.start - start) // HOUR
-        for index, (value, count) in enumerate(zip(history.maxima, history.samples, strict=True), first):
+        counts = history.samples if alike else _minutes(history)
+        for index, (value, count) in enumerate(zip(history.maxima, counts, strict=True), first):
             if math.isnan(maxima[index]) or value > maxima[index]:
                 maxima[index] = value
             samples[index] = max(samples[index], count)
     one = histories[0]
     source = "+".join(dict.fromkeys(history.source for history in histories))
     return SignalHistory(one.name, one.device, start, maxima, samples, source, one.statistic)
+
+
+def _minutes(history: SignalHistory) -> array[int]:
+    """Samples as the minutes they cover, rounded so as never to gain."""
+    per_hour = history.samples_per_hour
+    minutes = array("l", (min(count, per_hour) * 60 // per_hour for count in history.samples))
+    last = next((hour for hour in range(len(minutes) - 1, -1, -1) if minutes[hour]), None)
+    if last is not None:
+        # the newest of n samples may be as old as (n - 1) periods after the hour; it may not be told younger
+        minutes[last] = max(1, minutes[last] - max(0, math.ceil(60 / per_hour) - 1))
+    return minutes
 
 
 def _distinct(gaps: Iterable[Gap]) -> list[Gap]:

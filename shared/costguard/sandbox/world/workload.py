@@ -134,8 +134,8 @@ def too_new() -> Workload:
 
 
 def partly_idle(*cards: int) -> Workload:
-    """Busy, but these cards never work."""
-    return Workload(BUSY, idle_cards=frozenset(cards))
+    """A quiet CPU and busy cards, but for these cards, which never work."""
+    return Workload(GPU_ONLY, idle_cards=frozenset(cards))
 
 
 def busy_until(moment: datetime) -> Workload:
