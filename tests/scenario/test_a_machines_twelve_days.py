@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -494,3 +494,33 @@ def test_an_action_whose_intent_exists_is_never_called(stage: Stage) -> None:
     assert stage.memory.intents.claim(plan.due[0], "another run", stage.clock.now())
     carry_out(stage.world(), plan)
     assert stage.verbs() == []
+
+
+def _snoozes(stage: Stage) -> None:
+    answers.snooze(stage.memory, stage.ref(), DAY, "vision", "still needed", stage.clock.now())
+
+
+def _tags(stage: Stage) -> None:
+    stage.cloud.tag(stage.ref().native_id, "do-not-stop", "yes", "owner")
+
+
+def _restarts(stage: Stage) -> None:
+    machine = stage.cloud.machines[stage.ref().native_id]
+    machine.launched_at = stage.clock.now()
+
+
+@pytest.mark.parametrize(
+    ("owner", "code"),
+    [(_snoozes, ReasonCode.SNOOZED), (_tags, ReasonCode.PROTECTED_TAG), (_restarts, ReasonCode.RESTARTED)],
+)
+def test_an_owner_who_answers_between_plan_and_call_is_heard(
+    stage: Stage, owner: Callable[[Stage], None], code: ReasonCode
+) -> None:
+    stage.day(0)
+    stage.clock.advance(DAY)
+    plan = make_plan(stage.world(), "run-a")
+    assert plan.due
+    owner(stage)
+    carry_out(stage.world(), plan)
+    assert stage.verbs() == []
+    assert stage.case().reason.code is code
