@@ -314,10 +314,11 @@ def test_a_page_that_fails_keeps_what_was_read_and_says_incomplete(world: AwsWor
     assert not inventory.complete
 
 
-def test_an_answer_without_its_list_is_truncated_not_empty(world: AwsWorld) -> None:
+@pytest.mark.parametrize("missing", [b"reservationSet", b"instancesSet"])
+def test_an_answer_without_its_list_is_truncated_not_empty(world: AwsWorld, missing: bytes) -> None:
     world.launch()
     discover(world)
-    world.stand_in.change_answers("DescribeInstances", lambda body: body.replace(b"reservationSet", b"other"))
+    world.stand_in.change_answers("DescribeInstances", lambda body: body.replace(missing, b"other"))
 
     inventory = world.inventory.read(world.shard)
 

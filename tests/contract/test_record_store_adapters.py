@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+import threading
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,7 @@ from costguard.domain.errors import InvalidInputError, LedgerError, VersionConfl
 from costguard.ledgers import open_ledger
 from costguard.ledgers.dynamodb import DynamoDbLedger
 from costguard.ledgers.sql import SqlLedger, postgresql_engine
-from costguard.ports import Check, Put, Record
+from costguard.ports import Check, Put, Record, RecordStore
 
 
 def test_a_relative_and_an_absolute_sqlite_address_open_files(tmp_path: Path) -> None:
@@ -57,6 +58,22 @@ def test_sqlite_is_set_up_for_power_cuts_and_many_readers(tmp_path: Path) -> Non
     ledger.close()
 
     assert found == {"journal_mode": "wal", "synchronous": 2, "busy_timeout": 30_000}
+
+
+def test_the_first_users_of_a_new_sqlite_file_do_not_fail_each_other(tmp_path: Path) -> None:
+    """Of several that switch a file to WAL at once, SQLite refuses all but one without waiting."""
+    for number in range(25):
+        ledgers = [open_ledger(f"sqlite:///{tmp_path}/{number}.db") for _ in range(4)]
+        line = threading.Barrier(4)
+
+        def use(ledger: RecordStore, line: threading.Barrier = line) -> None:
+            line.wait()
+            assert ledger.get("case", "a") is None
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(use, ledgers))
+        for ledger in ledgers:
+            ledger.close()
 
 
 def test_a_file_that_is_no_database_is_a_ledger_error(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -563,6 +564,14 @@ def test_two_at_a_time_are_refused_and_the_first_goes_on(aws: Aws) -> None:
     with pytest.raises(InvalidInputError, match="another sandbox runs"):
         Aws(machine())
     assert aws.seen()["State"]["Name"] == "running"
+
+
+def test_nothing_listens_once_it_is_closed() -> None:
+    with Aws(machine()) as aws:
+        port = int(aws.embedded.url.rsplit(":", 1)[1])
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
 
 
 def test_one_after_another_start_afresh_and_leave_nothing() -> None:
