@@ -90,6 +90,12 @@ def test_some_cards_idle_is_reported_and_never_acted_on() -> None:
     assert finding.reason.facts == {"idle_cards": 1, "cards": 2}
 
 
+def test_idle_cards_beside_a_busy_one_are_partly_idle_however_busy_the_cpu() -> None:
+    feeding = history(SignalName.CPU, "", value=90.0)
+    both = fact(TWO_CARDS, history(), history(device="1", value=90.0), feeding)
+    assert verdict_of(both, WITH_CPU) == (Verdict.COMPLIANT, ReasonCode.PARTLY_IDLE)
+
+
 def test_idle_cards_under_a_busy_cpu_are_busy() -> None:
     busy_cpu = fact(None, history(), history(SignalName.CPU, "", value=50.0))
     assert verdict_of(busy_cpu, WITH_CPU) == (Verdict.COMPLIANT, ReasonCode.BUSY)

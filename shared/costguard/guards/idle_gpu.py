@@ -138,13 +138,14 @@ def _utilisation(
         return Verdict.UNMEASURED, Reason(ReasonCode.IMPLAUSIBLE, facts)
     busy = _busiest(relevant, dict(named), instance)
     idle_cards = [s for s in relevant if s.name is SignalName.GPU and s.maximum is not None and s not in busy]
-    if busy and not (idle_cards and all(signal.name is SignalName.GPU for signal in busy)):
+    busy_cards = [signal for signal in busy if signal.name is SignalName.GPU]
+    if busy and not (idle_cards and busy_cards):
         return Verdict.COMPLIANT, _busy_reason(busy[0], dict(named))
     lack = _lacking(fact, bounds, relevant, reading, now)
     if lack is not None:
         return (Verdict.COMPLIANT, _busy_reason(busy[0], dict(named))) if busy else (Verdict.UNMEASURED, lack)
     if busy:
-        cards = {"idle_cards": len(idle_cards), "cards": len(idle_cards) + len(busy)}
+        cards = {"idle_cards": len(idle_cards), "cards": len(idle_cards) + len(busy_cards)}
         return Verdict.COMPLIANT, Reason(ReasonCode.PARTLY_IDLE, cards)
     highest = max((s.maximum or 0.0 for s in relevant if s.name is SignalName.GPU), default=0.0)
     hours = round(bounds.lasting / timedelta(hours=1), 2)

@@ -40,7 +40,7 @@ def usage_of(
     hour = floor_hour(begin) + (HOUR if floor_hour(begin) < begin else timedelta(0))
     observed = idle = card_hours = 0
     while hour + HOUR <= until:
-        below = above_cards = below_cards = others_above = 0
+        below = above_cards = below_cards = 0
         for history, limit, needed in zip(relevant, limits, enough, strict=True):
             index = int((hour - history.start) / HOUR)
             if not 0 <= index < len(history.samples) or history.samples[index] < needed:
@@ -50,13 +50,11 @@ def usage_of(
             if history.name is SignalName.GPU:
                 below_cards += under
                 above_cards += not under
-            else:
-                others_above += not under
         else:
             observed += 1
             if below == len(relevant):
                 idle += 1
-            elif above_cards and below_cards and not others_above:
+            elif above_cards and below_cards:
                 card_hours += below_cards
         hour += HOUR
     return Usage(running, observed, idle, card_hours)

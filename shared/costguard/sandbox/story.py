@@ -56,10 +56,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class StoryEvent:
-    """Something that people or machines do on a day, an hour before that day's run. `text` tells it."""
+    """Something that people or machines do on a day, an hour before that day's run. The texts tell it."""
 
     day: int
     text: str
+    text_zh: str
     act: Callable[[Stage], None]
 
 
@@ -88,14 +89,30 @@ def _owner_returns(stage: Stage) -> None:
 
 
 EVENTS: tuple[StoryEvent, ...] = (
-    StoryEvent(0, "fresh-experiment was launched three hours ago; nobody can know yet whether it is idle.", _nothing),
+    StoryEvent(
+        0,
+        "fresh-experiment was launched three hours ago; nobody can know yet whether it is idle.",
+        "fresh-experiment 三小时前才启动，还无法判断它是否空闲。",
+        _nothing,
+    ),
     StoryEvent(
         2,
         "An hour before its stop, the speech team reads the notice and snoozes ablation-runs for two weeks.",
+        "停机前一小时，语音团队看到通知，将 ablation-runs 暂缓两周。",
         _owner_snoozes,
     ),
-    StoryEvent(3, "nightly-eval, warned yesterday, has found work again by itself.", _nothing),
-    StoryEvent(6, "The search team needs staging-inference once more and starts it.", _owner_returns),
+    StoryEvent(
+        3,
+        "nightly-eval, warned yesterday, has found work again by itself.",
+        "昨天收到通知的 nightly-eval 自己又有了任务。",
+        _nothing,
+    ),
+    StoryEvent(
+        6,
+        "The search team needs staging-inference once more and starts it.",
+        "搜索团队又需要 staging-inference，将它启动。",
+        _owner_returns,
+    ),
 )
 
 

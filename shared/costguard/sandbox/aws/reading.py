@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from moto.core.responses import ActionResult
-from moto.ec2.models import EC2Backend
 from moto.ec2.models.availability_zones_and_regions import Region
 from moto.ec2.models.elastic_network_interfaces import NetworkInterface
-from moto.ec2.models.instance_types import INSTANCE_TYPES, InstanceType, InstanceTypeBackend
 from moto.ec2.responses import EC2Response
 
 from costguard.domain.resources import Billing, InstanceState
@@ -24,12 +21,6 @@ def reading(wire: Wire) -> tuple[Patch, ...]:
     amazons = "addresses that AWS lends are said to be the account's own"
     return (
         Patch(NetworkInterface, "association", _association(), amazons),
-        Patch(
-            EC2Backend,
-            "describe_instance_types",
-            _describe_instance_types(),
-            "named types are searched for among 1,395",
-        ),
         Patch(
             EC2Response,
             "describe_regions",
@@ -62,18 +53,6 @@ def _association() -> property:
         return {**shown, "ipOwnerId": "amazon"} if shown and not shown.get("allocationId") else shown
 
     return property(association)
-
-
-def _describe_instance_types() -> Callable[..., list[InstanceType]]:
-    types = {name: InstanceType(name) for name in INSTANCE_TYPES}
-    search = InstanceTypeBackend.describe_instance_types
-
-    def describe(backend: EC2Backend, names: Sequence[str] | None = None, filters: Any = None) -> list[InstanceType]:
-        if names and not filters and all(name in types for name in names):
-            return [types[name] for name in names]
-        return search(backend, list(names or ()), filters)
-
-    return describe
 
 
 def _describe_regions(wire: Wire, request: Request) -> ActionResult:
