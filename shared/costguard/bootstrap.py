@@ -17,7 +17,7 @@ from costguard.domain.signals import SignalName
 from costguard.engine.scan import Reading
 from costguard.guards.rules import Mode
 from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, Clock, Notifier, Preflight, SignalSource, Target
+from costguard.ports import ActionExecutor, Clock, Notifier, Preflight, RecordStore, SignalSource, Target
 
 if TYPE_CHECKING:
     from costguard.domain.reasons import Reason
@@ -187,9 +187,24 @@ def open_memory(settings: Settings) -> Memory:
         LedgerError: it cannot be opened.
     """
     from costguard.engine.memory import Memory  # noqa: PLC0415 - a scan remembers nothing
-    from costguard.ledgers.open import open_ledger  # noqa: PLC0415
 
-    return Memory.over(open_ledger(settings.ledger.reveal()))
+    return Memory.over(open_store(settings.ledger.reveal()))
+
+
+def open_store(url: str) -> RecordStore:
+    """The ledger at `url`: SQLite, PostgreSQL, DynamoDB or this process's memory.
+
+    Raises:
+        InvalidInputError: not an address of a ledger.
+        LedgerError: it cannot be opened.
+    """
+    if url.startswith("dynamodb:"):
+        from costguard.providers.aws.store import open_dynamodb  # noqa: PLC0415 - the SDK only where it is used
+
+        return open_dynamodb(url)
+    from costguard.ledgers.open import open_ledger  # noqa: PLC0415 - SQLAlchemy only where it is used
+
+    return open_ledger(url)
 
 
 def notifier_of(settings: Settings) -> Notifier:

@@ -20,10 +20,10 @@ from tests.contract.ledger_servers import (
 )
 
 from costguard.domain.errors import LedgerError, NewerSchemaError, VersionConflictError
-from costguard.ledgers.base import STORE_SCHEMA, Ledger
-from costguard.ledgers.dynamodb import DynamoDbLedger
 from costguard.ledgers.sql import SqlLedger, postgresql_engine, sqlite_engine
 from costguard.ports import Check, Put, Record, RecordStore
+from costguard.providers.aws.store import DynamoDbLedger
+from costguard.records import STORE_SCHEMA, Ledger
 
 PAGE = 3  # small pages, so that few records make many
 ADAPTERS = ("sqlite_file", "sqlite_memory", "postgresql", "dynamodb")

@@ -23,11 +23,11 @@ from tests.contract.ledger_servers import (
     postgresql_server,
 )
 
+from costguard.bootstrap import open_store as open_ledger
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
-from costguard.ledgers import open_ledger
-from costguard.ledgers.dynamodb import DynamoDbLedger
 from costguard.ledgers.sql import SqlLedger, postgresql_engine
 from costguard.ports import Check, Put, Record, RecordStore
+from costguard.providers.aws.store import DynamoDbLedger
 
 
 def test_a_relative_and_an_absolute_sqlite_address_open_files(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Durable memory: `RecordStore` on SQLite, PostgreSQL and DynamoDB."""
+"""Durable memory: `RecordStore` on SQLite and PostgreSQL; DynamoDB is `providers/aws/store.py`."""
 
 from costguard.ledgers.open import open_ledger
 

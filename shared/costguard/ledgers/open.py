@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from costguard.domain.errors import InvalidInputError
 from costguard.ports import RecordStore
@@ -13,8 +12,6 @@ _ACCEPTED = (
     "accepted are sqlite:///FILE (relative) or sqlite:////FILE (absolute), memory:, "
     "postgresql://USER@HOST/DATABASE, dynamodb://TABLE?region=REGION"
 )
-_TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")  # DynamoDB CreateTable, TableName
-_DYNAMODB_OPTIONS = frozenset({"region", "endpoint_url"})
 
 
 def open_ledger(url: str) -> RecordStore:
@@ -31,8 +28,6 @@ def open_ledger(url: str) -> RecordStore:
         return _sqlite(url)
     if scheme == "postgresql":
         return _postgresql(url)
-    if scheme == "dynamodb":
-        return _dynamodb(url)
     message = f"not a ledger address (scheme {scheme[:20]!r}); {_ACCEPTED}"
     raise InvalidInputError(message)
 
@@ -72,20 +67,3 @@ def _postgresql(url: str) -> RecordStore:
         message = "a PostgreSQL ledger needs the driver psycopg: pip install 'costguard[postgres]'"
         raise InvalidInputError(message) from err
     return SqlLedger(engine, durable=True)
-
-
-def _dynamodb(url: str) -> RecordStore:
-    parts = urlsplit(url)
-    pairs = parse_qsl(parts.query, keep_blank_values=True)
-    options = dict(pairs)
-    unknown = sorted(options.keys() - _DYNAMODB_OPTIONS)
-    empty = sorted(name for name, value in pairs if not value)
-    table = parts.netloc
-    if not _TABLE_NAME.fullmatch(table) or parts.path.strip("/") or unknown or empty or len(options) != len(pairs):
-        detail = f"; unknown: {', '.join(unknown)}" if unknown else f"; empty: {', '.join(empty)}" if empty else ""
-        message = f"a DynamoDB ledger is named dynamodb://TABLE?region=REGION{detail}; {_ACCEPTED}"
-        raise InvalidInputError(message)
-    from costguard.ledgers.dynamodb import DynamoDbLedger, dynamodb_client  # noqa: PLC0415 - boto3 only when asked for
-
-    client = dynamodb_client(options.get("region", ""), options.get("endpoint_url", ""))
-    return DynamoDbLedger(client, table)

@@ -18,8 +18,8 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.pool import QueuePool
 
 from costguard.domain.errors import LedgerError, VersionConflictError
-from costguard.ledgers.base import Ledger, body_text, conflict, record_from, target_of
 from costguard.ports import Check, Put, Record
+from costguard.records import Ledger, body_text, conflict, record_from, target_of
 
 _Result = TypeVar("_Result")
 

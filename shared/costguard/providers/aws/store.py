@@ -7,18 +7,20 @@ transaction its idempotency token.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
 
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
-from costguard.ledgers.base import Ledger, body_text, conflict, record_from, target_of
 from costguard.ports import Check, Put, Record
+from costguard.records import Ledger, body_text, conflict, record_from, target_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -26,8 +28,30 @@ if TYPE_CHECKING:
 MAX_ITEM_BYTES = 400 * 1024  # "Service, account, and table quotas": attribute names and values together
 _NUMBER_BYTES = 21  # the most a number takes, by "DynamoDB item sizes and formats"
 _CONFLICTS = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")  # DynamoDB CreateTable, TableName
+_OPTIONS = frozenset({"region", "endpoint_url"})
 _NAMES = {"#kind": "kind", "#key": "key"}
 _CONFIG = Config(retries={"mode": "standard", "max_attempts": 5}, connect_timeout=5, read_timeout=10)
+
+
+def open_dynamodb(url: str) -> DynamoDbLedger:
+    """The ledger at `dynamodb://TABLE?region=REGION&endpoint_url=URL`; nothing is read or written yet.
+
+    Raises:
+        InvalidInputError: not an address of a DynamoDB ledger.
+    """
+    parts = urlsplit(url)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    options = dict(pairs)
+    unknown = sorted(options.keys() - _OPTIONS)
+    empty = sorted(name for name, value in pairs if not value)
+    table = parts.netloc
+    if not _TABLE_NAME.fullmatch(table) or parts.path.strip("/") or unknown or empty or len(options) != len(pairs):
+        detail = f"; unknown: {', '.join(unknown)}" if unknown else f"; empty: {', '.join(empty)}" if empty else ""
+        message = f"a DynamoDB ledger is named dynamodb://TABLE?region=REGION{detail}"
+        raise InvalidInputError(message)
+    client = dynamodb_client(options.get("region", ""), options.get("endpoint_url", ""))
+    return DynamoDbLedger(client, table)
 
 
 def dynamodb_client(region: str = "", endpoint_url: str = "") -> DynamoDBClient:
