@@ -133,8 +133,9 @@ class Connections(ExitStack):
         from costguard.signal_sources.http import http_post  # noqa: PLC0415
         from costguard.signal_sources.prometheus import PrometheusSignals  # noqa: PLC0415
 
+        authorization = self._settings.prometheus_authorization.reveal()
         servers = [
-            PrometheusSignals(server, http_post(server.url), self._signals_named())
+            PrometheusSignals(server, http_post(server.url, authorization=authorization), self._signals_named())
             for server in self._policy.signals.prometheus
         ]
         return CombinedSignals([signals, *servers])

@@ -1,0 +1,133 @@
+"""The function edge: `build_handler` makes what Lambda, Function Compute and SCF call."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import IO, Any
+
+from costguard.domain.errors import CostguardError
+from costguard.faas.events import Host
+from costguard.faas.invocation import Invocation, parse_invocation, recognise_host, request_id_of
+from costguard.faas.logs import start_logging, write_metrics
+from costguard.faas.redaction import Redactor
+from costguard.ports import Clock
+from costguard.settings import Settings, process_settings
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[Any, Any], dict[str, object]]
+Run = Callable[[str, str, "datetime | None", Settings, Clock], Mapping[str, object]]
+"""Function, run id, deadline, settings, clock → a summary (`engine.run.summary`), as `bootstrap.run_function` does."""
+
+
+def build_handler(
+    function: str,
+    *,
+    run: Run | None = None,
+    settings: Callable[[], Settings] = process_settings,
+    clock: Clock | None = None,
+    stream: IO[str] | None = None,
+) -> Handler:
+    """What a host calls with `(event, context)`; one handler serves Lambda, FC and SCF.
+
+    It answers the run's summary as plain JSON, and raises what went wrong, so that the host retries, counts and
+    alarms. `run`, `clock` and `stream` are this program's own unless given; they are loaded at the first call, so
+    that the host's import of the function stays small and an import that fails is logged like any other failure.
+    """
+
+    def handle(event: Any, context: Any) -> dict[str, object]:
+        """Run the function once."""
+        call = _Call(function, recognise_host(event, context), request_id_of(context), stream)
+        try:
+            call.read_settings(settings())
+            watch = clock or _system_clock()
+            invocation = parse_invocation(event, context, function=function, now=watch.now(), host=call.host)
+            return call.answer(invocation, run or _own_run(), watch)
+        except Exception as err:
+            call.start_logging()  # again: nothing may be set up yet, or another has set it up since
+            log.exception("run failed")
+            clean = call.redactor.clean_error(err)
+            if clean is None:
+                raise
+            raise RunFailedError(clean) from None
+
+    return handle
+
+
+class RunFailedError(CostguardError):
+    """Stands for an error whose own words hold a secret: hosts write what reaches them to their logs."""
+
+
+class _Call:
+    """One call of a function, while it is being answered."""
+
+    def __init__(self, function: str, host: Host, request_id: str, stream: IO[str] | None) -> None:
+        self.host = host
+        self.redactor = Redactor()
+        self._settings = Settings()
+        self._fields: dict[str, object] = {"function": function, "host": host.value, "request_id": request_id}
+        self._stream = stream
+
+    def read_settings(self, settings: Settings) -> None:
+        """Know the secrets and the host, and log accordingly; the host's own mark goes before the event's shape."""
+        self._settings = settings
+        self.redactor = Redactor.of(settings.secrets())
+        named = Host(settings.host)
+        self.host = self.host if named is Host.LOCAL else named
+        self._fields["host"] = self.host.value
+        self.start_logging()
+
+    def start_logging(self) -> None:
+        """Every line from now on carries what is known of this call."""
+        start_logging(self.host, self._fields, self.redactor, level=self._settings.log_level, stream=self._stream)
+
+    def answer(self, invocation: Invocation, run: Run, clock: Clock) -> dict[str, object]:
+        """Run, and tell logs, metrics and the caller what came of it."""
+        started = clock.now()
+        self._fields["run_id"] = invocation.run_id
+        self.start_logging()
+        about = _about(invocation)
+        log.info("run started", extra=about)
+        summary = run(invocation.function, invocation.run_id, invocation.deadline, self._settings, clock)
+        figures = _figures(summary) | {"duration_seconds": (clock.now() - started).total_seconds()}
+        duplicate = bool(summary.get("duplicate"))
+        log.info("run finished", extra={"duplicate": duplicate, **figures})
+        if not duplicate:
+            write_metrics(self.host, invocation.function, figures, stream=self._stream)
+        return {**summary, **about, "run_id": invocation.run_id}
+
+
+def _about(invocation: Invocation) -> dict[str, object]:
+    return {
+        "scheduled_at": invocation.scheduled_at.isoformat(),
+        "scheduled_at_assumed": invocation.scheduled_at_assumed,
+    }
+
+
+def _figures(summary: Mapping[str, object]) -> dict[str, float]:
+    """Counts of a run; the share unmeasured only where anything was judged."""
+    verdicts = summary.get("findings")
+    counts = {str(key): _number(value) for key, value in verdicts.items()} if isinstance(verdicts, Mapping) else {}
+    total = sum(counts.values())
+    figures = {"findings": total, **{name: _number(summary.get(name)) for name in ("due", "done", "held", "gaps")}}
+    if total:
+        figures["unmeasured_percent"] = round(100 * counts.get("unmeasured", 0) / total, 2)
+    return figures
+
+
+def _number(value: object) -> float:
+    return value if isinstance(value, (int, float)) else 0
+
+
+def _system_clock() -> Clock:
+    from costguard.bootstrap import SystemClock  # noqa: PLC0415 - see build_handler
+
+    return SystemClock()
+
+
+def _own_run() -> Run:
+    from costguard.bootstrap import run_function  # noqa: PLC0415 - see build_handler
+
+    return run_function

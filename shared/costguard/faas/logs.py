@@ -1,0 +1,128 @@
+"""One shape of log line on every host: JSON with a constant message and facts as fields, secrets blanked.
+
+On Lambda the lines and metrics are made by Powertools; elsewhere the same keys are made by the standard library.
+Only the logger `costguard` is set up; the host keeps its own for everything else.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import IO, TYPE_CHECKING, Any
+
+from costguard.faas.events import Host
+from costguard.faas.redaction import Redactor
+
+SERVICE = "costguard"
+NAMESPACE = "Costguard"
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class JsonFormatter(logging.Formatter):
+    """The keys that Powertools writes on Lambda, in their order, made without it."""
+
+    def __init__(self, fields: Mapping[str, object]) -> None:
+        super().__init__()
+        self._fields = fields
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line of JSON."""
+        at = datetime.fromtimestamp(record.created, tz=timezone.utc)
+        line: dict[str, Any] = {
+            "level": record.levelname,
+            "location": f"{record.funcName}:{record.lineno}",
+            "message": record.getMessage(),
+            "timestamp": at.isoformat(timespec="milliseconds"),
+            "service": SERVICE,
+            **self._fields,
+            **{key: value for key, value in vars(record).items() if key not in _STANDARD},
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            line["exception"] = self.formatException(record.exc_info)
+            line["exception_name"] = record.exc_info[0].__name__
+        return json.dumps(
+            {key: value for key, value in line.items() if value is not None},
+            default=str,
+            separators=(",", ":"),
+            ensure_ascii=False,
+        )
+
+
+if TYPE_CHECKING:
+    _StreamHandler = logging.StreamHandler[IO[str]]
+else:
+    _StreamHandler = logging.StreamHandler  # takes no type parameter on Python 3.10
+
+
+class CleanHandler(_StreamHandler):
+    """Writes lines with secrets blanked at the very end, so that no field and no traceback escapes."""
+
+    redactor = Redactor()
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The formatted line, blanked."""
+        return self.redactor.clean(super().format(record))
+
+
+def start_logging(
+    host: Host, fields: Mapping[str, object], redactor: Redactor, *, level: str = "INFO", stream: IO[str] | None = None
+) -> None:
+    """From now on write the lines of the logger `costguard`, each with `fields`; replaces what an earlier call set.
+
+    Hosts collect standard output; `local` keeps it free for results and writes to standard error.
+    """
+    logger = logging.getLogger(SERVICE)
+    logger.propagate = False  # the host's own handler would write every line again, as text
+    handler = next((old for old in logger.handlers if isinstance(old, CleanHandler)), None) or CleanHandler()
+    handler.redactor = redactor
+    handler.setStream(stream or _output_of(host))
+    logger.addHandler(handler)
+    handler.setFormatter(_powertools(handler, fields, level) if host is Host.LAMBDA else JsonFormatter(fields))
+    logger.setLevel(level)
+
+
+def write_metrics(host: Host, function: str, figures: Mapping[str, float], *, stream: IO[str] | None = None) -> None:
+    """The figures of a finished run as CloudWatch metrics, on Lambda only (a line in its log, in EMF).
+
+    Units are told by the names: `…_percent`, `…_seconds`, and counts.
+    """
+    if host is not Host.LAMBDA:
+        return
+    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415 - 70 ms, only on Lambda
+
+    metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
+    metrics.add_dimension(name="function", value=function)
+    units = {"percent": MetricUnit.Percent, "seconds": MetricUnit.Seconds}
+    for name, value in figures.items():
+        metrics.add_metric(name=_camel(name), unit=units.get(name.rpartition("_")[2], MetricUnit.Count), value=value)
+    print(json.dumps(metrics.serialize_metric_set(), separators=(",", ":")), file=stream or _output_of(host))
+
+
+def _output_of(host: Host) -> IO[str]:
+    return sys.stderr if host is Host.LOCAL else sys.stdout
+
+
+def _powertools(handler: logging.Handler, fields: Mapping[str, object], level: str) -> logging.Formatter:
+    """The formatter of a Powertools logger; Powertools keeps one a process, whose keys are ours to replace."""
+    from aws_lambda_powertools import Logger  # noqa: PLC0415 - 90 ms, only on Lambda
+    from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter  # noqa: PLC0415
+
+    formatter = LambdaPowertoolsFormatter(
+        use_rfc3339=True,
+        utc=True,
+        serialize_stacktrace=False,  # `exception` has it as text already
+        service=SERVICE,
+        xray_trace_id=None,  # one shape on every host; `request_id` finds the trace
+    )
+    formatter.append_keys(**fields)
+    Logger(service=SERVICE, level=level, logger_handler=handler, logger_formatter=formatter)
+    return formatter
+
+
+def _camel(name: str) -> str:
+    """`unmeasured_percent` → `UnmeasuredPercent`, as CloudWatch names metrics."""
+    return "".join(part.capitalize() for part in name.split("_"))

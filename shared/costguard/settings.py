@@ -1,0 +1,223 @@
+"""What the surroundings say: the environment variables Costguard reads, each once, checked, and nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from costguard.domain.errors import InvalidInputError
+from costguard.domain.refs import CLOUDS
+
+LANGUAGES = ("en", "zh")
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+SLACK_API_URL = "https://slack.com/api/"
+DEFAULT_LEDGER = "sqlite:///costguard.sqlite3"
+HOSTED_LEDGER = "memory:"  # forgotten with the instance of the function, so that enforcing refuses it
+
+_PREFIX = "COSTGUARD_"
+_NOT_PAUSED = frozenset({"", "0", "false", "no"})
+_LIKENESS = 0.6  # difflib's own default: one or two letters wrong in a name of this length
+
+
+class Secret:
+    """A value that no log line, traceback or repr may show; `reveal` is for the one place that needs it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str = "") -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The value itself."""
+        return self._value
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __repr__(self) -> str:
+        return "Secret('***')" if self._value else "Secret('')"
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One environment variable; `default` is in words where it is no literal value."""
+
+    name: str
+    meaning: str
+    default: str = ""
+    secret: bool = False
+
+
+VARIABLES = (
+    Variable("COSTGUARD_POLICY", "File, folder or address of the policy", "none: observe with the shipped rule"),
+    Variable(
+        "COSTGUARD_LEDGER",
+        "Address of the ledger: `sqlite:///FILE`, `postgresql://…`, `dynamodb://TABLE?region=…`, `memory:`",
+        f"`{DEFAULT_LEDGER}`; on a function host `{HOSTED_LEDGER}`, which cannot enforce",
+        secret=True,
+    ),
+    Variable("COSTGUARD_SLACK_TOKEN", "Bot token of the Slack app that sends notices", secret=True),
+    Variable("COSTGUARD_SLACK_URL", "Address of Slack's Web API", f"`{SLACK_API_URL}`"),
+    Variable(
+        "COSTGUARD_PAUSED",
+        "Kill switch of this host: anything but `0`, `false`, `no` or nothing means paused",
+        "not paused",
+    ),
+    Variable("COSTGUARD_LANG", "Language of notices and reports: `en` or `zh`", "`en`"),
+    Variable("COSTGUARD_LOG_LEVEL", "Least severe log line written: `DEBUG`, `INFO`, `WARNING`, `ERROR`", "`INFO`"),
+    Variable("COSTGUARD_CLOUD", "Cloud scanned where the policy names no account", "`aws`"),
+    Variable("COSTGUARD_AWS_ROLE", "Role assumed in guarded accounts: an ARN or a name, `{account}` is filled in"),
+    Variable("COSTGUARD_AWS_EXTERNAL_ID", "ExternalId sent when assuming that role"),
+    Variable(
+        "COSTGUARD_PROMETHEUS_AUTHORIZATION",
+        "Authorization header sent to the policy's Prometheus servers, such as `Bearer …`",
+        secret=True,
+    ),
+    Variable("AWS_PROFILE", "Profile of the AWS configuration files whose credentials are used"),
+    Variable("AWS_REGION", "Region where account-wide questions are asked", "the partition's first"),
+    Variable("AWS_DEFAULT_REGION", "As `AWS_REGION`, where that is not set"),
+    Variable("AWS_ENDPOINT_URL", "Address that answers instead of every AWS service"),
+    Variable("AWS_LAMBDA_FUNCTION_NAME", "Set by Lambda: the host is `lambda`"),
+    Variable("FC_FUNCTION_NAME", "Set by Function Compute: the host is `fc`"),
+    Variable("TENCENTCLOUD_RUNENV", "Set by SCF: the host is `scf`"),
+)
+"""Every variable this program reads by itself. The SDKs read others, such as credentials."""
+
+_HOST_MARKS = (
+    ("AWS_LAMBDA_FUNCTION_NAME", "lambda"),
+    ("FC_FUNCTION_NAME", "fc"),
+    ("TENCENTCLOUD_RUNENV", "scf"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The surroundings of one process. An empty text means not set.
+
+    `host` is `lambda`, `fc`, `scf` or `local`; `ledger` may hold a password. `aws_keys` is never read from
+    the environment, where the SDK finds credentials by itself: only the sandbox sets it.
+    """
+
+    host: str = "local"
+    policy: str = ""
+    ledger: Secret = field(default_factory=lambda: Secret(DEFAULT_LEDGER))
+    slack_token: Secret = field(default_factory=Secret)
+    slack_url: str = SLACK_API_URL
+    prometheus_authorization: Secret = field(default_factory=Secret)
+    paused: bool = False
+    language: str = "en"
+    log_level: str = "INFO"
+    cloud: str = "aws"
+    aws_role: str = ""
+    aws_external_id: str = ""
+    aws_profile: str = ""
+    aws_region: str = ""
+    aws_endpoint_url: str = ""
+    aws_keys: tuple[str, Secret] | None = None
+
+    def secrets(self) -> tuple[str, ...]:
+        """What no log line may show: tokens, keys, and the password within the ledger's address."""
+        key = self.aws_keys[1].reveal() if self.aws_keys else ""
+        known = (self.slack_token.reveal(), self.prometheus_authorization.reveal(), key, _password_of(self.ledger.reveal()))
+        return tuple(value for value in known if value)
+
+
+def process_settings() -> Settings:
+    """The settings of this process.
+
+    Raises:
+        InvalidInputError: as `load_settings`.
+    """
+    return load_settings(os.environ)
+
+
+def load_settings(environ: Mapping[str, str]) -> Settings:
+    """Read and check every variable of `VARIABLES`.
+
+    Raises:
+        InvalidInputError: an unknown `COSTGUARD_…` variable, or a value that is none; names them all.
+    """
+    problems = [_unknown(name) for name in sorted(environ) if name.startswith(_PREFIX) and name not in _KNOWN]
+    values = {variable.name: environ.get(variable.name, "").strip() for variable in VARIABLES}
+    host = next((host for mark, host in _HOST_MARKS if values[mark]), "local")
+    settings = Settings(
+        host=host,
+        policy=values["COSTGUARD_POLICY"],
+        ledger=Secret(values["COSTGUARD_LEDGER"] or (DEFAULT_LEDGER if host == "local" else HOSTED_LEDGER)),
+        slack_token=Secret(values["COSTGUARD_SLACK_TOKEN"]),
+        slack_url=values["COSTGUARD_SLACK_URL"] or SLACK_API_URL,
+        prometheus_authorization=Secret(values["COSTGUARD_PROMETHEUS_AUTHORIZATION"]),
+        paused=values["COSTGUARD_PAUSED"].lower() not in _NOT_PAUSED,
+        language=values["COSTGUARD_LANG"].lower() or "en",
+        log_level=values["COSTGUARD_LOG_LEVEL"].upper() or "INFO",
+        cloud=values["COSTGUARD_CLOUD"] or "aws",
+        aws_role=values["COSTGUARD_AWS_ROLE"],
+        aws_external_id=values["COSTGUARD_AWS_EXTERNAL_ID"],
+        aws_profile=values["AWS_PROFILE"],
+        aws_region=values["AWS_REGION"] or values["AWS_DEFAULT_REGION"],
+        aws_endpoint_url=values["AWS_ENDPOINT_URL"],
+    )
+    problems += _wrong_choice("COSTGUARD_LANG", settings.language, LANGUAGES)
+    problems += _wrong_choice("COSTGUARD_LOG_LEVEL", settings.log_level, LOG_LEVELS)
+    problems += _wrong_choice("COSTGUARD_CLOUD", settings.cloud, CLOUDS)
+    problems += _wrong_address("COSTGUARD_SLACK_URL", settings.slack_url)
+    problems += _wrong_address("AWS_ENDPOINT_URL", settings.aws_endpoint_url)
+    problems += _forgetful_ledger(host, settings.ledger)
+    if problems:
+        raise InvalidInputError("environment: " + "; ".join(problems))
+    return settings
+
+
+_KNOWN = frozenset(variable.name for variable in VARIABLES)
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only needed once something is wrong
+
+    near = get_close_matches(name, [known for known in _KNOWN if known.startswith(_PREFIX)], n=1, cutoff=_LIKENESS)
+    advice = f"did you mean {near[0]}?" if near else "unset it, or see docs/settings.md"
+    return f"{name} is no setting; {advice}"
+
+
+def _wrong_choice(name: str, value: str, choices: tuple[str, ...]) -> list[str]:
+    return [] if value in choices else [f"{name} is {value!r}, expected one of {', '.join(choices)}"]
+
+
+def _wrong_address(name: str, value: str) -> list[str]:
+    """The value is not repeated: it may hold a password."""
+    if not value:
+        return []
+    try:
+        parts = urlsplit(value)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        good = False
+    return [] if good else [f"{name} is no address, expected https://HOST/…"]
+
+
+def _forgetful_ledger(host: str, ledger: Secret) -> list[str]:
+    """NEVER act on a memory that is lost: the disk of a function instance goes with the instance."""
+    if host == "local" or not ledger.reveal().lower().startswith("sqlite:"):
+        return []
+    problem = (
+        f"COSTGUARD_LEDGER is a SQLite file, which host {host} loses with the function's instance; "
+        "use dynamodb://TABLE?region=REGION or postgresql://USER@HOST/DATABASE"
+    )
+    return [problem]
+
+
+def _password_of(address: str) -> str:
+    try:
+        return urlsplit(address).password or ""
+    except ValueError:
+        return address  # unreadable, so all of it may be secret

@@ -1,0 +1,369 @@
+"""The shape of the project, held: what DESIGN calls for exists, and nothing reaches where it may not."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+from ruamel.yaml import YAML
+
+from costguard.guards import GUARDS
+from costguard.providers.aws.permissions import Feature
+from costguard.settings import VARIABLES
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "shared/costguard"
+HOSTS = ("lambda", "fc", "scf")
+
+TOP_LEVEL = {"pyproject.toml", "README.md", "functions", "shared", "infra", "events", "tests"}
+TOP_LEVEL |= {"docs", "SECURITY.md", "CHANGELOG.md"}  # may stand beside it; so may dot files
+MADE = {"build", "dist", "__pycache__"}  # by tools, not in the repository
+MOST_LINES = 400
+HANDLER_LINES = 10
+
+PURE = ("domain", "guards", "policy", "cases", "planning", "report", "estimates", "backtest")
+NOT_IN_PURE = {"os", "time", "socket", "logging", "subprocess", "random", "urllib.request", "http.client"}
+
+SDKS: dict[str, tuple[str, ...]] = {
+    "boto3": ("providers/aws", "ledgers/dynamodb.py", "sandbox"),
+    "botocore": ("providers/aws", "ledgers/dynamodb.py", "sandbox"),
+    "moto": ("sandbox",),
+    "slack_sdk": ("notifiers/slack.py",),
+    "sqlalchemy": ("ledgers",),
+    "psycopg": ("ledgers",),
+    "aws_lambda_powertools": ("faas",),
+    "aliyunsdkcore": ("providers/alibaba",),
+    "tencentcloud": ("providers/tencent",),
+    "typer": ("cli",),
+    "rich": ("cli",),
+    "ruamel": ("policy",),
+}
+"""Where an SDK may be imported: folders and files below `shared/costguard`."""
+
+PROVIDER_FILES = ("session", "compute", "metrics", "prices", "errors", "permissions")
+"""The same names in every provider's folder, for the guards there are."""
+
+CARRIED = {"botocore": "boto3", "pydantic-core": "pydantic", "werkzeug": "moto"}
+"""Imported, but brought along by what is declared, which pins it."""
+
+WALL_CLOCKS = {
+    *(("datetime", name) for name in ("now", "utcnow", "today")),
+    ("date", "today"),
+    *(("time", name) for name in ("time", "time_ns", "gmtime", "localtime")),
+}
+
+
+def modules(*parts: str) -> list[Path]:
+    """The package's modules, or those below the given folders and files that exist."""
+    if not parts:
+        return sorted(PACKAGE.rglob("*.py"))
+    found = {PACKAGE / part for part in parts} | {PACKAGE / f"{part}.py" for part in parts}
+    return sorted(module for path in found for module in ([path] if path.is_file() else path.rglob("*.py")))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """Every module imported anywhere in the file, inside functions and for types alone as well."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def within(path: Path, places: Iterable[str]) -> bool:
+    name = path.relative_to(PACKAGE).as_posix()
+    return any(name == place or name.startswith(f"{place}/") for place in places)
+
+
+def named(name: str, root: str) -> bool:
+    return name == root or name.startswith(f"{root}.")
+
+
+def offences(paths: Iterable[Path], found: Callable[[Path], Iterable[tuple[str, int]]]) -> list[str]:
+    return [f"{path.relative_to(ROOT)}:{line} {what}" for path in paths for what, line in found(path)]
+
+
+def test_the_top_level_is_fixed() -> None:
+    names = {path.name for path in ROOT.iterdir()}
+    extra = {name for name in names - TOP_LEVEL - MADE if not name.startswith(".") and not _ignored(name)}
+    assert extra == set()
+    assert {"pyproject.toml", "README.md", "functions", "shared", "infra", "events", "tests"} - names == set()
+
+
+def _ignored(name: str) -> bool:
+    return name.endswith(".egg-info") or ".sqlite3" in name
+
+
+def test_no_module_is_longer_than_a_reader_can_hold() -> None:
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in modules()}
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_every_guard_is_deployed_and_tested(guard: str) -> None:
+    wanted = [
+        PACKAGE / "guards" / f"{guard}.py",
+        ROOT / "functions" / guard / "handler.py",
+        ROOT / "functions" / guard / "function.yaml",
+        *(ROOT / "events" / host / f"{guard}.json" for host in HOSTS),
+        ROOT / "tests/unit" / f"test_{guard}.py",
+    ]
+    assert [str(path.relative_to(ROOT)) for path in wanted if not path.is_file()] == []
+
+
+def test_every_guard_module_is_in_the_registry() -> None:
+    """A guard is a module with a NAME; what nobody registered would never run."""
+    written = {
+        path.stem
+        for path in modules("guards")
+        for node in tree(path).body
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and "NAME" in _targets(node)
+    }
+    assert written == set(GUARDS)
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> set[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def function_folders() -> list[Path]:
+    return sorted(path for path in (ROOT / "functions").iterdir() if path.is_dir() and path.name != "__pycache__")
+
+
+@pytest.mark.parametrize("folder", function_folders(), ids=lambda folder: folder.name)
+def test_a_handler_is_a_docstring_an_import_and_an_assignment(folder: Path) -> None:
+    text = (folder / "handler.py").read_text("utf-8")
+    body = ast.parse(text).body
+    assert len(text.splitlines()) < HANDLER_LINES
+    assert [type(node) for node in body] == [ast.Expr, ast.ImportFrom, ast.Assign]
+    assert f'handler = build_handler("{folder.name}")' in text
+
+
+@pytest.mark.parametrize("folder", function_folders(), ids=lambda folder: folder.name)
+def test_what_a_function_needs_is_said_and_exists(folder: Path) -> None:
+    schema = json.loads((ROOT / "functions/function.schema.json").read_text("utf-8"))
+    needs: Any = YAML(typ="safe").load((folder / "function.yaml").read_text("utf-8"))
+    jsonschema.validate(needs, schema)
+
+    features = {feature for names in needs["needs"]["permissions"].values() for feature in names}
+    assert features - {feature.value for feature in Feature} == set()
+    settings = {name for names in needs["needs"]["settings"].values() for name in names}
+    assert settings - {variable.name for variable in VARIABLES} == set()
+
+
+def test_every_event_belongs_to_a_function() -> None:
+    functions = {folder.name for folder in function_folders()}
+    events = {path.relative_to(ROOT / "events").as_posix() for path in (ROOT / "events").rglob("*") if path.is_file()}
+    assert events == {f"{host}/{name}.json" for host in HOSTS for name in functions}
+
+
+def test_every_provider_has_the_same_files() -> None:
+    folders = [path for path in (PACKAGE / "providers").iterdir() if path.is_dir() and path.name != "__pycache__"]
+    missing = [f"{folder.name}/{name}.py" for folder in folders for name in PROVIDER_FILES]
+    assert [name for name in missing if not (PACKAGE / "providers" / name).is_file()] == []
+
+
+def test_providers_do_not_know_each_other() -> None:
+    def others(path: Path) -> Iterator[tuple[str, int]]:
+        own = path.relative_to(PACKAGE / "providers").parts[0]
+        for name, line in imports(path):
+            if named(name, "costguard.providers") and not named(name, f"costguard.providers.{own}"):
+                yield name, line
+
+    assert offences((path for path in modules("providers") if path.parent.name != "providers"), others) == []
+
+
+def test_only_settings_reads_the_environment() -> None:
+    def reads(path: Path) -> Iterator[tuple[str, int]]:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Attribute) and node.attr in {"environ", "environb", "getenv", "putenv"}:
+                yield node.attr, node.lineno
+        yield from ((name, line) for name, line in imports(path) if name in {"os.environ", "os.getenv"})
+
+    # moto takes its own settings from the environment only
+    assert offences((path for path in modules() if not within(path, ["settings.py", "sandbox"])), reads) == []
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_an_sdk_stays_in_its_place(sdk: str) -> None:
+    def uses(path: Path) -> Iterator[tuple[str, int]]:
+        return ((name, line) for name, line in imports(path) if named(name, sdk))
+
+    assert offences((path for path in modules() if not within(path, SDKS[sdk])), uses) == []
+
+
+def test_only_bootstrap_reads_the_clock() -> None:
+    def reads(path: Path) -> Iterator[tuple[str, int]]:
+        for node in ast.walk(tree(path)):
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, (ast.Name, ast.Attribute))
+                and (_last(node.value), node.attr) in WALL_CLOCKS
+            ):
+                yield f"{_last(node.value)}.{node.attr}", node.lineno
+        yield from ((name, line) for name, line in imports(path) if name in {"time.time", "time.time_ns"})
+
+    assert offences((path for path in modules() if not within(path, ["bootstrap.py", "sandbox"])), reads) == []
+
+
+def _last(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
+
+
+def test_the_pure_core_touches_nothing() -> None:
+    def touches(path: Path) -> Iterator[tuple[str, int]]:
+        return ((name, line) for name, line in imports(path) if any(named(name, root) for root in NOT_IN_PURE))
+
+    assert offences(modules(*PURE), touches) == []
+
+
+def test_everything_is_caught_only_at_the_function_edge() -> None:
+    def catches(path: Path) -> Iterator[tuple[str, int]]:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ExceptHandler) and (
+                node.type is None or (isinstance(node.type, ast.Name) and node.type.id == "Exception")
+            ):
+                yield "except Exception", node.lineno
+
+    assert offences((path for path in modules() if not within(path, ["faas/handler.py"])), catches) == []
+
+
+def pages() -> list[Path]:
+    return [path for path in (*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))) if path.is_file()]
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = []
+    for page in pages():
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+            file = target.partition("#")[0]
+            if file and not re.match(r"[a-z]+:", file) and not (page.parent / file).exists():
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
+    assert broken == []
+
+
+@pytest.mark.parametrize("name", ["add-a-guard.md", "add-a-provider.md"])
+def test_a_recipe_names_only_what_exists(name: str) -> None:
+    """Paths in backticks; `<…>` stands for what the reader adds."""
+    text = (ROOT / "docs" / name).read_text("utf-8")
+    paths = re.findall(r"`((?:shared|functions|events|tests|infra|docs|\.ci)/[^`\s<>*{}]*)`", text)
+    assert len(paths) > 5
+    assert [path for path in paths if not (ROOT / path.partition("::")[0]).exists()] == []
+    tests = re.findall(r"`(test_[a-z_]+)`", text)
+    known = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    assert [test for test in tests if f"def {test}(" not in known] == []
+
+
+LOCKS = {"lambda": "lambda.in", "fc": "function.in", "scf": "function.in"}
+NOT_SHIPPED = {"typer", "rich"}  # the command line
+ONLY_ON_LAMBDA = {"aws-lambda-powertools"}
+
+
+def requirements(name: str) -> dict[str, Requirement]:
+    """The requirements of one `.in` file and those it includes, by name."""
+    found: dict[str, Requirement] = {}
+    for line in (ROOT / "infra/requirements" / name).read_text("utf-8").splitlines():
+        text = line.partition("#")[0].strip()
+        if text.startswith("-r "):
+            found |= requirements(text.removeprefix("-r "))
+        elif text:
+            requirement = Requirement(text)
+            found[requirement.name.lower()] = requirement
+    return found
+
+
+def declared() -> dict[str, Requirement]:
+    """`dependencies` and the extra `postgres` of pyproject.toml, read without tomllib, which 3.10 lacks."""
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    lists = re.findall(r"^(?:dependencies|postgres) = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    assert len(lists) == 2
+    found = [Requirement(item) for part in lists for item in re.findall(r'^  "([^"]+)"', part, re.MULTILINE)]
+    return {requirement.name.lower(): requirement for requirement in found}
+
+
+def pins(path: Path) -> dict[str, tuple[str, int]]:
+    """Name → version and number of hashes."""
+    found: dict[str, tuple[str, int]] = {}
+    for entry in path.read_text("utf-8").replace("\\\n", " ").splitlines():
+        if entry and not entry.lstrip().startswith("#"):
+            match = re.match(r"([a-z0-9-]+)==(\S+)", entry)
+            assert match, entry
+            found[match[1]] = (match[2], entry.count("--hash=sha256:"))
+    return found
+
+
+def test_every_import_is_declared() -> None:
+    """Else it works here by luck and fails where only what is declared is installed."""
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    known = {_canonical(name) for name in re.findall(r'^  "([A-Za-z0-9._-]+)[^"]*",', text, re.MULTILINE)}
+    providers = packages_distributions()
+
+    def undeclared(path: Path) -> Iterator[tuple[str, int]]:
+        for name, line in imports(path):
+            top = name.partition(".")[0]
+            if top == "costguard" or top in sys.stdlib_module_names or top.startswith("mypy_boto3_"):
+                continue
+            names = {_canonical(name) for name in providers.get(top, [top])}
+            if not {CARRIED.get(name, name) for name in names} & known:
+                yield name, line
+
+    assert offences(modules(), undeclared) == []
+
+
+def _canonical(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+@pytest.mark.parametrize("host", LOCKS)
+def test_what_ships_is_what_the_project_declares(host: str) -> None:
+    asked = requirements(LOCKS[host])
+    wanted = {name: item for name, item in declared().items() if name not in NOT_SHIPPED}
+    if host != "lambda":
+        wanted = {name: item for name, item in wanted.items() if name not in ONLY_ON_LAMBDA}
+    assert {name: str(item) for name, item in asked.items()} == {name: str(item) for name, item in wanted.items()}
+
+
+@pytest.mark.parametrize("host", LOCKS)
+def test_what_ships_is_pinned_and_hashed(host: str) -> None:
+    locked = pins(ROOT / "infra/requirements" / f"{host}.txt")
+    assert [name for name, (_, hashes) in locked.items() if not hashes] == []
+    for name, requirement in requirements(LOCKS[host]).items():
+        version, _ = locked[name.replace(".", "-").replace("_", "-")]
+        assert Version(version) in requirement.specifier, f"{name}: run infra/requirements/lock"
+    assert not {"typer", "rich", "moto", "pytest"} & set(locked)
+
+
+def test_constraints_cover_what_the_project_declares() -> None:
+    text = (ROOT / ".ci/constraints.txt").read_text("utf-8")
+    pinned = dict(re.findall(r"^([a-z0-9-]+)==([^\s;]+)", text, re.MULTILINE))
+    for name, requirement in declared().items():
+        assert Version(pinned[name.replace(".", "-")]) in requirement.specifier, f"{name}: run infra/requirements/lock"
+
+
+def test_locks_name_no_index() -> None:
+    for path in (*(ROOT / "infra/requirements").iterdir(), ROOT / ".ci/constraints.txt"):
+        text = path.read_text("utf-8")
+        assert not re.search(r"https?://|--(extra-)?index-url|--find-links|--trusted-host", text), path
+
+
+def test_scripts_can_be_run() -> None:
+    for path in (ROOT / ".ci/run", ROOT / "infra/requirements/lock"):
+        assert path.stat().st_mode & stat.S_IXUSR, path

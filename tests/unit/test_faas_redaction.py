@@ -1,0 +1,64 @@
+"""What is blanked before a line leaves the process, and what is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from costguard.faas.redaction import Redactor
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (
+            "GET https://b.s3.amazonaws.com/p.yaml?X-Amz-Credential=AKIA&X-Amz-Signature=f00d&x=1",
+            "GET https://b.s3.amazonaws.com/p.yaml?X-Amz-Credential=***&X-Amz-Signature=***&x=1",
+        ),
+        ("https://oss?OSSAccessKeyId=LTAI1&Expires=1&Signature=a%2Bb%3D", "https://oss?OSSAccessKeyId=***&Expires=1&Signature=***"),
+        ("q-sign-algorithm=sha1&q-ak=AKID1&q-signature=beef", "q-sign-algorithm=sha1&q-ak=***&q-signature=***"),
+        ("postgresql://keeper:word@db/costguard", "postgresql://***@db/costguard"),
+        ("the token xoxb-12-ab is invalid", "the token *** is invalid"),
+        ("POST https://hooks.slack.com/services/T0/B0/xyz", "POST https://***"),
+        ("key ASIAIOSFODNN7EXAMPLE", "key ***"),
+        ("Authorization: Bearer abc.def", "Authorization: Bearer ***"),
+    ],
+)  # fmt: skip
+def test_credentials_are_known_by_their_shape(text: str, clean: str) -> None:
+    assert Redactor().clean(text) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "found 3 idle instances in aws:111122223333:us-east-1:instance:i-0123456789abcdef0",
+        "dynamodb://costguard?region=eu-west-1",
+        "http://127.0.0.1:5000/path?design=new",
+        "arn:aws:iam::111122223333:role/costguard",
+    ],
+)
+def test_ordinary_words_stay(text: str) -> None:
+    assert Redactor.of(["a"]).clean(text) == text
+
+
+def test_a_known_secret_is_blanked_in_every_form_it_takes() -> None:
+    secret = 'pa"ss\\wörd/1'
+    redactor = Redactor.of([secret])
+    for form in (secret, json.dumps(secret), json.dumps(secret, ensure_ascii=False), "pa%22ss%5Cw%C3%B6rd%2F1"):
+        assert "rd" not in redactor.clean(form)
+
+
+def test_an_error_is_clean_or_said_to_be_not() -> None:
+    redactor = Redactor.of(["made-up-secret"])
+    assert redactor.clean_error(ValueError("nothing here")) is None
+    assert redactor.clean_error(ValueError("made-up-secret")) == "ValueError: ***"
+    outer = ValueError("outer")
+    outer.__cause__ = KeyError("made-up-secret")
+    assert redactor.clean_error(outer) == "ValueError: outer"
+
+
+def test_an_error_that_causes_itself_is_looked_at_once() -> None:
+    first, second = ValueError("a"), ValueError("b")
+    first.__cause__, second.__cause__ = second, first
+    assert Redactor().clean_error(first) is None

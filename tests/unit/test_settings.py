@@ -1,0 +1,113 @@
+"""What the environment may say, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from costguard.domain.errors import InvalidInputError
+from costguard.settings import VARIABLES, Secret, Settings, load_settings
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    assert load_settings({}) == Settings()
+
+
+def test_settings_are_read_from_the_mapping_given() -> None:
+    settings = load_settings(
+        {
+            "COSTGUARD_POLICY": "policies",
+            "COSTGUARD_LEDGER": "dynamodb://costguard?region=eu-west-1",
+            "COSTGUARD_SLACK_TOKEN": "xoxb-made-up",
+            "COSTGUARD_LANG": "zh",
+            "COSTGUARD_CLOUD": "aws-cn",
+            "AWS_REGION": "cn-north-1",
+            "AWS_ENDPOINT_URL": "http://127.0.0.1:5000",
+            "HOME": "/somewhere",
+        }
+    )
+
+    assert (settings.policy, settings.language, settings.cloud) == ("policies", "zh", "aws-cn")
+    assert settings.ledger.reveal() == "dynamodb://costguard?region=eu-west-1"
+    assert settings.slack_token.reveal() == "xoxb-made-up"
+    assert (settings.aws_region, settings.aws_endpoint_url) == ("cn-north-1", "http://127.0.0.1:5000")
+
+
+def test_aws_region_goes_before_the_default_region() -> None:
+    assert load_settings({"AWS_DEFAULT_REGION": "eu-west-1"}).aws_region == "eu-west-1"
+    both = {"AWS_REGION": "us-west-2", "AWS_DEFAULT_REGION": "eu-west-1"}
+    assert load_settings(both).aws_region == "us-west-2"
+
+
+@pytest.mark.parametrize("text", ["", "0", "false", "No", " FALSE "])
+def test_not_paused_is_said_in_few_words(text: str) -> None:
+    assert load_settings({"COSTGUARD_PAUSED": text}).paused is False
+
+
+@pytest.mark.parametrize("text", ["1", "true", "yes", "off", "nope", "0.0", "ture", "null"])
+def test_a_kill_switch_that_cannot_be_read_is_set(text: str) -> None:
+    assert load_settings({"COSTGUARD_PAUSED": text}).paused is True
+
+
+def test_an_unknown_setting_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(InvalidInputError, match="COSTGUARD_PAUSE is no setting; did you mean COSTGUARD_PAUSED"):
+        load_settings({"COSTGUARD_PAUSE": "1"})
+
+
+def test_all_problems_are_named_at_once() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        load_settings({"COSTGUARD_LANG": "fr", "COSTGUARD_CLOUD": "azure", "AWS_ENDPOINT_URL": "localhost"})
+    for name in ("COSTGUARD_LANG is 'fr', expected one of en, zh", "COSTGUARD_CLOUD", "AWS_ENDPOINT_URL"):
+        assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("address", ["ftp://x/", "//x", "https:///api", "http://[::1", "slack.com/api"])
+def test_an_address_that_is_none_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        load_settings({"COSTGUARD_SLACK_URL": address})
+    assert address not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mark", "host"),
+    [("AWS_LAMBDA_FUNCTION_NAME", "lambda"), ("FC_FUNCTION_NAME", "fc"), ("TENCENTCLOUD_RUNENV", "scf")],
+)
+def test_a_host_is_known_by_its_mark_and_remembers_nothing_by_default(mark: str, host: str) -> None:
+    settings = load_settings({mark: "x"})
+    assert settings.host == host
+    assert settings.ledger.reveal() == "memory:"
+
+
+def test_a_ledger_on_the_disk_of_a_function_is_refused() -> None:
+    """SQLite calls itself durable; on a function host its file goes with the instance."""
+    with pytest.raises(InvalidInputError, match="COSTGUARD_LEDGER is a SQLite file"):
+        load_settings({"FC_FUNCTION_NAME": "x", "COSTGUARD_LEDGER": "SQLite:////tmp/ledger.sqlite3"})
+    assert load_settings({"COSTGUARD_LEDGER": "sqlite:////tmp/ledger.sqlite3"}).host == "local"
+
+
+def test_secrets_are_shown_nowhere() -> None:
+    settings = load_settings(
+        {"COSTGUARD_SLACK_TOKEN": "xoxb-made-up", "COSTGUARD_LEDGER": "postgresql://keeper:pa55word@db/costguard"}
+    )
+    for text in (repr(settings), str(settings), str(settings.slack_token), f"{settings.ledger}"):
+        assert "xoxb" not in text
+        assert "pa55word" not in text
+    assert settings.secrets() == ("xoxb-made-up", "pa55word")
+
+
+def test_secrets_compare_by_value_and_are_false_when_empty() -> None:
+    assert Secret("a") == Secret("a") != Secret("b")
+    assert len({Secret("a"), Secret("a")}) == 1
+    assert not Secret("")
+
+
+def test_the_documented_table_is_the_one_that_is_read() -> None:
+    """docs/settings.md shows each variable as `| name | meaning | default | secret |`, in the order of VARIABLES."""
+    rows = re.findall(
+        r"^\| `([A-Z_]+)` \| (.+?) \| (.*?) \| (.*?) \|$", (ROOT / "docs/settings.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert rows == [(v.name, v.meaning, v.default, "yes" if v.secret else "") for v in VARIABLES]
