@@ -204,7 +204,7 @@ def test_a_price_list_that_does_not_answer_is_found_out_by_one_request() -> None
 def test_many_products_are_each_asked_for_once() -> None:
     cloud = FakePricing([listed("2.5", instanceType=name) for name in ("g5.xlarge", "g6.xlarge", "p5.48xlarge")])
     fleet = [an_instance(f"i-{name}", name) for name in ("g5.xlarge", "g6.xlarge", "p5.48xlarge")]
-    rates = prices(cloud).rates(fleet + [an_instance("i-again", "g5.xlarge")])
+    rates = prices(cloud).rates([*fleet, an_instance("i-again", "g5.xlarge")])
     assert {rate.source for rate in rates.values()} == {"aws-pricing"}
     assert (len(rates), len(cloud.asked)) == (4, 3)
 
