@@ -112,13 +112,10 @@ def scan_shard(
     windows = {rule.idle.lasting for rule in rules}
     running = [instance for instance in inventory.instances if instance.state is InstanceState.RUNNING]
     since = now - max([*windows, lookback.duration if lookback else timedelta(0)], default=timedelta(0))
-    report = _signals(reading.signals, running, since, now, shard)
-    rates: dict[ResourceRef, HourlyRate] = {}
-    price_gaps: tuple[Gap, ...] = ()
-    try:
-        rates = dict(reading.prices.rates(inventory.instances)) if inventory.instances else {}
-    except ProviderError as err:
-        price_gaps = (gap_of(err, shard, "prices"),)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="prices") as beside:
+        asked = beside.submit(_prices, reading.prices, inventory.instances, shard)  # neither waits for the other
+        report = _signals(reading.signals, running, since, now, shard)
+        rates, price_gaps = asked.result()
     return examine(
         inventory,
         report.readings,
@@ -184,3 +181,14 @@ def _signals(
         return source.read(running, since, now)
     except ProviderError as err:
         return SignalReport({}, (gap_of(err, shard, "signals"),))
+
+
+def _prices(
+    source: PriceSource, instances: Sequence[Instance], shard: Shard
+) -> tuple[Mapping[ResourceRef, HourlyRate], tuple[Gap, ...]]:
+    if not instances:
+        return {}, ()
+    try:
+        return source.rates(instances), ()
+    except ProviderError as err:
+        return {}, (gap_of(err, shard, "prices"),)
