@@ -128,7 +128,8 @@ class Settings:
     def secrets(self) -> tuple[str, ...]:
         """What no log line may show: tokens, keys, and the password within the ledger's address."""
         key = self.aws_keys[1].reveal() if self.aws_keys else ""
-        known = (self.slack_token.reveal(), self.prometheus_authorization.reveal(), key, _password_of(self.ledger.reveal()))
+        tokens = (self.slack_token.reveal(), self.prometheus_authorization.reveal())
+        known = (*tokens, key, _password_of(self.ledger.reveal()))
         return tuple(value for value in known if value)
 
 

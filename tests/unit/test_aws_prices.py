@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from costguard.domain.errors import AccessDeniedError, UnavailableError
+from costguard.domain.errors import AccessDeniedError, RefusedError, UnavailableError
 from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import (
@@ -25,7 +25,16 @@ from costguard.domain.resources import (
 )
 from costguard.policy.model import PriceOverride
 from costguard.providers.aws import price_table
-from costguard.providers.aws.prices import AwsPrices, Product, on_demand_price, spot_prices
+from costguard.providers.aws.prices import (
+    MOST_TYPES,
+    AwsPrices,
+    Product,
+    on_demand_prices,
+    product_filters,
+    spot_prices,
+)
+from costguard.sandbox.aws.catalogue import TYPES
+from costguard.sandbox.aws.prices import get_products
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=timezone.utc)
 P4D = Product("aws", "us-east-1", "p4d.24xlarge", "Linux", "Shared")
@@ -100,6 +109,50 @@ class FakePricing:
         yield {"PriceList": self.price_list, "SpotPriceHistory": self.spot}[result_key]
 
 
+@dataclass
+class OneTypeAtATime(FakePricing):
+    """A price list that knows TERM_MATCH alone."""
+
+    code: str = "InvalidParameterException"
+
+    def pages(
+        self, shard: Shard, service: str, operation: str, result_key: str, /, **params: Any
+    ) -> Iterator[Sequence[Any]]:
+        yield from super().pages(shard, service, operation, result_key, **params)
+        if any(one["Type"] == "ANY_OF" for one in params["Filters"]):
+            raise RefusedError("pricing:GetProducts: refused", operation="pricing:GetProducts", code=self.code)
+
+
+@dataclass
+class SandboxPricing(FakePricing):
+    """The sandbox's price list, a few entries a page."""
+
+    def pages(
+        self, shard: Shard, service: str, operation: str, result_key: str, /, **params: Any
+    ) -> Iterator[Sequence[Any]]:
+        self.asked.append((shard, f"{service}:{operation}", params))
+        while True:
+            answer = get_products({**params, "MaxResults": 5}, ("us-east-1", "eu-west-1"))
+            yield answer[result_key]
+            if "NextToken" not in answer:
+                return
+            params["NextToken"] = answer["NextToken"]
+
+
+def types_asked(cloud: FakePricing) -> list[tuple[str, str]]:
+    """Type and value of each request's filter on the instance type."""
+    return [
+        (one["Type"], one["Value"])
+        for _, _, params in cloud.asked
+        for one in params["Filters"]
+        if one["Field"] == "instanceType"
+    ]
+
+
+def price_of(price_list: Iterable[str]) -> Money | None:
+    return on_demand_prices(price_list, [P4D])[P4D]
+
+
 def prices(cloud: FakePricing, *overrides: PriceOverride) -> AwsPrices:
     return AwsPrices(cloud, overrides, now=NOW)
 
@@ -147,7 +200,7 @@ def test_china_is_asked_in_china_and_priced_in_its_currency() -> None:
 
 
 def test_a_price_in_the_wrong_currency_is_no_price() -> None:
-    assert on_demand_price([listed("151.1", currency="CNY")], P4D) is None
+    assert price_of([listed("151.1", currency="CNY")]) is None
 
 
 @pytest.mark.parametrize(
@@ -171,13 +224,13 @@ def test_a_price_in_the_wrong_currency_is_no_price() -> None:
     ],
 )
 def test_an_entry_that_is_not_this_products_hourly_price_is_passed_over(entry: str) -> None:
-    assert on_demand_price([entry], P4D) is None
-    assert on_demand_price([entry, listed("19.22")], P4D) == Money(Decimal("19.22"), "USD")
+    assert price_of([entry]) is None
+    assert price_of([entry, listed("19.22")]) == Money(Decimal("19.22"), "USD")
 
 
 def test_two_different_prices_for_one_product_are_no_answer() -> None:
-    assert on_demand_price([listed("19.22"), listed("20.00")], P4D) is None
-    assert on_demand_price([listed("19.22"), listed("19.22")], P4D) is not None
+    assert price_of([listed("19.22"), listed("20.00")]) is None
+    assert price_of([listed("19.22"), listed("19.22")]) is not None
 
 
 @pytest.mark.parametrize(
@@ -201,12 +254,107 @@ def test_a_price_list_that_does_not_answer_is_found_out_by_one_request() -> None
     assert len(cloud.asked) == 1
 
 
-def test_many_products_are_each_asked_for_once() -> None:
-    cloud = FakePricing([listed("2.5", instanceType=name) for name in ("g5.xlarge", "g6.xlarge", "p5.48xlarge")])
-    fleet = [an_instance(f"i-{name}", name) for name in ("g5.xlarge", "g6.xlarge", "p5.48xlarge")]
-    rates = prices(cloud).rates([*fleet, an_instance("i-again", "g5.xlarge")])
-    assert {rate.source for rate in rates.values()} == {"aws-pricing"}
-    assert (len(rates), len(cloud.asked)) == (4, 3)
+def test_types_of_one_place_are_asked_for_together_and_each_has_its_own_price() -> None:
+    quoted = {"g5.xlarge": "1.006", "g6.xlarge": "0.8048", "p5.48xlarge": "55.04"}
+    cloud = FakePricing([listed(price, instanceType=name) for name, price in quoted.items()])
+    fleet = [an_instance(f"i-{name}", name) for name in quoted]
+    source = prices(cloud)
+    rates = source.rates([*fleet, an_instance("i-again", "g5.xlarge")])
+    assert {ref.native_id: (str(rate.money.amount), rate.source) for ref, rate in rates.items()} == {
+        **{f"i-{name}": (price, "aws-pricing") for name, price in quoted.items()},
+        "i-again": ("1.006", "aws-pricing"),
+    }
+    assert types_asked(cloud) == [("ANY_OF", "g5.xlarge,g6.xlarge,p5.48xlarge")]
+    others = {(one["Type"], one["Field"]) for one in cloud.asked[0][2]["Filters"]} - {("ANY_OF", "instanceType")}
+    assert {kind for kind, _ in others} == {"TERM_MATCH"}
+    source.rates(fleet)
+    assert len(cloud.asked) == 1
+
+
+def test_one_type_is_asked_for_by_its_name() -> None:
+    cloud = FakePricing([listed()])
+    prices(cloud).rates([an_instance()])
+    assert types_asked(cloud) == [("TERM_MATCH", "p4d.24xlarge")]
+
+
+def test_place_system_and_tenancy_are_asked_apart() -> None:
+    cloud = FakePricing()
+    prices(cloud).rates(
+        [
+            an_instance("i-1", "g5.xlarge"),
+            an_instance("i-2", "g6.xlarge"),
+            an_instance("i-3", "g5.xlarge", region="eu-west-1"),
+            an_instance("i-4", "g5.xlarge", system="windows"),
+            an_instance("i-5", "g5.xlarge", tenancy="dedicated"),
+        ]
+    )
+    asked = [{one["Field"]: one["Value"] for one in params["Filters"]} for _, _, params in cloud.asked]
+    assert sorted((a["instanceType"], a["regionCode"], a["operatingSystem"], a["tenancy"]) for a in asked) == [
+        ("g5.xlarge", "eu-west-1", "Linux", "Shared"),
+        ("g5.xlarge", "us-east-1", "Linux", "Dedicated"),
+        ("g5.xlarge", "us-east-1", "Windows", "Shared"),
+        ("g5.xlarge,g6.xlarge", "us-east-1", "Linux", "Shared"),
+    ]
+
+
+def test_what_one_type_is_quoted_never_prices_another() -> None:
+    """Absent and ambiguous types fall back on the table; their neighbours in the answer do not."""
+    cloud = FakePricing(
+        [
+            listed("1.5", instanceType="g5.xlarge"),
+            listed("7", instanceType="g6.xlarge"),
+            listed("8", instanceType="g6.xlarge"),
+            listed("9", instanceType="p99.metal"),
+        ]
+    )
+    rates = prices(cloud).rates([an_instance(name, name) for name in ("g5.xlarge", "g6.xlarge", "p5.48xlarge")])
+    assert {ref.native_id: (str(rate.money.amount), rate.source) for ref, rate in rates.items()} == {
+        "g5.xlarge": ("1.5", "aws-pricing"),
+        "g6.xlarge": ("0.8048", "table"),
+        "p5.48xlarge": ("55.04", "table"),
+    }
+    assert len(cloud.asked) == 1, "an answer without a type is an answer"
+
+
+def test_a_request_holds_as_many_types_as_its_filter_has_room_for() -> None:
+    names = [f"u7inh-{number:03}tb.480xlarge" for number in range(MOST_TYPES * 2 + 1)]
+    cloud = FakePricing([listed("2.5", instanceType=name) for name in names])
+    assert len(prices(cloud).rates([an_instance(name, name) for name in names])) == len(names)
+    values = [value for _, value in types_asked(cloud)]
+    assert sorted(name for value in values for name in value.split(",")) == names
+    assert [len(value.split(",")) for value in values] == [MOST_TYPES, MOST_TYPES, 1]
+    longest = product_filters([replace(P4D, instance_type=f"{number:024}") for number in range(MOST_TYPES)])
+    assert all(len(one["Value"]) <= 1_024 for one in longest), "the documented most of a filter's value"
+
+
+@pytest.mark.parametrize("code", ["InvalidParameterException", "ValidationException"])
+def test_a_price_list_that_refuses_several_types_is_asked_one_by_one_and_remembered(code: str) -> None:
+    names = ["g5.xlarge", "g6.xlarge", "p5.48xlarge"]
+    cloud = OneTypeAtATime([listed("2.5", instanceType=name) for name in [*names, "g4dn.xlarge", "p3.2xlarge"]])
+    cloud.code = code
+    source = prices(cloud)
+    rates = source.rates([an_instance(name, name) for name in names])
+    assert [rate.source for rate in rates.values()] == ["aws-pricing"] * 3
+    more = source.rates([an_instance(name, name) for name in ("g4dn.xlarge", "p3.2xlarge")])
+    assert [rate.source for rate in more.values()] == ["aws-pricing"] * 2
+    kinds = [kind for kind, _ in types_asked(cloud)]
+    assert (kinds[0], kinds.count("ANY_OF"), kinds.count("TERM_MATCH")) == ("ANY_OF", 1, 5)
+
+
+def test_another_refusal_is_not_taken_for_the_filters_fault() -> None:
+    cloud = OneTypeAtATime()
+    cloud.code = "NotFoundException"
+    rates = prices(cloud).rates([an_instance(name, name) for name in ("g5.xlarge", "g6.xlarge")])
+    assert [rate.source for rate in rates.values()] == ["table"] * 2
+    assert len(cloud.asked) == 1
+
+
+def test_the_sandbox_quotes_many_types_in_one_answer() -> None:
+    cloud = SandboxPricing()
+    rates = prices(cloud).rates([an_instance(name, name, region="eu-west-1") for name in TYPES])
+    assert {ref.native_id: rate.source for ref, rate in rates.items()} == dict.fromkeys(TYPES, "aws-pricing")
+    assert {rates[ref].money.amount for ref in rates if ref.native_id == "g5.xlarge"} == {Decimal("1.11666")}
+    assert len(cloud.asked) == 1
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_no_owner_is_said_and_tags_cannot_write_on_the_terminal() -> None:
     made = report((nobody, verdict_on(nobody)), (hostile, verdict_on(hostile, owner="\x1b[2J=cmd()")))
 
     assert [row[0] for row in owners_table(made).rows] == ["(no owner)", "=cmd()"]
-    assert [row[0] for row in owners_table(made, Language.ZH).rows] == ["（无负责人）", "=cmd()"]  # noqa: RUF001
+    assert [row[0] for row in owners_table(made, Language.ZH).rows] == ["（无负责人）", "=cmd()"]
 
 
 def test_csv_has_one_row_an_instance_and_runs_no_formula() -> None:

@@ -90,7 +90,7 @@ def test_no_text_escapes_its_limit_or_keeps_a_character_that_acts(text: str, lim
 def test_the_notice_reads_title_fields_lines() -> None:
     blocks = build_blocks("Stops at 18:00", [("Owner", "nlp"), ("Cost", "")], ["Nothing happens before."])
     assert [block["type"] for block in blocks] == ["header", "section", "section"]
-    assert texts(blocks) == ["Stops at 18:00", "*Owner*\nnlp", "*Cost*\n–", "Nothing happens before."]  # noqa: RUF001
+    assert texts(blocks) == ["Stops at 18:00", "*Owner*\nnlp", "*Cost*\n–", "Nothing happens before."]
 
 
 def test_slack_may_add_no_links_or_mentions_of_its_own() -> None:

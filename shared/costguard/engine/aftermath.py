@@ -22,7 +22,7 @@ def settle_observed(memory: Memory, plan: Plan) -> None:
                     intent.action, Outcome.TOOK_EFFECT, plan.planned_at, None, "seen complete", plan.run_id
                 )
         if _newly_stopped(step):
-            memory.savings.record(_stop_of(step.after, plan), step.after.climbed[-1].at)
+            memory.savings.record(_stop_of(step.after, plan, memory), step.after.climbed[-1].at)
         elif step.after.status is CaseStatus.CLOSED and step.after.reason.code is not ReasonCode.TERMINATED:
             memory.savings.end(step.after.case_id, plan.planned_at)
 
@@ -39,8 +39,12 @@ def _newly_stopped(step: Transition) -> bool:
     return any(rung.verb is Verb.STOP for rung in step.after.climbed[before:])
 
 
-def _stop_of(case: Case, plan: Plan) -> Action:
+def _stop_of(case: Case, plan: Plan, memory: Memory) -> Action:
     finding = next((f for f in plan.findings if f.subject == case.subject), None)
+    stops = (i.action.saving for i in memory.intents.for_case(case.case_id) if i.action.verb is Verb.STOP)
+    agreed = next((saving for saving in stops if saving is not None), None)
+    # a machine seen stopped is not read closely again: what stays billed was told when its stop was decided
+    kept = plan.kept.get(case.subject, agreed.kept if agreed is not None else ())
     return Action(
         action_id=case.case_id,
         decision_id=case.case_id,
@@ -52,5 +56,5 @@ def _stop_of(case: Case, plan: Plan) -> Action:
         rung=len(case.climbed) - 1,
         rule=case.rule,
         rule_digest=case.rule_digest,
-        saving=confirmed_saving(finding, plan.kept.get(case.subject, ())),
+        saving=confirmed_saving(finding, kept),
     )

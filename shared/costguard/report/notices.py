@@ -107,7 +107,7 @@ def notice(facts: NoticeFacts, language: Language = Language.EN) -> Notice:
         *_worth(facts, language),
         *_undoing(facts, language),
     ]
-    colon = ": " if language is Language.EN else "："  # noqa: RUF001 - the colon of Chinese text
+    colon = ": " if language is Language.EN else "："
     return Notice(
         _title(facts, language), tuple((n, v) for n, v in fields if v), _closing_lines(facts, language), colon
     )
@@ -120,7 +120,7 @@ def local_time(value: datetime, zone: str, language: Language = Language.EN) -> 
         return utc.strftime("%Y-%m-%d %H:%M UTC")
     local = value.astimezone(ZoneInfo(zone))
     beside = utc.strftime("%H:%M UTC" if utc.date() == local.date() else "%Y-%m-%d %H:%M UTC")
-    opening, closing = (" (", ")") if language is Language.EN else ("（", "）")  # noqa: RUF001
+    opening, closing = (" (", ")") if language is Language.EN else ("（", "）")
     return f"{local.strftime('%Y-%m-%d %H:%M')} {zone}{opening}{beside}{closing}"
 
 

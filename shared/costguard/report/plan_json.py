@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from costguard.domain.actions import Action, Saving
+from costguard.domain.actions import Action, ActionResult, Saving
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef, Subject
@@ -63,6 +63,22 @@ def reason_json(reason: Reason, language: Language) -> dict[str, Any]:
         "reason": reason.code.value,
         "facts": {key: clean(value) if isinstance(value, str) else value for key, value in reason.facts.items()},
         "words": explain(reason, language),
+    }
+
+
+def result_json(result: ActionResult, language: Language = Language.EN) -> dict[str, Any]:
+    """What came of one due action: `outcome` None means that nothing was called, and `reason` says why."""
+    action = _action_json(result.action, language)
+    step = action.pop("words")
+    reason = reason_json(result.reason, language) if result.reason is not None else {"reason": None}
+    return {
+        **action,
+        "step": step,
+        "outcome": result.outcome.value if result.outcome is not None else None,
+        "at": moment(result.at),
+        "detail": clean(result.detail),
+        "receipt": clean(result.receipt.native_id or result.receipt.request_id) if result.receipt else None,
+        **reason,
     }
 
 

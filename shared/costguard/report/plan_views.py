@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from costguard.cases import Case
 from costguard.domain.actions import Action, ActionResult
@@ -23,11 +24,14 @@ from costguard.report.words import (
     phrase,
     saving_lines,
     sentence,
-    short,
     verb,
     verdict,
 )
 
+Names = Mapping[Subject, str]
+"""What people call the machines; names never identify, so ids stand beside them."""
+
+_NO_NAMES: Names = MappingProxyType({})
 _ORDER = (Verdict.VIOLATION, Verdict.UNMEASURED, Verdict.EXEMPT, Verdict.COMPLIANT)  # what matters first
 
 
@@ -46,11 +50,12 @@ def plan_summary(plan: Plan, language: Language = Language.EN) -> str:
 
 def plan_tables(plan: Plan, language: Language = Language.EN) -> tuple[Table, ...]:
     """Findings, due, held, rehearsed and gaps; empty ones left out."""
+    names = {finding.subject: finding.name for finding in plan.findings}
     tables = (
         findings_table(plan.findings, language),
-        due_table(plan.due, language),
-        _kept_table("held_title", plan.held, language),
-        _kept_table("rehearsed_title", plan.rehearsed, language),
+        due_table(plan.due, language, names),
+        _kept_table("held_title", plan.held, language, names),
+        _kept_table("rehearsed_title", plan.rehearsed, language, names),
         gaps_table(plan.gaps, language),
     )
     return tuple(table for table in tables if table.rows)
@@ -59,6 +64,7 @@ def plan_tables(plan: Plan, language: Language = Language.EN) -> tuple[Table, ..
 def findings_table(findings: Iterable[Finding], language: Language = Language.EN) -> Table:
     """One row a finding, what is idle first."""
     columns = (
+        Column("name", label("name", language)),
         Column("resource", label("resource", language)),
         Column("verdict", label("verdict", language)),
         Column("owner", label("owner", language)),
@@ -69,6 +75,7 @@ def findings_table(findings: Iterable[Finding], language: Language = Language.EN
     )
     rows = tuple(
         (
+            clean(finding.name),
             place(finding.subject),
             verdict(finding.verdict, language),
             clean(finding.owner) or phrase("no_owner", language),
@@ -82,10 +89,11 @@ def findings_table(findings: Iterable[Finding], language: Language = Language.EN
     return Table(phrase("findings_title", language, count=len(rows)), columns, rows)
 
 
-def due_table(actions: Iterable[Action], language: Language = Language.EN) -> Table:
+def due_table(actions: Iterable[Action], language: Language = Language.EN, names: Names = _NO_NAMES) -> Table:
     """What will be done, and what it is worth."""
     columns = (
         Column("verb", label("step", language)),
+        Column("name", label("name", language)),
         Column("resource", label("resource", language)),
         Column("rule", label("rule", language)),
         Column("saving", label("saving", language)),
@@ -94,6 +102,7 @@ def due_table(actions: Iterable[Action], language: Language = Language.EN) -> Ta
     rows = tuple(
         (
             verb(action.verb, language),
+            clean(names.get(action.subject, "")),
             place(action.resource),
             clean(action.rule),
             saving_words(action, language),
@@ -104,9 +113,10 @@ def due_table(actions: Iterable[Action], language: Language = Language.EN) -> Ta
     return Table(phrase("due_title", language, count=len(rows)), columns, rows)
 
 
-def _kept_table(title: str, kept: Iterable[Held | Rehearsed], language: Language) -> Table:
+def _kept_table(title: str, kept: Iterable[Held | Rehearsed], language: Language, names: Names) -> Table:
     columns = (
         Column("verb", label("step", language)),
+        Column("name", label("name", language)),
         Column("resource", label("resource", language)),
         Column("rule", label("rule", language)),
         Column("words", label("why", language)),
@@ -115,6 +125,7 @@ def _kept_table(title: str, kept: Iterable[Held | Rehearsed], language: Language
     rows = tuple(
         (
             verb(one.action.verb, language),
+            clean(names.get(one.action.subject, "")),
             place(one.action.resource),
             clean(one.action.rule),
             explain(one.reason, language),
@@ -125,10 +136,11 @@ def _kept_table(title: str, kept: Iterable[Held | Rehearsed], language: Language
     return Table(phrase(title, language, count=len(rows)), columns, rows)
 
 
-def results_table(results: Iterable[ActionResult], language: Language = Language.EN) -> Table:
+def results_table(results: Iterable[ActionResult], language: Language = Language.EN, names: Names = _NO_NAMES) -> Table:
     """What act did about each due action."""
     columns = (
         Column("verb", label("step", language)),
+        Column("name", label("name", language)),
         Column("resource", label("resource", language)),
         Column("outcome", label("outcome", language)),
         Column("why", label("why", language)),
@@ -137,9 +149,10 @@ def results_table(results: Iterable[ActionResult], language: Language = Language
     rows = tuple(
         (
             verb(result.action.verb, language),
+            clean(names.get(result.action.subject, "")),
             place(result.action.resource),
             choice(result.outcome.value if result.outcome else "held", language),
-            short(result.reason, language) if result.reason else "",
+            sentence(result.reason, language) if result.reason else "",
             clean(result.detail),
         )
         for result in results

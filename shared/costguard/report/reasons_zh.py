@@ -1,5 +1,4 @@
 """Every reason in Simplified Chinese: what is the case, and what somebody can do about it."""
-# ruff: noqa: RUF001 - Chinese is written with full-width punctuation
 
 from __future__ import annotations
 

@@ -63,6 +63,7 @@ def _instance_json(waste: InstanceWaste, language: Language) -> dict[str, Any]:
     finding, rate = waste.finding, waste.fact.rate
     return {
         "id": str(waste.ref),
+        "name": clean(waste.fact.instance.name),
         "instance_type": waste.fact.instance.instance_type,
         "state": waste.fact.instance.state.value,
         "billing": waste.fact.instance.billing.value,
@@ -96,6 +97,7 @@ _CSV_COLUMNS = (
     "sub_account_id",
     "region_id",
     "resource_id",
+    "name",
     "instance_type",
     "owner",
     "state",
@@ -127,6 +129,7 @@ def _csv_row(waste: InstanceWaste, language: Language) -> tuple[str, ...]:
         waste.ref.account,
         waste.ref.region,
         waste.ref.native_id,
+        instance.name,
         instance.instance_type,
         waste.owner,
         instance.state.value,

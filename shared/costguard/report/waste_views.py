@@ -110,6 +110,7 @@ def _owner_row(waste: OwnerWaste, language: Language) -> tuple[str, ...]:
 def instances_table(instances: Iterable[InstanceWaste], title: str, language: Language = Language.EN) -> Table:
     """One row an instance; with every instance, the CSV of the report."""
     columns = (
+        Column("name", label("name", language)),
         Column("resource", label("resource", language)),
         Column("instance_type", label("type", language)),
         Column("owner", label("owner", language)),
@@ -127,6 +128,7 @@ def _instance_row(waste: InstanceWaste, language: Language) -> tuple[str, ...]:
     finding, instance = waste.finding, waste.fact.instance
     unknown = phrase("price_unknown", language)
     return (
+        clean(instance.name),
         clean(f"{waste.ref.account}:{waste.ref.region}:{waste.ref.native_id}"),
         clean(instance.instance_type),
         clean(waste.owner) or phrase("no_owner", language),

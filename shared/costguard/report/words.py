@@ -53,6 +53,8 @@ _SPACES = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]+")
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})  # controls, bidi and zero-width marks, lone surrogates
 _TRANSLATED_FACTS = ("signal", "state", "mode", "kind")
 _UNKNOWN_WHEN_NEGATIVE = ("local_disk_gib", "age_minutes")
+_MOMENTS = ("until", "due", "since", "read_at")
+_ISO_UTC = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\+00:00|Z)")
 _KIB = 1024.0
 UNITS: Mapping[SignalName, str] = MappingProxyType(
     {
@@ -140,10 +142,7 @@ def explain(reason: Reason, language: Language = Language.EN) -> str:
 
 def _translated(facts: Mapping[str, FactValue], language: Language) -> Mapping[str, FactValue]:
     """Facts whose value is one of our own words are said in the reader's language, measurements with their unit."""
-    said = dict(facts)
-    for name in _UNKNOWN_WHEN_NEGATIVE:
-        if isinstance(value := said.get(name), int | float) and value < 0:
-            del said[name]
+    said = {name: value for name, value in facts.items() if not _is_unknown(name, value)}
     if said.get("signal") in {known.value for known in SignalName}:
         signal = SignalName(said["signal"])
         for name in ("maximum", "bound"):
@@ -155,9 +154,19 @@ def _translated(facts: Mapping[str, FactValue], language: Language) -> Mapping[s
     for name in _TRANSLATED_FACTS:
         if name in said:
             said[name] = choice(str(said[name]), language)
+    said |= {name: _plain_moment(value) for name in _MOMENTS if isinstance(value := said.get(name), str)}
     if "verb" in said and said["verb"] in {known.value for known in Verb}:
         said["verb"] = verb(Verb(said["verb"]), language)
     return said
+
+
+def _is_unknown(name: str, value: FactValue) -> bool:
+    return name in _UNKNOWN_WHEN_NEGATIVE and isinstance(value, int | float) and value < 0
+
+
+def _plain_moment(text: str) -> str:
+    found = _ISO_UTC.fullmatch(text)
+    return f"{found.group(1)} {found.group(2)} UTC" if found else text
 
 
 def _cause(word: str, facts: Mapping[str, FactValue], language: Language) -> str:

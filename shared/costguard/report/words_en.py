@@ -5,7 +5,7 @@ from __future__ import annotations
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import GapKind
-from costguard.report import reasons_en
+from costguard.report import commands_en, demo_en, reasons_en
 from costguard.report.book import Book
 
 BOOK = Book(
@@ -133,6 +133,7 @@ BOOK = Book(
         "keep_it": "To keep it",
         "ladder": "Steps",
         "mode": "Mode",
+        "name": "Name",
         "next": "Next",
         "operation": "Operation",
         "outcome": "Outcome",
@@ -165,6 +166,8 @@ BOOK = Book(
         "words": "In words",
     },
     phrases={
+        **commands_en.COMMANDS,
+        **demo_en.DEMO,
         # savings
         "saves": "saves {amount} an hour",
         "saves_unknown": "saves an unknown amount: its price is unknown",
@@ -214,6 +217,8 @@ BOOK = Book(
         "held_title": "Held ({count})",
         "rehearsed_title": "Rehearsed ({count}): would be done if the rule enforced",
         "plan_total": "{findings} findings, {due} due, {held} held, {rehearsed} rehearsed, {gaps} gaps.",
+        "plan_written": "The plan is in {file}; `costguard apply --plan {file}` does exactly this, within an hour.",
+        "applied_total": "{done} done, {undone} not done.",
         "results_title": "Done ({count})",
         "cases_title": "Cases ({count})",
         "cases_none": "No case.",

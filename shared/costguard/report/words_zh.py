@@ -1,12 +1,11 @@
 """Simplified Chinese: the same words as in `words_en`."""
-# ruff: noqa: RUF001 - Chinese is written with full-width punctuation
 
 from __future__ import annotations
 
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import GapKind
-from costguard.report import reasons_zh
+from costguard.report import commands_zh, demo_zh, reasons_zh
 from costguard.report.book import Book
 
 BOOK = Book(
@@ -134,6 +133,7 @@ BOOK = Book(
         "keep_it": "如需保留",
         "ladder": "步骤",
         "mode": "模式",
+        "name": "名称",
         "next": "接下来",
         "operation": "接口",
         "outcome": "结果",
@@ -166,6 +166,8 @@ BOOK = Book(
         "words": "说明",
     },
     phrases={
+        **commands_zh.COMMANDS,
+        **demo_zh.DEMO,
         "saves": "每小时节省 {amount}",
         "saves_unknown": "节省金额未知：价格未知",
         "saves_terminate": "实例费用在停机时已停止；随实例删除的云盘也停止计费",
@@ -208,13 +210,15 @@ BOOK = Book(
         "held_title": "搁置（{count}）",
         "rehearsed_title": "演练（{count}）：若规则为 enforce 将会执行",
         "plan_total": "检查结果 {findings}，待执行 {due}，搁置 {held}，演练 {rehearsed}，读取缺口 {gaps}。",
+        "plan_written": "计划已写入 {file}；一小时内可用 `costguard apply --plan {file}` 精确执行。",
+        "applied_total": "已完成 {done} 项，未完成 {undone} 项。",
         "results_title": "已处理（{count}）",
         "cases_title": "案件（{count}）",
         "cases_none": "没有案件。",
         "will_warn": "{what} 处于空闲[，每小时花费 {cost}]",
-        "will_snapshot": "{what} 处于空闲，将[于 {when}]创建快照",
-        "will_stop": "{what} 处于空闲，如不保留将[于 {when}]停机",
-        "will_terminate": "{what} 如不保留将[于 {when}]释放",
+        "will_snapshot": "{what} 处于空闲，将[于 {when} ]创建快照",
+        "will_stop": "{what} 处于空闲，如不保留将[于 {when} ]停机",
+        "will_terminate": "{what} 如不保留将[于 {when} ]释放",
         "stopped": "{what} 已停机[；如不保留将于 {when} 释放]",
         "snapshotted": "{what}：所有云盘已创建快照",
         "terminated": "{what} 已释放",

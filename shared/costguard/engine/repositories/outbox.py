@@ -112,6 +112,11 @@ class OutboxRepository:
         notices = (self.get(record.key) for record in self._store.query(_DEAD))
         return tuple(notice for notice in notices if notice is not None)
 
+    def of_case(self, case_key: str, since: datetime) -> tuple[Notice, ...]:
+        """What was told, or is to be told, about a case since it was opened. Reads every notice: for people only."""
+        notices = (value_of(Notice, record) for record in self._store.query(_NOTICE))
+        return tuple(one for one in notices if one.case_key == case_key and one.created_at >= since)
+
     def deliver_due(self, notifier: Notifier, clock: Clock, *, max_wait: timedelta) -> tuple[Notice, ...]:
         """Send what is due, once each, and return what was delivered.
 

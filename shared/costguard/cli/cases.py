@@ -1,0 +1,98 @@
+"""`costguard cases` and `costguard why`: what the ledger knows, in words."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from costguard.cli.exits import Exit
+from costguard.cli.options import GuardName, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
+from costguard.cli.output import Answer, emit
+from costguard.cli.plan import GUARDS, check_guard
+from costguard.cli.program import ledger_in_use, ledger_read_only, surroundings
+from costguard.report.words import phrase
+
+CASES_EXAMPLES = examples(
+    "costguard cases",
+    "costguard cases --all --json",
+)
+
+
+def cases(
+    ctx: typer.Context,
+    *,
+    guard: GuardName = GUARDS[0],
+    everything: Annotated[bool, typer.Option("--all", help="Closed cases as well.")] = False,
+    ledger: LedgerUrl = "",
+    sandbox: Sandbox = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """List the open cases: whose machine, how far, and why it stands there. Asks no cloud."""
+    check_guard(guard)
+    with surroundings(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
+        from costguard.cases import CaseStatus  # noqa: PLC0415 - `--help` needs none of it
+        from costguard.report.history import case_json  # noqa: PLC0415
+        from costguard.report.plan_views import cases_table  # noqa: PLC0415
+
+        with ledger_in_use(here) as memory:
+            known, switch = memory.cases.all(guard), memory.switch.state()
+        shown = [case for case in known if everything or case.status is not CaseStatus.CLOSED]
+        shown.sort(key=lambda case: (case.status is CaseStatus.CLOSED, case.opened_at, str(case.subject)))
+        language = here.language
+        answer = Answer(
+            {
+                "schema": 1,
+                "guard": guard,
+                "paused": switch.paused,
+                "cases": [case_json(case, language) for case in shown],
+            },
+            lines=() if shown else (phrase("cases_none", language),),
+            closing=(phrase("is_paused", language, by=switch.by, reason=switch.reason),) if switch.paused else (),
+            tables=(cases_table(shown, language),) if shown else (),
+        )
+    emit(answer, as_json=as_json)
+
+
+WHY_EXAMPLES = examples(
+    "costguard why i-0123456789abcdef0",
+    "costguard why aws:111122223333:us-east-1:instance:i-0123456789abcdef0 --scan --policy policies/",
+)
+
+
+def why(
+    ctx: typer.Context,
+    resource: Resource,
+    *,
+    guard: GuardName = GUARDS[0],
+    scan: Annotated[
+        bool, typer.Option("--scan", help="Look at the machine now as well: verdict and evidence.")
+    ] = False,
+    policy: PolicyPath = "",
+    ledger: LedgerUrl = "",
+    sandbox: Sandbox = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Explain one machine: its case, every step with its time, what its owner was told, what was called.
+
+    Asks no cloud unless --scan is given.
+    """
+    check_guard(guard)
+    with surroundings(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=scan) as here:
+        from costguard.cli.known import known_of, seen_now  # noqa: PLC0415 - `--help` needs none of it
+        from costguard.report.history import history_json, history_lines  # noqa: PLC0415
+
+        with ledger_read_only(here) if scan else ledger_in_use(here) as memory:
+            seen = seen_now(here, memory, guard, resource) if scan else None
+            history = known_of(here, memory, guard, resource, seen)
+        language = here.language
+    emit(
+        Answer(
+            history_json(history, language),
+            lines=history_lines(history, language),
+            exit=Exit.GAPS if history.gaps else Exit.OK,
+        ),
+        as_json=as_json,
+    )

@@ -1,0 +1,179 @@
+"""`costguard demo`: twelve days of a made-up fleet, lived by the real engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from costguard.cli.options import Json, Lang, examples
+from costguard.cli.output import heading, safe, to_json
+from costguard.cli.program import Surroundings, surroundings
+from costguard.cli.progress import waiting
+from costguard.domain.errors import InvalidInputError
+from costguard.domain.money import totals
+from costguard.report.words import Language, phrase
+
+if TYPE_CHECKING:
+    from costguard.cli.demo_facts import Copies, DemoDay, Ending, Names, Told
+    from costguard.domain.money import Money
+    from costguard.domain.refs import ResourceRef, Subject
+    from costguard.engine.run import RunReport, World
+    from costguard.sandbox.sandbox import Sandbox
+    from costguard.sandbox.story import StoryEvent
+
+DEMO_EXAMPLES = examples("costguard demo", "costguard demo --days 3 --lang zh", "costguard demo --json > demo.json")
+
+_GUARD = "idle_gpu"
+_LAST_LOOK = timedelta(hours=1)  # what was asked for on the last day is then seen done
+
+
+def demo(
+    ctx: typer.Context,
+    *,
+    days: Annotated[int, typer.Option("--days", min=1, max=28, help="How many days to live through.")] = 12,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Watch a made-up GPU fleet being guarded: no account, no credentials, no real cloud.
+
+    Starts a cloud, Slack, a ledger and a clock in this process, lives through twelve days with one run a
+    day, and tells each day what happened, what was planned, what owners were told and what was done. Ends
+    with the money saved, what was left alone and why, and what nobody could judge.
+    """
+    with ExitStack() as opened:
+        with surroundings(ctx, lang=lang) as outside, waiting(phrase("demo_starting", outside.language)):
+            here = opened.enter_context(surroundings(ctx, lang=lang, sandbox=True))
+        lived, ending = _live(here, days, show=not as_json)
+    if as_json:
+        from costguard.cli.demo_facts import demo_json  # noqa: PLC0415 - `--help` needs none of it
+
+        typer.echo(to_json(demo_json(lived, ending, here.language)))
+
+
+def _live(here: Surroundings, days: int, *, show: bool) -> tuple[list[DemoDay], Ending]:
+    """Every day, told as it passes if `show`; then what it came to."""
+    from costguard.bootstrap import open_world  # noqa: PLC0415 - `--help` needs none of it
+    from costguard.cli.demo_facts import names_of  # noqa: PLC0415
+    from costguard.cli.demo_text import ending_lines, opening_lines  # noqa: PLC0415
+
+    sandbox, language = _running(here), here.language
+    names: dict[Subject, str] = {}
+    lived: list[DemoDay] = []
+    if show:
+        fleet = sandbox.world.fleet
+        cost = totals(spec.hourly for spec in fleet if spec.hourly is not None)
+        accounts, regions = len({spec.account for spec in fleet}), len({spec.region for spec in fleet})
+        _say(opening_lines(len(fleet), accounts, regions, cost, days, language))
+    with open_world(here.settings, _GUARD, clock=here.clock) as world:
+        for day in _days(sandbox, world, days, language):
+            names.update(names_of(day.plan))
+            if show:
+                _tell(day, lived, names, language)
+            lived.append(day)
+        ending = _ending(world, sandbox, lived, names)
+    if show:
+        typer.echo()
+        heading(phrase("demo_ending", language, days=days))
+        _say(ending_lines(ending, language))
+    return lived, ending
+
+
+def _tell(day: DemoDay, lived: Sequence[DemoDay], names: Names, language: Language) -> None:
+    """A quiet day is one line, and quiet days stand together."""
+    from costguard.cli import demo_text as told  # noqa: PLC0415
+
+    before = lived[-1] if lived else None
+    quiet = told.is_quiet(day, before)
+    if not (quiet and before is not None and told.is_quiet(before, lived[-2] if len(lived) > 1 else None)):
+        typer.echo()
+    if quiet:
+        _say([told.quiet_line(day, language)])
+        return
+    heading(told.day_heading(day, language))
+    _say(told.day_lines(day, before, names, language))
+
+
+def _days(sandbox: Sandbox, world: World, days: int, language: Language) -> Iterator[DemoDay]:
+    from costguard.cli.demo_facts import Told, demo_day  # noqa: PLC0415
+    from costguard.engine import answers  # noqa: PLC0415
+    from costguard.engine.run import run  # noqa: PLC0415
+    from costguard.sandbox.story import live  # noqa: PLC0415
+
+    slack, number = sandbox.slack, -1
+    before: DemoDay | None = None
+
+    def run_now() -> tuple[RunReport, tuple[Told, ...]]:
+        heard = len(slack.posted)
+        with waiting(phrase("demo_living", language, number=number)):
+            report = run(world, f"demo-{world.clock.now().isoformat()}")
+        posts = slack.posted[heard:]
+        return report, tuple(Told(post.channel, post.text.partition("\n")[0]) for post in posts)
+
+    def run_day(_now: datetime) -> tuple[RunReport, tuple[Told, ...]]:
+        nonlocal number
+        number += 1
+        return run_now()
+
+    def owner_snoozes(machine: ResourceRef, lasting: timedelta) -> None:
+        answers.snooze(world.memory, machine, lasting, "its owner", "still needed", world.clock.now())
+
+    for lived in live(sandbox, run_day, owner_snoozes, days=days + 1):
+        report, told = lived.result
+        news = [_said(event, language) for event in lived.events]
+        before = demo_day(lived.number, report, news=news, told=told, before=before)
+        yield before
+    sandbox.advance(_LAST_LOOK)
+    report, told = run_now()
+    yield demo_day(number, report, news=(), told=told, before=before, later=True)
+
+
+def _said(event: StoryEvent, language: Language) -> str:
+    return event.text_zh if language is Language.ZH else event.text
+
+
+def _ending(world: World, sandbox: Sandbox, lived: Sequence[DemoDay], names: Names) -> Ending:
+    from costguard.cli.demo_facts import Ending, left_alone, saved_by, unmeasured  # noqa: PLC0415
+    from costguard.engine.repositories.audit_verify import verify  # noqa: PLC0415
+
+    now, last = world.clock.now(), lived[-1].plan
+    return Ending(
+        at=now,
+        saved=saved_by(world.memory.savings.all(), names, now),
+        copies=_copies(world, sandbox, names),
+        left=left_alone(last),
+        unmeasured=unmeasured(last),
+        audit=verify(world.memory.store),
+    )
+
+
+def _copies(world: World, sandbox: Sandbox, names: Names) -> Copies | None:
+    """Whose disks were copied, and the most that keeping the copies costs an hour, by the clouds' own prices."""
+    from costguard.cli.demo_facts import Copies  # noqa: PLC0415
+    from costguard.domain.resources import Volume  # noqa: PLC0415
+
+    machines = {spec.native_id: spec.ref for spec in sandbox.world.fleet}
+    costs: list[Money | None] = []
+    owners: dict[str, None] = {}
+    for copy in sandbox.world.snapshots.values():
+        machine = machines[copy.machine]
+        owners[names.get(machine, machine.native_id)] = None
+        disk = Volume(machine.sibling("volume", copy.volume), float(copy.size_gib), "gp3")
+        costs.append(world.readings[machine.cloud].prices.snapshot_hourly(disk))
+    if not costs:
+        return None
+    return Copies(", ".join(owners), totals(cost for cost in costs if cost is not None), costs.count(None))
+
+
+def _running(here: Surroundings) -> Sandbox:
+    if here.sandbox is None:
+        raise InvalidInputError("the demo runs in a sandbox only")
+    return here.sandbox
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(safe(line))

@@ -1,0 +1,298 @@
+"""What one day of the demo came to, and what all of them did: plain facts, told by `demo_text` or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from costguard.cases import CaseStatus
+from costguard.domain.actions import ActionResult, Verb
+from costguard.domain.findings import Finding, Verdict
+from costguard.domain.money import Money, hours, totals
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ResourceRef, Subject
+from costguard.engine.repositories.audit_verify import AuditVerdict
+from costguard.engine.repositories.savings import RecordedSaving
+from costguard.engine.run import RunReport
+from costguard.guards.rules import Mode
+from costguard.planning import Held, Plan
+from costguard.report.json_values import moment, money_json
+from costguard.report.plan_json import reason_json
+from costguard.report.words import Language
+
+Names = Mapping[Subject, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One message in Slack."""
+
+    channel: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class DemoDay:
+    """One day: what happened, what was planned, told and done. `held_anew` are those not held the day before."""
+
+    number: int
+    at: datetime
+    later: bool
+    news: tuple[str, ...]
+    plan: Plan
+    results: tuple[ActionResult, ...]
+    told: tuple[Told, ...]
+    held_anew: tuple[Held, ...]
+
+    @property
+    def seen(self) -> tuple[tuple[Verb, ResourceRef], ...]:
+        """Steps that this day's look proved done."""
+        return tuple(pair for step in self.plan.transitions for pair in _newly_climbed(step.before, step.after))
+
+    @property
+    def counts(self) -> Mapping[Verdict, int]:
+        """Machines by verdict, in the order of concern."""
+        order = (Verdict.VIOLATION, Verdict.COMPLIANT, Verdict.UNMEASURED, Verdict.EXEMPT)
+        return {one: sum(finding.verdict is one for finding in self.plan.findings) for one in order}
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What one stop is worth: `hourly` for `hours`, of which `kept` an hour stays billed, and `unpriced` unknown."""
+
+    name: str
+    subject: ResourceRef
+    since: datetime
+    until: datetime | None
+    hours: Decimal
+    hourly: Money
+    kept: Money
+    unpriced: tuple[str, ...]
+
+    @property
+    def net(self) -> Money:
+        """What was saved, less what stayed billed."""
+        return (self.hourly + self.kept.times(-1)).times(self.hours)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftAlone:
+    """A machine that was shown and not touched, and why."""
+
+    name: str
+    finding: Finding
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The snapshots made: of which machines, and the most they can cost an hour; `unpriced` of them have no price."""
+
+    machines: str
+    hourly: tuple[Money, ...]
+    unpriced: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What the days came to; `copies` None where none was made."""
+
+    at: datetime
+    saved: tuple[Saved, ...]
+    copies: Copies | None
+    left: tuple[LeftAlone, ...]
+    unmeasured: tuple[LeftAlone, ...]
+    audit: AuditVerdict
+
+    @property
+    def total(self) -> tuple[Money, ...]:
+        """All that was saved, by currency."""
+        return totals(one.net for one in self.saved)
+
+    @property
+    def hourly(self) -> tuple[Money, ...]:
+        """What goes on being saved every hour."""
+        return totals(one.hourly + one.kept.times(-1) for one in self.saved if one.until is None)
+
+
+def names_of(plan: Plan) -> Names:
+    """What people call the machines."""
+    return {finding.subject: finding.name or str(finding.subject) for finding in plan.findings}
+
+
+def demo_day(
+    number: int,
+    report: RunReport,
+    *,
+    news: Iterable[str],
+    told: Iterable[Told],
+    before: DemoDay | None,
+    later: bool = False,
+) -> DemoDay:
+    """The facts of one run."""
+    if report.plan is None:
+        raise ValueError("a day of the demo is run once")
+    known = {_identity(held) for held in before.plan.held} if before is not None else set()
+    anew = tuple(held for held in report.plan.held if _identity(held) not in known)
+    return DemoDay(
+        number=number,
+        at=report.plan.planned_at,
+        later=later,
+        news=tuple(news),
+        plan=report.plan,
+        results=report.results,
+        told=tuple(told),
+        held_anew=anew,
+    )
+
+
+def saved_by(savings: Iterable[RecordedSaving], names: Names, now: datetime) -> tuple[Saved, ...]:
+    """Each stop seen complete, dearest first; one without a known price is worth nothing here."""
+    found = []
+    for saving in savings:
+        worth = saving.action.saving
+        if worth is None or worth.stops_billing is None:
+            continue
+        currency = worth.stops_billing.currency
+        priced = [cost for _, cost in worth.kept if cost is not None and cost.currency == currency]
+        found.append(
+            Saved(
+                name=names.get(saving.action.subject, saving.action.subject.native_id),
+                subject=saving.action.subject,
+                since=saving.confirmed_at,
+                until=saving.ended_at,
+                hours=hours((saving.ended_at or now) - saving.confirmed_at),
+                hourly=worth.stops_billing,
+                kept=Money(sum((cost.amount for cost in priced), Decimal(0)), currency),
+                unpriced=tuple(dict.fromkeys(what for what, cost in worth.kept if cost is None)),
+            )
+        )
+    return tuple(sorted(found, key=lambda one: -one.net.amount))
+
+
+def left_alone(plan: Plan) -> tuple[LeftAlone, ...]:
+    """Everything idle or out of bounds that this plan does not touch, dearest first."""
+    held = {item.action.subject: item.reason for item in plan.held}
+    cases = {step.after.subject: step.after for step in plan.transitions}
+    found = []
+    for finding in plan.findings:
+        case = cases.get(finding.subject) if isinstance(finding.subject, ResourceRef) else None
+        reason: Reason | None = None
+        if finding.verdict is Verdict.EXEMPT or finding.reason.code is ReasonCode.PARTLY_IDLE:
+            reason = finding.reason
+        elif case is not None and case.status is CaseStatus.SNOOZED:
+            reason = case.reason
+        elif finding.subject in held:
+            reason = held[finding.subject]
+        elif finding.verdict is Verdict.VIOLATION and case is not None and case.mode is Mode.WARN:
+            reason = Reason(ReasonCode.MODE_WARN)
+        if reason is not None:
+            found.append(LeftAlone(finding.name, finding, reason))
+    return tuple(sorted(found, key=_dearest_first))
+
+
+def unmeasured(plan: Plan) -> tuple[LeftAlone, ...]:
+    """Everything that cannot be judged, dearest first."""
+    found = (one for one in plan.findings if one.verdict is Verdict.UNMEASURED)
+    return tuple(sorted((LeftAlone(one.name, one, one.reason) for one in found), key=_dearest_first))
+
+
+def demo_json(days: Sequence[DemoDay], ending: Ending, language: Language) -> dict[str, Any]:
+    """The same facts for machines."""
+    names = {ref: name for day in days for ref, name in names_of(day.plan).items()}
+    return {
+        "schema": 1,
+        "days": [_day_json(day, names, language) for day in days],
+        "saved": {
+            "total": [money_json(money) for money in ending.total],
+            "hourly": [money_json(money) for money in ending.hourly],
+            "machines": [
+                {
+                    "name": one.name,
+                    "id": str(one.subject),
+                    "since": moment(one.since),
+                    "until": moment(one.until),
+                    "hours": str(one.hours),
+                    "hourly_cost": money_json(one.hourly),
+                    "stays_billed_hourly": money_json(one.kept),
+                    "stays_billed_unpriced": list(one.unpriced),
+                }
+                for one in ending.saved
+            ],
+            "copies_hourly_at_most": [money_json(money) for money in ending.copies.hourly] if ending.copies else [],
+        },
+        "left_alone": [_left_json(one, language) for one in ending.left],
+        "unmeasured": [_left_json(one, language) for one in ending.unmeasured],
+        "audit": {
+            "whole": not ending.audit.problems,
+            "entries": ending.audit.entries,
+            "chains": ending.audit.chains,
+            "problems": list(ending.audit.problems),
+        },
+    }
+
+
+def _day_json(day: DemoDay, names: Names, language: Language) -> dict[str, Any]:
+    return {
+        "day": day.number,
+        "at": moment(day.at),
+        "news": list(day.news),
+        "seen": [{"verb": verb.value, "name": names.get(ref, ref.native_id), "id": str(ref)} for verb, ref in day.seen],
+        "found": {verdict.value: count for verdict, count in day.counts.items()},
+        "due": [
+            {"verb": action.verb.value, "name": names.get(action.subject, ""), "id": str(action.resource)}
+            for action in day.plan.due
+        ],
+        "held": [
+            {
+                "verb": held.action.verb.value,
+                "name": names.get(held.action.subject, ""),
+                "id": str(held.action.resource),
+                **reason_json(held.reason, language),
+            }
+            for held in day.plan.held
+        ],
+        "told": [{"channel": told.channel, "title": told.title} for told in day.told],
+        "done": [
+            {
+                "verb": result.action.verb.value,
+                "name": names.get(result.action.subject, ""),
+                "id": str(result.action.resource),
+                "outcome": result.outcome.value if result.outcome is not None else None,
+                "reason": result.reason.code.value if result.reason is not None else None,
+            }
+            for result in day.results
+        ],
+    }
+
+
+def _left_json(one: LeftAlone, language: Language) -> dict[str, Any]:
+    rate = one.finding.rate
+    return {
+        "name": one.name,
+        "id": str(one.finding.subject),
+        "hourly_cost": money_json(rate.money if rate is not None else None),
+        **reason_json(one.reason, language),
+    }
+
+
+def _newly_climbed(before: Any, after: Any) -> Iterable[tuple[Verb, ResourceRef]]:
+    known = len(before.climbed) if before is not None and before.case_id == after.case_id else 0
+    for rung in after.climbed[known:]:
+        if rung.verb is not Verb.WARN:
+            yield rung.verb, after.subject
+    closed = after.status is CaseStatus.CLOSED and after.reason.code is ReasonCode.TERMINATED
+    if closed and (before is None or before.status is not CaseStatus.CLOSED):
+        yield Verb.TERMINATE, after.subject
+
+
+def _identity(held: Held) -> tuple[str, Verb, ReasonCode]:
+    return (str(held.action.resource), held.action.verb, held.reason.code)
+
+
+def _dearest_first(one: LeftAlone) -> tuple[Decimal, str]:
+    rate = one.finding.rate
+    return (-rate.money.amount if rate is not None else Decimal(0), one.name)

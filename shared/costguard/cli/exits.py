@@ -1,0 +1,38 @@
+"""What the exit status says. One table: commands, documentation and tests read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from types import MappingProxyType
+
+
+class Exit(IntEnum):
+    """Where several apply the first of GAPS, HELD, DUE wins."""
+
+    OK = 0
+    UNEXPECTED = 1
+    BAD_INPUT = 2
+    UNAVAILABLE = 3
+    DUE = 10
+    GAPS = 11
+    REFUSED = 12
+    HELD = 13
+    BROKEN = 14
+    INTERRUPTED = 130
+
+
+MEANINGS: Mapping[Exit, str] = MappingProxyType(
+    {
+        Exit.OK: "Done; for `plan`: nothing is due.",
+        Exit.UNEXPECTED: "A fault of Costguard itself, with a traceback; please report it.",
+        Exit.BAD_INPUT: "An option, file, policy or event is wrong; the message says where. Nothing was changed.",
+        Exit.UNAVAILABLE: "A cloud, the ledger or a channel could not be used at all, so there is no answer.",
+        Exit.DUE: "`plan`: something is due.",
+        Exit.GAPS: "Something could not be read; what was read is shown. Wins over 10 and 13.",
+        Exit.REFUSED: "`apply`: the plan no longer matches the world, the policy or the ledger. Nothing was changed.",
+        Exit.HELD: "`apply`, `invoke`: something due was held, refused by the cloud, or its outcome is unknown.",
+        Exit.BROKEN: "`audit verify`: the audit was altered, or a part of it is missing.",
+        Exit.INTERRUPTED: "Interrupted from the keyboard.",
+    }
+)

@@ -1,0 +1,155 @@
+"""`costguard invoke`: call a deployed function by hand, as its host would."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from costguard.cli.exits import Exit
+from costguard.cli.options import Json, Lang, Sandbox, examples
+from costguard.cli.output import Answer, emit
+from costguard.cli.program import Surroundings, surroundings
+from costguard.domain.errors import InvalidInputError
+from costguard.domain.findings import Verdict
+from costguard.faas.events import Host
+from costguard.report.evidence import utc_words
+from costguard.report.words import Language, phrase, verdict
+
+if TYPE_CHECKING:
+    from costguard.faas.handler import Handler
+
+PACKAGED = ("idle_gpu",)
+"""Functions that need no folder: the same handler is built from the installed package."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_FIGURES = ("instances_seen", "due", "done", "held", "rehearsed", "notices", "gaps")
+_STDIN = "-"
+_AT_MOST_BYTES = 1_000_000
+
+
+INVOKE_EXAMPLES = examples(
+    "costguard invoke idle_gpu --event events/lambda/idle_gpu.json --sandbox",
+    "costguard invoke idle_gpu --event events/fc/idle_gpu.json --host fc",
+    "echo '{}' | costguard invoke idle_gpu --event -",
+)
+
+
+def invoke(
+    ctx: typer.Context,
+    function: Annotated[
+        str, typer.Argument(metavar="FUNCTION", help="The function: a folder of functions/, such as idle_gpu.")
+    ],
+    *,
+    event: Annotated[str, typer.Option("--event", metavar="FILE", help="The event as JSON; `-` is standard input.")],
+    host: Annotated[
+        Host | None,
+        typer.Option("--host", help="Call it as this host would.", show_default="told by the event's own keys"),
+    ] = None,
+    sandbox: Sandbox = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Call a function with an event, as Lambda, Function Compute or SCF would.
+
+    Runs functions/FUNCTION/handler.py of this folder or the nearest one above it, else the handler of the
+    installed package, with the environment's settings, as deployed: it acts where the policy enforces. Log
+    lines go to standard error. With --sandbox the same handler gets a sandbox's settings and clock.
+
+    Exit status: 0 done, 11 something could not be read, 13 something was held.
+    """
+    from costguard.faas.local import invoke as call  # noqa: PLC0415 - `--help` needs none of it
+
+    payload = _payload(event)
+    handler = _deployed(function)
+    with surroundings(ctx, lang=lang, sandbox=sandbox) as here:
+        if handler is None or here.sandbox is not None:
+            handler = _built(function, here)
+        with redirect_stdout(sys.stderr):  # where hosts collect log lines, people expect the answer alone
+            summary = call(handler, payload, here.clock, host=host)
+        language = here.language
+    emit(
+        Answer(summary, lines=_lines(function, summary, language), exit=_status(summary)),
+        as_json=as_json,
+    )
+
+
+def _payload(event: str) -> bytes:
+    try:
+        with sys.stdin.buffer if event == _STDIN else Path(event).open("rb") as file:
+            payload = file.read(_AT_MOST_BYTES + 1)
+    except OSError as err:
+        message = f"{event}: cannot be read: {err.strerror}"
+        raise InvalidInputError(message) from err
+    if len(payload) > _AT_MOST_BYTES:
+        message = f"{event}: more than {_AT_MOST_BYTES:,} bytes; events of timers have under 1,000"
+        raise InvalidInputError(message)
+    return payload
+
+
+def _deployed(function: str) -> Handler | None:
+    """The handler that is deployed; None where only the package has it.
+
+    Raises:
+        InvalidInputError: there is no such function, or its file assigns no handler.
+    """
+    folder = Path.cwd()
+    found: set[str] = set(PACKAGED)
+    for above in (folder, *folder.parents):
+        functions = above / "functions"
+        if _NAME.fullmatch(function) and (functions / function / "handler.py").is_file():
+            return _loaded(function, functions / function / "handler.py")
+        found.update(path.parent.name for path in functions.glob("*/handler.py"))
+    if function in PACKAGED:
+        return None
+    message = f"there is no function {function!r}; there is {', '.join(sorted(found))}"
+    raise InvalidInputError(message)
+
+
+def _loaded(function: str, path: Path) -> Handler:
+    spec = importlib.util.spec_from_file_location(f"costguard_function_{function}", path)
+    if spec is None or spec.loader is None:
+        message = f"{path}: cannot be loaded as a module"
+        raise InvalidInputError(message)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    handler: Any = getattr(module, "handler", None)
+    if not callable(handler):
+        message = f"{path}: assigns no `handler`; expected `handler = build_handler({function!r})`"
+        raise InvalidInputError(message)
+    loaded: Handler = handler
+    return loaded
+
+
+def _built(function: str, here: Surroundings) -> Handler:
+    """The handler that the file assigns, with other surroundings than the process's."""
+    from costguard.faas.handler import build_handler  # noqa: PLC0415
+
+    return build_handler(function, settings=lambda: here.settings, clock=here.clock)
+
+
+def _lines(function: str, summary: Mapping[str, object], language: Language) -> list[str]:
+    when = datetime.fromisoformat(str(summary["scheduled_at"]))
+    about = {"function": function, "run": str(summary.get("run_id", "")), "when": utc_words(when)}
+    if summary.get("duplicate"):
+        return [phrase("invoked_duplicate", language, **about)]
+    verdicts = summary.get("findings")
+    counted = verdicts.items() if isinstance(verdicts, Mapping) else ()
+    return [
+        phrase("invoked", language, **about),
+        *(f"  {verdict(Verdict(name), language):<16}{count:>6}" for name, count in counted),
+        *(f"  {phrase(f'figure_{name}', language):<16}{summary[name]:>6}" for name in _FIGURES if name in summary),
+    ]
+
+
+def _status(summary: Mapping[str, object]) -> Exit:
+    if summary.get("gaps"):
+        return Exit.GAPS
+    return Exit.HELD if summary.get("held") else Exit.OK

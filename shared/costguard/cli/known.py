@@ -1,0 +1,135 @@
+"""Everything that is known of one machine, gathered from the ledger and, if wanted, from a fresh look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from costguard.bootstrap import Connections, read_policy, targets_of
+from costguard.cases import Case, CaseStatus, due_at, ladder
+from costguard.cases.advance import GraceEnd, plain_time
+from costguard.cli.program import Surroundings
+from costguard.cli.progress import shard_progress
+from costguard.domain.actions import Verb
+from costguard.domain.errors import InvalidInputError
+from costguard.domain.findings import Finding
+from costguard.domain.refs import ResourceRef
+from costguard.domain.resources import Gap
+from costguard.engine.answers import find_case, subject_of
+from costguard.engine.memory import Memory
+from costguard.engine.scan import scan
+from costguard.planning import judge_all
+from costguard.policy.changes import rule_from_terms
+from costguard.ports import Target
+from costguard.report.history import Happened, History, Snoozed, What
+from costguard.report.notices import Upcoming
+from costguard.report.words import clean
+
+
+@dataclass(frozen=True, slots=True)
+class SeenNow:
+    """What a look at the cloud found of one machine; `finding` None where it was not there."""
+
+    finding: Finding | None
+    gaps: tuple[Gap, ...]
+
+
+def seen_now(here: Surroundings, memory: Memory, guard: str, resource: str) -> SeenNow:
+    """Look for a resource by its ids or its name; where its region is known only that one is read."""
+    policy = read_policy(here.settings)
+    subject = _subject_if_known(memory, guard, resource)
+    targets = targets_of(policy, here.settings)
+    if subject is not None:
+        targets = tuple(_narrowed(target, subject) for target in targets if target.cloud == subject.cloud)
+    with Connections(here.settings, policy, here.clock) as connections, shard_progress("Reading") as step:
+        connections.open(targets)
+        seen = scan(connections.readings, targets, policy.idle_gpu, here.clock, progress=step)
+    gaps = (*seen.gaps, *(gap for shard in seen.facts for gap in shard.gaps))
+    found = [
+        finding
+        for finding in judge_all(policy, seen.facts, here.clock.now())
+        if isinstance(finding.subject, ResourceRef)
+        and (
+            finding.subject == subject if subject is not None else resource in {finding.subject.native_id, finding.name}
+        )
+    ]
+    if len(found) > 1:
+        message = f"{resource!r} is ambiguous: {', '.join(sorted(str(one.subject) for one in found))}; give the full id"
+        raise InvalidInputError(message)
+    return SeenNow(found[0] if found else None, gaps)
+
+
+def known_of(here: Surroundings, memory: Memory, guard: str, resource: str, seen: SeenNow | None) -> History:
+    """What the ledger knows of a machine, with what was seen of it now.
+
+    Raises:
+        InvalidInputError: nothing is known of it at all.
+    """
+    finding = seen.finding if seen is not None else None
+    subject = finding.subject if finding is not None and isinstance(finding.subject, ResourceRef) else None
+    subject = subject or _subject_if_known(memory, guard, resource)
+    case = next((case for case in memory.cases.all(guard) if case.subject == subject), None)
+    if subject is None or (case is None and finding is None):
+        looked = "" if seen is None else ", and it was not seen now"
+        advice = "" if seen is not None else "; `--scan` looks at the cloud as well"
+        message = f"nothing is known of {clean(resource)!r}: the ledger has no case of it{looked}{advice}"
+        raise InvalidInputError(message)
+    now = here.clock.now()
+    snooze = memory.snoozes.active(now).get(str(subject))
+    earlier = () if case is None else tuple(one for one in memory.cases.closed(case.key) if one.case_id != case.case_id)
+    return History(
+        subject=subject,
+        case=case,
+        finding=finding,
+        happened=tuple(sorted(_happened(case, memory), key=lambda event: event.at)) if case is not None else (),
+        upcoming=tuple(_upcoming(case, here)) if case is not None and case.status is not CaseStatus.CLOSED else (),
+        snoozed=Snoozed(snooze.until, snooze.by, snooze.reason) if snooze is not None else None,
+        earlier=tuple(sorted(earlier, key=lambda one: one.opened_at)),
+        gaps=seen.gaps if seen is not None else (),
+    )
+
+
+def _subject_if_known(memory: Memory, guard: str, resource: str) -> ResourceRef | None:
+    """By full id, native id or case id.
+
+    Raises:
+        InvalidInputError: a native id that several cases have, or an id that is none.
+    """
+    known = {name for case in memory.cases.all(guard) for name in (case.subject.native_id, case.case_id)}
+    if ":" not in resource and resource not in known:
+        return None
+    return find_case(memory, guard, resource).subject if resource in known else subject_of(memory, guard, resource)
+
+
+def _narrowed(target: Target, subject: ResourceRef) -> Target:
+    return replace(target, regions=(subject.region,))
+
+
+def _happened(case: Case, memory: Memory) -> Iterator[Happened]:
+    yield Happened(case.opened_at, What.OPENED)
+    for notice in memory.outbox.of_case(case.key, case.opened_at):
+        if notice.delivered_at is not None:
+            yield Happened(notice.delivered_at, What.TOLD, detail=notice.title, where=notice.channel)
+        else:
+            why = notice.last_error or notice.state.value
+            yield Happened(notice.created_at, What.NOT_TOLD, detail=f"{notice.title} ({why})", where=notice.channel)
+    for intent in memory.intents.for_case(case.case_id):
+        outcome = intent.outcome.value if intent.outcome is not None else "unknown"
+        where = intent.action.resource.native_id
+        yield Happened(intent.claimed_at, What.CALLED, intent.action.verb, intent.detail, where, outcome)
+    for rung in case.climbed:
+        if rung.verb is not Verb.WARN:
+            yield Happened(rung.at, What.SEEN, rung.verb)
+    if case.closed_at is not None:
+        yield Happened(case.closed_at, What.CLOSED)
+
+
+def _upcoming(case: Case, here: Surroundings) -> Iterator[Upcoming]:
+    """The rungs still to come, each with its earliest moment if nothing speaks against it."""
+    policy = read_policy(here.settings)
+    grace_end: GraceEnd = policy.calendar.after if policy.calendar is not None else plain_time
+    at: datetime = case.since
+    for rung in ladder(policy.rule(case.rule) or rule_from_terms(case.terms), None)[case.rung :]:
+        at = max(due_at(replace(case, since=at), rung, grace_end), case.since)
+        yield Upcoming(rung.verb, at)

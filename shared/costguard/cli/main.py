@@ -1,0 +1,87 @@
+"""The command line: commands, and what becomes of their errors. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from costguard.cli import answers, audit, cases, demo, invoke, plan, policy, scan
+from costguard.cli.exits import MEANINGS, Exit
+from costguard.cli.output import complain, survive_any_encoding
+from costguard.cli.program import Program
+from costguard.domain.errors import CostguardError, InvalidInputError, StalePlanError
+
+# \b keeps the lines of a paragraph as they are
+_STATUSES = "\b\nExit status:\n" + "\n".join(f"{status.value:5} {meaning}" for status, meaning in MEANINGS.items())
+
+app = typer.Typer(
+    name="costguard",
+    help="Find idle GPU instances, warn their owners, stop, snapshot and terminate them: by policy, with every rail.",
+    epilog=_STATUSES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # a traceback with local variables may show credentials
+    rich_markup_mode=None,
+)
+app.command(epilog=demo.DEMO_EXAMPLES)(demo.demo)
+app.command(epilog=scan.SCAN_EXAMPLES)(scan.scan)
+app.command(epilog=plan.PLAN_EXAMPLES)(plan.plan)
+app.command(epilog=plan.APPLY_EXAMPLES)(plan.apply)
+app.command(epilog=invoke.INVOKE_EXAMPLES)(invoke.invoke)
+app.command(epilog=cases.CASES_EXAMPLES)(cases.cases)
+app.command(epilog=cases.WHY_EXAMPLES)(cases.why)
+app.command(epilog=answers.SNOOZE_EXAMPLES)(answers.snooze)
+app.command(epilog=answers.APPROVE_EXAMPLES)(answers.approve)
+app.command(epilog=answers.PAUSE_EXAMPLES)(answers.pause)
+app.command(epilog=answers.RESUME_EXAMPLES)(answers.resume)
+app.add_typer(policy.app, name="policy")
+app.add_typer(audit.app, name="audit")
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - the signature Typer calls
+    if wanted:
+        from importlib.metadata import version as version_of  # noqa: PLC0415 - 20 ms that only --version needs
+
+        typer.echo(f"costguard {version_of('costguard')}")
+        raise typer.Exit
+
+
+@app.callback()
+def costguard(
+    *,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Guard the GPU bill."""
+
+
+def run(arguments: Sequence[str], commands: typer.Typer = app, program: Program | None = None) -> int:
+    """Run one command line and return its exit status. Faults of Costguard itself come out as they are."""
+    survive_any_encoding()
+    try:
+        commands(list(arguments), prog_name="costguard", obj=program or Program())
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else Exit.OK
+    except StalePlanError as err:
+        complain(err)
+        return Exit.REFUSED
+    except InvalidInputError as err:
+        complain(err)
+        return Exit.BAD_INPUT
+    except CostguardError as err:
+        complain(err)
+        return Exit.UNAVAILABLE
+    return Exit.OK
+
+
+def main() -> None:
+    """The `costguard` program."""
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""How answers and errors leave the program: JSON for machines, tables for people, errors on standard error."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+from costguard.cli.exits import Exit
+from costguard.report.words import clean
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+    from costguard.report.tables import Table
+
+_PIPED_WIDTH = 200  # of a table that goes to a file, where nothing says how wide the reader's page is
+_ROOMY = 160  # columns from which ids and names are kept in one piece
+_NEVER_FOLDED = frozenset({"resource", "name", "case_id", "decision_id"})
+_LONGEST_LINE = 2000
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command found out. People get lines, tables and closing lines; machines get `data`."""
+
+    data: Mapping[str, Any]
+    lines: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    closing: Sequence[str] = ()
+    exit: Exit = Exit.OK
+
+
+def emit(answer: Answer, *, as_json: bool) -> NoReturn:
+    """Print the answer and end the command with its exit status.
+
+    Raises:
+        typer.Exit: always.
+    """
+    if as_json:
+        typer.echo(to_json(answer.data))
+    else:
+        show(answer)
+    raise typer.Exit(answer.exit)
+
+
+def show(answer: Answer) -> None:
+    """Print an answer for people."""
+    for line in answer.lines:
+        typer.echo(safe(line))
+    if answer.tables:
+        console = _console()
+        for table in answer.tables:
+            _print_table(console, table)
+    for line in answer.closing:
+        typer.echo(safe(line))
+
+
+def heading(text: str) -> None:
+    """Print one line that begins something, bold on a terminal."""
+    if not sys.stdout.isatty():
+        typer.echo(safe(text))
+        return
+    from rich.text import Text  # noqa: PLC0415 - Rich is loaded only where it shows
+
+    _console().print(Text(safe(text), style="bold"), soft_wrap=True)
+
+
+def to_json(data: Mapping[str, Any]) -> str:
+    """Indented JSON, readable in every script, with control and bidi characters escaped."""
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def safe(text: str) -> str:
+    """Several lines, each cleaned; the indentation of carets under a mistake stays."""
+    lines = text.split("\n")
+    return "\n".join(line[: len(line) - len(line.lstrip(" "))] + clean(line, _LONGEST_LINE) for line in lines)
+
+
+def complain(error: Exception) -> None:
+    """Tell an error on standard error."""
+    typer.echo(f"costguard: {safe(str(error))}", err=True)
+
+
+def _console() -> Console:
+    from rich.console import Console  # noqa: PLC0415 - Rich is loaded only when there is a table to draw
+
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=max(console.width, _PIPED_WIDTH))
+
+
+def _print_table(console: Console, table: Table) -> None:
+    """Draw it; in a file no line ends in spaces."""
+    if console.is_terminal:
+        console.print(_drawn(table, console.width))
+        return
+    with console.capture() as captured:
+        console.print(_drawn(table, console.width))
+    for line in captured.get().splitlines():
+        typer.echo(line.rstrip())
+
+
+def _drawn(table: Table, width: int) -> RichTable:
+    from rich import box  # noqa: PLC0415
+    from rich.table import Table as RichTable  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    drawn = RichTable(
+        title=Text(table.title),
+        caption=Text(table.note) if table.note else None,
+        title_justify="left",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        title_style="bold",
+        pad_edge=False,
+    )
+    for column in table.columns:
+        drawn.add_column(
+            Text(column.title),
+            justify="right" if column.numeric else "left",
+            overflow="fold",
+            no_wrap=column.key in _NEVER_FOLDED and width >= _ROOMY,
+        )
+    for row in table.rows:
+        drawn.add_row(*(Text(cell) for cell in row))  # Text, so that brackets in names are no markup
+    return drawn
+
+
+def survive_any_encoding() -> None:
+    """Text the terminal's encoding cannot show is replaced, never a crash half way through an answer."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,196 @@
+"""`costguard plan` and `costguard apply`: decide, look at it, then do exactly that."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from costguard.cli.exits import Exit
+from costguard.cli.options import GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
+from costguard.cli.output import Answer, emit
+from costguard.cli.program import ledger_read_only, surroundings
+from costguard.cli.progress import shard_progress
+from costguard.domain.errors import InvalidInputError, ProviderError, StalePlanError
+from costguard.report.words import Language, explain, phrase
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from costguard.domain.actions import ActionResult
+    from costguard.engine.memory import Memory
+    from costguard.engine.run import RunReport, World
+    from costguard.planning import Plan
+
+GUARDS = ("idle_gpu",)
+
+
+PLAN_EXAMPLES = examples(
+    "costguard plan --guard idle_gpu --policy policies/",
+    "costguard plan --policy policies/ --out plan.json",
+    "costguard plan --sandbox --json",
+)
+
+
+def plan(
+    ctx: typer.Context,
+    *,
+    guard: GuardName = GUARDS[0],
+    policy: PolicyPath = "",
+    ledger: LedgerUrl = "",
+    out: Annotated[
+        str, typer.Option("--out", metavar="FILE", help="Write the plan to a file that `costguard apply` takes.")
+    ] = "",
+    sandbox: Sandbox = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Decide what is due now, and change nothing.
+
+    Prints what was found, what is due, what a rail holds back and why, what a gentler mode only rehearses,
+    and what could not be read. No client that can change anything is even made. A ledger file that is not
+    there yet counts as empty, and is not made either.
+
+    Exit status: 0 nothing is due, 10 something is due, 11 something could not be read.
+    """
+    check_guard(guard)
+    with surroundings(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
+        from costguard.bootstrap import open_world  # noqa: PLC0415 - `--help` needs none of it
+        from costguard.engine.run import make_plan  # noqa: PLC0415
+
+        language = here.language
+        with (
+            ledger_read_only(here) as memory,
+            open_world(here.settings, guard, memory=memory, clock=here.clock, may_act=False) as world,
+            shard_progress("Reading") as step,
+        ):
+            made = make_plan(world, run_id_of(guard, here.clock.now()), progress=step)
+    from costguard.cli.plan_file import plan_answer, write_plan  # noqa: PLC0415 - pydantic, only for plans
+    from costguard.report.plan_views import plan_summary, plan_tables  # noqa: PLC0415
+
+    if out:
+        write_plan(Path(out), made, language)
+    emit(
+        Answer(
+            plan_answer(made, language),
+            tables=plan_tables(made, language),
+            closing=(plan_summary(made, language), *([phrase("plan_written", language, file=out)] if out else [])),
+            exit=Exit.GAPS if made.gaps else Exit.DUE if made.due else Exit.OK,
+        ),
+        as_json=as_json,
+    )
+
+
+APPLY_EXAMPLES = examples(
+    "costguard apply --plan plan.json --policy policies/",
+)
+
+
+def apply(
+    ctx: typer.Context,
+    *,
+    plan: Annotated[str, typer.Option("--plan", metavar="FILE", help="What `costguard plan --out FILE` wrote.")],
+    policy: PolicyPath = "",
+    ledger: LedgerUrl = "",
+    sandbox: Sandbox = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Do exactly what a plan says, or refuse.
+
+    Refuses with status 12 and the reason, and changes nothing, when the file was altered, the policy is
+    another one, the plan is older than an hour, a case has moved since, a machine was snoozed since, or
+    Costguard is paused. Every rail is asked again just before each call; what one holds back is shown, and
+    the status is 13.
+    """
+    from costguard.cli.plan_file import check_still_true, read_plan  # noqa: PLC0415 - `--help` needs none of it
+
+    agreed = read_plan(Path(plan))
+    with surroundings(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
+        from costguard.bootstrap import open_world, read_policy  # noqa: PLC0415
+        from costguard.engine.act import pause_reason  # noqa: PLC0415
+        from costguard.engine.run import carry_out  # noqa: PLC0415
+
+        language = here.language
+        current = read_policy(here.settings)
+        with ledger_read_only(here) as memory:  # a plan that is refused leaves no ledger file behind
+            check_still_true(agreed, GUARDS, current, memory, here.clock.now())
+            paused = pause_reason(memory, host_paused=here.settings.paused)
+        if paused is not None:
+            message = f"this plan is not applied: {explain(paused, language)}"
+            raise StalePlanError(message)
+        with open_world(here.settings, agreed.guard, policy=current, clock=here.clock) as world:
+            _enter_accounts(world)
+            report = carry_out(world, agreed)
+            results = _results(agreed, report, world.memory, here.clock.now())
+    emit(_applied(agreed, report, results, language), as_json=as_json)
+
+
+def check_guard(guard: str) -> None:
+    """Raise InvalidInputError for a guard that there is not."""
+    if guard not in GUARDS:
+        message = f"there is no guard {guard!r}; there is {', '.join(GUARDS)}"
+        raise InvalidInputError(message)
+
+
+def run_id_of(guard: str, now: datetime) -> str:
+    """A run by hand has a name of its own, so that it is never taken for a scheduled one."""
+    return "cli-" + hashlib.sha256(f"{guard}\n{now.isoformat()}".encode()).hexdigest()[:16]
+
+
+def _enter_accounts(world: World) -> None:
+    """Learn the way into every account, which a scan learns by the way; what stays closed is held by the last look."""
+    for target in world.targets:
+        with suppress(ProviderError):
+            world.readings[target.cloud].inventory.discover(target)
+
+
+def _results(agreed: Plan, report: RunReport, memory: Memory, now: datetime) -> tuple[ActionResult, ...]:
+    """One result for everything that was due: calls, notices, and what another run moved first."""
+    from costguard.domain.actions import ActionResult, Outcome, Verb  # noqa: PLC0415
+    from costguard.domain.reasons import Reason, ReasonCode  # noqa: PLC0415
+
+    results = {result.action.action_id: result for result in report.results}
+    for action in agreed.due:
+        if action.action_id in results:
+            continue
+        notice = memory.outbox.get(action.decision_id) if action.verb is Verb.WARN else None
+        if notice is None:
+            reason = Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"})
+            results[action.action_id] = ActionResult(action, None, now, reason)
+        elif notice.proven:
+            results[action.action_id] = ActionResult(action, Outcome.TOOK_EFFECT, now, detail=notice.channel)
+        else:
+            reason = Reason(ReasonCode.NOTICE_UNDELIVERED, {"channel": notice.channel, "detail": notice.last_error})
+            results[action.action_id] = ActionResult(action, None, now, reason, notice.last_error)
+    return tuple(results[action.action_id] for action in agreed.due)
+
+
+def _applied(agreed: Plan, report: RunReport, results: Sequence[ActionResult], language: Language) -> Answer:
+    from costguard.cli.plan_file import plan_hash  # noqa: PLC0415
+    from costguard.engine.repositories.codec import to_body  # noqa: PLC0415
+    from costguard.report.plan_json import result_json  # noqa: PLC0415
+    from costguard.report.plan_views import results_table  # noqa: PLC0415
+
+    names = {finding.subject: finding.name for finding in agreed.findings}
+    undone = [result for result in results if result.reason is not None]
+    data: dict[str, Any] = {
+        "schema": 1,
+        "guard": agreed.guard,
+        "run_id": agreed.run_id,
+        "plan_hash": plan_hash(to_body(agreed)),
+        "results": [result_json(result, language) for result in results],
+        "notices": [{"channel": notice.channel, "title": notice.title} for notice in report.notices],
+    }
+    table = results_table(results, language, names)
+    total = phrase("applied_total", language, done=len(results) - len(undone), undone=len(undone))
+    return Answer(
+        data,
+        tables=(table,) if results else (),
+        closing=(total,),
+        exit=Exit.HELD if undone else Exit.OK,
+    )

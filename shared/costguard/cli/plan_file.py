@@ -1,0 +1,148 @@
+"""A plan in a file: what `plan --out` writes, what `apply` reads, and every reason not to trust it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from costguard.cases import Case, CaseStatus
+from costguard.domain.errors import InvalidInputError, LedgerError, StalePlanError
+from costguard.engine.memory import Memory
+from costguard.engine.repositories.codec import from_body, to_body
+from costguard.planning import Plan
+from costguard.policy.model import Policy
+from costguard.report.plan_json import plan_json
+from costguard.report.words import Language, clean
+
+VALID_FOR = timedelta(hours=1)  # long enough to be read and agreed to, short enough that idle is still idle
+_CLOCK_SKEW = timedelta(minutes=5)
+_BODY, _LANGUAGE = "plan", "language"
+_AT_MOST_BYTES = 100_000_000  # a plan for 10,000 accelerators takes 25 MB
+
+
+def plan_hash(body: Mapping[str, Any]) -> str:
+    """What binds a plan: the SHA-256 of its body as canonical JSON."""
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def plan_answer(plan: Plan, language: Language) -> dict[str, Any]:
+    """The documented JSON of a plan."""
+    return plan_json(plan, plan_hash=plan_hash(to_body(plan)), language=language)
+
+
+def write_plan(path: Path, plan: Plan, language: Language) -> None:
+    """The documented JSON, and beside it the plan's body, from which alone `apply` acts.
+
+    Raises:
+        InvalidInputError: the file cannot be written.
+    """
+    document = {**plan_answer(plan, language), _LANGUAGE: language.value, _BODY: to_body(plan)}
+    try:
+        path.write_text(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    except OSError as err:
+        message = f"{path}: cannot be written: {err.strerror}"
+        raise InvalidInputError(message) from err
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan in a file.
+
+    Raises:
+        InvalidInputError: nothing there, or not the file of a plan.
+        StalePlanError: it was altered since it was written.
+    """
+    document = _document(path)
+    body, language = document.pop(_BODY, None), document.pop(_LANGUAGE, None)
+    if not isinstance(body, dict) or language not in {known.value for known in Language}:
+        message = (
+            f"{path}: not a plan that can be applied; write one with `costguard plan --out FILE` "
+            "(what --json prints is for reading only)"
+        )
+        raise InvalidInputError(message)
+    if plan_hash(body) != document.get("plan_hash"):
+        message = f"{path}: the plan was altered: it does not match its plan_hash; plan again"
+        raise StalePlanError(message)
+    try:
+        plan = from_body(Plan, body)
+    except LedgerError as err:
+        message = f"{path}: this version of costguard cannot read the plan; plan again"
+        raise StalePlanError(message) from err
+    if plan_answer(plan, Language(language)) != document:
+        message = f"{path}: what it shows to people is not what its plan would do; plan again"
+        raise StalePlanError(message)
+    return plan
+
+
+def check_still_true(plan: Plan, guards: tuple[str, ...], policy: Policy, memory: Memory, now: datetime) -> None:
+    """Refuse a plan that no longer describes policy, ledger or time.
+
+    Raises:
+        StalePlanError: says what changed.
+    """
+    if plan.guard not in guards:
+        message = f"this plan is not applied: it is one of guard {clean(plan.guard)!r}; there is {', '.join(guards)}"
+        raise StalePlanError(message)
+    why = _outdated(plan, policy, now) or _overtaken(plan, memory, now)
+    if why:
+        message = f"this plan is not applied: {why}; nothing was changed, plan again"
+        raise StalePlanError(message)
+
+
+def _outdated(plan: Plan, policy: Policy, now: datetime) -> str:
+    age = now - plan.planned_at
+    if age > VALID_FOR:
+        minutes, valid = age // timedelta(minutes=1), VALID_FOR // timedelta(minutes=1)
+        return f"it was made {minutes} minutes ago, and a plan is valid for {valid} minutes"
+    if age < -_CLOCK_SKEW:
+        return f"it was made in the future, at {plan.planned_at.isoformat(timespec='minutes')}"
+    if plan.policy_digest != policy.digest:
+        return "the policy is not the one it was made under (another --policy, or the files changed)"
+    return ""
+
+
+def _overtaken(plan: Plan, memory: Memory, now: datetime) -> str:
+    """What happened in the ledger since; a snooze set after the plan was made beats it."""
+    known = memory.runs.get(plan.run_id)
+    if known is not None and known.finished_at is not None:
+        return f"it was applied already, at {known.finished_at.isoformat(timespec='minutes')}"
+    for step in plan.transitions:
+        if not _unmoved(step.before, step.after, memory):
+            return f"the case of {step.after.subject} has moved since, by a run or by another plan"
+    snoozed = memory.snoozes.active(now)
+    for action in plan.due:
+        snooze = snoozed.get(str(action.subject))
+        if snooze is not None:
+            return f"{action.subject} was snoozed until {snooze.until.isoformat(timespec='minutes')}"
+    return ""
+
+
+def _unmoved(before: Case | None, after: Case, memory: Memory) -> bool:
+    current = memory.cases.get(after.key)
+    if before is None:
+        return current is None or current.status is CaseStatus.CLOSED
+    return current is not None and (current.case_id, current.version) == (before.case_id, before.version)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        raw = path.read_bytes() if path.stat().st_size <= _AT_MOST_BYTES else None
+    except OSError as err:
+        message = f"{path}: cannot be read: {err.strerror}"
+        raise InvalidInputError(message) from err
+    if raw is None:
+        message = f"{path}: too large for a plan"
+        raise InvalidInputError(message)
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError) as err:
+        message = f"{path}: not JSON ({err}); give the file that `costguard plan --out FILE` wrote"
+        raise InvalidInputError(message) from err
+    if not isinstance(document, dict):
+        message = f"{path}: not the file of a plan; give the one that `costguard plan --out FILE` wrote"
+        raise InvalidInputError(message)
+    return document

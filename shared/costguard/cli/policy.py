@@ -1,0 +1,127 @@
+"""`costguard policy check`: is this policy valid, and does it say what its writer means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from costguard.cli.exits import Exit
+from costguard.cli.options import Json, Lang, examples
+from costguard.cli.output import Answer, emit
+from costguard.cli.program import surroundings
+from costguard.report.tables import Column, Table
+from costguard.report.words import Language, choice, clean, label, phrase, span, verb
+
+if TYPE_CHECKING:
+    from costguard.guards.rules import Rung
+    from costguard.policy.model import Policy
+    from costguard.policy.problems import Problem
+    from costguard.policy.remarks import Remark
+
+app = typer.Typer(help="Look at a policy without running it.", no_args_is_help=True)
+
+
+@app.callback()
+def policy() -> None:
+    """Look at a policy without running it."""
+
+
+CHECK_EXAMPLES = examples(
+    "costguard policy check policies/",
+)
+
+
+@app.command(epilog=CHECK_EXAMPLES)
+def check(
+    ctx: typer.Context,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="One YAML file, or a folder with costguard.yaml.")],
+    *,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Check a policy: every mistake with file, line, column and the fix, then what it says.
+
+    Reads no cloud and no ledger. Exit 0 when the policy is valid, 2 when it is not.
+    """
+    from costguard.policy.loader import check_policy  # noqa: PLC0415 - parsed only by the commands that need it
+    from costguard.policy.problems import invalid  # noqa: PLC0415
+    from costguard.policy.remarks import remarks  # noqa: PLC0415
+    from costguard.policy_sources.files import FilePolicySource  # noqa: PLC0415
+
+    text = FilePolicySource(path).read()
+    read, problems = check_policy(text)
+    if read is None:
+        if as_json:
+            emit(Answer(_invalid_json(problems), exit=Exit.BAD_INPUT), as_json=True)
+        raise invalid(problems)
+    with surroundings(ctx, lang=lang) as here:
+        language, found = here.language, remarks(read, here.clock.now())
+    emit(
+        Answer(
+            _valid_json(read, found),
+            lines=(phrase("policy_valid", language, files=len(text.files), rules=len(read.idle_gpu)),),
+            tables=(_rules_table(read, language),),
+            closing=tuple(phrase("policy_remark", language, remark=str(remark)) for remark in found),
+        ),
+        as_json=as_json,
+    )
+
+
+def _rules_table(read: Policy, lang: Language) -> Table:
+    columns = tuple(Column(key, label(key, lang)) for key in ("rule", "mode", "window", "ladder"))
+    rows = tuple(
+        (
+            clean(rule.name),
+            choice(rule.mode.name.lower(), lang),
+            span(rule.idle.lasting),
+            " → ".join(_rung_words(rung, lang) for rung in rule.rungs()),
+        )
+        for rule in read.idle_gpu
+    )
+    return Table(phrase("policy_rules", lang), columns, rows)
+
+
+def _rung_words(rung: Rung, lang: Language) -> str:
+    return verb(rung.verb, lang) + (f" (+{span(rung.after)})" if rung.after else "")
+
+
+def _valid_json(read: Policy, found: tuple[Remark, ...]) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "valid": True,
+        "digest": read.digest,
+        "mode": read.mode.name.lower(),
+        "rules": [
+            {
+                "name": rule.name,
+                "mode": rule.mode.name.lower(),
+                "digest": rule.digest,
+                "window_seconds": int(rule.idle.lasting.total_seconds()),
+                "ladder": [
+                    {"verb": rung.verb.value, "after_seconds": int(rung.after.total_seconds())} for rung in rule.rungs()
+                ],
+            }
+            for rule in read.idle_gpu
+        ],
+        "problems": [],
+        "remarks": [{"where": remark.where, "message": remark.message} for remark in found],
+    }
+
+
+def _invalid_json(problems: tuple[Problem, ...]) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "valid": False,
+        "problems": [
+            {
+                "path": problem.path,
+                "line": problem.mark.line,
+                "column": problem.mark.column,
+                "field": problem.field,
+                "message": problem.message,
+                "fix": problem.fix,
+            }
+            for problem in problems
+        ],
+    }

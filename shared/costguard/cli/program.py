@@ -1,0 +1,174 @@
+"""What a command stands on: settings, a clock, a ledger, and with `--sandbox` a world of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from costguard.domain.errors import InvalidInputError
+from costguard.report.words import Language
+from costguard.settings import Secret, Settings, process_settings
+
+if TYPE_CHECKING:
+    import typer
+
+    from costguard.engine.memory import Memory
+    from costguard.ports import Clock
+    from costguard.sandbox.sandbox import Sandbox
+
+_SANDBOX_NEEDS = frozenset({"moto", "werkzeug", "flask"})
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What the whole command line is given; empty for people, filled in by tests.
+
+    `clock` None is the clock on the wall; a `sandbox` that runs already is used in the place of fresh ones.
+    """
+
+    settings: Callable[[], Settings] = process_settings
+    clock: Clock | None = None
+    sandbox: Sandbox | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where one command works. `sandbox` is there only with `--sandbox`, and only where a cloud is needed."""
+
+    settings: Settings
+    clock: Clock
+    sandbox: Sandbox | None = None
+
+    @property
+    def language(self) -> Language:
+        """The language of words."""
+        return Language(self.settings.language)
+
+
+@contextmanager
+def surroundings(
+    ctx: typer.Context,
+    *,
+    lang: Language | None = None,
+    sandbox: bool = False,
+    policy: str = "",
+    ledger: str = "",
+    cloud: bool = True,
+) -> Iterator[Surroundings]:
+    """The surroundings that the options ask for; what an option leaves open, the environment says.
+
+    In a sandbox the environment says nothing but the language. `cloud` False starts no server in it.
+
+    Raises:
+        InvalidInputError: a wrong environment variable, or what the sandbox needs is not installed.
+    """
+    program = ctx.obj if isinstance(ctx.obj, Program) else Program()
+    settings = program.settings()
+    language = lang.value if lang is not None else settings.language
+    if sandbox:
+        with _sandbox_surroundings(program, policy, ledger, language, cloud=cloud) as inside:
+            yield inside
+        return
+    from costguard.bootstrap import SystemClock  # noqa: PLC0415 - `--help` and `policy check` need none of it
+
+    chosen = replace(
+        settings,
+        policy=policy or settings.policy,
+        ledger=Secret(ledger) if ledger else settings.ledger,
+        language=language,
+    )
+    yield Surroundings(chosen, program.clock or SystemClock())
+
+
+@contextmanager
+def _sandbox_surroundings(
+    program: Program, policy: str, ledger: str, language: str, *, cloud: bool
+) -> Iterator[Surroundings]:
+    from costguard.sandbox.clock import MovedClock  # noqa: PLC0415 - only where there is a sandbox
+    from costguard.sandbox.policy import DEMO_POLICY  # noqa: PLC0415
+    from costguard.sandbox.sandbox import STARTS_AT  # noqa: PLC0415
+
+    bare = Settings(policy=policy or str(DEMO_POLICY), ledger=Secret(ledger or "memory:"), language=language)
+    if program.sandbox is None and not cloud:
+        yield Surroundings(bare, MovedClock(STARTS_AT))
+        return
+    with ExitStack() as opened:
+        running = program.sandbox or opened.enter_context(start_sandbox())
+        keys = running.credentials
+        settings = replace(
+            bare,
+            ledger=Secret(ledger or running.ledger_url),
+            slack_token=Secret(running.slack.token),
+            slack_url=running.slack.base_url,
+            aws_endpoint_url=running.endpoint_url,
+            aws_keys=(keys.access_key_id, Secret(keys.secret_access_key)),
+        )
+        yield Surroundings(settings, running.clock, running)
+
+
+def start_sandbox() -> Sandbox:
+    """A fresh sandbox.
+
+    Raises:
+        InvalidInputError: what it needs is not installed.
+    """
+    try:
+        from costguard.sandbox.sandbox import Sandbox  # noqa: PLC0415 - a second that only sandboxes cost
+
+        return Sandbox.start()
+    except ModuleNotFoundError as err:
+        if (err.name or "").partition(".")[0] not in _SANDBOX_NEEDS:
+            raise
+        message = f"the sandbox needs {err.name}, which is not installed: pip install 'costguard[sandbox]'"
+        raise InvalidInputError(message) from err
+
+
+@contextmanager
+def ledger_read_only(here: Surroundings) -> Iterator[Memory]:
+    """The ledger for looking ahead: a SQLite file that is not there yet counts as empty, and is not made."""
+    from costguard.bootstrap import open_memory  # noqa: PLC0415 - only commands that remember
+
+    with ExitStack() as opened:
+        settings, path = here.settings, sqlite_file(here.settings)
+        if path is not None and not path.exists():
+            folder = opened.enter_context(TemporaryDirectory(prefix="costguard-"))
+            settings = replace(settings, ledger=Secret(f"sqlite:///{folder}/empty.sqlite3"))
+        memory = open_memory(settings)
+        opened.callback(memory.store.close)
+        yield memory
+
+
+@contextmanager
+def ledger_in_use(here: Surroundings) -> Iterator[Memory]:
+    """A ledger that somebody has used before: in a wrong folder an answer from an empty one would mislead.
+
+    Raises:
+        InvalidInputError: there is no such file.
+    """
+    from costguard.bootstrap import open_memory  # noqa: PLC0415 - only commands that remember
+
+    path = sqlite_file(here.settings)
+    if path is not None and not path.exists():
+        message = (
+            f"{path}: no ledger is there; name the one that the runs use with --ledger or COSTGUARD_LEDGER "
+            "(the first `costguard apply` or `costguard invoke` makes it)"
+        )
+        raise InvalidInputError(message)
+    memory = open_memory(here.settings)
+    try:
+        yield memory
+    finally:
+        memory.store.close()
+
+
+def sqlite_file(settings: Settings) -> Path | None:
+    """The file of a SQLite ledger; None for every other kind."""
+    url = settings.ledger.reveal()
+    if not url.lower().startswith("sqlite:///"):
+        return None
+    return Path(unquote(urlsplit(url).path.removeprefix("/")))

@@ -1,0 +1,194 @@
+"""`costguard scan`: what idle accelerators cost, on read-only credentials and nothing else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from costguard.cli.exits import Exit
+from costguard.cli.options import Json, Lang, PolicyPath, Sandbox, examples
+from costguard.cli.output import Answer, emit
+from costguard.cli.program import Surroundings, surroundings
+from costguard.cli.progress import shard_progress
+from costguard.domain.errors import InvalidInputError, UnavailableError
+from costguard.report.words import gap as gap_words
+
+if TYPE_CHECKING:
+    from costguard.domain.resources import Gap
+    from costguard.policy.model import Policy
+    from costguard.ports import CallCount, Target
+    from costguard.report.waste import WasteReport
+
+_STDOUT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """What the options say is to be scanned."""
+
+    accounts: tuple[str, ...]
+    regions: tuple[str, ...]
+    role: str
+    external_id: str
+    organisation: bool
+
+    @property
+    def said(self) -> bool:
+        """Whether they say anything at all."""
+        return bool(self.accounts or self.regions or self.role or self.external_id or self.organisation)
+
+
+SCAN_EXAMPLES = examples(
+    "costguard scan",
+    "costguard scan --organisation --role costguard-read --region us-east-1 --days 30",
+    "costguard scan --csv idle.csv",
+    "costguard scan --sandbox",
+)
+
+
+def scan(
+    ctx: typer.Context,
+    *,
+    account: Annotated[
+        list[str] | None,
+        typer.Option("--account", metavar="ID", help="Scan this account; may be repeated.", show_default="own account"),
+    ] = None,
+    region: Annotated[
+        list[str] | None,
+        typer.Option("--region", metavar="NAME", help="Scan this region; may be repeated.", show_default="all"),
+    ] = None,
+    role: Annotated[
+        str, typer.Option("--role", metavar="ROLE", help="Assume this role (an ARN or a name) in other accounts.")
+    ] = "",
+    external_id: Annotated[
+        str, typer.Option("--external-id", metavar="ID", help="ExternalId to send when assuming the role.")
+    ] = "",
+    organisation: Annotated[
+        bool, typer.Option("--organisation", help="Also scan every account the organisation lists.")
+    ] = False,
+    days: Annotated[int, typer.Option("--days", min=1, max=63, help="How many days to look back.")] = 14,
+    csv: Annotated[
+        str, typer.Option("--csv", metavar="FILE", help="Write every instance as CSV; `-` is standard output.")
+    ] = "",
+    policy: PolicyPath = "",
+    sandbox: Sandbox = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Show what idle accelerators cost, whose they are, and what could not be measured.
+
+    Needs read-only credentials; no policy, no ledger, nothing deployed. Prepaid, reserved, autoscaled and
+    Kubernetes machines are shown like any other. Ends with every operation that was called, as proof that
+    none of them can change anything.
+    """
+    if csv == _STDOUT and as_json:
+        message = "--json and --csv - both want standard output; give --csv a file"
+        raise InvalidInputError(message)
+    where = _Where(tuple(account or ()), tuple(region or ()), role, external_id, organisation)
+    with surroundings(ctx, lang=lang, sandbox=sandbox, policy=policy) as here:
+        report = _report(here, where, timedelta(days=days), own_policy=bool(policy) or not sandbox)
+    from costguard.report.waste_json import waste_json  # noqa: PLC0415 - after the clouds were asked
+    from costguard.report.waste_views import waste_summary, waste_tables  # noqa: PLC0415
+
+    if csv:
+        _write_csv(report, csv, here)
+    if csv == _STDOUT:
+        raise typer.Exit(_status(report))
+    emit(
+        Answer(
+            waste_json(report, here.language),
+            lines=waste_summary(report, here.language),
+            tables=waste_tables(report, here.language),
+            exit=_status(report),
+        ),
+        as_json=as_json,
+    )
+
+
+def _report(here: Surroundings, where: _Where, back: timedelta, *, own_policy: bool) -> WasteReport:
+    from costguard.bootstrap import Connections, read_policy  # noqa: PLC0415 - `--help` needs none of it
+    from costguard.engine import scan as scanning  # noqa: PLC0415
+    from costguard.guards.idle_gpu_rules import IdleBounds  # noqa: PLC0415
+    from costguard.planning import judge_all  # noqa: PLC0415
+    from costguard.report.waste import waste_report  # noqa: PLC0415
+
+    settings = here.settings if own_policy else replace(here.settings, policy="")
+    policy = read_policy(settings)
+    until = here.clock.now()
+    with Connections(settings, policy, here.clock) as connections, shard_progress("Reading") as step:
+        targets = _targets(here, policy, where)
+        connections.open(targets)
+        seen = scanning.scan(
+            connections.readings,
+            targets,
+            policy.idle_gpu,
+            here.clock,
+            lookback=scanning.Lookback(back, IdleBounds()),
+            progress=step,
+        )
+        calls: list[CallCount] = []
+        for ports in connections.clouds.values():
+            calls.extend(ports.preflight.calls_made())
+    if not seen.facts and seen.gaps:
+        raise _no_answer(seen.gaps, here)
+    return waste_report(
+        seen.facts,
+        judge_all(policy, seen.facts, until),
+        since=until - back,
+        until=until,
+        gaps=seen.gaps,
+        calls=calls,
+    )
+
+
+def _targets(here: Surroundings, policy: Policy, where: _Where) -> Sequence[Target]:
+    """What the options name, with what the policy knows of it; without options what the policy names."""
+    from costguard.bootstrap import targets_of  # noqa: PLC0415
+
+    fresh = here.sandbox is not None and not policy.accounts
+    known = here.sandbox.targets if here.sandbox is not None and fresh else targets_of(policy, here.settings)
+    if not where.said:
+        return known
+    first = known[0]
+    chosen: list[Target] = []
+    for account in where.accounts or ("",):
+        target = next((one for one in known if one.account == account), replace(first, account=account, owner=""))
+        chosen.append(
+            replace(
+                target,
+                regions=where.regions or target.regions,
+                role=where.role or target.role,
+                external_id=where.external_id or target.external_id,
+                organisation=where.organisation or (target.organisation and not where.accounts),
+            )
+        )
+    return chosen
+
+
+def _no_answer(gaps: Sequence[Gap], here: Surroundings) -> UnavailableError:
+    return UnavailableError("nothing could be read\n" + "\n".join(gap_words(gap, here.language) for gap in gaps))
+
+
+def _status(report: WasteReport) -> Exit:
+    return Exit.GAPS if report.gaps else Exit.OK
+
+
+def _write_csv(report: WasteReport, path: str, here: Surroundings) -> None:
+    from costguard.report.csv import to_csv  # noqa: PLC0415 - only where asked for
+    from costguard.report.waste_json import waste_rows  # noqa: PLC0415
+
+    text = to_csv(waste_rows(report, here.language))
+    if path == _STDOUT:
+        sys.stdout.write(text.replace("\r\n", "\n"))
+        return
+    try:
+        Path(path).write_bytes(text.encode())
+    except OSError as err:
+        message = f"{path}: cannot be written: {err.strerror}"
+        raise InvalidInputError(message) from err

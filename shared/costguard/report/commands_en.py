@@ -1,0 +1,35 @@
+"""English: what commands say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+COMMANDS: Mapping[str, str] = {
+    "fact": "{label}: {value}",
+    "state_and_why": "{state}. {why}",
+    "is_paused": "Costguard is paused[ by {by}][: {reason}].",
+    "invoked": "{function} ran for {when} (run {run}).",
+    "invoked_duplicate": "{function} had run for {when} already (run {run}): nothing was done.",
+    "figure_instances_seen": "instances seen",
+    "figure_due": "due",
+    "figure_done": "done",
+    "figure_held": "held",
+    "figure_rehearsed": "rehearsed",
+    "figure_notices": "notices",
+    "figure_gaps": "gaps",
+    "snoozed": "{resource} is left alone until {until}.",
+    "is_snoozed": "Snoozed until {until}[ by {by}][: {reason}].",
+    "approved": "The step that waited on {resource} may be done, once, until {until}.",
+    "paused": "Paused[ by {by}][: {reason}]. Nothing begins until `costguard resume`.",
+    "resumed": "Going on[, says {by}][: {reason}].",
+    "still_paused": "This host stays paused: COSTGUARD_PAUSED is set.",
+    "audit_whole": "The audit is whole: {entries} entries in {chains} chains.",
+    "audit_broken": "The audit is broken: {problems} problems in {entries} entries.",
+    "happened_opened": "case opened[ under rule {rule}]",
+    "happened_told": "told {where}: {detail}",
+    "happened_not_told": "not told {where}: {detail}",
+    "happened_called": "asked the cloud to {verb} {where}: {outcome}[ ({detail})]",
+    "happened_seen": "seen done: {verb}",
+    "happened_closed": "case closed[. {why}]",
+    "earlier_case": "An earlier case: {opened} to {closed}. {why}",
+}

@@ -1,0 +1,49 @@
+"""The command line on a sandbox that a test keeps: one start for a whole module."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from costguard.cli.main import run
+from costguard.cli.program import Program
+from costguard.sandbox.sandbox import Sandbox
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a command said."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Cli:
+    """Runs commands with `--sandbox`, with a ledger of the test's own."""
+
+    def __init__(self, sandbox: Sandbox, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.sandbox = sandbox
+        self.folder = folder
+        self.ledger = f"sqlite:///{folder / 'ledger.db'}"
+        self._capture = capture
+        self._program = Program(sandbox=sandbox)
+
+    def __call__(self, *arguments: str, ledger: bool = True) -> Answered:
+        self._capture.readouterr()
+        where = ["--ledger", self.ledger] if ledger else []
+        status = run([*arguments, "--sandbox", *where], program=self._program)
+        out, err = self._capture.readouterr()
+        return Answered(status, out, err)
+
+    def id_of(self, name: str) -> str:
+        """The cloud's own id of a machine."""
+        return next(spec.native_id for spec in self.sandbox.world.fleet if spec.name == name)

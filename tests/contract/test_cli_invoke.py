@@ -1,0 +1,126 @@
+"""`costguard invoke`: the deployed function, called as each host would."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.contract.cli_sandbox import Cli
+
+from costguard.cli.exits import Exit
+from costguard.sandbox.sandbox import Sandbox
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox.start() as running:
+        yield running
+
+
+@pytest.fixture
+def cli(sandbox: Sandbox, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(sandbox, tmp_path, capfd)
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    logger = logging.getLogger("costguard")
+    before = (logger.handlers[:], logger.propagate, logger.level)
+    yield
+    logger.handlers[:], logger.propagate, level = before
+    logger.setLevel(level)
+
+
+def event(cli: Cli, host: str, hour: int) -> str:
+    """The host's sample event, for another hour: one event is one run."""
+    text = (ROOT / "events" / host / "idle_gpu.json").read_text(encoding="utf-8")
+    path = cli.folder / f"{host}.json"
+    path.write_text(text.replace("T09:", f"T{hour:02}:"), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(("host", "hour"), [("lambda", 9), ("fc", 10), ("scf", 11)])
+def test_one_function_serves_every_host(cli: Cli, host: str, hour: int) -> None:
+    """Told by the event or said aloud: the same run, and log lines never mix with the answer."""
+    path = event(cli, host, hour)
+
+    told = cli("invoke", "idle_gpu", "--event", path, "--json", ledger=False)
+    again = cli("invoke", "idle_gpu", "--event", path, "--host", host, ledger=False)
+
+    assert told.status == Exit.HELD  # a machine under termination protection is held in every run
+    assert told.json["instances_seen"] == 21
+    assert told.json["scheduled_at"] == f"2026-03-02T{hour:02}:17:00+00:00"
+    assert f'"host":"{host}"' in told.err.replace(": ", ":")
+    assert again.status == Exit.OK
+    assert "already" in again.out
+
+
+def test_another_hosts_event_is_refused(cli: Cli) -> None:
+    told = cli("invoke", "idle_gpu", "--event", event(cli, "fc", 9), "--host", "lambda", ledger=False)
+
+    assert told.status == Exit.BAD_INPUT
+    assert told.out == ""
+    assert "host lambda expects an EventBridge event" in told.err
+
+
+@pytest.mark.parametrize("function", ["nope", "../idle_gpu", ""])
+def test_an_unknown_function_is_bad_input(cli: Cli, function: str) -> None:
+    told = cli("invoke", function, "--event", event(cli, "scf", 9), ledger=False)
+
+    assert told.status == Exit.BAD_INPUT
+    assert "there is idle_gpu" in told.err
+
+
+def test_an_event_that_is_not_there_is_bad_input(cli: Cli) -> None:
+    told = cli("invoke", "idle_gpu", "--event", "nowhere.json", ledger=False)
+
+    assert told.status == Exit.BAD_INPUT
+    assert told.err == "costguard: nowhere.json: cannot be read: No such file or directory\n"
+
+
+def test_the_nearest_handler_is_the_one_called(tmp_path: Path) -> None:
+    """In a process of its own, with the environment's settings: the file of this folder, not the package's."""
+    folder = tmp_path / "functions" / "greet"
+    folder.mkdir(parents=True)
+    (folder / "handler.py").write_text(
+        "def handler(event, context):\n"
+        "    print('a log line')\n"
+        "    return {'run_id': context['request_id'], 'scheduled_at': event['Time'], 'due': 0}\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "below").mkdir()
+    command = [sys.executable, "-m", "costguard.cli.main", "invoke", "greet", "--event", "-", "--json"]
+    sent = json.dumps({"Type": "Timer", "TriggerName": "t", "Time": "2026-03-02T09:17:00+00:00", "Message": ""})
+
+    done = subprocess.run(  # noqa: S603 - fixed text, our interpreter
+        command,
+        cwd=tmp_path / "below",
+        env={"PATH": os.environ["PATH"]},
+        input=sent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert json.loads(done.stdout)["run_id"] == "by-hand"
+    assert done.stderr == "a log line\n"
+
+
+def test_a_file_without_a_handler_says_what_is_missing(tmp_path: Path) -> None:
+    folder = tmp_path / "functions" / "empty"
+    folder.mkdir(parents=True)
+    (folder / "handler.py").write_text("# nothing\n", encoding="utf-8")
+    command = [sys.executable, "-m", "costguard.cli.main", "invoke", "empty", "--event", "-"]
+
+    done = subprocess.run(command, cwd=tmp_path, input="{}", capture_output=True, text=True, check=False)  # noqa: S603
+
+    assert done.returncode == Exit.BAD_INPUT
+    assert "assigns no `handler`; expected `handler = build_handler('empty')`" in done.stderr

@@ -1,0 +1,130 @@
+"""`costguard scan` on the demo's fleet: money by owner, evidence, what is unmeasured, and the proof."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.contract.cli_sandbox import Cli
+
+from costguard.cli.exits import Exit
+from costguard.sandbox.aws.server import Refused
+from costguard.sandbox.sandbox import Sandbox
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox.start() as running:
+        yield running
+
+
+@pytest.fixture
+def cli(sandbox: Sandbox, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(sandbox, tmp_path, capfd)
+
+
+def refused(action: str, region: str | None = None, service: str = "ec2") -> Refused:
+    return Refused(service, action, "UnauthorizedOperation", "You are not authorized.", region=region)
+
+
+def test_a_scan_tells_owners_costs_evidence_and_that_nothing_was_changed(cli: Cli) -> None:
+    told = cli("scan", ledger=False)
+
+    assert told.status == Exit.OK
+    assert told.err == ""
+    assert "21 accelerator instances among 21 instances" in told.out
+    assert "0 calls that can change anything" in told.out
+    for said in (
+        "infrastructure",
+        "thesis-notebook",
+        "GPU 2x ≤ 0 %",
+        "DCGM",
+        "ec2:DescribeInstances",
+    ):
+        assert said in told.out
+    assert all(line == line.rstrip() for line in told.out.splitlines())
+
+
+def test_a_scan_as_json_adds_up(cli: Cli) -> None:
+    """What is never touched is counted like everything else; what is unmeasured is named with its cure."""
+    told = cli("scan", "--json", "--days", "7", ledger=False)
+
+    report = told.json
+    machines = {machine["name"]: machine for machine in report["instances"]}
+    assert told.status == Exit.OK
+    assert (report["since"], report["until"]) == ("2026-02-23T09:00:00Z", "2026-03-02T09:00:00Z")
+    assert report["proof"]["changing_calls"] == 0
+    assert report["proof"]["calls"] > 10
+    assert sum(owner["instances"] for owner in report["owners"]) == len(machines) == 21
+    assert machines["reserved-capacity"]["never_touched"]
+    assert machines["reserved-capacity"]["idle_hours"] == 168
+    assert machines["pretraining-a"]["idle_hours"] == 0
+    assert {group["reason"] for group in report["unmeasured"]} == {"no_device_metric", "low_coverage", "too_young"}
+    assert all(group["fix"] for group in report["unmeasured"])
+
+
+def test_regions_and_accounts_can_be_chosen(cli: Cli) -> None:
+    one_region = cli("scan", "--json", "--region", "eu-west-1", ledger=False).json
+    one_account = cli("scan", "--json", "--account", "444455556666", ledger=False).json
+
+    assert {machine["id"].split(":")[2] for machine in one_region["instances"]} == {"eu-west-1"}
+    assert {machine["id"].split(":")[1] for machine in one_region["instances"]} == {"111122223333", "444455556666"}
+    assert {machine["id"].split(":")[1] for machine in one_account["instances"]} == {"444455556666"}
+
+
+def test_every_machine_goes_into_the_csv(cli: Cli) -> None:
+    path = cli.folder / "idle.csv"
+
+    shown = cli("scan", "--csv", str(path), ledger=False)
+    printed = cli("scan", "--csv", "-", ledger=False)
+
+    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+    assert "Most expensive idle instances" in shown.out
+    assert len(rows) == 21
+    assert list(csv.DictReader(io.StringIO(printed.out))) == rows
+    assert cli("scan", "--csv", "-", "--json", ledger=False).status == Exit.BAD_INPUT
+    assert "cannot be written" in cli("scan", "--csv", str(cli.folder / "no" / "x.csv"), ledger=False).err
+
+
+def test_a_denied_region_is_a_gap_with_its_permission_and_the_rest_is_told(cli: Cli) -> None:
+    cli.sandbox.gateway.refused.append(refused("DescribeInstances", "eu-west-1"))
+    try:
+        told = cli("scan", "--json", ledger=False)
+    finally:
+        cli.sandbox.gateway.refused.clear()
+
+    assert told.status == Exit.GAPS
+    assert {(gap["region_id"], gap["kind"]) for gap in told.json["gaps"]} == {("eu-west-1", "denied")}
+    assert all("ec2:DescribeInstances" in gap["fix"] for gap in told.json["gaps"])
+    assert {machine["id"].split(":")[2] for machine in told.json["instances"]} == {"us-east-1"}
+
+
+def test_where_nothing_can_be_read_there_is_no_answer(cli: Cli) -> None:
+    cli.sandbox.gateway.refused.append(refused("DescribeRegions"))
+    try:
+        told = cli("scan", ledger=False)
+    finally:
+        cli.sandbox.gateway.refused.clear()
+
+    assert told.status == Exit.UNAVAILABLE
+    assert told.out == ""
+    assert "nothing could be read" in told.err
+    assert "ec2:DescribeRegions" in told.err
+
+
+def test_a_policy_may_be_given_and_the_words_may_be_chinese(cli: Cli) -> None:
+    policy = cli.folder / "costguard.yaml"
+    policy.write_text(
+        "version: 1\nmode: observe\n"
+        "accounts: [{cloud: aws, id: '111122223333', regions: [us-east-1]}]\n"
+        "idle_gpu: [{name: all, then: [warn]}]\n",
+        encoding="utf-8",
+    )
+
+    told = cli("scan", "--policy", str(policy), "--lang", "zh", ledger=False)
+
+    assert told.status == Exit.OK
+    assert "共 5 台加速实例" in told.out

@@ -1,0 +1,160 @@
+"""`costguard demo`: twelve days, and what became of everybody. One run told as JSON, one as text in a file."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from costguard.cli.exits import Exit
+from costguard.cli.main import run
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The whole demo as facts."""
+    path = tmp_path_factory.mktemp("demo") / "demo.json"
+    with path.open("w") as file:
+        command = [sys.executable, "-m", "costguard.cli.main", "demo", "--json"]
+        subprocess.run(command, stdout=file, check=True)  # noqa: S603 - fixed text, our interpreter
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What `costguard demo > file` leaves."""
+    path = tmp_path_factory.mktemp("demo") / "demo.txt"
+    with path.open("w") as file:
+        command = [sys.executable, "-m", "costguard.cli.main", "demo"]
+        done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True, check=True)  # noqa: S603
+    assert done.stderr == ""
+    return path.read_text(encoding="utf-8")
+
+
+def on(story: Any, day: int) -> Any:
+    return story["days"][day]
+
+
+def names(day: Any, what: str, verb: str) -> list[str]:
+    return sorted({one["name"] for one in day[what] if one["verb"] == verb})
+
+
+def titles(day: Any) -> str:
+    return "\n".join(told["title"] for told in day["told"])
+
+
+def test_twelve_days_pass_and_an_hour_after_them_the_last_step_is_seen(story: Any) -> None:
+    assert [day["day"] for day in story["days"]] == [*range(13), 12]
+    assert on(story, 0)["at"] == "2026-03-02T09:00:00Z"
+    assert on(story, 13)["at"] == "2026-03-14T10:00:00Z"
+
+
+def test_owners_are_told_a_day_before_anything_is_stopped(story: Any) -> None:
+    told = on(story, 0)
+
+    assert names(told, "due", "warn") == ["batch-transcoder", "spot-worker", "staging-inference", "thesis-notebook"]
+    assert names(told, "due", "stop") == []
+    assert {one["channel"] for one in told["told"]} == {"#gpu-media", "#gpu-platform", "#gpu-search", "#gpu-vision"}
+    assert names(on(story, 1), "done", "stop") == ["staging-inference", "thesis-notebook"]
+    assert {one["outcome"] for one in on(story, 1)["done"]} == {"accepted"}
+
+
+def test_an_owner_saves_a_machine_just_in_time(story: Any) -> None:
+    assert "ablation-runs" in names(on(story, 1), "due", "warn")
+    assert "snoozes ablation-runs" in on(story, 2)["news"][0]
+    assert not any("ablation-runs" in names(day, "done", "stop") for day in story["days"])
+    assert next(one for one in story["left_alone"] if one["name"] == "ablation-runs")["reason"] == "snoozed"
+
+
+def test_who_works_again_or_is_started_again_is_left_in_peace(story: Any) -> None:
+    assert "nightly-eval is safe" in titles(on(story, 3))
+    assert "staging-inference is safe" in titles(on(story, 6))
+    assert not any("nightly-eval" in names(day, "done", "stop") for day in story["days"])
+    assert names(on(story, 2), "seen", "stop") == ["staging-inference", "thesis-notebook"]
+
+
+def test_the_machine_that_nobody_misses_is_copied_whole_and_then_terminated(story: Any) -> None:
+    copied = [one["id"] for one in on(story, 10)["done"] if one["verb"] == "snapshot"]
+
+    assert len(copied) == len(set(copied)) == 2
+    assert names(on(story, 11), "seen", "snapshot") == ["thesis-notebook"]
+    assert names(on(story, 12), "done", "terminate") == ["thesis-notebook"]
+    assert names(on(story, 13), "seen", "terminate") == ["thesis-notebook"]
+    assert "was terminated" in titles(on(story, 13))
+    assert [name for day in story["days"] for name in names(day, "done", "terminate")] == ["thesis-notebook"]
+
+
+def test_what_it_refused_to_touch_is_told_with_its_reason(story: Any) -> None:
+    assert {one["name"]: one["reason"] for one in story["left_alone"]} == {
+        "batch-transcoder": "local_disk",
+        "reserved-capacity": "reserved",
+        "ablation-runs": "snoozed",
+        "paper-demo": "protected_tag",
+        "cluster-trial": "partly_idle",
+        "spot-worker": "mode_warn",
+        "eks-gpu-node-2": "kubernetes",
+        "shared-login-node": "protected_by_cloud",
+        "asg-inference-7": "autoscaled",
+    }
+    touched = {one["name"] for day in story["days"] for one in day["done"]}
+    assert touched == {"thesis-notebook", "staging-inference"}
+
+
+def test_what_nobody_can_judge_is_told(story: Any) -> None:
+    assert {one["name"] for one in story["unmeasured"]} == {
+        "trainium-pilot",
+        "embedding-service",
+        "translation-canary",
+        "legacy-ocr",
+    }
+
+
+def test_the_money_is_counted_from_what_was_seen_less_what_stays_billed(story: Any) -> None:
+    saved = story["saved"]
+    machines = {one["name"]: one for one in saved["machines"]}
+    total = sum(
+        float(one["hours"]) * (float(one["hourly_cost"]["amount"]) - float(one["stays_billed_hourly"]["amount"]))
+        for one in saved["machines"]
+    )
+
+    assert set(machines) == {"thesis-notebook", "staging-inference"}
+    assert (machines["staging-inference"]["hours"], machines["staging-inference"]["until"]) == (
+        "96",
+        "2026-03-08T09:00:00Z",
+    )
+    assert machines["thesis-notebook"]["until"] is None
+    assert all(float(one["stays_billed_hourly"]["amount"]) > 0 for one in saved["machines"])
+    assert float(saved["total"][0]["amount"]) == pytest.approx(total)
+    assert float(saved["hourly"][0]["amount"]) == pytest.approx(2.744 - 0.0817, abs=0.001)
+    assert float(saved["copies_hourly_at_most"][0]["amount"]) > 0
+
+
+def test_the_audit_is_whole(story: Any) -> None:
+    assert story["audit"]["whole"] is True
+    assert story["audit"]["entries"] > 50
+
+
+def test_the_text_is_clean_narrow_and_names_every_machine(text: str) -> None:
+    lines = text.splitlines()
+
+    assert "\x1b" not in text
+    assert [line for line in lines if len(line) > 80 or line != line.rstrip()] == []
+    assert 90 <= len(lines) <= 140
+    assert [
+        line for line in lines if re.search(r"\bi-[0-9a-f]{17}\b(?! was terminated \(thesis-notebook\))", line)
+    ] == []
+    assert text.count("Day ") == 14
+
+
+def test_a_shorter_story_in_chinese(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["demo", "--days", "1", "--lang", "zh"]) == Exit.OK
+
+    out, err = capfd.readouterr()
+    assert err == ""
+    assert "第 1 天，2026-03-03 09:00 UTC" in out
+    assert "fresh-experiment 三小时前才启动" in out
+    assert "停机：thesis-notebook、staging-inference" in out

@@ -1,0 +1,199 @@
+"""What people say and ask at the command line, over a ledger file: no cloud, a clock that stands still."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import NOW, case
+
+from costguard.cases import Case, CaseStatus
+from costguard.cli.exits import Exit
+from costguard.cli.main import run
+from costguard.cli.program import Program
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.engine.memory import Memory
+from costguard.engine.repositories.audit import ENTRY
+from costguard.ledgers.open import open_ledger
+from costguard.settings import Secret, Settings
+
+
+class Still:
+    """A clock that stands still."""
+
+    def now(self) -> Any:
+        return NOW
+
+    def sleep(self, seconds: float) -> None:
+        raise AssertionError(seconds)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A command line over one ledger file."""
+
+    url: str
+    run: Callable[..., int]
+
+    def memory(self) -> Memory:
+        return Memory.over(open_ledger(self.url))
+
+    def with_case(self, **changes: Any) -> Case:
+        memory = self.memory()
+        with closing(memory.store):
+            return memory.cases.commit(None, replace(case(), **changes), run_id="run-1", now=NOW)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    settings = Settings(ledger=Secret(url))
+
+    def run_here(*arguments: str, paused: bool = False) -> int:
+        program = Program(settings=lambda: replace(settings, paused=paused), clock=Still())
+        return run(arguments, program=program)
+
+    return Desk(url, run_here)
+
+
+def test_a_ledger_that_is_not_there_is_never_made_by_a_question_or_an_answer(
+    desk: Desk, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In a wrong folder `pause` must not stop nothing, and `cases` must not say that there are none."""
+    for arguments in (
+        ("cases",),
+        ("why", "i-1"),
+        ("snooze", "i-1", "--for", "48h"),
+        ("approve", "i-1"),
+        ("pause", "--reason", "x"),
+        ("resume",),
+        ("audit", "verify"),
+    ):
+        assert desk.run(*arguments) == Exit.BAD_INPUT, arguments
+        assert "no ledger is there" in capfd.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_ledger_is_unavailable(desk: Desk, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ledger.db").write_text("not a database, but long enough to look like a file with contents")
+
+    assert desk.run("cases") == Exit.UNAVAILABLE
+    assert capfd.readouterr().err == "costguard: the ledger's database failed: file is not a database\n"
+
+
+def test_a_snooze_is_remembered_with_who_and_why(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    known = desk.with_case()
+
+    assert desk.run("snooze", known.subject.native_id, "--for", "48h", "--reason", "demo", "--by", "vision") == Exit.OK
+
+    assert f"{known.subject} is left alone until 2026-03-12 12:30 UTC." in capfd.readouterr().out
+    memory = desk.memory()
+    with closing(memory.store):
+        kept = memory.snoozes.active(NOW)[str(known.subject)]
+    assert (kept.until, kept.by, kept.reason) == (NOW + timedelta(hours=48), "vision", "demo")
+
+
+@pytest.mark.parametrize(
+    ("length", "said"),
+    [
+        ("48", "--for: '48' has no unit; expected a duration such as 24h, 7d, 30m or 90s; write 48h"),
+        ("0h", "a snooze lasts at most 90 days"),
+        ("91d", "a snooze lasts at most 90 days"),
+        ("soon", "'soon' is not a duration"),
+    ],
+)
+def test_a_length_that_makes_no_sense_is_refused(
+    desk: Desk, length: str, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    known = desk.with_case()
+
+    assert desk.run("snooze", str(known.subject), "--for", length) == Exit.BAD_INPUT
+    assert said in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("resource", "said"),
+    [
+        ("i-unknown", "no case is known for 'i-unknown'"),
+        ("mars:1:2:instance:i-1", "is not a resource id"),
+        ("\x1b[31mred", "no case is known for"),
+    ],
+)
+def test_a_resource_that_nobody_knows_is_refused(
+    desk: Desk, resource: str, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    desk.with_case()
+
+    assert desk.run("snooze", resource, "--for", "48h") == Exit.BAD_INPUT
+    err = capfd.readouterr().err
+    assert said in err
+    assert "\x1b" not in err
+
+
+def test_only_what_waits_for_a_word_can_be_approved(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    held = Reason(ReasonCode.APPROVAL_NEEDED)
+    waiting = desk.with_case(status=CaseStatus.HELD, reason=held, decision_id="decision-1")
+
+    assert desk.run("approve", waiting.subject.native_id, "--json") == Exit.OK
+
+    told = json.loads(capfd.readouterr().out)
+    assert (told["decision_id"], told["until"]) == ("decision-1", "2026-03-11T12:30:00Z")
+
+
+def test_pause_and_resume_say_what_holds_afterwards(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    desk.with_case()
+
+    assert desk.run("pause", "--reason", "incident", "--by", "operations") == Exit.OK
+    assert "Paused by operations: incident. Nothing begins" in capfd.readouterr().out
+    assert desk.run("cases") == Exit.OK
+    assert "Costguard is paused by operations: incident." in capfd.readouterr().out
+    assert desk.run("resume", "--by", "operations", paused=True) == Exit.OK
+    out = capfd.readouterr().out
+    assert "Going on, says operations." in out
+    assert "This host stays paused: COSTGUARD_PAUSED is set." in out
+
+
+def test_open_cases_are_listed_and_closed_ones_only_when_asked_for(
+    desk: Desk, capfd: pytest.CaptureFixture[str]
+) -> None:
+    closed = Reason(ReasonCode.RECOVERED)
+    known = desk.with_case(status=CaseStatus.CLOSED, reason=closed, closed_at=NOW)
+
+    assert desk.run("cases") == Exit.OK
+    assert capfd.readouterr().out == "No case.\n"
+    assert desk.run("cases", "--all", "--json") == Exit.OK
+    (told,) = json.loads(capfd.readouterr().out)["cases"]
+    assert (told["case_id"], told["status"], told["reason"]) == (known.case_id, "closed", "recovered")
+
+
+def test_why_tells_how_a_case_ended(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    known = desk.with_case(status=CaseStatus.CLOSED, reason=Reason(ReasonCode.RECOVERED), closed_at=NOW)
+
+    assert desk.run("why", known.case_id) == Exit.OK
+
+    out = capfd.readouterr().out
+    assert "2026-03-10 12:30 UTC  case closed. In use again, so the case is closed." in out
+    assert "Next" not in out
+    assert desk.run("why", "i-unknown") == Exit.BAD_INPUT
+    assert "`--scan` looks at the cloud as well" in capfd.readouterr().err
+
+
+def test_an_audit_that_was_altered_is_status_14(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    desk.with_case()
+    assert desk.run("audit", "verify") == Exit.OK
+    assert "The audit is whole: 1 entries in 1 chains." in capfd.readouterr().out
+    memory = desk.memory()
+    with closing(memory.store):
+        (entry,) = memory.store.query(ENTRY)
+        memory.store.put(replace(entry, body={**entry.body, "run_id": "run-2"}), entry.version)
+
+    assert desk.run("audit", "verify") == Exit.BROKEN
+    assert "it was changed" in capfd.readouterr().out
+    assert desk.run("audit", "verify", "--json") == Exit.BROKEN
+    assert json.loads(capfd.readouterr().out)["whole"] is False

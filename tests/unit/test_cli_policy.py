@@ -1,0 +1,76 @@
+"""`costguard policy check`: every mistake with its place, nothing else touched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from costguard.cli.exits import Exit
+from costguard.cli.main import run
+
+VALID = """\
+version: 1
+mode: observe
+idle_gpu:
+  - name: research
+    then: [warn, {stop: {wait: 24h}}]
+"""
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    path = tmp_path / "costguard.yaml"
+    path.write_text(VALID, encoding="utf-8")
+    return path
+
+
+def test_a_valid_policy_says_what_each_rule_does(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["policy", "check", str(policy)]) == Exit.OK
+
+    out = capfd.readouterr().out
+    assert "The policy is valid: 1 rules in 1 files." in out
+    assert "warn the owner → stop (+24h)" in out
+
+
+def test_a_valid_policy_as_json(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["policy", "check", str(policy), "--json"]) == Exit.OK
+
+    told = json.loads(capfd.readouterr().out)
+    assert (told["valid"], told["mode"], told["problems"]) == (True, "observe", [])
+    assert told["rules"][0]["ladder"][1] == {"verb": "stop", "after_seconds": 86400}
+
+
+def test_words_follow_the_language(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["policy", "check", str(policy), "--lang", "zh"]) == Exit.OK
+
+    assert "策略有效" in capfd.readouterr().out
+
+
+def test_every_mistake_is_told_with_file_line_column_and_fix(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    policy.write_text(VALID.replace("mode: observe", "mdoe: observe"), encoding="utf-8")
+
+    assert run(["policy", "check", str(policy)]) == Exit.BAD_INPUT
+
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert f"{policy}:2:1: mdoe" in err
+    assert "did you mean mode?" in err
+
+
+def test_mistakes_as_json_go_to_standard_output(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    policy.write_text(VALID.replace("24h", "24"), encoding="utf-8")
+
+    assert run(["policy", "check", str(policy), "--json"]) == Exit.BAD_INPUT
+
+    told = json.loads(capfd.readouterr().out)
+    assert told["valid"] is False
+    assert told["problems"][0]["line"] == 5
+    assert told["problems"][0]["fix"]
+
+
+def test_no_policy_at_the_path_is_bad_input(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["policy", "check", str(tmp_path / "none")]) == Exit.BAD_INPUT
+
+    assert "no such file or folder" in capfd.readouterr().err
