@@ -151,7 +151,7 @@ def test_the_text_is_clean_narrow_and_names_every_machine(text: str) -> None:
 
 
 def test_a_shorter_story_in_chinese(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["demo", "--days", "1", "--lang", "zh"]) == Exit.OK
+    assert run(["demo", "--days", "2", "--lang", "zh"]) == Exit.OK
 
     out, err = capfd.readouterr()
     assert err == ""

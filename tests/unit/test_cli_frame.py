@@ -15,13 +15,15 @@ import pytest
 import typer
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from costguard.cli import main as program
 from costguard.cli.exits import MEANINGS, Exit
 from costguard.cli.main import run
-from costguard.cli.output import Answer, emit, safe, to_json
+from costguard.cli.output import Answer, emit, print_table, safe, to_json
 from costguard.cli.program import Program
 from costguard.cli.progress import shard_progress, waiting
+from costguard.cli.wrapping import cells, wrapped
 from costguard.domain.errors import InvalidInputError, LedgerError, StalePlanError
 from costguard.report.tables import Column, Table
 from costguard.settings import Settings, load_settings
@@ -76,7 +78,7 @@ from costguard.cli.main import run
 status = run(["scan", "--region", "us-east-1"])
 ours = [module for name, module in sys.modules.items() if name.startswith("costguard.")]
 named = {str(getattr(thing, "__module__", "")).partition(".")[0] for module in ours for thing in vars(module).values()}
-print(status, sorted(set(sys.argv[1:]) & set(sys.modules)), "pydantic" in named)
+print(int(status), sorted(set(sys.argv[1:]) & set(sys.modules)), "pydantic" in named)
 """
 
 
@@ -180,6 +182,42 @@ def test_people_get_lines_and_tables_and_markup_in_names_is_only_text(capfd: pyt
     assert "\x1b" not in out
 
 
+def test_long_cells_are_told_row_by_row_where_the_page_is_narrow(capfd: pytest.CaptureFixture[str]) -> None:
+    """What would be a column of three letters becomes lines; an empty column is left out."""
+    columns = tuple(Column(key, key.title()) for key in ("name", "owner", "empty", "cost", "why", "more"))
+    why = "the owner has said that it is needed until the end of the month"
+    table = Table("Idle", columns, (("notebook", "vision", "", "1.00", why, why),))
+    console = Console(width=60, force_terminal=True)
+
+    print_table(console, table)
+
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[2:] == [
+        " notebook",
+        "   Owner vision · Cost 1.00",
+        "   Why: the owner has said that it is needed until the end",
+        "     of the month",
+        "   More: the owner has said that it is needed until the end",
+        "     of the month",
+        "",
+    ]
+
+
+@given(st.lists(st.text(alphabet="ab训练", max_size=9)).map(" ".join), st.integers(20, 80))
+def test_wrapping_loses_nothing_and_keeps_to_the_page(text: str, width: int) -> None:
+    lines = list(wrapped(text, "", 0, width))
+
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(cells(line) <= width for line in lines)
+
+
+def test_a_mark_never_begins_a_line_and_an_opening_one_never_ends_it() -> None:
+    lines = list(wrapped("训练任务（练习）。" * 20, "", 0, 21))
+
+    assert not any(line.startswith(("）", "。")) or line.endswith("（") for line in lines)
+    assert "".join(lines) == "训练任务（练习）。" * 20
+
+
 def test_machines_get_only_json(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit):
         emit(Answer({"due": []}, ("first",)), as_json=True)
@@ -234,9 +272,7 @@ def test_every_command_and_option_explains_itself(path: str, command: Any, capfd
     assert "Examples:\n" in out
 
 
-def test_the_status_follows_the_language_and_mistakes_the_environment(capfd: pytest.CaptureFixture[str]) -> None:
-    """A wrong variable is told before anything is done."""
-
+def test_a_wrong_variable_is_told_before_anything_is_done(capfd: pytest.CaptureFixture[str]) -> None:
     def broken() -> Settings:
         return load_settings({"COSTGUARD_LANGG": "zh"})
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from costguard.cli.demo_facts import DemoDay, Ending, LeftAlone, Names
+from costguard.cli.wrapping import cells, wrapped
 from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.money import Money, totals
 from costguard.domain.reasons import Reason, ReasonCode
@@ -27,11 +26,8 @@ from costguard.report.words import (
     verdict,
 )
 
-WIDTH = 80
 _COLUMN = 7  # the headings of a day's lines
 _INDENT = "  "
-_OPENING, _CLOSING = "\u300a\u300c\uff08", "\u3001\u3002\u300b\u300d\uff01\uff09\uff0c\uff1a\uff1b\uff1f"
-_BREAKS = re.compile(rf"\s+|(?<=[\u2e80-\uffef])(?<![{_OPENING}])(?![{_CLOSING}])")  # or after a wide character
 _VERBS = (Verb.WARN, Verb.STOP, Verb.SNAPSHOT, Verb.TERMINATE, Verb.START)
 
 
@@ -83,8 +79,8 @@ def day_lines(day: DemoDay, before: DemoDay | None, names: Names, language: Lang
     yield from _entries("demo_seen", seen, language)
     yield from _entries("demo_found", [found] if changed else [], language)
     yield from _entries("demo_plan", list(_plan_lines(day, names, language)), language)
-    column = max((_cells(told.channel) for told in day.told), default=0)
-    told = [f"{one.channel}{' ' * (column - _cells(one.channel))}  {_with_name(one.title, names)}" for one in day.told]
+    column = max((cells(told.channel) for told in day.told), default=0)
+    told = [f"{one.channel}{' ' * (column - cells(one.channel))}  {_with_name(one.title, names)}" for one in day.told]
     yield from _entries("demo_told", told, language, extra=column + 2)
     yield from _entries("demo_done", list(_done_lines(day.results, names, language)), language)
     yield from _entries("demo_held", held, language)
@@ -110,38 +106,11 @@ def ending_lines(ending: Ending, language: Language) -> Iterator[str]:
     yield from wrapped(phrase("demo_next", language))
 
 
-def wrapped(text: str, start: str = "", hanging: int = 0) -> Iterator[str]:
-    """`text` after `start`, in lines of at most 80 columns; wide characters count two and may end a line."""
-    line, pad = start, " " * (_cells(start) + hanging)
-    empty = True
-    for word, gap in _words(text):
-        if not empty and _cells(line) + _cells(word) > WIDTH:
-            yield line.rstrip()
-            line = pad
-        line += word + gap
-        empty = False
-    yield line.rstrip()
-
-
-def _words(text: str) -> Iterator[tuple[str, str]]:
-    position = 0
-    for match in _BREAKS.finditer(text):
-        if match.end() == position or match.start() == len(text):
-            continue
-        yield text[position : match.start()], match.group()
-        position = match.end()
-    yield text[position:], ""
-
-
-def _cells(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
-
-
 def _entries(key: str, texts: Sequence[str], language: Language, extra: int = 0) -> Iterator[str]:
     """The heading stands before the first of its lines only."""
     said = phrase(key, language)
     for number, text in enumerate(texts):
-        start = said + " " * (_COLUMN - _cells(said)) if number == 0 else " " * _COLUMN
+        start = said + " " * (_COLUMN - cells(said)) if number == 0 else " " * _COLUMN
         yield from wrapped(text, _INDENT + start, extra)
 
 

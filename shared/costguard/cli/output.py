@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from costguard.cli.exits import Exit
+from costguard.cli.wrapping import wrapped
 from costguard.report.words import clean
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _PIPED_WIDTH = 200  # of a table that goes to a file, where nothing says how wide the reader's page is
 _ROOMY = 160  # columns from which ids and names are kept in one piece
+_FEW_COLUMNS, _SHORT_CELL = 4, 30
+_CALLED = ("name", "resource", "shard")
 _NEVER_FOLDED = frozenset({"resource", "name", "case_id", "decision_id"})
 _LONGEST_LINE = 2000
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
@@ -58,7 +61,7 @@ def show(answer: Answer) -> None:
     if answer.tables:
         console = _console()
         for table in answer.tables:
-            _print_table(console, table)
+            print_table(console, table)
     for line in answer.closing:
         typer.echo(safe(line))
 
@@ -97,15 +100,51 @@ def _console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=max(console.width, _PIPED_WIDTH))
 
 
-def _print_table(console: Console, table: Table) -> None:
-    """Draw it; in a file no line ends in spaces."""
+def print_table(console: Console, whole: Table) -> None:
+    """Draw it, or where its sentences would be squeezed into columns of a few letters, tell it row by row."""
+    table = _without_empty_columns(whole)
+    columns = tuple(zip(*table.rows, strict=True))
+    if console.width < _ROOMY and len(columns) > _FEW_COLUMNS and any(map(_is_long, columns)):
+        heading(table.title)
+        for line in _rows_told(table, console.width):
+            typer.echo(safe(line))
+        return
     if console.is_terminal:
         console.print(_drawn(table, console.width))
         return
     with console.capture() as captured:
         console.print(_drawn(table, console.width))
     for line in captured.get().splitlines():
-        typer.echo(line.rstrip())
+        typer.echo(line.rstrip())  # in a file no line ends in spaces
+
+
+def _without_empty_columns(table: Table) -> Table:
+    kept = [index for index in range(len(table.columns)) if any(row[index] for row in table.rows)]
+    columns = tuple(table.columns[index] for index in kept)
+    return replace(table, columns=columns, rows=tuple(tuple(row[index] for index in kept) for row in table.rows))
+
+
+def _is_long(column: Sequence[str]) -> bool:
+    return max(map(len, column)) > _SHORT_CELL
+
+
+def _rows_told(table: Table, width: int) -> Iterator[str]:
+    """What a row is called, then its short cells in one line, then each long one."""
+    yield ""
+    for row in table.rows:
+        pairs = [pair for pair in zip(table.columns, row, strict=True) if pair[1]]
+        called = [cell for column, cell in pairs if column.key in _CALLED]
+        others = [pair for pair in pairs if pair[0].key not in _CALLED]
+        short = [f"{column.title} {cell}" for column, cell in others if len(cell) <= _SHORT_CELL]
+        yield from wrapped("  ".join(called or short), " ", 2, width)
+        if called and short:
+            yield from wrapped(" · ".join(short), "   ", 2, width)
+        for column, cell in others:
+            if len(cell) > _SHORT_CELL:
+                yield from wrapped(f"{column.title}: {cell}", "   ", 2, width)
+    if table.note:
+        yield table.note
+    yield ""
 
 
 def _drawn(table: Table, width: int) -> RichTable:

@@ -90,7 +90,7 @@ def build_blocks(title: str, fields: Sequence[tuple[str, str]] = (), lines: Sequ
 
 def _field(label: str, value: str, limit: int) -> str:
     name = f"*{escape(label, min(_LABEL_MAX, limit // 2)) or _ELLIPSIS}*\n"
-    return name + (escape(value, limit - len(name)) or "–")  # noqa: RUF001 - a dash for an empty value
+    return name + (escape(value, limit - len(name)) or "–")
 
 
 def _fitting(words: Sequence[str], room: int) -> list[str]:
