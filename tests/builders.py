@@ -183,6 +183,7 @@ def case(**changes: Any) -> Case:
         subject=ref(),
         run_epoch="epoch-1",
         owner="nlp",
+        name="notebook",
         status=CaseStatus.OPEN,
         phase=Phase.WAITING,
         rung=1,

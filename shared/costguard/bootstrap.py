@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from costguard.domain.reasons import Reason
     from costguard.engine.memory import Memory
     from costguard.engine.policy_in_force import PolicyInForce
-    from costguard.engine.run import World
+    from costguard.engine.surroundings import Surroundings
     from costguard.settings import Settings
 
 _AWS_CLOUDS = ("aws", "aws-cn", "aws-us-gov")
@@ -221,7 +221,7 @@ def notifier_of(settings: Settings) -> Notifier:
 
 
 @contextmanager
-def open_world(
+def open_surroundings(
     settings: Settings,
     guard: str,
     *,
@@ -232,13 +232,13 @@ def open_world(
     clock: Clock | None = None,
     deadline: datetime | None = None,
     may_act: bool = True,
-) -> Iterator[World]:
+) -> Iterator[Surroundings]:
     """Everything one run of `guard` touches, connected; closed again on leaving.
 
     `may_act` False builds no executor whatever the policy says: plans and previews cannot change a thing.
     `problem` says why `policy` may not be acted on. A `memory` given stays open.
     """
-    from costguard.engine.run import World  # noqa: PLC0415 - a scan needs none of it
+    from costguard.engine.surroundings import Surroundings  # noqa: PLC0415 - a scan needs none of it
 
     clock = clock or SystemClock()
     policy = policy or read_policy(settings)
@@ -248,7 +248,7 @@ def open_world(
             memory = open_memory(settings)
             connections.callback(memory.store.close)
         connections.open(targets)
-        yield World(
+        yield Surroundings(
             guard=guard,
             policy=policy,
             targets=targets,
@@ -278,7 +278,7 @@ def run_function(
     memory = open_memory(settings)
     with closing(memory.store):
         found = _policy_in_force(settings, memory, clock.now())
-        with open_world(
+        with open_surroundings(
             settings,
             guard,
             policy=found.policy,

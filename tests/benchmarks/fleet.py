@@ -149,8 +149,13 @@ def fixed_answers() -> Mapping[str, str]:
         "DescribeReservedInstances": _ec2("DescribeReservedInstances", "<reservedInstancesSet/>"),
         "DescribeSpotInstanceRequests": _ec2("DescribeSpotInstanceRequests", "<spotInstanceRequestSet/>"),
         "DescribeSpotPriceHistory": _ec2("DescribeSpotPriceHistory", "<spotPriceHistorySet/>"),
-        "GetProducts": json.dumps({"FormatVersion": "aws_v1", "PriceList": [_product(name) for name in GPU_TYPES]}),
     }
+
+
+def price_list(instance_types: Sequence[str]) -> str:
+    """GetProducts for those of the types that the fleet has."""
+    products = [_product(name) for name in GPU_TYPES if name in instance_types]
+    return json.dumps({"FormatVersion": "aws_v1", "PriceList": products})
 
 
 def _ec2(operation: str, body: str) -> str:

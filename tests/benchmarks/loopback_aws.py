@@ -140,7 +140,10 @@ class Server:
             token = _TOKEN.search(body)
             return self.answers.metrics[int(token[1]) if token else 0]
         if operation == "GetProducts":
-            return self.answers.fixed[operation]
+            filters = {one["Field"]: one for one in json.loads(body)["Filters"]}
+            asked_types = filters["instanceType"]
+            several = asked_types["Type"] == "ANY_OF"
+            return fleet.price_list(asked_types["Value"].split(",") if several else [asked_types["Value"]]).encode()
         start, end = _found(_START, body), _found(_END, body)
         if (start, end) not in self.answers.points:
             self.answers.prepare(start, end)

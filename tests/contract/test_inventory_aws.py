@@ -16,6 +16,7 @@ from costguard.domain.errors import AccessDeniedError, InvalidInputError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import AcceleratorKind, Billing, GapKind, Instance, Keeper, ManagedBy
 from costguard.ports import Discovery, Target
+from costguard.providers.aws.accounts import ALWAYS_ON
 from costguard.providers.aws.compute import AwsInventory
 from costguard.providers.aws.instance_types import TypeCatalogue
 from costguard.providers.aws.session import AwsSession
@@ -208,17 +209,45 @@ def test_a_region_not_opted_in_is_no_gap_unless_it_was_named(world: AwsWorld) ->
         ("af-south-1", "regions", GapKind.UNREADABLE)
     ]
     assert "not opted in" in named.gaps[0].detail
+    assert "opt in to the region" in named.gaps[0].fix
+
+
+def test_regions_that_no_account_can_disable_are_not_asked_about(world: AwsWorld) -> None:
+    named = discover(world, regions=("eu-west-1", REGION, "eu-west-1"))
+
+    assert [shard.region for shard in named.shards] == ["eu-west-1", REGION]
+    assert named.gaps == ()
+    assert [action for action, _ in world.stand_in.requests] == ["GetCallerIdentity"]
+
+
+def test_those_regions_are_listed_as_needing_no_opt_in(world: AwsWorld) -> None:
+    listed = world.session.call(world.shard, "ec2", "DescribeRegions", AllRegions=True)["Regions"]
+    status = {region["RegionName"]: region["OptInStatus"] for region in listed}
+
+    assert {status[name] for name in ALWAYS_ON["aws"]} == {"opt-in-not-required"}
+
+
+def test_one_region_that_may_be_off_or_misspelt_has_all_of_them_looked_up(world: AwsWorld) -> None:
+    world.stand_in.change_answers("DescribeRegions", not_opted_in("me-central-1"))
+
+    named = discover(world, regions=(REGION, "me-central-1", "us-esat-1"))
+
+    assert named.shards == (world.shard,)
+    assert [(gap.shard.region, gap.fix) for gap in named.gaps] == [
+        ("me-central-1", "opt in to the region, or take it out of the policy's regions"),
+        ("us-esat-1", "correct the policy's regions"),
+    ]
 
 
 def test_regions_that_cannot_be_listed_are_a_gap_but_named_ones_are_read(world: AwsWorld) -> None:
     world.stand_in.fail("DescribeRegions", 403, "UnauthorizedOperation")
 
     every = discover(world, regions=None)
-    named = discover(world)
+    named = discover(world, regions=(REGION, "me-central-1"))
 
     assert every.shards == ()
     assert [(gap.what, gap.kind) for gap in every.gaps] == [("regions", GapKind.DENIED)]
-    assert named.shards == (world.shard,)
+    assert [shard.region for shard in named.shards] == [REGION, "me-central-1"]
     assert named.gaps == ()
 
 
@@ -469,7 +498,6 @@ def test_a_scan_costs_as_few_requests_as_it_can(world: AwsWorld) -> None:
 
     assert [action for action, _ in world.stand_in.requests if not action.startswith("Run")] == [
         "GetCallerIdentity",
-        "DescribeRegions",
         "DescribeInstances",
         "DescribeInstanceTypes",
         "DescribeReservedInstances",

@@ -15,8 +15,9 @@ from costguard.domain.errors import NoticeError
 from costguard.domain.refs import ResourceRef
 from costguard.engine import answers
 from costguard.engine.memory import Memory
-from costguard.engine.run import RunReport, World, make_plan, run
+from costguard.engine.run import RunReport, make_plan, run
 from costguard.engine.scan import Reading
+from costguard.engine.surroundings import Surroundings
 from costguard.ledgers.open import open_ledger
 from costguard.planning import Plan
 from costguard.policy.model import Policy
@@ -97,9 +98,9 @@ class Stage:
     def close(self) -> None:
         self.memory.store.close()
 
-    def world(self) -> World:
+    def world(self) -> Surroundings:
         clock: Clock = self.clock
-        return World(
+        return Surroundings(
             guard="idle_gpu",
             policy=self.policy,
             targets=(Target("aws", organisation=True),),

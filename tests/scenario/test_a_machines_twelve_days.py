@@ -524,3 +524,17 @@ def test_an_owner_who_answers_between_plan_and_call_is_heard(
     carry_out(stage.world(), plan)
     assert stage.verbs() == []
     assert stage.case().reason.code is code
+
+
+def test_nobody_is_promised_a_stop_that_a_local_disk_forbids(tmp_path: Path) -> None:
+    """A date in a notice is a promise; without leave to lose the disk nothing will follow it."""
+    stage = staged(tmp_path, idle_machine(kind="g5.xlarge"))
+    stage.day(0)
+    assert [title for title in stage.mailbox.titles if "will be stopped" in title] == []
+    assert "notebook is idle" in stage.mailbox.titles[0]
+    stage.close()
+
+
+def test_the_last_notice_still_knows_the_machines_name(stage: Stage) -> None:
+    stage.days(range(14))
+    assert stage.mailbox.titles[-1].startswith("notebook was terminated")

@@ -103,8 +103,8 @@ def test_a_snooze_is_remembered_with_who_and_why(desk: Desk, capfd: pytest.Captu
     ("length", "said"),
     [
         ("48", "--for: '48' has no unit; expected a duration such as 24h, 7d, 30m or 90s; write 48h"),
-        ("0h", "a snooze lasts at most 90 days"),
-        ("91d", "a snooze lasts at most 90 days"),
+        ("0h", "at most 90 days"),
+        ("91d", "at most 90 days"),
         ("soon", "'soon' is not a duration"),
     ],
 )

@@ -14,8 +14,8 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine import answers
 from costguard.engine.memory import Memory
 from costguard.engine.run import RunReport, run
-from costguard.engine.run import World as Surroundings
 from costguard.engine.scan import Reading
+from costguard.engine.surroundings import Surroundings
 from costguard.ledgers.open import open_ledger
 from costguard.policy.loader import load_policy
 from costguard.ports import Delivery, Message, Target

@@ -77,6 +77,7 @@ def _opening(seen: Seen) -> Step:
         subject=instance.ref,
         run_epoch=instance.run_epoch,
         owner=finding.owner,
+        name=finding.name,
         status=CaseStatus.OPEN,
         phase=Phase.WAITING,
         rung=0,

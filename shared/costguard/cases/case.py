@@ -62,6 +62,7 @@ class Case:
     subject: ResourceRef
     run_epoch: str
     owner: str
+    name: str
     status: CaseStatus
     phase: Phase
     rung: int

@@ -10,7 +10,7 @@ import typer
 from costguard.cli.options import By, GuardName, Json, Lang, LedgerUrl, Resource, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.plan import GUARDS, check_guard
-from costguard.cli.program import ledger_in_use, surroundings
+from costguard.cli.program import ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words import Language, clean, phrase
 
@@ -44,7 +44,7 @@ def snooze(
     """
     check_guard(guard)
     lasting = _duration(length)
-    with surroundings(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
+    with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         from costguard.engine import answers  # noqa: PLC0415 - `--help` needs none of it
         from costguard.report.evidence import utc_words  # noqa: PLC0415
         from costguard.report.json_values import moment  # noqa: PLC0415
@@ -80,7 +80,7 @@ def approve(
     No rail is lifted but that one: everything else is checked again before the step.
     """
     check_guard(guard)
-    with surroundings(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
+    with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         from costguard.engine import answers  # noqa: PLC0415 - `--help` needs none of it
         from costguard.report.evidence import utc_words  # noqa: PLC0415
         from costguard.report.json_values import moment  # noqa: PLC0415
@@ -143,7 +143,7 @@ def _switch(
     lang: Language | None,
 ) -> None:
     who, why = _who(by), _text(reason, "--reason")
-    with surroundings(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
+    with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         with ledger_in_use(here) as memory:
             turn = memory.switch.pause if paused else memory.switch.resume
             turn(who, why, here.clock.now())

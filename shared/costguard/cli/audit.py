@@ -7,7 +7,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, LedgerUrl, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.program import ledger_in_use, surroundings
+from costguard.cli.program import ledger_in_use, workplace
 from costguard.report.words import phrase
 
 app = typer.Typer(help="Look at the audit.", no_args_is_help=True)
@@ -36,7 +36,7 @@ def verify(
 
     Exit status: 0 it is whole, 14 something was changed, removed or added; each place is named.
     """
-    with surroundings(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
+    with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         from costguard.engine.repositories.audit_verify import verify as verified  # noqa: PLC0415 - heavy
 
         with ledger_in_use(here) as memory:

@@ -10,7 +10,7 @@ from costguard.cli.exits import Exit
 from costguard.cli.options import GuardName, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.plan import GUARDS, check_guard
-from costguard.cli.program import ledger_in_use, ledger_read_only, surroundings
+from costguard.cli.program import ledger_in_use, ledger_read_only, workplace
 from costguard.report.words import phrase
 
 CASES_EXAMPLES = examples(
@@ -31,7 +31,7 @@ def cases(
 ) -> None:
     """List the open cases: whose machine, how far, and why it stands there. Asks no cloud."""
     check_guard(guard)
-    with surroundings(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
+    with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         from costguard.cases import CaseStatus  # noqa: PLC0415 - `--help` needs none of it
         from costguard.report.history import case_json  # noqa: PLC0415
         from costguard.report.plan_views import cases_table  # noqa: PLC0415
@@ -80,7 +80,7 @@ def why(
     Asks no cloud unless --scan is given.
     """
     check_guard(guard)
-    with surroundings(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=scan) as here:
+    with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=scan) as here:
         from costguard.cli.known import known_of, seen_now  # noqa: PLC0415 - `--help` needs none of it
         from costguard.report.history import history_json, history_lines  # noqa: PLC0415
 

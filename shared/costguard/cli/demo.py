@@ -11,7 +11,7 @@ import typer
 
 from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import heading, safe, to_json
-from costguard.cli.program import Surroundings, surroundings
+from costguard.cli.program import Workplace, workplace
 from costguard.cli.progress import waiting
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.money import totals
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from costguard.cli.demo_facts import Copies, DemoDay, Ending, Names, Told
     from costguard.domain.money import Money
     from costguard.domain.refs import ResourceRef, Subject
-    from costguard.engine.run import RunReport, World
+    from costguard.engine.run import RunReport
+    from costguard.engine.surroundings import Surroundings
     from costguard.sandbox.sandbox import Sandbox
     from costguard.sandbox.story import StoryEvent
 
@@ -45,8 +46,8 @@ def demo(
     with the money saved, what was left alone and why, and what nobody could judge.
     """
     with ExitStack() as opened:
-        with surroundings(ctx, lang=lang) as outside, waiting(phrase("demo_starting", outside.language)):
-            here = opened.enter_context(surroundings(ctx, lang=lang, sandbox=True))
+        with workplace(ctx, lang=lang) as outside, waiting(phrase("demo_starting", outside.language)):
+            here = opened.enter_context(workplace(ctx, lang=lang, sandbox=True))
         lived, ending = _live(here, days, show=not as_json)
     if as_json:
         from costguard.cli.demo_facts import demo_json  # noqa: PLC0415 - `--help` needs none of it
@@ -54,9 +55,9 @@ def demo(
         typer.echo(to_json(demo_json(lived, ending, here.language)))
 
 
-def _live(here: Surroundings, days: int, *, show: bool) -> tuple[list[DemoDay], Ending]:
+def _live(here: Workplace, days: int, *, show: bool) -> tuple[list[DemoDay], Ending]:
     """Every day, told as it passes if `show`; then what it came to."""
-    from costguard.bootstrap import open_world  # noqa: PLC0415 - `--help` needs none of it
+    from costguard.bootstrap import open_surroundings  # noqa: PLC0415 - `--help` needs none of it
     from costguard.cli.demo_facts import names_of  # noqa: PLC0415
     from costguard.cli.demo_text import ending_lines, opening_lines  # noqa: PLC0415
 
@@ -68,7 +69,7 @@ def _live(here: Surroundings, days: int, *, show: bool) -> tuple[list[DemoDay], 
         cost = totals(spec.hourly for spec in fleet if spec.hourly is not None)
         accounts, regions = len({spec.account for spec in fleet}), len({spec.region for spec in fleet})
         _say(opening_lines(len(fleet), accounts, regions, cost, days, language))
-    with open_world(here.settings, _GUARD, clock=here.clock) as world:
+    with open_surroundings(here.settings, _GUARD, clock=here.clock) as world:
         for day in _days(sandbox, world, days, language):
             names.update(names_of(day.plan))
             if show:
@@ -97,7 +98,7 @@ def _tell(day: DemoDay, lived: Sequence[DemoDay], names: Names, language: Langua
     _say(told.day_lines(day, before, names, language))
 
 
-def _days(sandbox: Sandbox, world: World, days: int, language: Language) -> Iterator[DemoDay]:
+def _days(sandbox: Sandbox, world: Surroundings, days: int, language: Language) -> Iterator[DemoDay]:
     from costguard.cli.demo_facts import Told, demo_day  # noqa: PLC0415
     from costguard.engine import answers  # noqa: PLC0415
     from costguard.engine.run import run  # noqa: PLC0415
@@ -135,7 +136,7 @@ def _said(event: StoryEvent, language: Language) -> str:
     return event.text_zh if language is Language.ZH else event.text
 
 
-def _ending(world: World, sandbox: Sandbox, lived: Sequence[DemoDay], names: Names) -> Ending:
+def _ending(world: Surroundings, sandbox: Sandbox, lived: Sequence[DemoDay], names: Names) -> Ending:
     from costguard.cli.demo_facts import Ending, left_alone, saved_by, unmeasured  # noqa: PLC0415
     from costguard.engine.repositories.audit_verify import verify  # noqa: PLC0415
 
@@ -150,7 +151,7 @@ def _ending(world: World, sandbox: Sandbox, lived: Sequence[DemoDay], names: Nam
     )
 
 
-def _copies(world: World, sandbox: Sandbox, names: Names) -> Copies | None:
+def _copies(world: Surroundings, sandbox: Sandbox, names: Names) -> Copies | None:
     """Whose disks were copied, and the most that keeping the copies costs an hour, by the clouds' own prices."""
     from costguard.cli.demo_facts import Copies  # noqa: PLC0415
     from costguard.domain.resources import Volume  # noqa: PLC0415
@@ -168,7 +169,7 @@ def _copies(world: World, sandbox: Sandbox, names: Names) -> Copies | None:
     return Copies(", ".join(owners), totals(cost for cost in costs if cost is not None), costs.count(None))
 
 
-def _running(here: Surroundings) -> Sandbox:
+def _running(here: Workplace) -> Sandbox:
     if here.sandbox is None:
         raise InvalidInputError("the demo runs in a sandbox only")
     return here.sandbox

@@ -16,7 +16,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.program import Surroundings, surroundings
+from costguard.cli.program import Workplace, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.findings import Verdict
 from costguard.faas.events import Host
@@ -30,7 +30,7 @@ PACKAGED = ("idle_gpu",)
 """Functions that need no folder: the same handler is built from the installed package."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-_FIGURES = ("instances_seen", "due", "done", "held", "rehearsed", "notices", "gaps")
+_FIGURES = ("instances_seen", "due", "done", "not_done", "held", "rehearsed", "notices", "gaps")
 _STDIN = "-"
 _AT_MOST_BYTES = 1_000_000
 
@@ -63,13 +63,13 @@ def invoke(
     installed package, with the environment's settings, as deployed: it acts where the policy enforces. Log
     lines go to standard error. With --sandbox the same handler gets a sandbox's settings and clock.
 
-    Exit status: 0 done, 11 something could not be read, 13 something was held.
+    Exit status: 0 done, 11 something could not be read, 13 something due was not done.
     """
     from costguard.faas.local import invoke as call  # noqa: PLC0415 - `--help` needs none of it
 
     payload = _payload(event)
     handler = _deployed(function)
-    with surroundings(ctx, lang=lang, sandbox=sandbox) as here:
+    with workplace(ctx, lang=lang, sandbox=sandbox) as here:
         if handler is None or here.sandbox is not None:
             handler = _built(function, here)
         with redirect_stdout(sys.stderr):  # where hosts collect log lines, people expect the answer alone
@@ -128,7 +128,7 @@ def _loaded(function: str, path: Path) -> Handler:
     return loaded
 
 
-def _built(function: str, here: Surroundings) -> Handler:
+def _built(function: str, here: Workplace) -> Handler:
     """The handler that the file assigns, with other surroundings than the process's."""
     from costguard.faas.handler import build_handler  # noqa: PLC0415
 
@@ -152,4 +152,4 @@ def _lines(function: str, summary: Mapping[str, object], language: Language) -> 
 def _status(summary: Mapping[str, object]) -> Exit:
     if summary.get("gaps"):
         return Exit.GAPS
-    return Exit.HELD if summary.get("held") else Exit.OK
+    return Exit.HELD if summary.get("not_done") else Exit.OK

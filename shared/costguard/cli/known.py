@@ -9,7 +9,7 @@ from datetime import datetime
 from costguard.bootstrap import Connections, read_policy, targets_of
 from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
-from costguard.cli.program import Surroundings
+from costguard.cli.program import Workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError
@@ -35,7 +35,7 @@ class SeenNow:
     gaps: tuple[Gap, ...]
 
 
-def seen_now(here: Surroundings, memory: Memory, guard: str, resource: str) -> SeenNow:
+def seen_now(here: Workplace, memory: Memory, guard: str, resource: str) -> SeenNow:
     """Look for a resource by its ids or its name; where its region is known only that one is read."""
     policy = read_policy(here.settings)
     subject = _subject_if_known(memory, guard, resource)
@@ -60,7 +60,7 @@ def seen_now(here: Surroundings, memory: Memory, guard: str, resource: str) -> S
     return SeenNow(found[0] if found else None, gaps)
 
 
-def known_of(here: Surroundings, memory: Memory, guard: str, resource: str, seen: SeenNow | None) -> History:
+def known_of(here: Workplace, memory: Memory, guard: str, resource: str, seen: SeenNow | None) -> History:
     """What the ledger knows of a machine, with what was seen of it now.
 
     Raises:
@@ -125,7 +125,7 @@ def _happened(case: Case, memory: Memory) -> Iterator[Happened]:
         yield Happened(case.closed_at, What.CLOSED)
 
 
-def _upcoming(case: Case, here: Surroundings) -> Iterator[Upcoming]:
+def _upcoming(case: Case, here: Workplace) -> Iterator[Upcoming]:
     """The rungs still to come, each with its earliest moment if nothing speaks against it."""
     policy = read_policy(here.settings)
     grace_end: GraceEnd = policy.calendar.after if policy.calendar is not None else plain_time

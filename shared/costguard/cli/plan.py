@@ -13,7 +13,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.options import GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.program import ledger_read_only, surroundings
+from costguard.cli.program import ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError, ProviderError, StalePlanError
 from costguard.report.words import Language, explain, phrase
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from costguard.domain.actions import ActionResult
     from costguard.engine.memory import Memory
-    from costguard.engine.run import RunReport, World
+    from costguard.engine.run import RunReport
+    from costguard.engine.surroundings import Surroundings
     from costguard.planning import Plan
 
 GUARDS = ("idle_gpu",)
@@ -58,14 +59,14 @@ def plan(
     Exit status: 0 nothing is due, 10 something is due, 11 something could not be read.
     """
     check_guard(guard)
-    with surroundings(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
-        from costguard.bootstrap import open_world  # noqa: PLC0415 - `--help` needs none of it
+    with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
+        from costguard.bootstrap import open_surroundings  # noqa: PLC0415 - `--help` needs none of it
         from costguard.engine.run import make_plan  # noqa: PLC0415
 
         language = here.language
         with (
             ledger_read_only(here) as memory,
-            open_world(here.settings, guard, memory=memory, clock=here.clock, may_act=False) as world,
+            open_surroundings(here.settings, guard, memory=memory, clock=here.clock, may_act=False) as world,
             shard_progress("Reading") as step,
         ):
             made = make_plan(world, run_id_of(guard, here.clock.now()), progress=step)
@@ -110,8 +111,8 @@ def apply(
     from costguard.cli.plan_file import check_still_true, read_plan  # noqa: PLC0415 - `--help` needs none of it
 
     agreed = read_plan(Path(plan))
-    with surroundings(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
-        from costguard.bootstrap import open_world, read_policy  # noqa: PLC0415
+    with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
+        from costguard.bootstrap import open_surroundings, read_policy  # noqa: PLC0415
         from costguard.engine.act import pause_reason  # noqa: PLC0415
         from costguard.engine.run import carry_out  # noqa: PLC0415
 
@@ -123,7 +124,7 @@ def apply(
         if paused is not None:
             message = f"this plan is not applied: {explain(paused, language)}"
             raise StalePlanError(message)
-        with open_world(here.settings, agreed.guard, policy=current, clock=here.clock) as world:
+        with open_surroundings(here.settings, agreed.guard, policy=current, clock=here.clock) as world:
             _enter_accounts(world)
             report = carry_out(world, agreed)
             results = _results(agreed, report, world.memory, here.clock.now())
@@ -142,7 +143,7 @@ def run_id_of(guard: str, now: datetime) -> str:
     return "cli-" + hashlib.sha256(f"{guard}\n{now.isoformat()}".encode()).hexdigest()[:16]
 
 
-def _enter_accounts(world: World) -> None:
+def _enter_accounts(world: Surroundings) -> None:
     """Learn the way into every account, which a scan learns by the way; what stays closed is held by the last look."""
     for target in world.targets:
         with suppress(ProviderError):

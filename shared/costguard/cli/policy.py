@@ -9,7 +9,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.program import surroundings
+from costguard.cli.program import workplace
 from costguard.report.tables import Column, Table
 from costguard.report.words import Language, choice, clean, label, phrase, span, verb
 
@@ -55,7 +55,7 @@ def check(
         if as_json:
             emit(Answer(_invalid_json(problems), exit=Exit.BAD_INPUT), as_json=True)
         raise invalid(problems)
-    with surroundings(ctx, lang=lang) as here:
+    with workplace(ctx, lang=lang) as here:
         language, found = here.language, remarks(read, here.clock.now())
     emit(
         Answer(

@@ -37,7 +37,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Workplace:
     """Where one command works. `sandbox` is there only with `--sandbox`, and only where a cloud is needed."""
 
     settings: Settings
@@ -51,7 +51,7 @@ class Surroundings:
 
 
 @contextmanager
-def surroundings(
+def workplace(
     ctx: typer.Context,
     *,
     lang: Language | None = None,
@@ -59,7 +59,7 @@ def surroundings(
     policy: str = "",
     ledger: str = "",
     cloud: bool = True,
-) -> Iterator[Surroundings]:
+) -> Iterator[Workplace]:
     """The surroundings that the options ask for; what an option leaves open, the environment says.
 
     In a sandbox the environment says nothing but the language. `cloud` False starts no server in it.
@@ -82,20 +82,20 @@ def surroundings(
         ledger=Secret(ledger) if ledger else settings.ledger,
         language=language,
     )
-    yield Surroundings(chosen, program.clock or SystemClock())
+    yield Workplace(chosen, program.clock or SystemClock())
 
 
 @contextmanager
 def _sandbox_surroundings(
     program: Program, policy: str, ledger: str, language: str, *, cloud: bool
-) -> Iterator[Surroundings]:
+) -> Iterator[Workplace]:
     from costguard.sandbox.clock import MovedClock  # noqa: PLC0415 - only where there is a sandbox
     from costguard.sandbox.policy import DEMO_POLICY  # noqa: PLC0415
     from costguard.sandbox.sandbox import STARTS_AT  # noqa: PLC0415
 
     bare = Settings(policy=policy or str(DEMO_POLICY), ledger=Secret(ledger or "memory:"), language=language)
     if program.sandbox is None and not cloud:
-        yield Surroundings(bare, MovedClock(STARTS_AT))
+        yield Workplace(bare, MovedClock(STARTS_AT))
         return
     with ExitStack() as opened:
         running = program.sandbox or opened.enter_context(start_sandbox())
@@ -108,7 +108,7 @@ def _sandbox_surroundings(
             aws_endpoint_url=running.endpoint_url,
             aws_keys=(keys.access_key_id, Secret(keys.secret_access_key)),
         )
-        yield Surroundings(settings, running.clock, running)
+        yield Workplace(settings, running.clock, running)
 
 
 def start_sandbox() -> Sandbox:
@@ -129,7 +129,7 @@ def start_sandbox() -> Sandbox:
 
 
 @contextmanager
-def ledger_read_only(here: Surroundings) -> Iterator[Memory]:
+def ledger_read_only(here: Workplace) -> Iterator[Memory]:
     """The ledger for looking ahead: a SQLite file that is not there yet counts as empty, and is not made."""
     from costguard.bootstrap import open_memory  # noqa: PLC0415 - only commands that remember
 
@@ -144,7 +144,7 @@ def ledger_read_only(here: Surroundings) -> Iterator[Memory]:
 
 
 @contextmanager
-def ledger_in_use(here: Surroundings) -> Iterator[Memory]:
+def ledger_in_use(here: Workplace) -> Iterator[Memory]:
     """A ledger that somebody has used before: in a wrong folder an answer from an empty one would mislead.
 
     Raises:

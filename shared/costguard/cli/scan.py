@@ -14,7 +14,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.program import Surroundings, surroundings
+from costguard.cli.program import Workplace, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError, UnavailableError
 from costguard.report.words import gap as gap_words
@@ -91,7 +91,7 @@ def scan(
         message = "--json and --csv - both want standard output; give --csv a file"
         raise InvalidInputError(message)
     where = _Where(tuple(account or ()), tuple(region or ()), role, external_id, organisation)
-    with surroundings(ctx, lang=lang, sandbox=sandbox, policy=policy) as here:
+    with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy) as here:
         report = _report(here, where, timedelta(days=days), own_policy=bool(policy) or not sandbox)
     from costguard.report.waste_json import waste_json  # noqa: PLC0415 - after the clouds were asked
     from costguard.report.waste_views import waste_summary, waste_tables  # noqa: PLC0415
@@ -111,7 +111,7 @@ def scan(
     )
 
 
-def _report(here: Surroundings, where: _Where, back: timedelta, *, own_policy: bool) -> WasteReport:
+def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool) -> WasteReport:
     from costguard.bootstrap import Connections, read_policy  # noqa: PLC0415 - `--help` needs none of it
     from costguard.engine import scan as scanning  # noqa: PLC0415
     from costguard.guards.idle_gpu_rules import IdleBounds  # noqa: PLC0415
@@ -147,7 +147,7 @@ def _report(here: Surroundings, where: _Where, back: timedelta, *, own_policy: b
     )
 
 
-def _targets(here: Surroundings, policy: Policy, where: _Where) -> Sequence[Target]:
+def _targets(here: Workplace, policy: Policy, where: _Where) -> Sequence[Target]:
     """What the options name, with what the policy knows of it; without options what the policy names."""
     from costguard.bootstrap import targets_of  # noqa: PLC0415
 
@@ -171,7 +171,7 @@ def _targets(here: Surroundings, policy: Policy, where: _Where) -> Sequence[Targ
     return chosen
 
 
-def _no_answer(gaps: Sequence[Gap], here: Surroundings) -> UnavailableError:
+def _no_answer(gaps: Sequence[Gap], here: Workplace) -> UnavailableError:
     return UnavailableError("nothing could be read\n" + "\n".join(gap_words(gap, here.language) for gap in gaps))
 
 
@@ -179,7 +179,7 @@ def _status(report: WasteReport) -> Exit:
     return Exit.GAPS if report.gaps else Exit.OK
 
 
-def _write_csv(report: WasteReport, path: str, here: Surroundings) -> None:
+def _write_csv(report: WasteReport, path: str, here: Workplace) -> None:
     from costguard.report.csv import to_csv  # noqa: PLC0415 - only where asked for
     from costguard.report.waste_json import waste_rows  # noqa: PLC0415
 

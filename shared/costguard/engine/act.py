@@ -7,8 +7,7 @@ looking, in a later run, says what came of it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
@@ -27,27 +26,10 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.memory import Memory
 from costguard.engine.recheck import recheck
-from costguard.engine.scan import Reading
+from costguard.engine.surroundings import Surroundings
 from costguard.planning import Plan, RuleLimit
-from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, Clock
 
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Acting:
-    """What act needs. `executors` is by cloud and empty when no rule enforces.
-
-    `policy_now` reads the policy again; `host_paused` is the host's own kill switch.
-    """
-
-    executors: Mapping[str, ActionExecutor]
-    readings: Mapping[str, Reading]
-    memory: Memory
-    clock: Clock
-    policy_now: Callable[[], Policy]
-    host_paused: bool
 
 
 def pause_reason(memory: Memory, *, host_paused: bool) -> Reason | None:
@@ -61,7 +43,7 @@ def pause_reason(memory: Memory, *, host_paused: bool) -> Reason | None:
     return Reason(ReasonCode.KILL_SWITCH, {"by": state.by, "cause": state.reason}) if state.paused else None
 
 
-def act(plan: Plan, acting: Acting, deadline: datetime | None = None) -> tuple[ActionResult, ...]:
+def act(plan: Plan, world: Surroundings, deadline: datetime | None = None) -> tuple[ActionResult, ...]:
     """Carry out `plan.due`, one case after another; a failure of one never hides or stops another.
 
     Raises:
@@ -69,7 +51,7 @@ def act(plan: Plan, acting: Acting, deadline: datetime | None = None) -> tuple[A
     """
     results: list[ActionResult] = []
     for _, group in groupby(_cloud_actions(plan), key=lambda action: action.case_id):
-        results.extend(_act_on_case(plan, tuple(group), acting, deadline))
+        results.extend(_act_on_case(plan, tuple(group), world, deadline))
     return tuple(results)
 
 
@@ -80,41 +62,41 @@ def _cloud_actions(plan: Plan) -> Iterator[Action]:
 def _act_on_case(
     plan: Plan,
     actions: Sequence[Action],
-    acting: Acting,
+    world: Surroundings,
     deadline: datetime | None,
 ) -> list[ActionResult]:
-    now = acting.clock.now()
+    now = world.clock.now()
     if deadline is not None and now >= deadline:
         return _not_done(actions, Reason(ReasonCode.DEADLINE), now)
-    paused = pause_reason(acting.memory, host_paused=acting.host_paused)
+    paused = pause_reason(world.memory, host_paused=world.host_paused)
     if paused is not None:
         return _not_done(actions, paused, now)
     first = actions[0]
-    cases = acting.memory.cases
+    cases = world.memory.cases
     planned = plan.case_of(first)
     try:
         case = cases.commit(planned, claimed(planned, now), run_id=plan.run_id, now=now)
     except VersionConflictError:
         return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
-    reason = _reserve(first, plan, acting.memory, now)
+    reason = _reserve(first, plan, world.memory, now)
     if reason is None:
-        reason = _recheck(case, first, acting, now)
+        reason = _recheck(case, first, world, now)
         if reason is not None:
-            _release(first, plan.guard, acting.memory)
+            _release(first, plan.guard, world.memory)
     if reason is not None:
         cases.commit(case, unclaimed(case, reason), run_id=plan.run_id, now=now)
         return _not_done(actions, reason, now)
-    results = [_call(action, acting, plan.run_id) for action in actions]
-    _settle_case(case, first, results, acting, plan.run_id)
+    results = [_call(action, world, plan.run_id) for action in actions]
+    _settle_case(case, first, results, world, plan.run_id)
     return results
 
 
-def _recheck(case: Case, action: Action, acting: Acting, now: datetime) -> Reason | None:
+def _recheck(case: Case, action: Action, world: Surroundings, now: datetime) -> Reason | None:
     try:
-        policy = acting.policy_now()
+        policy = world.policy_now()
     except CostguardError as err:
         return Reason(ReasonCode.POLICY_STALE, {"cause": str(err)})
-    return recheck(case, action, acting.readings, acting.memory, policy, now)
+    return recheck(case, action, world.readings, world.memory, policy, now)
 
 
 def _release(action: Action, guard: str, memory: Memory) -> None:
@@ -145,14 +127,14 @@ def _nothing_more(limit: RuleLimit) -> Money | None:
     return Money(Decimal(0), limit.max_hourly[0].currency) if limit.max_hourly else None
 
 
-def _call(action: Action, acting: Acting, run_id: str) -> ActionResult:
-    intents, clock = acting.memory.intents, acting.clock
+def _call(action: Action, world: Surroundings, run_id: str) -> ActionResult:
+    intents, clock = world.memory.intents, world.clock
     if not intents.claim(action, run_id, clock.now()):
         return ActionResult(action, None, clock.now(), Reason(ReasonCode.OUTCOME_UNKNOWN), "already claimed")
     receipt: Receipt | None = None
     outcome, code, detail = Outcome.ACCEPTED, None, ""
     try:
-        receipt = acting.executors[action.subject.cloud].execute(action)
+        receipt = world.executors[action.subject.cloud].execute(action)
     except OutcomeUnknownError as err:
         outcome, code, detail = Outcome.UNKNOWN, ReasonCode.OUTCOME_UNKNOWN, str(err)
     except AccessDeniedError as err:
@@ -168,14 +150,14 @@ def _call(action: Action, acting: Acting, run_id: str) -> ActionResult:
     return ActionResult(action, outcome, now, reason, detail, receipt)
 
 
-def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], acting: Acting, run_id: str) -> None:
-    now = acting.clock.now()
+def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], world: Surroundings, run_id: str) -> None:
+    now = world.clock.now()
     if any(result.outcome is not Outcome.REFUSED for result in results):
-        acting.memory.cases.commit(case, confirming(case), run_id=run_id, now=now)
+        world.memory.cases.commit(case, confirming(case), run_id=run_id, now=now)
         return
-    _release(action, case.guard, acting.memory)
+    _release(action, case.guard, world.memory)
     reason = results[0].reason or Reason(ReasonCode.REFUSED_BY_CLOUD)
-    acting.memory.cases.commit(case, refused(case, reason), run_id=run_id, now=now)
+    world.memory.cases.commit(case, refused(case, reason), run_id=run_id, now=now)
 
 
 def _not_done(actions: Sequence[Action], reason: Reason, now: datetime) -> list[ActionResult]:

@@ -60,7 +60,7 @@ def snooze(memory: Memory, subject: ResourceRef, length: timedelta, by: str, rea
         InvalidInputError: zero, negative, or longer than 90 days.
     """
     if not timedelta(0) < length <= MAX_SNOOZE:
-        message = f"a snooze lasts at most {MAX_SNOOZE.days} days; for longer write an exception in the policy"
+        message = f"a snooze lasts more than nothing and at most {MAX_SNOOZE.days} days; an exception may last longer"
         raise InvalidInputError(message)
     kept = Snooze(str(subject), now + length, by, reason, now)
     memory.snoozes.set(kept)

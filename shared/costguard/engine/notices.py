@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from costguard.cases import Case, CaseStatus, claimed, confirming, due_at, held, ladder, noticed
 from costguard.cases.advance import GraceEnd, plain_time
@@ -14,15 +13,13 @@ from costguard.domain.errors import VersionConflictError
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.repositories.outbox import Notice
-from costguard.guards.rules import Mode
+from costguard.engine.surroundings import Surroundings
+from costguard.guards.rules import Consent, Mode
 from costguard.planning import Plan, Transition
 from costguard.policy.changes import rule_from_terms
 from costguard.policy.ownership import channel_of
 from costguard.report.notices import NoticeFacts, NoticeKind, Upcoming, notice
 from costguard.report.words import Language
-
-if TYPE_CHECKING:
-    from costguard.engine.run import World
 
 _CLOSINGS_TOLD = frozenset(
     {
@@ -36,7 +33,7 @@ _CLOSINGS_TOLD = frozenset(
 )
 
 
-def tell(world: World, plan: Plan, longest_wait: timedelta) -> tuple[Notice, ...]:
+def tell(world: Surroundings, plan: Plan, longest_wait: timedelta) -> tuple[Notice, ...]:
     """Put this run's notices into the outbox, deliver what is due, and start the grace of what arrived.
 
     A warning claims its case first, so that two runs never both send it. Returns what was delivered.
@@ -67,7 +64,7 @@ def tell(world: World, plan: Plan, longest_wait: timedelta) -> tuple[Notice, ...
     return delivered
 
 
-def _news(world: World, plan: Plan) -> Iterator[Notice]:
+def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
     """What people should know and no rung depends on: stopped, ended, or waiting for their word."""
     approvals = {item.action.case_id: item for item in plan.held if item.reason.code is ReasonCode.APPROVAL_NEEDED}
     for step in plan.transitions:
@@ -85,13 +82,13 @@ def _news(world: World, plan: Plan) -> Iterator[Notice]:
             yield _notice(world, plan, case, NoticeKind.HELD, f"{decision}-approval", approve=str(case.subject))
 
 
-def _warning(world: World, plan: Plan, action: Action, case: Case) -> Notice:
+def _warning(world: Surroundings, plan: Plan, action: Action, case: Case) -> Notice:
     stopped = case.climbed_at(Verb.STOP) is not None
     kind = NoticeKind.STOPPED if stopped else NoticeKind.WARNED
     return _notice(world, plan, case, kind, action.decision_id)
 
 
-def _notice(world: World, plan: Plan, case: Case, kind: NoticeKind, notice_id: str, approve: str = "") -> Notice:
+def _notice(world: Surroundings, plan: Plan, case: Case, kind: NoticeKind, notice_id: str, approve: str = "") -> Notice:
     finding = next((f for f in plan.findings if f.subject == case.subject), None)
     now = world.clock.now()
     facts = NoticeFacts(
@@ -99,13 +96,13 @@ def _notice(world: World, plan: Plan, case: Case, kind: NoticeKind, notice_id: s
         resource=case.subject,
         reason=case.reason if kind in {NoticeKind.CLOSED, NoticeKind.HELD} else _why(finding, case),
         instance_type=finding.instance_type if finding else "",
-        name=finding.name if finding else "",
+        name=case.name,
         owner=case.owner,
         rule=case.rule,
         evidence=finding.evidence if finding and kind is NoticeKind.WARNED else None,
         rate=finding.rate if finding else None,
         saving=next((a.saving for a in plan.due if a.case_id == case.case_id), None),
-        upcoming=tuple(_upcoming(world, case, now)) if case.status is not CaseStatus.CLOSED else (),
+        upcoming=() if case.status is CaseStatus.CLOSED else tuple(_upcoming(world, plan, case, now)),
         snapshots=_snapshots(world, case),
         approve=approve,
         zone=world.policy.calendar.zone if world.policy.calendar else "UTC",
@@ -125,7 +122,7 @@ def _notice(world: World, plan: Plan, case: Case, kind: NoticeKind, notice_id: s
     )
 
 
-def _snapshots(world: World, case: Case) -> tuple[str, ...]:
+def _snapshots(world: Surroundings, case: Case) -> tuple[str, ...]:
     """Ids of the copies made for this case: what a machine can be brought back from."""
     intents = world.memory.intents.for_case(case.case_id) if case.climbed_at(Verb.SNAPSHOT) else ()
     made = (i.receipt.native_id for i in intents if i.action.verb is Verb.SNAPSHOT and i.receipt is not None)
@@ -136,9 +133,16 @@ def _why(finding: Finding | None, case: Case) -> Reason:
     return finding.reason if finding is not None and case.climbed_at(Verb.STOP) is None else case.reason
 
 
-def _upcoming(world: World, case: Case, now: datetime) -> Iterator[Upcoming]:
-    """The rungs still to come, each with its earliest moment if nothing speaks against it."""
+def _upcoming(world: Surroundings, plan: Plan, case: Case, now: datetime) -> Iterator[Upcoming]:
+    """The rungs still to come, each with its earliest moment if nothing speaks against it.
+
+    None where a local disk stands in the way: a date is a promise, and without leave nothing will follow.
+    """
     rule = world.policy.rule(case.rule) or rule_from_terms(case.terms)
+    saving = next((a.saving for a in plan.due if a.case_id == case.case_id), None)
+    loses_disk = saving is not None and "local_disk_lost" in saving.risks and case.climbed_at(Verb.STOP) is None
+    if loses_disk and rule.limits.local_disk is not Consent.LOSE:
+        return
     grace_end: GraceEnd = world.policy.calendar.after if world.policy.calendar else plain_time
     at = now if case.decision_id else case.since
     for rung in ladder(rule, None)[case.rung :]:

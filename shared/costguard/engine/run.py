@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,42 +12,18 @@ from costguard.domain.errors import ProviderError, VersionConflictError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceDetail
-from costguard.engine.act import Acting, act, pause_reason
+from costguard.engine.act import act, pause_reason
 from costguard.engine.aftermath import settle_observed
-from costguard.engine.memory import Memory, cap_views, claim_views, notice_views
+from costguard.engine.memory import cap_views, claim_views, notice_views
 from costguard.engine.notices import tell
 from costguard.engine.repositories.outbox import Notice
-from costguard.engine.scan import Lookback, Progress, Reading, Scan, gap_of, no_progress, scan
+from costguard.engine.scan import Lookback, Progress, Scan, gap_of, no_progress, scan
+from costguard.engine.surroundings import Surroundings
 from costguard.guards.rules import Mode
 from costguard.planning import Plan, PlanInputs, Transition, build_plan, subjects_to_examine
-from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, Clock, Notifier, Target
 
 _LOG = logging.getLogger(__name__)
 NOTICE_WAIT = timedelta(seconds=30)  # longest total wait for Slack's Retry-After inside one run
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """Everything outside the engine that one run touches.
-
-    `executors` has an entry only for clouds where a rule enforces. `policy_problem` says why the
-    policy may not be acted on (too old a copy), None when it may.
-    """
-
-    guard: str
-    policy: Policy
-    targets: tuple[Target, ...]
-    readings: Mapping[str, Reading]
-    executors: Mapping[str, ActionExecutor]
-    memory: Memory
-    notifier: Notifier
-    clock: Clock
-    policy_now: Callable[[], Policy]
-    host_paused: bool = False
-    policy_problem: Reason | None = None
-    language: str = "en"
-    guarded_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +38,7 @@ class RunReport:
 
 
 def make_plan(
-    world: World,
+    world: Surroundings,
     run_id: str,
     *,
     deadline: datetime | None = None,
@@ -83,7 +58,7 @@ def make_plan(
     return plan_from(world, run_id, seen)
 
 
-def plan_from(world: World, run_id: str, seen: Scan) -> Plan:
+def plan_from(world: Surroundings, run_id: str, seen: Scan) -> Plan:
     """The plan for what was seen, with memory and the closer reads it needs."""
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
@@ -106,7 +81,7 @@ def plan_from(world: World, run_id: str, seen: Scan) -> Plan:
 
 
 def run(
-    world: World,
+    world: Surroundings,
     run_id: str,
     *,
     deadline: datetime | None = None,
@@ -119,7 +94,7 @@ def run(
     return carry_out(world, plan, deadline=deadline)
 
 
-def carry_out(world: World, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
+def carry_out(world: Surroundings, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
     """Commit a plan's transitions, act on what is due, tell people, and close the run's record.
 
     A plan whose run was completed before does nothing.
@@ -127,11 +102,8 @@ def carry_out(world: World, plan: Plan, *, deadline: datetime | None = None) -> 
     if not world.memory.runs.begin(plan.run_id, plan.guard, world.clock.now()):
         return RunReport(plan.run_id, None, duplicate=True)
     plan = _committed(world, plan)
-    acting = Acting(
-        world.executors, world.readings, world.memory, world.clock, world.policy_now, host_paused=world.host_paused
-    )
     paused = pause_reason(world.memory, host_paused=world.host_paused) is not None
-    results = () if paused else act(plan, acting, deadline)
+    results = () if paused else act(plan, world, deadline)
     notices = () if paused else tell(world, plan, NOTICE_WAIT)
     settle_observed(world.memory, plan)
     report = RunReport(plan.run_id, plan, results, notices)
@@ -155,14 +127,15 @@ def summary(report: RunReport) -> dict[str, Any]:
         "findings": verdicts,
         "due": len(plan.due),
         "done": sum(1 for result in report.results if result.outcome is not None and result.reason is None),
-        "held": len(plan.held) + sum(1 for result in report.results if result.reason is not None),
+        "not_done": sum(1 for result in report.results if result.reason is not None),
+        "held": len(plan.held),
         "rehearsed": len(plan.rehearsed),
         "gaps": len(plan.gaps),
         "notices": len(report.notices),
     }
 
 
-def _stop_all(world: World) -> Reason | None:
+def _stop_all(world: Surroundings) -> Reason | None:
     """Why nothing may be done in this run at all."""
     paused = pause_reason(world.memory, host_paused=world.host_paused)
     if paused is not None:
@@ -175,7 +148,7 @@ def _stop_all(world: World) -> Reason | None:
     return None
 
 
-def _examined_closely(world: World, inputs: PlanInputs) -> PlanInputs:
+def _examined_closely(world: Surroundings, inputs: PlanInputs) -> PlanInputs:
     """The inputs with volumes, snapshots and protections of every instance the plan may act on."""
     by_shard: dict[str, list[ResourceRef]] = {}
     for instance in subjects_to_examine(inputs):
@@ -196,7 +169,7 @@ def _examined_closely(world: World, inputs: PlanInputs) -> PlanInputs:
     return replace(inputs, details=details, kept=kept, gaps=tuple(gaps), approved=approved)
 
 
-def _committed(world: World, plan: Plan) -> Plan:
+def _committed(world: Surroundings, plan: Plan) -> Plan:
     """The plan with its transitions written; what another run moved first is dropped from it."""
     kept: list[Transition] = []
     lost: set[str] = set()

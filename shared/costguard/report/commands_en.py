@@ -13,6 +13,7 @@ COMMANDS: Mapping[str, str] = {
     "figure_instances_seen": "instances seen",
     "figure_due": "due",
     "figure_done": "done",
+    "figure_not_done": "not done",
     "figure_held": "held",
     "figure_rehearsed": "rehearsed",
     "figure_notices": "notices",

@@ -13,6 +13,7 @@ COMMANDS: Mapping[str, str] = {
     "figure_instances_seen": "实例总数",
     "figure_due": "待执行",
     "figure_done": "已执行",
+    "figure_not_done": "未执行",
     "figure_held": "搁置",
     "figure_rehearsed": "演练",
     "figure_notices": "通知",

@@ -17,6 +17,33 @@ _ACTIVE = "ACTIVE"
 _CLOSED = frozenset({"SUSPENDED", "PENDING_CLOSURE", "CLOSED"})
 _REGION_PREFIXES = {"aws-cn": "cn-", "aws-us-gov": "us-gov-"}
 _NOT_OPTED_IN = "not-opted-in"
+ALWAYS_ON = {
+    "aws": frozenset(
+        {
+            "ap-northeast-1",
+            "ap-northeast-2",
+            "ap-northeast-3",
+            "ap-south-1",
+            "ap-southeast-1",
+            "ap-southeast-2",
+            "ca-central-1",
+            "eu-central-1",
+            "eu-north-1",
+            "eu-west-1",
+            "eu-west-2",
+            "eu-west-3",
+            "sa-east-1",
+            "us-east-1",
+            "us-east-2",
+            "us-west-1",
+            "us-west-2",
+        }
+    ),
+    "aws-cn": frozenset({"cn-north-1", "cn-northwest-1"}),
+    "aws-us-gov": frozenset({"us-gov-east-1", "us-gov-west-1"}),
+}
+"""Regions older than 20 March 2019, which every account has and none can disable (AWS account management
+reference guide, "Enable or disable AWS Regions in your account"): whether they are usable need not be asked."""
 
 
 def discover(session: AwsSession, target: Target) -> Discovery:
@@ -78,6 +105,8 @@ def _shards(session: AwsSession, target: Target, account: str) -> tuple[Sequence
     if target.regions is not None and not target.regions:
         return (), ()
     named = None if target.regions is None else tuple(dict.fromkeys(target.regions))
+    if named is not None and ALWAYS_ON.get(target.cloud, frozenset()).issuperset(named):
+        return [Shard(target.cloud, account, name) for name in named], ()
     try:
         listed = _regions(session, whole, every=named is not None)
     except AccessDeniedError as err:

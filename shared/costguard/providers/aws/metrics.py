@@ -14,14 +14,12 @@ Permissions: `cloudwatch:ListMetrics`, `cloudwatch:GetMetricData`. Where the num
 * CPU (percent) and network (bytes a second) of the machine: AWS/EC2 by InstanceId.
 
 ListMetrics tells no unit and the agent sends none, so a value's unit is taken from the metric's
-documentation; whatever cannot be in that unit is kept as infinity, for the core to call implausible.
+documentation; `hourly` keeps whatever cannot be in that unit as infinity.
 """
 
 from __future__ import annotations
 
-import math
 import threading
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -31,9 +29,10 @@ from typing import Any, Protocol
 from costguard.domain.errors import AccessDeniedError, ProviderError, TruncatedReadError, UnavailableError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import AcceleratorKind, Gap, Instance, Keeper
-from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, floor_hour
+from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading
 from costguard.ports import SignalReport
 from costguard.providers.aws.errors import gap
+from costguard.providers.aws.hourly import Cells, Window, combine, fold_counts, fold_values
 
 READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK})
 """Signals this source can read."""
@@ -49,12 +48,6 @@ AGENT_DELAY = timedelta(minutes=5)
 EC2_DELAY = timedelta(minutes=10)
 """Basic monitoring publishes a 5-minute point at the end of its interval, stamped with the beginning
 (EC2 user guide, "CloudWatch metrics for your instances"): the newest is up to two intervals old."""
-
-_PERCENT = frozenset({SignalName.GPU, SignalName.CPU})
-_MOST_PERCENT = 100.5  # more than rounding can add
-_MOST_SAMPLES = 1_000_000  # an hour of 1 s samples has 3,600; the arrays hold 4 billion
-_SLOW_SAMPLES = 12  # an hour of 5-minute samples
-_HOURS_TO_PROVE = 2
 
 _OPERATION = "cloudwatch:GetMetricData"
 _NAMED = 5  # instances named in a gap; the others are counted
@@ -94,36 +87,6 @@ class Series:
     namespace: str
     metric: str
     dimensions: tuple[tuple[str, str], ...]
-
-
-@dataclass(slots=True)
-class Cells:
-    """The hours of one series while they are filled. Merging keeps the larger value, and the larger count.
-
-    Counts of two sets of dimensions of one card are never added: both may report the same samples.
-    """
-
-    maxima: array[float]
-    samples: array[int]
-
-    @classmethod
-    def empty(cls, hours: int) -> Cells:
-        """Nothing measured yet."""
-        return cls(array("d", [math.nan]) * hours, array("I", [0]) * hours)
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Whole hours from `start`, the hour in progress included."""
-
-    start: datetime
-    hours: int
-
-    @classmethod
-    def spanning(cls, since: datetime, until: datetime) -> Window:
-        """Both ends widened outwards to whole hours."""
-        start = floor_hour(since)
-        return cls(start, max(0, -((start - until) // HOUR)))
 
 
 @dataclass(slots=True)
@@ -385,71 +348,6 @@ def _fold(page: Mapping[str, Any], batch: Sequence[Series], reading: _Reading) -
                 fold_counts(cells, reading.window.start, timestamps, values)
         statuses[name] = error
     return statuses
-
-
-def fold_values(
-    cells: Cells, signal: SignalName, start: datetime, timestamps: Sequence[datetime], values: Sequence[Any]
-) -> None:
-    """Merge hourly maxima in; what the unit does not allow (NaN, below 0, over 100 %, no number) becomes infinity."""
-    most = _MOST_PERCENT if signal in _PERCENT else math.inf
-    maxima, hours = cells.maxima, len(cells.maxima)
-    for moment, value in zip(timestamps, values, strict=True):
-        since = moment - start
-        hour = since.days * 24 + since.seconds // 3600  # a third of the time of dividing timedeltas
-        if 0 <= hour < hours:
-            plausible = value if isinstance(value, (int, float)) and 0 <= value <= most else math.inf
-            if not plausible <= maxima[hour]:  # true where nothing was measured yet: NaN compares false
-                maxima[hour] = plausible
-
-
-def fold_counts(cells: Cells, start: datetime, timestamps: Sequence[datetime], values: Sequence[Any]) -> None:
-    """Merge hourly sample counts in; a count that is none makes its hour implausible."""
-    maxima, samples, hours = cells.maxima, cells.samples, len(cells.samples)
-    for moment, value in zip(timestamps, values, strict=True):
-        since = moment - start
-        hour = since.days * 24 + since.seconds // 3600
-        if 0 <= hour < hours:
-            if not (isinstance(value, (int, float)) and 0 <= value <= _MOST_SAMPLES):
-                maxima[hour] = math.inf
-            elif value > samples[hour]:
-                samples[hour] = int(value)
-
-
-def combine(signal: SignalName, pieces: Sequence[Cells]) -> Cells:
-    """The parts of one device (cores; bytes in and out) as one: as busy as they can have been, as seen as the least.
-
-    Network adds both directions' maxima although they may fall into different minutes: an upper bound.
-    An hour without a maximum has no samples, whatever was counted.
-    """
-    adds = signal is SignalName.NETWORK
-    if len(pieces) == 1 and not adds:
-        for hour, value in enumerate(pieces[0].maxima):
-            if math.isnan(value):
-                pieces[0].samples[hour] = 0
-        return pieces[0]
-    whole = Cells.empty(len(pieces[0].maxima))
-    scales = [1 / seconds_per_sample(piece.samples) if adds else 1.0 for piece in pieces]
-    for hour in range(len(whole.maxima)):
-        values = [piece.maxima[hour] * scale for piece, scale in zip(pieces, scales, strict=True)]
-        if not any(math.isnan(value) for value in values):
-            whole.maxima[hour] = sum(values) if adds else max(values)
-            whole.samples[hour] = min(piece.samples[hour] for piece in pieces)
-        elif math.inf in values:
-            whole.maxima[hour] = math.inf
-    return whole
-
-
-def seconds_per_sample(samples: Sequence[int]) -> int:
-    """How many seconds of traffic one EC2 network sample holds: 300 only where whole hours prove it, else 60.
-
-    Detailed monitoring sends 60 samples an hour, and so does basic monitoring where the hypervisor packs
-    five into each of its 5-minute points; 12 an hour are 5-minute sums. Too short a time overstates the
-    rate, so an hour cut short (12 samples may be 12 minutes) must not be taken for a slow cadence.
-    """
-    seen = [hour for hour, count in enumerate(samples) if count]
-    whole = [samples[hour] for hour in range(seen[0] + 1, seen[-1])] if seen else []
-    slow = len(whole) >= _HOURS_TO_PROVE and max(samples) <= _SLOW_SAMPLES and min(whole) >= _SLOW_SAMPLES - 1
-    return 300 if slow else 60
 
 
 def _failure(result: Mapping[str, Any]) -> ProviderError | None:

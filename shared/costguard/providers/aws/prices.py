@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
@@ -30,6 +30,11 @@ PRICE_LIST_REGIONS = {"aws": "us-east-1", "aws-cn": "cn-northwest-1"}
 
 CURRENCIES = {"aws": "USD", "aws-cn": "CNY", "aws-us-gov": "USD"}
 _LOOKUPS_IN_FLIGHT = 4
+MOST_TYPES = 40
+"""Instance types a request: ANY_OF takes them joined by commas in a value of at most 1,024 characters
+(Price List Query API reference, "Filter"), so names of 24 characters fit, and the longest today has 20."""
+
+_FILTER_REFUSED = frozenset({"ValidationException", "InvalidParameterException"})
 _TENANCIES = {"default": "Shared", "dedicated": "Dedicated"}  # on a dedicated host the host bills, not the instance
 _SYSTEMS = {"linux": "Linux", "windows": "Windows", "rhel": "RHEL", "red hat": "RHEL", "suse": "SUSE"}
 _SPOT_PRODUCTS = {"Linux": "Linux/UNIX", "Windows": "Windows", "RHEL": "Red Hat Enterprise Linux", "SUSE": "SUSE Linux"}
@@ -67,6 +72,7 @@ class AwsPrices:
         self._spot: dict[tuple[str, Product, str], Money] = {}  # zone names mean another place in each account
         self._spot_asked: set[tuple[str, Product]] = set()
         self._silent: set[str] = set()
+        self._no_any_of: set[str] = set()  # clouds whose price list takes one instance type a request
 
     def rates(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, HourlyRate]:
         """Hourly price by instance: policy, then spot history or the price list, then the table.
@@ -119,29 +125,46 @@ class AwsPrices:
             for product in [_product(instance)]
             if product is not None and product.cloud in PRICE_LIST_REGIONS and product not in self._on_demand
         }
-        for product in list(asked)[:1]:  # alone: a list that does not answer is found out by one request, not four
-            self._read_product(product, asked.pop(product))
-        if asked:
-            with ThreadPoolExecutor(min(_LOOKUPS_IN_FLIGHT, len(asked))) as pool:
-                list(pool.map(self._read_product, asked.keys(), asked.values()))
+        batches = product_batches(asked)
+        alone = [self._read_products(batch, asked) for batch in batches[:1]]  # finds out whether the list answers
+        refused = [*alone, *self._read_each(batches[1:], asked)]
+        self._read_each([(product,) for products in refused for product in products], asked)
 
-    def _read_product(self, product: Product, account: str) -> None:
-        if product.cloud in self._silent:
-            return
+    def _read_each(
+        self, batches: Sequence[Sequence[Product]], accounts: Mapping[Product, str]
+    ) -> Sequence[Sequence[Product]]:
+        if not batches:
+            return ()
+        with ThreadPoolExecutor(min(_LOOKUPS_IN_FLIGHT, len(batches))) as pool:
+            return list(pool.map(lambda batch: self._read_products(batch, accounts), batches))
+
+    def _read_products(self, batch: Sequence[Product], accounts: Mapping[Product, str]) -> Sequence[Product]:
+        """One request; what is to be asked for one by one, because ANY_OF is refused."""
+        cloud, several = batch[0].cloud, len(batch) > 1
+        if cloud in self._silent:
+            return ()
+        if several and cloud in self._no_any_of:
+            return batch
         try:
             pages = self._session.pages(
-                Shard(product.cloud, account, PRICE_LIST_REGIONS[product.cloud]),
+                Shard(cloud, accounts[batch[0]], PRICE_LIST_REGIONS[cloud]),
                 "pricing",
                 "GetProducts",
                 "PriceList",
                 ServiceCode="AmazonEC2",
                 FormatVersion="aws_v1",
-                Filters=product_filters(product),
+                Filters=product_filters(batch),
             )
-            self._on_demand[product] = on_demand_price((text for page in pages for text in page), product)
+            self._on_demand.update(on_demand_prices((text for page in pages for text in page), batch))
         except ProviderError as err:
-            self._silent.add(product.cloud)  # the table answers for the rest of the run: do not ask a hundred times
-            log.warning("price list not read, using the dated table", extra={"cloud": product.cloud, "cause": str(err)})
+            facts = {"cloud": cloud, "cause": str(err)}
+            if several and err.code in _FILTER_REFUSED:
+                self._no_any_of.add(cloud)
+                log.info("price list takes one instance type a request", extra=facts)
+                return batch
+            self._silent.add(cloud)  # the table answers for the rest of the run: do not ask a hundred times
+            log.warning("price list not read, using the dated table", extra=facts)
+        return ()
 
     def _read_spot(self, shard: Shard, instances: Sequence[Instance]) -> None:
         account = shard.account
@@ -179,28 +202,52 @@ def override_for(instance: Instance, overrides: Iterable[PriceOverride]) -> Mone
     return None
 
 
-def product_filters(product: Product) -> list[dict[str, str]]:
-    """GetProducts filters that leave one product: used capacity, no bundled software, licence included."""
+def product_batches(products: Iterable[Product]) -> Sequence[Sequence[Product]]:
+    """The products that differ in their instance type alone, as many together as one request holds."""
+    alike: dict[Product, list[Product]] = {}
+    for product in products:
+        alike.setdefault(replace(product, instance_type=""), []).append(product)
+    return [group[first : first + MOST_TYPES] for group in alike.values() for first in range(0, len(group), MOST_TYPES)]
+
+
+def product_filters(batch: Sequence[Product]) -> list[dict[str, str]]:
+    """GetProducts filters that leave this batch: used capacity, no bundled software, licence included."""
     wanted = {
-        "instanceType": product.instance_type,
-        "regionCode": product.region,
-        "operatingSystem": product.system,
-        "tenancy": product.tenancy,
+        "regionCode": batch[0].region,
+        "operatingSystem": batch[0].system,
+        "tenancy": batch[0].tenancy,
         "preInstalledSw": "NA",
         "capacitystatus": "Used",
         "licenseModel": "No License required",
     }
-    return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
+    types = {
+        "Type": "ANY_OF" if len(batch) > 1 else "TERM_MATCH",
+        "Field": "instanceType",
+        "Value": ",".join(sorted(product.instance_type for product in batch)),
+    }
+    return [types, *({"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items())]
 
 
-def on_demand_price(price_list: Iterable[str], product: Product) -> Money | None:
-    """The one hourly on-demand price among `price_list`; None where there is none, or more than one.
+def on_demand_prices(price_list: Iterable[str], batch: Sequence[Product]) -> Mapping[Product, Money | None]:
+    """The one hourly on-demand price of each product; None where the list has none, or more than one.
 
     Zero is no price: it marks capacity that is billed elsewhere (dedicated hosts, capacity blocks).
     """
-    currency = CURRENCIES[product.cloud]
-    found = {price for entry in price_list for price in _hourly_prices(_parsed(entry), product, currency)}
-    return Money(found.pop(), currency) if len(found) == 1 else None
+    found: dict[Product, set[Decimal]] = {product: set() for product in batch}
+    by_type = {product.instance_type: product for product in batch}
+    for entry in map(_parsed, price_list):
+        product = by_type.get(str(_attributes(entry).get("instanceType")))
+        if product is not None:
+            found[product].update(_hourly_prices(entry, product))
+    return {
+        product: Money(prices.pop(), CURRENCIES[product.cloud]) if len(prices) == 1 else None
+        for product, prices in found.items()
+    }
+
+
+def _attributes(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    attributes: Mapping[str, Any] = entry.get("product", {}).get("attributes", {})
+    return attributes
 
 
 def _parsed(entry: str) -> Mapping[str, Any]:
@@ -211,8 +258,8 @@ def _parsed(entry: str) -> Mapping[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _hourly_prices(entry: Mapping[str, Any], product: Product, currency: str) -> Iterator[Decimal]:
-    attributes = entry.get("product", {}).get("attributes", {})
+def _hourly_prices(entry: Mapping[str, Any], product: Product) -> Iterator[Decimal]:
+    attributes, currency = _attributes(entry), CURRENCIES[product.cloud]
     same = (
         attributes.get("instanceType") == product.instance_type
         and attributes.get("regionCode", product.region) == product.region

@@ -160,7 +160,10 @@ class Clients:
             client = self._kept.get(key)
             if client is None:
                 client = self._sessions[account].client(
-                    service, region_name=region, endpoint_url=self._endpoint_url, config=_config()
+                    service,
+                    region_name=region,
+                    endpoint_url=self._endpoint_url,
+                    config=_config(direct=_is_loopback(self._endpoint_url)),
                 )
                 self._kept[key] = client
                 if len(self._kept) > _MOST_CLIENTS:
@@ -178,8 +181,13 @@ class Clients:
             client.close()
 
 
-@functools.lru_cache(maxsize=1)
-def _config() -> Any:
+def _is_loopback(url: str | None) -> bool:
+    return urlsplit(url or "").hostname in {"localhost", "127.0.0.1", "::1"}
+
+
+@functools.lru_cache(maxsize=2)
+def _config(*, direct: bool) -> Any:
+    """`direct` leaves proxies of the environment out: a stand-in on this machine is not behind one."""
     from botocore.config import Config  # noqa: PLC0415 - the SDK is loaded when first used
 
     return Config(
@@ -190,4 +198,5 @@ def _config() -> Any:
         max_pool_connections=16,
         tcp_keepalive=True,
         user_agent_extra="costguard",
+        proxies={} if direct else None,
     )

@@ -34,12 +34,11 @@ def get_products(request: Mapping[str, Any], regions: Sequence[str]) -> dict[str
     Raises:
         UnknownTokenError: the token is not one of ours.
     """
-    filters = [(entry["Field"], entry["Value"]) for entry in request.get("Filters") or ()]
     wanted = [
         product
         for product in _products(regions)
         if product["serviceCode"] == request.get("ServiceCode", "AmazonEC2")
-        and all(_attribute(product, field) == value for field, value in filters)
+        and all(_matches(product, entry) for entry in request.get("Filters") or ())
     ]
     token = request.get("NextToken") or "0"
     if not token.isdigit():
@@ -53,6 +52,13 @@ def get_products(request: Mapping[str, Any], regions: Sequence[str]) -> dict[str
     if first + size < len(wanted):
         answer["NextToken"] = str(first + size)
     return answer
+
+
+def _matches(product: Mapping[str, Any], entry: Mapping[str, str]) -> bool:
+    value, wanted = _attribute(product, entry["Field"]), entry["Value"]
+    if entry["Type"] == "ANY_OF":
+        return value in [one.strip() for one in wanted.split(",")]
+    return bool(value == wanted)
 
 
 def _attribute(product: Mapping[str, Any], field: str) -> Any:

@@ -1,0 +1,35 @@
+"""Everything outside the engine that one run touches, in one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from costguard.domain.reasons import Reason
+from costguard.engine.memory import Memory
+from costguard.engine.scan import Reading
+from costguard.policy.model import Policy
+from costguard.ports import ActionExecutor, Clock, Notifier, Target
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Policy, clouds, memory, people and time.
+
+    `executors` has an entry only for clouds where a rule enforces. `policy_now` reads the policy again,
+    `host_paused` is the host's own kill switch. `policy_problem` says why the policy may not be acted on
+    (too old a copy), None when it may.
+    """
+
+    guard: str
+    policy: Policy
+    targets: tuple[Target, ...]
+    readings: Mapping[str, Reading]
+    executors: Mapping[str, ActionExecutor]
+    memory: Memory
+    notifier: Notifier
+    clock: Clock
+    policy_now: Callable[[], Policy]
+    host_paused: bool = False
+    policy_problem: Reason | None = None
+    language: str = "en"
