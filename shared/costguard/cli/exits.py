@@ -31,7 +31,7 @@ MEANINGS: Mapping[Exit, str] = MappingProxyType(
         Exit.DUE: "`plan`: something is due.",
         Exit.GAPS: "Something could not be read; what was read is shown. Wins over 10 and 13.",
         Exit.REFUSED: "`apply`: the plan no longer matches the world, the policy or the ledger. Nothing was changed.",
-        Exit.HELD: "`apply`, `invoke`: something due was not done: held at the last look, refused by the cloud, or its outcome is unknown.",
+        Exit.HELD: "`apply`, `invoke`: something due was not done: held, refused by the cloud, or its outcome unknown.",
         Exit.BROKEN: "`audit verify`: the audit was altered, or a part of it is missing.",
         Exit.INTERRUPTED: "Interrupted from the keyboard.",
     }
