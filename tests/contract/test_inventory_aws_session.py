@@ -210,10 +210,10 @@ def test_no_credentials_is_a_denial_that_says_what_to_do(stand_in: StandIn) -> N
     assert "provide valid AWS credentials" in gap(Shard("aws", ""), "accounts", caught.value).fix
 
 
-def test_an_unknown_profile_is_a_denial_naming_it(stand_in: StandIn) -> None:
+def test_an_unknown_profile_is_bad_input(stand_in: StandIn) -> None:
     with environment_of({"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"}):
         session = AwsSession(profile="nobody", endpoint_url=stand_in.url, pacer=patient_pacer())
-        with pytest.raises(AccessDeniedError, match="nobody"):
+        with pytest.raises(InvalidInputError, match=r"AWS_PROFILE: .*nobody.*unset it"):
             session.identity()
 
 

@@ -168,8 +168,9 @@ class GapKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something that could not be read. `what` is `inventory`, `signals`, `prices`, `accounts` or `regions`.
+    """Something that could not be read.
 
+    `what` is `inventory`, `types`, `billing`, `details`, `signals`, `prices`, `accounts` or `regions`.
     An inventory gap bars every action in its shard; a signals gap leaves its instances unmeasured.
     `detail` is the vendor's code and message, secrets removed; `fix` is the permission or setting missing.
     """

@@ -42,6 +42,8 @@ BOOK = Book(
         "prices": "prices",
         "accounts": "accounts",
         "regions": "regions",
+        "billing": "how instances are paid for",
+        "types": "what instance types carry",
     },
     gap_effects={
         "details": "nothing is done to it",
@@ -50,6 +52,8 @@ BOOK = Book(
         "prices": "costs are unknown, not zero",
         "accounts": "nothing is known or done there",
         "regions": "nothing is known or done there",
+        "billing": "the instances concerned are never touched",
+        "types": "instances of these types are not shown",
     },
     risks={
         "scarce_type": "this type is scarce: it may not start again when you want it",

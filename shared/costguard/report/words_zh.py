@@ -42,6 +42,8 @@ BOOK = Book(
         "prices": "价格",
         "accounts": "账号",
         "regions": "地域",
+        "billing": "计费方式",
+        "types": "实例规格信息",
     },
     gap_effects={
         "details": "不对它做任何操作",
@@ -50,6 +52,8 @@ BOOK = Book(
         "prices": "费用未知，不按零计算",
         "accounts": "那里一无所知，也不做任何操作",
         "regions": "那里一无所知，也不做任何操作",
+        "billing": "相关实例绝不会被操作",
+        "types": "这些规格的实例不会显示",
     },
     risks={
         "scarce_type": "该机型稀缺：需要时可能无法再次启动",

@@ -266,6 +266,7 @@ class AwsSession:
         self, key: str, region: str, service: str, operation: str, parameters: dict[str, Any], *, changes: bool
     ) -> dict[str, Any]:
         from botocore import xform_name  # noqa: PLC0415 - the SDK is loaded when first used
+        from botocore.exceptions import ProfileNotFound  # noqa: PLC0415 - as above
 
         api = f"{service}:{operation}"
         self._gate.expect(api)
@@ -276,6 +277,9 @@ class AwsSession:
             answer: dict[str, Any] = getattr(client, xform_name(operation))(**parameters)
         except ProviderError:
             raise  # from the gate, or from renewing a role's credentials
+        except ProfileNotFound as err:
+            message = f"AWS_PROFILE: {err}; name one of the AWS configuration files, or unset it"
+            raise InvalidInputError(message) from err
         except errors.vendor_faults() as err:
             sent = self._gate.was_sent(api)
             raise errors.translate(err, api, changes=changes, sent=sent, stand_in=stand_in) from err
