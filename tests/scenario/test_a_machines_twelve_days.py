@@ -26,7 +26,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Gap, GapKind, InstanceDetail, Inventory
 from costguard.engine import answers
 from costguard.engine.repositories.audit_verify import verify
-from costguard.engine.run import carry_out, make_plan, run
+from costguard.engine.run import carry_out, make_plan, run, summary
 from costguard.guards.rules import Consent, Mode
 from costguard.ports import Discovery, Target
 from costguard.sandbox.world.workload import BUSY, IDLE, busy, idle
@@ -538,3 +538,13 @@ def test_nobody_is_promised_a_stop_that_a_local_disk_forbids(tmp_path: Path) -> 
 def test_the_last_notice_still_knows_the_machines_name(stage: Stage) -> None:
     stage.days(range(14))
     assert stage.mailbox.titles[-1].startswith("notebook was terminated")
+
+
+def test_the_figures_of_a_run_count_notices_as_done_only_when_they_arrived(stage: Stage) -> None:
+    stage.mailbox.down = True
+    lost = summary(stage.day(0))
+    assert (lost["due"], lost["done"], lost["not_done"]) == (1, 0, 1)
+    stage.mailbox.down = False
+    stage.days((1, 2))
+    stopped = summary(stage.day(3))
+    assert (stopped["due"], stopped["done"], stopped["not_done"]) == (1, 1, 0)

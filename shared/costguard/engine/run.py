@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from costguard.domain.actions import ActionResult
+from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.errors import ProviderError, VersionConflictError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
@@ -119,6 +119,8 @@ def summary(report: RunReport) -> dict[str, Any]:
     verdicts: dict[str, int] = {}
     for finding in plan.findings:
         verdicts[finding.verdict.value] = verdicts.get(finding.verdict.value, 0) + 1
+    told = {sent.decision_id for sent in report.notices if sent.proven}
+    warned = [action.decision_id in told for action in plan.due if action.verb is Verb.WARN]
     return {
         "run_id": report.run_id,
         "guard": plan.guard,
@@ -126,8 +128,8 @@ def summary(report: RunReport) -> dict[str, Any]:
         "instances_seen": plan.instances_seen,
         "findings": verdicts,
         "due": len(plan.due),
-        "done": sum(1 for result in report.results if result.outcome is not None and result.reason is None),
-        "not_done": sum(1 for result in report.results if result.reason is not None),
+        "done": sum(warned) + sum(result.outcome is not None and result.reason is None for result in report.results),
+        "not_done": warned.count(False) + sum(result.reason is not None for result in report.results),
         "held": len(plan.held),
         "rehearsed": len(plan.rehearsed),
         "gaps": len(plan.gaps),
