@@ -94,10 +94,10 @@ class Connections(ExitStack):
         raise InvalidInputError(message)
 
     def _aws(self, cloud: str) -> CloudPorts:
-        from costguard.providers.aws.compute import AwsInventory  # noqa: PLC0415 - only the clouds in use are loaded
-        from costguard.providers.aws.metrics import AwsSignals  # noqa: PLC0415
-        from costguard.providers.aws.prices import AwsPrices  # noqa: PLC0415
-        from costguard.providers.aws.session import AwsSession  # noqa: PLC0415
+        from costguard.providers.aws.compute import AwsInventory
+        from costguard.providers.aws.metrics import AwsSignals
+        from costguard.providers.aws.prices import AwsPrices
+        from costguard.providers.aws.session import AwsSession
 
         settings = self._settings
         session = AwsSession(
@@ -113,7 +113,7 @@ class Connections(ExitStack):
         prices = AwsPrices(session, self._policy.prices, now=self._clock.now())
 
         def acting() -> ActionExecutor:
-            from costguard.providers.aws.executor import AwsExecutor  # noqa: PLC0415 - in observe not even imported
+            from costguard.providers.aws.executor import AwsExecutor
 
             twin = session.acting()
             self.callback(twin.close)
@@ -129,9 +129,9 @@ class Connections(ExitStack):
     def _with_prometheus(self, signals: SignalSource) -> SignalSource:
         if not self._policy.signals.prometheus:
             return signals
-        from costguard.signal_sources.combined import CombinedSignals  # noqa: PLC0415 - only where configured
-        from costguard.signal_sources.http import http_post  # noqa: PLC0415
-        from costguard.signal_sources.prometheus import PrometheusSignals  # noqa: PLC0415
+        from costguard.signal_sources.combined import CombinedSignals
+        from costguard.signal_sources.http import http_post
+        from costguard.signal_sources.prometheus import PrometheusSignals
 
         authorization = self._settings.prometheus_authorization.reveal()
         servers = [
@@ -171,11 +171,11 @@ def read_policy(settings: Settings) -> Policy:
         InvalidInputError: nothing there, or not a valid policy.
     """
     if not settings.policy:
-        from costguard.policy.defaults import default_policy  # noqa: PLC0415 - needs no YAML and no pydantic
+        from costguard.policy.defaults import default_policy
 
         return default_policy()
-    from costguard.policy.loader import load_policy  # noqa: PLC0415 - pydantic and YAML only when there is a policy
-    from costguard.policy_sources.files import FilePolicySource  # noqa: PLC0415
+    from costguard.policy.loader import load_policy
+    from costguard.policy_sources.files import FilePolicySource
 
     return load_policy(FilePolicySource(settings.policy).read())
 
@@ -187,7 +187,7 @@ def open_memory(settings: Settings) -> Memory:
         InvalidInputError: not an address of a ledger.
         LedgerError: it cannot be opened.
     """
-    from costguard.engine.memory import Memory  # noqa: PLC0415 - a scan remembers nothing
+    from costguard.engine.memory import Memory
 
     return Memory.over(open_store(settings.ledger.reveal()))
 
@@ -200,21 +200,21 @@ def open_store(url: str) -> RecordStore:
         LedgerError: it cannot be opened.
     """
     if url.startswith("dynamodb:"):
-        from costguard.providers.aws.store import open_dynamodb  # noqa: PLC0415 - the SDK only where it is used
+        from costguard.providers.aws.store import open_dynamodb
 
         return open_dynamodb(url)
-    from costguard.ledgers.open import open_ledger  # noqa: PLC0415 - SQLAlchemy only where it is used
+    from costguard.ledgers.open import open_ledger
 
     return open_ledger(url)
 
 
 def notifier_of(settings: Settings) -> Notifier:
     """Slack where a token is set; without one every notice is refused, and so nothing is ever stopped."""
-    from costguard.notifiers.router import NotifierRouter  # noqa: PLC0415 - only runs send notices
+    from costguard.notifiers.router import NotifierRouter
 
     channels: dict[str, Notifier] = {}
     if settings.slack_token:
-        from costguard.notifiers.slack import SlackNotifier  # noqa: PLC0415
+        from costguard.notifiers.slack import SlackNotifier
 
         channels["slack"] = SlackNotifier(settings.slack_token.reveal(), base_url=settings.slack_url)
     return NotifierRouter(channels, default="slack")
@@ -238,7 +238,7 @@ def open_surroundings(
     `may_act` False builds no executor whatever the policy says: plans and previews cannot change a thing.
     `problem` says why `policy` may not be acted on. A `memory` given stays open.
     """
-    from costguard.engine.surroundings import Surroundings  # noqa: PLC0415 - a scan needs none of it
+    from costguard.engine.surroundings import Surroundings
 
     clock = clock or SystemClock()
     policy = policy or read_policy(settings)
@@ -271,8 +271,8 @@ def run_function(
 
     A policy that is broken now is replaced by the last good one for at most seven days; people are told.
     """
-    from costguard.engine.policy_in_force import tell_of_broken_policy  # noqa: PLC0415 - loaded when invoked
-    from costguard.engine.run import run, summary  # noqa: PLC0415
+    from costguard.engine.policy_in_force import tell_of_broken_policy
+    from costguard.engine.run import run, summary
 
     clock = clock or SystemClock()
     memory = open_memory(settings)
@@ -293,8 +293,8 @@ def run_function(
 
 
 def _policy_in_force(settings: Settings, memory: Memory, now: datetime) -> PolicyInForce:
-    from costguard.engine.policy_in_force import PolicyInForce, policy_in_force  # noqa: PLC0415 - loaded when invoked
-    from costguard.policy_sources.files import FilePolicySource  # noqa: PLC0415
+    from costguard.engine.policy_in_force import PolicyInForce, policy_in_force
+    from costguard.policy_sources.files import FilePolicySource
 
     if not settings.policy:
         return PolicyInForce(read_policy(settings))

@@ -183,7 +183,7 @@ _KNOWN = frozenset(variable.name for variable in VARIABLES)
 
 
 def _unknown(name: str) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - only needed once something is wrong
+    from difflib import get_close_matches
 
     near = get_close_matches(name, [known for known in _KNOWN if known.startswith(_PREFIX)], n=1, cutoff=_LIKENESS)
     advice = f"did you mean {near[0]}?" if near else "unset it, or see docs/settings.md"

@@ -41,14 +41,14 @@ class FixedClock:
 
 def costguard(url: str) -> int:
     """The engine's scan over the AWS adapters, read-only, with the last 14 days of use."""
-    from costguard.domain.signals import SignalName  # noqa: PLC0415 - only this way pays for these imports
-    from costguard.engine.scan import Lookback, Reading, scan  # noqa: PLC0415 - as above
-    from costguard.guards.idle_gpu_rules import IdleBounds  # noqa: PLC0415 - as above
-    from costguard.ports import Target  # noqa: PLC0415 - as above
-    from costguard.providers.aws.compute import AwsInventory  # noqa: PLC0415 - as above
-    from costguard.providers.aws.metrics import AwsSignals  # noqa: PLC0415 - as above
-    from costguard.providers.aws.prices import AwsPrices  # noqa: PLC0415 - as above
-    from costguard.providers.aws.session import AwsSession  # noqa: PLC0415 - as above
+    from costguard.domain.signals import SignalName
+    from costguard.engine.scan import Lookback, Reading, scan
+    from costguard.guards.idle_gpu_rules import IdleBounds
+    from costguard.ports import Target
+    from costguard.providers.aws.compute import AwsInventory
+    from costguard.providers.aws.metrics import AwsSignals
+    from costguard.providers.aws.prices import AwsPrices
+    from costguard.providers.aws.session import AwsSession
 
     session = AwsSession(endpoint_url=url)
     reading = Reading(
@@ -96,7 +96,7 @@ def batched(url: str, *, quick: bool = False) -> int:
     session = _session()
     size = 250
     if quick:
-        from costguard.providers.aws.timestamps import parse_timestamp  # noqa: PLC0415 - only this way uses it
+        from costguard.providers.aws.timestamps import parse_timestamp
 
         factory: Any = session.get_component("response_parser_factory")
         factory.set_parser_defaults(timestamp_parser=parse_timestamp)

@@ -45,9 +45,9 @@ def snooze(
     check_guard(guard)
     lasting = _duration(length)
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.engine import answers  # noqa: PLC0415 - `--help` needs none of it
-        from costguard.report.evidence import utc_words  # noqa: PLC0415
-        from costguard.report.json_values import moment  # noqa: PLC0415
+        from costguard.engine import answers
+        from costguard.report.evidence import utc_words
+        from costguard.report.json_values import moment
 
         with ledger_in_use(here) as memory:
             subject = answers.subject_of(memory, guard, resource)
@@ -81,9 +81,9 @@ def approve(
     """
     check_guard(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.engine import answers  # noqa: PLC0415 - `--help` needs none of it
-        from costguard.report.evidence import utc_words  # noqa: PLC0415
-        from costguard.report.json_values import moment  # noqa: PLC0415
+        from costguard.engine import answers
+        from costguard.report.evidence import utc_words
+        from costguard.report.json_values import moment
 
         with ledger_in_use(here) as memory:
             granted = answers.approve(memory, guard, resource, _who(by), here.clock.now())
@@ -154,8 +154,8 @@ def _switch(
 
 
 def _duration(text: str) -> timedelta:
-    from costguard.policy.problems import BadValueError  # noqa: PLC0415
-    from costguard.policy.units import parse_duration  # noqa: PLC0415
+    from costguard.policy.problems import BadValueError
+    from costguard.policy.units import parse_duration
 
     try:
         return parse_duration(text)

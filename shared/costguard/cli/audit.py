@@ -37,7 +37,7 @@ def verify(
     Exit status: 0 it is whole, 14 something was changed, removed or added; each place is named.
     """
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.engine.repositories.audit_verify import verify as verified  # noqa: PLC0415 - heavy
+        from costguard.engine.repositories.audit_verify import verify as verified
 
         with ledger_in_use(here) as memory:
             found = verified(memory.store)

@@ -32,9 +32,9 @@ def cases(
     """List the open cases: whose machine, how far, and why it stands there. Asks no cloud."""
     check_guard(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.cases import CaseStatus  # noqa: PLC0415 - `--help` needs none of it
-        from costguard.report.history import case_json  # noqa: PLC0415
-        from costguard.report.plan_views import cases_table  # noqa: PLC0415
+        from costguard.cases import CaseStatus
+        from costguard.report.history import case_json
+        from costguard.report.plan_views import cases_table
 
         with ledger_in_use(here) as memory:
             known, switch = memory.cases.all(guard), memory.switch.state()
@@ -81,8 +81,8 @@ def why(
     """
     check_guard(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=scan) as here:
-        from costguard.cli.known import known_of, seen_now  # noqa: PLC0415 - `--help` needs none of it
-        from costguard.report.history import history_json, history_lines  # noqa: PLC0415
+        from costguard.cli.known import known_of, seen_now
+        from costguard.report.history import history_json, history_lines
 
         with ledger_read_only(here) if scan else ledger_in_use(here) as memory:
             seen = seen_now(here, memory, guard, resource) if scan else None

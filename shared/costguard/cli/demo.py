@@ -50,16 +50,16 @@ def demo(
             here = opened.enter_context(workplace(ctx, lang=lang, sandbox=True))
         lived, ending = _live(here, days, show=not as_json)
     if as_json:
-        from costguard.cli.demo_facts import demo_json  # noqa: PLC0415 - `--help` needs none of it
+        from costguard.cli.demo_facts import demo_json
 
         typer.echo(to_json(demo_json(lived, ending, here.language)))
 
 
 def _live(here: Workplace, days: int, *, show: bool) -> tuple[list[DemoDay], Ending]:
     """Every day, told as it passes if `show`; then what it came to."""
-    from costguard.bootstrap import open_surroundings  # noqa: PLC0415 - `--help` needs none of it
-    from costguard.cli.demo_facts import names_of  # noqa: PLC0415
-    from costguard.cli.demo_text import ending_lines, opening_lines  # noqa: PLC0415
+    from costguard.bootstrap import open_surroundings
+    from costguard.cli.demo_facts import names_of
+    from costguard.cli.demo_text import ending_lines, opening_lines
 
     sandbox, language = _running(here), here.language
     names: dict[Subject, str] = {}
@@ -85,7 +85,7 @@ def _live(here: Workplace, days: int, *, show: bool) -> tuple[list[DemoDay], End
 
 def _tell(day: DemoDay, lived: Sequence[DemoDay], names: Names, language: Language) -> None:
     """A quiet day is one line, and quiet days stand together."""
-    from costguard.cli import demo_text as told  # noqa: PLC0415
+    from costguard.cli import demo_text as told
 
     before = lived[-1] if lived else None
     quiet = told.is_quiet(day, before)
@@ -99,10 +99,10 @@ def _tell(day: DemoDay, lived: Sequence[DemoDay], names: Names, language: Langua
 
 
 def _days(sandbox: Sandbox, world: Surroundings, days: int, language: Language) -> Iterator[DemoDay]:
-    from costguard.cli.demo_facts import Told, demo_day  # noqa: PLC0415
-    from costguard.engine import answers  # noqa: PLC0415
-    from costguard.engine.run import run  # noqa: PLC0415
-    from costguard.sandbox.story import live  # noqa: PLC0415
+    from costguard.cli.demo_facts import Told, demo_day
+    from costguard.engine import answers
+    from costguard.engine.run import run
+    from costguard.sandbox.story import live
 
     slack, number = sandbox.slack, -1
     before: DemoDay | None = None
@@ -137,8 +137,8 @@ def _said(event: StoryEvent, language: Language) -> str:
 
 
 def _ending(world: Surroundings, sandbox: Sandbox, lived: Sequence[DemoDay], names: Names) -> Ending:
-    from costguard.cli.demo_facts import Ending, left_alone, saved_by, unmeasured  # noqa: PLC0415
-    from costguard.engine.repositories.audit_verify import verify  # noqa: PLC0415
+    from costguard.cli.demo_facts import Ending, left_alone, saved_by, unmeasured
+    from costguard.engine.repositories.audit_verify import verify
 
     now, last = world.clock.now(), lived[-1].plan
     return Ending(
@@ -153,8 +153,8 @@ def _ending(world: Surroundings, sandbox: Sandbox, lived: Sequence[DemoDay], nam
 
 def _copies(world: Surroundings, sandbox: Sandbox, names: Names) -> Copies | None:
     """Whose disks were copied, and the most that keeping the copies costs an hour, by the clouds' own prices."""
-    from costguard.cli.demo_facts import Copies  # noqa: PLC0415
-    from costguard.domain.resources import Volume  # noqa: PLC0415
+    from costguard.cli.demo_facts import Copies
+    from costguard.domain.resources import Volume
 
     machines = {spec.native_id: spec.ref for spec in sandbox.world.fleet}
     costs: list[Money | None] = []

@@ -65,7 +65,7 @@ def invoke(
 
     Exit status: 0 done, 11 something could not be read, 13 something due was not done.
     """
-    from costguard.faas.local import invoke as call  # noqa: PLC0415 - `--help` needs none of it
+    from costguard.faas.local import invoke as call
 
     payload = _payload(event)
     handler = _deployed(function)
@@ -130,7 +130,7 @@ def _loaded(function: str, path: Path) -> Handler:
 
 def _built(function: str, here: Workplace) -> Handler:
     """The handler that the file assigns, with other surroundings than the process's."""
-    from costguard.faas.handler import build_handler  # noqa: PLC0415
+    from costguard.faas.handler import build_handler
 
     return build_handler(function, settings=lambda: here.settings, clock=here.clock)
 

@@ -43,7 +43,7 @@ app.add_typer(audit.app, name="audit")
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - the signature Typer calls
     if wanted:
-        from importlib.metadata import version as version_of  # noqa: PLC0415 - 20 ms that only --version needs
+        from importlib.metadata import version as version_of
 
         typer.echo(f"costguard {version_of('costguard')}")
         raise typer.Exit

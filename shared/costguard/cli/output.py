@@ -71,7 +71,7 @@ def heading(text: str) -> None:
     if not sys.stdout.isatty():
         typer.echo(safe(text))
         return
-    from rich.text import Text  # noqa: PLC0415 - Rich is loaded only where it shows
+    from rich.text import Text
 
     _console().print(Text(safe(text), style="bold"), soft_wrap=True)
 
@@ -94,7 +94,7 @@ def complain(error: Exception) -> None:
 
 
 def _console() -> Console:
-    from rich.console import Console  # noqa: PLC0415 - Rich is loaded only when there is a table to draw
+    from rich.console import Console
 
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=max(console.width, _PIPED_WIDTH))
@@ -148,9 +148,9 @@ def _rows_told(table: Table, width: int) -> Iterator[str]:
 
 
 def _drawn(table: Table, width: int) -> RichTable:
-    from rich import box  # noqa: PLC0415
-    from rich.table import Table as RichTable  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
 
     drawn = RichTable(
         title=Text(table.title),

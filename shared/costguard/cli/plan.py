@@ -60,8 +60,8 @@ def plan(
     """
     check_guard(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
-        from costguard.bootstrap import open_surroundings  # noqa: PLC0415 - `--help` needs none of it
-        from costguard.engine.run import make_plan  # noqa: PLC0415
+        from costguard.bootstrap import open_surroundings
+        from costguard.engine.run import make_plan
 
         language = here.language
         with (
@@ -70,8 +70,8 @@ def plan(
             shard_progress("Reading") as step,
         ):
             made = make_plan(world, run_id_of(guard, here.clock.now()), progress=step)
-    from costguard.cli.plan_file import plan_answer, write_plan  # noqa: PLC0415 - pydantic, only for plans
-    from costguard.report.plan_views import plan_summary, plan_tables  # noqa: PLC0415
+    from costguard.cli.plan_file import plan_answer, write_plan
+    from costguard.report.plan_views import plan_summary, plan_tables
 
     if out:
         write_plan(Path(out), made, language)
@@ -108,13 +108,13 @@ def apply(
     Costguard is paused. Every rail is asked again just before each call; what one holds back is shown, and
     the status is 13.
     """
-    from costguard.cli.plan_file import check_still_true, read_plan  # noqa: PLC0415 - `--help` needs none of it
+    from costguard.cli.plan_file import check_still_true, read_plan
 
     agreed = read_plan(Path(plan))
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
-        from costguard.bootstrap import open_surroundings, read_policy  # noqa: PLC0415
-        from costguard.engine.act import pause_reason  # noqa: PLC0415
-        from costguard.engine.run import carry_out  # noqa: PLC0415
+        from costguard.bootstrap import open_surroundings, read_policy
+        from costguard.engine.act import pause_reason
+        from costguard.engine.run import carry_out
 
         language = here.language
         current = read_policy(here.settings)
@@ -152,8 +152,8 @@ def _enter_accounts(world: Surroundings) -> None:
 
 def _results(agreed: Plan, report: RunReport, memory: Memory, now: datetime) -> tuple[ActionResult, ...]:
     """One result for everything that was due: calls, notices, and what another run moved first."""
-    from costguard.domain.actions import ActionResult, Outcome, Verb  # noqa: PLC0415
-    from costguard.domain.reasons import Reason, ReasonCode  # noqa: PLC0415
+    from costguard.domain.actions import ActionResult, Outcome, Verb
+    from costguard.domain.reasons import Reason, ReasonCode
 
     results = {result.action.action_id: result for result in report.results}
     for action in agreed.due:
@@ -172,10 +172,10 @@ def _results(agreed: Plan, report: RunReport, memory: Memory, now: datetime) -> 
 
 
 def _applied(agreed: Plan, report: RunReport, results: Sequence[ActionResult], language: Language) -> Answer:
-    from costguard.cli.plan_file import plan_hash  # noqa: PLC0415
-    from costguard.engine.repositories.codec import to_body  # noqa: PLC0415
-    from costguard.report.plan_json import result_json  # noqa: PLC0415
-    from costguard.report.plan_views import results_table  # noqa: PLC0415
+    from costguard.cli.plan_file import plan_hash
+    from costguard.engine.repositories.codec import to_body
+    from costguard.report.plan_json import result_json
+    from costguard.report.plan_views import results_table
 
     names = {finding.subject: finding.name for finding in agreed.findings}
     undone = [result for result in results if result.reason is not None]

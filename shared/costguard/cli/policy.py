@@ -44,10 +44,10 @@ def check(
 
     Reads no cloud and no ledger. Exit 0 when the policy is valid, 2 when it is not.
     """
-    from costguard.policy.loader import check_policy  # noqa: PLC0415 - parsed only by the commands that need it
-    from costguard.policy.problems import invalid  # noqa: PLC0415
-    from costguard.policy.remarks import remarks  # noqa: PLC0415
-    from costguard.policy_sources.files import FilePolicySource  # noqa: PLC0415
+    from costguard.policy.loader import check_policy
+    from costguard.policy.problems import invalid
+    from costguard.policy.remarks import remarks
+    from costguard.policy_sources.files import FilePolicySource
 
     text = FilePolicySource(path).read()
     read, problems = check_policy(text)

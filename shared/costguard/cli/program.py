@@ -74,7 +74,7 @@ def workplace(
         with _sandbox_surroundings(program, policy, ledger, language, cloud=cloud) as inside:
             yield inside
         return
-    from costguard.bootstrap import SystemClock  # noqa: PLC0415 - `--help` and `policy check` need none of it
+    from costguard.bootstrap import SystemClock
 
     chosen = replace(
         settings,
@@ -89,9 +89,9 @@ def workplace(
 def _sandbox_surroundings(
     program: Program, policy: str, ledger: str, language: str, *, cloud: bool
 ) -> Iterator[Workplace]:
-    from costguard.sandbox.clock import MovedClock  # noqa: PLC0415 - only where there is a sandbox
-    from costguard.sandbox.policy import DEMO_POLICY  # noqa: PLC0415
-    from costguard.sandbox.sandbox import STARTS_AT  # noqa: PLC0415
+    from costguard.sandbox.clock import MovedClock
+    from costguard.sandbox.policy import DEMO_POLICY
+    from costguard.sandbox.sandbox import STARTS_AT
 
     bare = Settings(policy=policy or str(DEMO_POLICY), ledger=Secret(ledger or "memory:"), language=language)
     if program.sandbox is None and not cloud:
@@ -118,7 +118,7 @@ def start_sandbox() -> Sandbox:
         InvalidInputError: what it needs is not installed.
     """
     try:
-        from costguard.sandbox.sandbox import Sandbox  # noqa: PLC0415 - a second that only sandboxes cost
+        from costguard.sandbox.sandbox import Sandbox
 
         return Sandbox.start()
     except ModuleNotFoundError as err:
@@ -131,7 +131,7 @@ def start_sandbox() -> Sandbox:
 @contextmanager
 def ledger_read_only(here: Workplace) -> Iterator[Memory]:
     """The ledger for looking ahead: a SQLite file that is not there yet counts as empty, and is not made."""
-    from costguard.bootstrap import open_memory  # noqa: PLC0415 - only commands that remember
+    from costguard.bootstrap import open_memory
 
     with ExitStack() as opened:
         settings, path = here.settings, sqlite_file(here.settings)
@@ -150,7 +150,7 @@ def ledger_in_use(here: Workplace) -> Iterator[Memory]:
     Raises:
         InvalidInputError: there is no such file.
     """
-    from costguard.bootstrap import open_memory  # noqa: PLC0415 - only commands that remember
+    from costguard.bootstrap import open_memory
 
     path = sqlite_file(here.settings)
     if path is not None and not path.exists():

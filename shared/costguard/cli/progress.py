@@ -22,8 +22,8 @@ def shard_progress(title: str) -> Iterator[Step]:
     if not sys.stderr.isatty():
         yield _nobody_watches
         return
-    from rich.console import Console  # noqa: PLC0415 - Rich is loaded only where somebody watches
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[shard]}", markup=False))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -41,8 +41,8 @@ def waiting(title: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console  # noqa: PLC0415 - Rich is loaded only where somebody watches
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console
+    from rich.text import Text
 
     with Console(stderr=True).status(Text(title)):
         yield

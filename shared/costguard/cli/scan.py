@@ -93,8 +93,8 @@ def scan(
     where = _Where(tuple(account or ()), tuple(region or ()), role, external_id, organisation)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy) as here:
         report = _report(here, where, timedelta(days=days), own_policy=bool(policy) or not sandbox)
-    from costguard.report.waste_json import waste_json  # noqa: PLC0415 - after the clouds were asked
-    from costguard.report.waste_views import waste_summary, waste_tables  # noqa: PLC0415
+    from costguard.report.waste_json import waste_json
+    from costguard.report.waste_views import waste_summary, waste_tables
 
     if csv:
         _write_csv(report, csv, here)
@@ -112,11 +112,11 @@ def scan(
 
 
 def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool) -> WasteReport:
-    from costguard.bootstrap import Connections, read_policy  # noqa: PLC0415 - `--help` needs none of it
-    from costguard.engine import scan as scanning  # noqa: PLC0415
-    from costguard.guards.idle_gpu_rules import IdleBounds  # noqa: PLC0415
-    from costguard.planning import judge_all  # noqa: PLC0415
-    from costguard.report.waste import waste_report  # noqa: PLC0415
+    from costguard.bootstrap import Connections, read_policy
+    from costguard.engine import scan as scanning
+    from costguard.guards.idle_gpu_rules import IdleBounds
+    from costguard.planning import judge_all
+    from costguard.report.waste import waste_report
 
     settings = here.settings if own_policy else replace(here.settings, policy="")
     policy = read_policy(settings)
@@ -149,7 +149,7 @@ def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool
 
 def _targets(here: Workplace, policy: Policy, where: _Where) -> Sequence[Target]:
     """What the options name, with what the policy knows of it; without options what the policy names."""
-    from costguard.bootstrap import targets_of  # noqa: PLC0415
+    from costguard.bootstrap import targets_of
 
     fresh = here.sandbox is not None and not policy.accounts
     known = here.sandbox.targets if here.sandbox is not None and fresh else targets_of(policy, here.settings)
@@ -180,8 +180,8 @@ def _status(report: WasteReport) -> Exit:
 
 
 def _write_csv(report: WasteReport, path: str, here: Workplace) -> None:
-    from costguard.report.csv import to_csv  # noqa: PLC0415 - only where asked for
-    from costguard.report.waste_json import waste_rows  # noqa: PLC0415
+    from costguard.report.csv import to_csv
+    from costguard.report.waste_json import waste_rows
 
     text = to_csv(waste_rows(report, here.language))
     if path == _STDOUT:

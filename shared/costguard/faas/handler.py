@@ -122,12 +122,12 @@ def _number(value: object) -> float:
 
 
 def _system_clock() -> Clock:
-    from costguard.bootstrap import SystemClock  # noqa: PLC0415 - see build_handler
+    from costguard.bootstrap import SystemClock
 
     return SystemClock()
 
 
 def _own_run() -> Run:
-    from costguard.bootstrap import run_function  # noqa: PLC0415 - see build_handler
+    from costguard.bootstrap import run_function
 
     return run_function

@@ -92,7 +92,7 @@ def write_metrics(host: Host, function: str, figures: Mapping[str, float], *, st
     """
     if host is not Host.LAMBDA:
         return
-    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit  # noqa: PLC0415 - 70 ms, only on Lambda
+    from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
     metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
     metrics.add_dimension(name="function", value=function)
@@ -108,8 +108,8 @@ def _output_of(host: Host) -> IO[str]:
 
 def _powertools(handler: logging.Handler, fields: Mapping[str, object], level: str) -> logging.Formatter:
     """The formatter of a Powertools logger; Powertools keeps one a process, whose keys are ours to replace."""
-    from aws_lambda_powertools import Logger  # noqa: PLC0415 - 90 ms, only on Lambda
-    from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter  # noqa: PLC0415
+    from aws_lambda_powertools import Logger
+    from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
     formatter = LambdaPowertoolsFormatter(
         use_rfc3339=True,

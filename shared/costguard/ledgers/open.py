@@ -33,7 +33,7 @@ def open_ledger(url: str) -> RecordStore:
 
 
 def _memory() -> RecordStore:
-    from costguard.ledgers.sql import SqlLedger, sqlite_engine  # noqa: PLC0415 - SQLAlchemy only when asked for
+    from costguard.ledgers.sql import SqlLedger, sqlite_engine
 
     return SqlLedger(sqlite_engine(None), durable=False)
 
@@ -44,15 +44,15 @@ def _sqlite(url: str) -> RecordStore:
     if parts.netloc or parts.query or parts.fragment or not path or path.startswith(":") or path.endswith("/"):
         message = f"a SQLite ledger is named sqlite:///FILE; {_ACCEPTED}"
         raise InvalidInputError(message)
-    from costguard.ledgers.sql import SqlLedger, sqlite_engine  # noqa: PLC0415 - SQLAlchemy only when asked for
+    from costguard.ledgers.sql import SqlLedger, sqlite_engine
 
     return SqlLedger(sqlite_engine(Path(path)), durable=True)
 
 
 def _postgresql(url: str) -> RecordStore:
-    import sqlalchemy as sa  # noqa: PLC0415 - SQLAlchemy only when asked for
+    import sqlalchemy as sa
 
-    from costguard.ledgers.sql import SqlLedger, postgresql_engine  # noqa: PLC0415 - SQLAlchemy only when asked for
+    from costguard.ledgers.sql import SqlLedger, postgresql_engine
 
     try:
         parsed = sa.make_url(url)

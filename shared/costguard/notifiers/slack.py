@@ -85,9 +85,9 @@ class SlackNotifier:
 
         A message whose answer is lost may have been posted: sending it again may show it twice.
         """
-        from http.client import HTTPException  # noqa: PLC0415 - with the SDK, only when something is sent
+        from http.client import HTTPException
 
-        from slack_sdk.errors import SlackApiError, SlackClientError, SlackObjectFormationError  # noqa: PLC0415
+        from slack_sdk.errors import SlackApiError, SlackClientError, SlackObjectFormationError
 
         thread = _RECEIPT.fullmatch(message.thread)
         try:
@@ -118,7 +118,7 @@ class SlackNotifier:
 
     def _web_client(self) -> WebClient:
         if self._client is None:
-            from slack_sdk.web import WebClient  # noqa: PLC0415 - 194 ms and 26 MB, only when something is sent
+            from slack_sdk.web import WebClient
 
             quiet = logging.getLogger(f"{__name__}.sdk")
             quiet.setLevel(logging.CRITICAL + 1)  # at debug level the SDK logs whole messages; failures are raised

@@ -184,7 +184,7 @@ def _calendar(calendar: d.CalendarDocument) -> WorkingCalendar:
     if isinstance(calendar.holidays, tuple):
         closed = dict.fromkeys(calendar.holidays, False)
         return WorkingCalendar(calendar.zone, calendar.days, opens, closes, {**closed, **moved})
-    from costguard.policy import holidays_cn  # noqa: PLC0415 - the package is needed by this calendar alone
+    from costguard.policy import holidays_cn
 
     return WorkingCalendar(
         zone=calendar.zone,

@@ -105,8 +105,8 @@ class Sandbox:
 
     def _start(self) -> None:
         # moto takes a second to load: only who starts a sandbox pays for it
-        from costguard.sandbox.aws.embedded import EmbeddedAws  # noqa: PLC0415
-        from costguard.sandbox.slack import SlackStandIn  # noqa: PLC0415
+        from costguard.sandbox.aws.embedded import EmbeddedAws
+        from costguard.sandbox.slack import SlackStandIn
 
         folder = self._open.enter_context(TemporaryDirectory(prefix="costguard-sandbox-", ignore_cleanup_errors=True))
         self.ledger_url = f"sqlite:///{Path(folder) / 'ledger.db'}"

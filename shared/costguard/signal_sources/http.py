@@ -81,7 +81,7 @@ class HttpEndpoint:
 
     def post_form(self, path: str, form: Mapping[str, str]) -> HttpAnswer:
         """Post `form` to `path` below the address; reads only, so it may be repeated. See `PostForm`."""
-        from http.client import (  # noqa: PLC0415 - only a policy with such a backend pays for the import
+        from http.client import (
             HTTPConnection,
             HTTPException,
             HTTPSConnection,

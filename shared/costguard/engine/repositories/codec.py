@@ -69,7 +69,7 @@ def value_of(type_: type[_Value], record: Record) -> _Value:
 
 def _adapter(type_: Any) -> TypeAdapter[Any]:
     if type_ not in _ADAPTERS:
-        from pydantic import TypeAdapter  # noqa: PLC0415 - a scan keeps no records and needs no pydantic here
+        from pydantic import TypeAdapter
 
         _ADAPTERS[type_] = TypeAdapter(type_)
     return _ADAPTERS[type_]

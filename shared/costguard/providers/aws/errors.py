@@ -100,8 +100,8 @@ def without_secrets(text: str) -> str:
 
 def vendor_faults() -> tuple[type[Exception], ...]:
     """What an SDK call may raise: its own errors, and whatever a malformed answer makes its parsers raise."""
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - the SDK is loaded when first used
-    from botocore.parsers import ResponseParserError  # noqa: PLC0415 - as above
+    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.parsers import ResponseParserError
 
     malformed = (ValueError, TypeError, LookupError, AttributeError, RuntimeError, OSError)
     return (BotoCoreError, ClientError, ResponseParserError, *malformed)
@@ -113,8 +113,8 @@ def translate(err: Exception, operation: str, *, changes: bool, sent: bool, stan
     `changes`: the operation changes something; `sent`: the request left the process;
     `stand_in`: the endpoint is not AWS's own, so an unparsable 5xx means an operation it lacks.
     """
-    from botocore import exceptions as sdk  # noqa: PLC0415 - the SDK is loaded when first used
-    from botocore.parsers import ResponseParserError  # noqa: PLC0415 - as above
+    from botocore import exceptions as sdk
+    from botocore.parsers import ResponseParserError
 
     if isinstance(err, sdk.ClientError):
         return _from_answer(err.response, operation, changes=changes)

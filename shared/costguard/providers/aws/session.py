@@ -184,7 +184,7 @@ class AwsSession:
         """The keys given, or None: then botocore looks where it always does."""
         if self._keys is None:
             return None
-        from botocore.credentials import Credentials  # noqa: PLC0415 - the SDK is loaded when first used
+        from botocore.credentials import Credentials
 
         return Credentials(*self._keys)
 
@@ -232,7 +232,7 @@ class AwsSession:
                 "expiry_time": issued["Expiration"].isoformat(),
             }
 
-        from botocore.credentials import RefreshableCredentials  # noqa: PLC0415 - the SDK is loaded when first used
+        from botocore.credentials import RefreshableCredentials
 
         credentials = RefreshableCredentials.create_from_metadata(
             metadata=fresh(), refresh_using=fresh, method="assume-role"
@@ -265,8 +265,8 @@ class AwsSession:
     def _send_once(
         self, key: str, region: str, service: str, operation: str, parameters: dict[str, Any], *, changes: bool
     ) -> dict[str, Any]:
-        from botocore import xform_name  # noqa: PLC0415 - the SDK is loaded when first used
-        from botocore.exceptions import ProfileNotFound  # noqa: PLC0415 - as above
+        from botocore import xform_name
+        from botocore.exceptions import ProfileNotFound
 
         api = f"{service}:{operation}"
         self._gate.expect(api)

@@ -38,7 +38,7 @@ def parse_timestamp(value: Any) -> datetime:
             return datetime.fromtimestamp(value, timezone.utc)
         except (OSError, OverflowError, ValueError):
             pass  # botocore has a way round platform limits
-    from botocore.utils import parse_timestamp as slow  # noqa: PLC0415 - the SDK is loaded when first used
+    from botocore.utils import parse_timestamp as slow
 
     moment: datetime = slow(value)
     # a time without zone is UTC in every AWS API; botocore leaves it naive

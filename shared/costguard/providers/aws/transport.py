@@ -23,7 +23,7 @@ _MOST_CLIENTS = 64  # a kept client costs about 1.3 MB; 17 regions of 100 accoun
 @functools.lru_cache(maxsize=1)
 def _loader() -> Any:
     """The API models, read once a process: 17 sessions take 0.9 s and 82 MB with it, 4.7 s and 269 MB without."""
-    from botocore.loaders import create_loader  # noqa: PLC0415 - 0.2 s that commands without AWS need not spend
+    from botocore.loaders import create_loader
 
     return create_loader()
 
@@ -108,7 +108,7 @@ def _operation(event_name: str) -> str:
 
 def new_session(gate: Gate, *, profile: str = "", credentials: Any = None) -> Any:
     """A botocore session behind `gate`, with the shared models and the quick timestamp parser."""
-    import botocore.session  # noqa: PLC0415 - the SDK is loaded when first used
+    import botocore.session
 
     session: Any = botocore.session.Session(profile=profile or None)
     session.register_component("data_loader", _loader())
@@ -143,7 +143,7 @@ class Clients:
 
     def add_session(self, account: str, botocore_session: Any) -> None:
         """Use `botocore_session` for `account` from now on."""
-        import boto3  # noqa: PLC0415 - the SDK is loaded when first used
+        import boto3
 
         with self._lock:
             self._sessions[account] = boto3.Session(botocore_session=botocore_session)
@@ -188,7 +188,7 @@ def _is_loopback(url: str | None) -> bool:
 @functools.lru_cache(maxsize=2)
 def _config(*, direct: bool) -> Any:
     """`direct` leaves proxies of the environment out: a stand-in on this machine is not behind one."""
-    from botocore.config import Config  # noqa: PLC0415 - the SDK is loaded when first used
+    from botocore.config import Config
 
     return Config(
         # one try: what may be tried again, and when, is decided in session.py
