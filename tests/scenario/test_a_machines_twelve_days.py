@@ -548,3 +548,13 @@ def test_the_figures_of_a_run_count_notices_as_done_only_when_they_arrived(stage
     stage.days((1, 2))
     stopped = summary(stage.day(3))
     assert (stopped["due"], stopped["done"], stopped["not_done"]) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("consent", [Consent.KEEP, Consent.ASK])
+def test_an_owner_is_told_once_what_bars_the_stop(tmp_path: Path, consent: Consent) -> None:
+    careful = rule(limits=replace(rule().limits, local_disk=consent))
+    stage = staged(tmp_path, idle_machine(kind="g5.xlarge"), under=policy(careful))
+    stage.days(range(6))
+    assert len(stage.mailbox.messages) == 2, "that it is idle, and what bars its stop"
+    assert ("costguard approve" in stage.mailbox.messages[1].text) is (consent is Consent.ASK)
+    stage.close()

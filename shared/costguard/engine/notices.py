@@ -32,6 +32,9 @@ _CLOSINGS_TOLD = frozenset(
     }
 )
 
+_BARS_TOLD = frozenset({ReasonCode.APPROVAL_NEEDED, ReasonCode.LOCAL_DISK})
+"""Rails that wait for people: told once, because only they can lift them."""
+
 
 def tell(world: Surroundings, plan: Plan, longest_wait: timedelta) -> tuple[Notice, ...]:
     """Put this run's notices into the outbox, deliver what is due, and start the grace of what arrived.
@@ -66,7 +69,7 @@ def tell(world: Surroundings, plan: Plan, longest_wait: timedelta) -> tuple[Noti
 
 def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
     """What people should know and no rung depends on: stopped, ended, or waiting for their word."""
-    approvals = {item.action.case_id: item for item in plan.held if item.reason.code is ReasonCode.APPROVAL_NEEDED}
+    barred = {item.action.case_id: item for item in plan.held if item.reason.code in _BARS_TOLD}
     for step in plan.transitions:
         case = step.after
         if case.mode is Mode.OBSERVE or not case.climbed:
@@ -77,9 +80,17 @@ def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
             yield _notice(world, plan, case, kind, f"{case.case_id}-closed")
         elif _just_climbed(step, Verb.STOP) and not _warns_next(case):
             yield _notice(world, plan, case, NoticeKind.STOPPED, f"{case.case_id}-stopped-{len(case.climbed)}")
-        elif case.case_id in approvals:
-            decision = approvals[case.case_id].action.decision_id
-            yield _notice(world, plan, case, NoticeKind.HELD, f"{decision}-approval", approve=str(case.subject))
+        elif case.case_id in barred:
+            held_ = barred[case.case_id]
+            approvable = held_.reason.code is ReasonCode.APPROVAL_NEEDED
+            yield _notice(
+                world,
+                plan,
+                case,
+                NoticeKind.HELD,
+                f"{held_.action.decision_id}-held",
+                approve=str(case.subject) if approvable else "",
+            )
 
 
 def _warning(world: Surroundings, plan: Plan, action: Action, case: Case) -> Notice:
