@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 from tests.builders import policy, rule, usd
 from tests.scenario.stage import DAY, START, Stage, idle_machine
 
-from costguard.cases import CaseStatus
+from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -558,3 +558,54 @@ def test_an_owner_is_told_once_what_bars_the_stop(tmp_path: Path, consent: Conse
     assert len(stage.mailbox.messages) == 2, "that it is idle, and what bars its stop"
     assert ("costguard approve" in stage.mailbox.messages[1].text) is (consent is Consent.ASK)
     stage.close()
+
+
+@pytest.mark.parametrize(("days", "verb"), [(1, "stop"), (12, "terminate")])
+def test_a_run_that_overlaps_a_claim_leaves_it_alone(stage: Stage, days: int, verb: str) -> None:
+    """Between claim and intent nothing is written yet; that another run sees no intent does not mean none will come."""
+    stage.days(range(days))
+    claim = stage.memory.intents.claim
+
+    def meanwhile(action: Action, run_id: str, now: datetime, claimed: Case | None = None) -> bool:
+        stage.memory.intents.claim = claim  # type: ignore[method-assign]
+        run(stage.world(), "the other run")
+        return claim(action, run_id, now, claimed)
+
+    stage.memory.intents.claim = meanwhile  # type: ignore[method-assign]
+    stage.day(days)
+    assert stage.case().decision_id == stage.executor.calls[-1].decision_id
+    stage.days((days + 1, days + 2))
+    assert stage.verbs().count(verb) == 1
+    assert stage.case().reason.code not in {ReasonCode.STOPPED_BY_OTHERS, ReasonCode.VANISHED}
+
+
+def test_a_switch_set_while_acting_also_stops_the_notices(tmp_path: Path) -> None:
+    stage = staged(tmp_path, idle_machine("first"), idle_machine("second", launched_at=START - timedelta(hours=10)))
+    stage.day(0)
+    told = len(stage.mailbox.messages)
+    execute = stage.executor.inner.execute
+
+    def then_pause(action: Action) -> Receipt:
+        stage.memory.switch.pause("finops", "stop now", stage.clock.now())
+        return execute(action)
+
+    stage.executor.inner.execute = then_pause  # type: ignore[method-assign]
+    stage.day(1)
+    assert stage.verbs() == ["stop"]
+    assert len(stage.mailbox.messages) == told
+    stage.close()
+
+
+def test_a_case_that_moved_after_its_claim_is_not_called(stage: Stage) -> None:
+    """The intent is written only while the case is still at the version it was claimed at."""
+    stage.day(0)
+    claim = stage.memory.intents.claim
+
+    def moved(action: Action, run_id: str, now: datetime, claimed: Case | None = None) -> bool:
+        current = stage.case()
+        stage.memory.cases.commit(current, replace(current, owner="somebody else"))
+        return claim(action, run_id, now, claimed)
+
+    stage.memory.intents.claim = moved  # type: ignore[method-assign]
+    stage.day(1)
+    assert stage.verbs() == []

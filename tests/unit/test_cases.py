@@ -156,7 +156,8 @@ def test_a_loosened_rule_restarts_the_wait_with_a_new_notice() -> None:
 
 def test_a_notice_counts_only_when_delivered() -> None:
     sent = confirming(claimed(case(rung=0), NOW))
-    waiting = advance(sent, seen(intent_written=True)).case
+    assert advance(sent, seen(intent_written=True)).case == sent, "its own run may still be sending"
+    waiting = advance(sent, seen(now=NOW + timedelta(hours=1), intent_written=True)).case
     assert waiting is not None
     assert (waiting.status, waiting.reason.code) == (CaseStatus.HELD, ReasonCode.NOTICE_UNDELIVERED)
     told = advance(waiting, seen(now=NOW + DAY, intent_written=True, notice_delivered_at=NOW + DAY)).case

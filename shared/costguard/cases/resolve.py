@@ -20,7 +20,11 @@ MAX_FAILURES = 5  # known failures in a row before a rung waits for a person
 
 
 def resolved(case: Case, seen: Seen) -> Step:
-    """Settle a rung that was claimed in an earlier run, from what can be seen now."""
+    """Settle a rung that was claimed in an earlier run, from what can be seen now.
+
+    A claim younger than `SETTLE` that shows nothing yet may be another run's, still at work: it is
+    returned as it is, so that nothing is written under that run's hands.
+    """
     rule, instance = seen.rule, seen.instance
     verb = _claimed_verb(case, seen)
     if rule is None or instance is None or verb is None:
@@ -44,9 +48,11 @@ def _notice_resolved(case: Case, seen: Seen) -> Case:
     if seen.notice_delivered_at is not None:
         return climbed(case, Verb.WARN, seen.notice_delivered_at)
     if not seen.intent_written:
-        return tried_again(case, ReasonCode.NOTICE_UNDELIVERED)
+        return case if _fresh(case, seen) else tried_again(case, ReasonCode.NOTICE_UNDELIVERED)
     if seen.notice_dead and case.claimed_at is not None and seen.now - case.claimed_at >= TELL_AGAIN:
         return replace(tried_again(case, ReasonCode.NOTICE_UNDELIVERED), failures=0)
+    if _fresh(case, seen) and not seen.notice_dead:
+        return case
     return held(case, Reason(ReasonCode.NOTICE_UNDELIVERED, {"dead": int(seen.notice_dead)}))
 
 
@@ -62,7 +68,9 @@ def _terminate_resolved(case: Case, seen: Seen, instance: Instance) -> Case:
     if instance.state is InstanceState.TERMINATING:
         return replace(case, status=CaseStatus.OPEN, phase=Phase.CONFIRMING, reason=Reason(ReasonCode.CONFIRMING))
     if not seen.intent_written or seen.last_outcome is Outcome.REFUSED:
-        return tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
+        return case if _fresh(case, seen) else tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
+    if _fresh(case, seen):
+        return case
     # a second TerminateInstances may destroy what the first recycled: from here a person decides
     return held(case, Reason(ReasonCode.OUTCOME_UNKNOWN, {"verb": Verb.TERMINATE.value}))
 
@@ -92,11 +100,11 @@ def _snapshots_resolved(case: Case, seen: Seen) -> Step:
 
 def _not_taken_effect(case: Case, seen: Seen) -> Case:
     """The claim shows no effect: wait until it can no longer come, then allow a new decision."""
-    if not seen.intent_written or seen.last_outcome in {Outcome.REFUSED, Outcome.HAD_NO_EFFECT}:
-        return tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
-    if case.claimed_at is not None and seen.now - case.claimed_at < SETTLE:
-        return held(case, Reason(ReasonCode.CONFIRMING))
-    return tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
+    return case if _fresh(case, seen) else tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
+
+
+def _fresh(case: Case, seen: Seen) -> bool:
+    return case.claimed_at is not None and seen.now - case.claimed_at < SETTLE
 
 
 def _claimed_verb(case: Case, seen: Seen) -> Verb | None:

@@ -24,7 +24,7 @@ from costguard.domain.errors import (
 )
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.engine.memory import Memory
+from costguard.engine.memory import Memory, note
 from costguard.engine.recheck import recheck
 from costguard.engine.surroundings import Surroundings
 from costguard.planning import Plan, RuleLimit
@@ -84,9 +84,9 @@ def _act_on_case(
         if reason is not None:
             _release(first, plan.guard, world.memory)
     if reason is not None:
-        cases.commit(case, unclaimed(case, reason), run_id=plan.run_id, now=now)
+        note(world.memory, case, unclaimed(case, reason), plan.run_id, now)
         return _not_done(actions, reason, now)
-    results = [_call(action, world, plan.run_id) for action in actions]
+    results = [_call(action, case, world, plan.run_id) for action in actions]
     _settle_case(case, first, results, world, plan.run_id)
     return results
 
@@ -127,9 +127,9 @@ def _nothing_more(limit: RuleLimit) -> Money | None:
     return Money(Decimal(0), limit.max_hourly[0].currency) if limit.max_hourly else None
 
 
-def _call(action: Action, world: Surroundings, run_id: str) -> ActionResult:
+def _call(action: Action, case: Case, world: Surroundings, run_id: str) -> ActionResult:
     intents, clock = world.memory.intents, world.clock
-    if not intents.claim(action, run_id, clock.now()):
+    if not intents.claim(action, run_id, clock.now(), case):
         return ActionResult(action, None, clock.now(), Reason(ReasonCode.OUTCOME_UNKNOWN), "already claimed")
     receipt: Receipt | None = None
     outcome, code, detail = Outcome.ACCEPTED, None, ""
@@ -152,12 +152,15 @@ def _call(action: Action, world: Surroundings, run_id: str) -> ActionResult:
 
 def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], world: Surroundings, run_id: str) -> None:
     now = world.clock.now()
-    if any(result.outcome is not Outcome.REFUSED for result in results):
-        world.memory.cases.commit(case, confirming(case), run_id=run_id, now=now)
+    called = [result for result in results if result.outcome is not None]
+    if not called:
+        return  # somebody else wrote the intent or moved the case: theirs to settle
+    if any(result.outcome is not Outcome.REFUSED for result in called):
+        note(world.memory, case, confirming(case), run_id, now)
         return
     _release(action, case.guard, world.memory)
-    reason = results[0].reason or Reason(ReasonCode.REFUSED_BY_CLOUD)
-    world.memory.cases.commit(case, refused(case, reason), run_id=run_id, now=now)
+    reason = called[0].reason or Reason(ReasonCode.REFUSED_BY_CLOUD)
+    note(world.memory, case, refused(case, reason), run_id, now)
 
 
 def _not_done(actions: Sequence[Action], reason: Reason, now: datetime) -> list[ActionResult]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 
 from costguard.cases import Case, Phase
 from costguard.domain.actions import Outcome
+from costguard.domain.errors import VersionConflictError
 from costguard.engine.repositories.approvals import ApprovalRepository
 from costguard.engine.repositories.caps import CapRepository
 from costguard.engine.repositories.cases import CaseRepository
@@ -21,6 +23,7 @@ from costguard.planning import CapUse, ClaimView, NoticeView
 from costguard.policy.model import Policy
 from costguard.ports import RecordStore
 
+_LOG = logging.getLogger(__name__)
 _LEAST_SETTLED_FIRST = (
     None,
     Outcome.UNKNOWN,
@@ -99,3 +102,14 @@ def cap_views(memory: Memory, guard: str, policy: Policy, now: datetime) -> dict
         usage = memory.caps.usage(guard, rule.name, now)
         views[rule.name] = CapUse(usage.actions, usage.hourly_cost)
     return views
+
+
+def note(memory: Memory, before: Case, after: Case, run_id: str, now: datetime) -> None:
+    """Write how a case stands after something was sent; where another run moved it meanwhile, that stands.
+
+    What was sent is in its intent or in the outbox, and later runs find out by looking.
+    """
+    try:
+        memory.cases.commit(before, after, run_id=run_id, now=now)
+    except VersionConflictError:
+        _LOG.warning("another run moved this case meanwhile", extra={"case": before.case_id})

@@ -12,6 +12,7 @@ from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import VersionConflictError
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.engine.memory import note
 from costguard.engine.repositories.outbox import Notice
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.rules import Consent, Mode
@@ -52,18 +53,17 @@ def tell(world: Surroundings, plan: Plan, longest_wait: timedelta) -> tuple[Noti
         except VersionConflictError:
             continue
         memory.outbox.enqueue(_warning(world, plan, action, claim))
-        sent[claim.decision_id] = memory.cases.commit(claim, confirming(claim), run_id=plan.run_id, now=clock.now())
+        sent[claim.decision_id] = claim
     for notice_ in _news(world, plan):
         memory.outbox.enqueue(notice_)
     delivered = memory.outbox.deliver_due(world.notifier, clock, max_wait=longest_wait)
     for decision, case in sent.items():
         arrived = memory.outbox.get(decision)
         if arrived is not None and arrived.proven and arrived.delivered_at is not None:
-            memory.cases.commit(case, noticed(case, arrived.delivered_at), run_id=plan.run_id, now=clock.now())
+            after = noticed(case, arrived.delivered_at)
         else:
-            memory.cases.commit(
-                case, held(case, Reason(ReasonCode.NOTICE_UNDELIVERED)), run_id=plan.run_id, now=clock.now()
-            )
+            after = held(confirming(case), Reason(ReasonCode.NOTICE_UNDELIVERED))
+        note(memory, case, after, plan.run_id, clock.now())
     return delivered
 
 

@@ -102,9 +102,8 @@ def carry_out(world: Surroundings, plan: Plan, *, deadline: datetime | None = No
     if not world.memory.runs.begin(plan.run_id, plan.guard, world.clock.now()):
         return RunReport(plan.run_id, None, duplicate=True)
     plan = _committed(world, plan)
-    paused = pause_reason(world.memory, host_paused=world.host_paused) is not None
-    results = () if paused else act(plan, world, deadline)
-    notices = () if paused else tell(world, plan, NOTICE_WAIT)
+    results = () if _paused(world) else act(plan, world, deadline)
+    notices = () if _paused(world) else tell(world, plan, NOTICE_WAIT)
     settle_observed(world.memory, plan)
     report = RunReport(plan.run_id, plan, results, notices)
     world.memory.runs.finish(plan.run_id, summary(report), world.clock.now())
@@ -135,6 +134,10 @@ def summary(report: RunReport) -> dict[str, Any]:
         "gaps": len(plan.gaps),
         "notices": len(report.notices),
     }
+
+
+def _paused(world: Surroundings) -> bool:
+    return pause_reason(world.memory, host_paused=world.host_paused) is not None
 
 
 def _stop_all(world: Surroundings) -> Reason | None:

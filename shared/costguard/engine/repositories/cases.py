@@ -12,7 +12,7 @@ from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWha
 from costguard.engine.repositories.codec import record_of, value_of
 from costguard.ports import Put, Record, RecordStore
 
-_LATEST = "case"
+CASE_KIND = "case"
 _CLOSED = "case_closed"
 
 
@@ -25,7 +25,7 @@ class CaseRepository:
 
     def get(self, key: str) -> Case | None:
         """The latest case for a `Case.key`, open or closed."""
-        record = self._store.get(_LATEST, key)
+        record = self._store.get(CASE_KIND, key)
         return _case(record) if record is not None else None
 
     def active(self, guard: str) -> tuple[Case, ...]:
@@ -34,7 +34,7 @@ class CaseRepository:
 
     def all(self, guard: str) -> tuple[Case, ...]:
         """The latest case of every key of a guard."""
-        return tuple(_case(record) for record in self._store.query(_LATEST, f"{guard}/"))
+        return tuple(_case(record) for record in self._store.query(CASE_KIND, f"{guard}/"))
 
     def closed(self, prefix: str = "") -> Iterator[Case]:
         """Every case ever closed whose key starts with `prefix`."""
@@ -50,7 +50,7 @@ class CaseRepository:
         """
         expected = self._replaceable(after) if before is None else _same_key(before, after).version
         stored = replace(after, version=expected + 1)
-        operations = [Put(record_of(_LATEST, after.key, stored), expected)]
+        operations = [Put(record_of(CASE_KIND, after.key, stored), expected)]
         if after.status is CaseStatus.CLOSED:
             kept_key = f"{after.key}/{after.case_id}"
             kept = self._store.get(_CLOSED, kept_key)
@@ -60,7 +60,7 @@ class CaseRepository:
         return stored
 
     def _replaceable(self, case: Case) -> int:
-        record = self._store.get(_LATEST, case.key)
+        record = self._store.get(CASE_KIND, case.key)
         if record is None:
             return 0
         if _case(record).status is not CaseStatus.CLOSED:
@@ -71,7 +71,7 @@ class CaseRepository:
 
 def _case(record: Record) -> Case:
     case = value_of(Case, record)
-    return replace(case, version=record.version) if record.kind == _LATEST else case
+    return replace(case, version=record.version) if record.kind == CASE_KIND else case
 
 
 def _same_key(before: Case, after: Case) -> Case:

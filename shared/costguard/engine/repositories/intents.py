@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from costguard.cases import Case
 from costguard.domain.actions import Action, Outcome, Receipt
 from costguard.domain.errors import LedgerError, VersionConflictError
 from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWhat
+from costguard.engine.repositories.cases import CASE_KIND
 from costguard.engine.repositories.codec import record_of, to_body, value_of
 from costguard.engine.repositories.contention import until_uncontested
-from costguard.ports import Put, RecordStore
+from costguard.ports import Check, Put, RecordStore
 
 _INTENT = "intent"  # key: case id / action id, so that a case's intents are read together
 _CASE_OF = "intent_case"  # key: action id; at most one intent per action, whichever case it names
@@ -48,18 +50,22 @@ class IntentRepository:
         self._store = store
         self._audit = AuditTrail(store)
 
-    def claim(self, action: Action, run_id: str, now: datetime) -> bool:
+    def claim(self, action: Action, run_id: str, now: datetime, claimed: Case | None = None) -> bool:
         """Write the intent; False when there is one already, and then nothing may be called.
+
+        With `claimed`, also False when that case is no longer at the version it was claimed at.
 
         Raises:
             LedgerError: it is not known whether the intent was written; nothing may be called.
         """
         if self._key_of(action.action_id) is not None:
             return False
-        operations = [
+        operations: list[Put | Check] = [
             Put(record_of(_INTENT, _key(action), Intent(action, run_id, now)), 0),
             Put(record_of(_CASE_OF, action.action_id, _CaseOf(action.case_id)), 0),
         ]
+        if claimed is not None:
+            operations.append(Check(CASE_KIND, claimed.key, claimed.version))
         entry = AuditEntry(now, run_id, _shard(action), AuditWhat.INTENT, {"action": to_body(action)})
         try:
             self._audit.commit(operations, entry)
