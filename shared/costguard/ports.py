@@ -6,16 +6,18 @@ gap, never an empty result; `now` comes from the caller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory, Volume
 from costguard.domain.signals import SignalReading
+
+Result = TypeVar("Result")
 
 
 class Clock(Protocol):
@@ -26,6 +28,13 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait; only the outbox may, and never longer than its channel's Retry-After."""
+
+
+class Workers(Protocol):
+    """Independent reads side by side; what ends first is given first."""
+
+    def each(self, tasks: Sequence[Callable[[], Result]]) -> Iterator[tuple[int, Result]]:
+        """Begin every task; yield the place and the result of each as it ends. What a task raises is raised here."""
 
 
 @dataclass(frozen=True, slots=True)

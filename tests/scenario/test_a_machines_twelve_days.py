@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.builders import policy, rule, usd
 from tests.scenario.stage import DAY, START, Stage, idle_machine
 
-from costguard.cases import Case, CaseStatus
+from costguard.cases import CaseStatus, Phase
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -566,12 +567,12 @@ def test_a_run_that_overlaps_a_claim_leaves_it_alone(stage: Stage, days: int, ve
     stage.days(range(days))
     claim = stage.memory.intents.claim
 
-    def meanwhile(action: Action, run_id: str, now: datetime, claimed: Case | None = None) -> bool:
+    def meanwhile(*given: Any) -> bool:
         stage.memory.intents.claim = claim  # type: ignore[method-assign]
         run(stage.world(), "the other run")
-        return claim(action, run_id, now, claimed)
+        return claim(*given)
 
-    stage.memory.intents.claim = meanwhile  # type: ignore[method-assign]
+    stage.memory.intents.claim = meanwhile  # type: ignore[method-assign, assignment]
     stage.day(days)
     assert stage.case().decision_id == stage.executor.calls[-1].decision_id
     stage.days((days + 1, days + 2))
@@ -601,11 +602,33 @@ def test_a_case_that_moved_after_its_claim_is_not_called(stage: Stage) -> None:
     stage.day(0)
     claim = stage.memory.intents.claim
 
-    def moved(action: Action, run_id: str, now: datetime, claimed: Case | None = None) -> bool:
+    def moved(*given: Any) -> bool:
         current = stage.case()
         stage.memory.cases.commit(current, replace(current, owner="somebody else"))
-        return claim(action, run_id, now, claimed)
+        return claim(*given)
 
-    stage.memory.intents.claim = moved  # type: ignore[method-assign]
+    stage.memory.intents.claim = moved  # type: ignore[method-assign, assignment]
     stage.day(1)
     assert stage.verbs() == []
+
+
+@pytest.mark.parametrize("word", ["snooze", "pause"])
+def test_a_word_spoken_after_the_last_look_is_in_time_until_the_intent_stands(stage: Stage, word: str) -> None:
+    stage.day(0)
+    claim = stage.memory.intents.claim
+
+    def meanwhile(*given: Any) -> bool:
+        stage.memory.intents.claim = claim  # type: ignore[method-assign]
+        now = stage.clock.now()
+        if word == "snooze":
+            answers.snooze(stage.memory, stage.ref(), DAY, "vision", "still needed", now)
+        else:
+            stage.memory.switch.pause("operator", "look first", now)
+        return claim(*given)
+
+    stage.memory.intents.claim = meanwhile  # type: ignore[method-assign, assignment]
+    report = stage.day(1)
+    assert stage.verbs() == []
+    assert [result.reason.code for result in report.results if result.reason] == [ReasonCode.CHANGED_SINCE_PLAN]
+    assert stage.memory.caps.usage("idle_gpu", "research", stage.clock.now()).actions == 0
+    assert stage.case().phase is Phase.WAITING

@@ -28,8 +28,10 @@ from costguard.engine.memory import Memory, note
 from costguard.engine.recheck import recheck
 from costguard.engine.surroundings import Surroundings
 from costguard.planning import Plan, RuleLimit
+from costguard.ports import Check
 
 _LOG = logging.getLogger(__name__)
+_SPOKEN = frozenset({ReasonCode.CHANGED_SINCE_PLAN})  # somebody spoke at the last moment, and no intent was written
 
 
 def pause_reason(memory: Memory, *, host_paused: bool) -> Reason | None:
@@ -78,20 +80,28 @@ def _act_on_case(
         case = cases.commit(planned, claimed(planned, now), run_id=plan.run_id, now=now)
     except VersionConflictError:
         return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
-    reason = _reserve(first, plan, world.memory, now)
-    if reason is None:
-        reason = _recheck(case, first, world, now)
-        if reason is not None:
-            _release(first, plan.guard, world.memory)
-    if reason is not None:
-        note(world.memory, case, unclaimed(case, reason), plan.run_id, now)
-        return _not_done(actions, reason, now)
-    results = [_call(action, case, world, plan.run_id) for action in actions]
+    full = _reserve(first, plan, world.memory, now)
+    if full is not None:
+        return _left(case, actions, full, world, plan.run_id)
+    found = _recheck(case, first, world, now)
+    if isinstance(found, Reason):
+        _release(first, plan.guard, world.memory)
+        return _left(case, actions, found, world, plan.run_id)
+    results = [_call(action, case, world, plan.run_id, found) for action in actions]
     _settle_case(case, first, results, world, plan.run_id)
     return results
 
 
-def _recheck(case: Case, action: Action, world: Surroundings, now: datetime) -> Reason | None:
+def _left(
+    case: Case, actions: Sequence[Action], reason: Reason, world: Surroundings, run_id: str
+) -> list[ActionResult]:
+    """Nothing was called: the case waits again, and says why."""
+    now = world.clock.now()
+    note(world.memory, case, unclaimed(case, reason), run_id, now)
+    return _not_done(actions, reason, now)
+
+
+def _recheck(case: Case, action: Action, world: Surroundings, now: datetime) -> Reason | tuple[Check, ...]:
     try:
         policy = world.policy_now()
     except CostguardError as err:
@@ -127,10 +137,12 @@ def _nothing_more(limit: RuleLimit) -> Money | None:
     return Money(Decimal(0), limit.max_hourly[0].currency) if limit.max_hourly else None
 
 
-def _call(action: Action, case: Case, world: Surroundings, run_id: str) -> ActionResult:
+def _call(action: Action, case: Case, world: Surroundings, run_id: str, unchanged: tuple[Check, ...]) -> ActionResult:
     intents, clock = world.memory.intents, world.clock
-    if not intents.claim(action, run_id, clock.now(), case):
-        return ActionResult(action, None, clock.now(), Reason(ReasonCode.OUTCOME_UNKNOWN), "already claimed")
+    if not intents.claim(action, run_id, clock.now(), case, unchanged):
+        if intents.get(action.action_id) is not None:
+            return ActionResult(action, None, clock.now(), Reason(ReasonCode.OUTCOME_UNKNOWN), "already claimed")
+        return ActionResult(action, None, clock.now(), Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "word"}))
     receipt: Receipt | None = None
     outcome, code, detail = Outcome.ACCEPTED, None, ""
     try:
@@ -154,7 +166,11 @@ def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], wo
     now = world.clock.now()
     called = [result for result in results if result.outcome is not None]
     if not called:
-        return  # somebody else wrote the intent or moved the case: theirs to settle
+        spoken = [result.reason for result in results if result.reason and result.reason.code in _SPOKEN]
+        if len(spoken) == len(results):
+            _release(action, case.guard, world.memory)
+            note(world.memory, case, unclaimed(case, spoken[0]), run_id, now)
+        return  # else somebody wrote the intent: theirs to settle
     if any(result.outcome is not Outcome.REFUSED for result in called):
         note(world.memory, case, confirming(case), run_id, now)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +14,7 @@ from costguard.engine.repositories.outbox import Notice
 from costguard.policy.lastgood import Usable, usable
 from costguard.policy.loader import load_policy
 from costguard.policy.model import Policy
-from costguard.ports import PolicySource
+from costguard.ports import PolicySource, PolicyText
 from costguard.report.policy_notice import policy_notice
 from costguard.report.words import Language
 
@@ -27,7 +28,11 @@ class PolicyInForce:
     error: str = ""
 
 
-def policy_in_force(source: PolicySource, memory: Memory, now: datetime) -> PolicyInForce:
+Load = Callable[[PolicyText], Policy]
+"""From files to a policy, or `InvalidInputError`."""
+
+
+def policy_in_force(source: PolicySource, memory: Memory, now: datetime, load: Load = load_policy) -> PolicyInForce:
     """Read the current policy and remember it; where it is broken fall back, and say so.
 
     Raises:
@@ -36,18 +41,18 @@ def policy_in_force(source: PolicySource, memory: Memory, now: datetime) -> Poli
     """
     try:
         text = source.read()
-        policy = load_policy(text)
+        policy = load(text)
     except (InvalidInputError, ProviderError) as err:
-        return _fallen_back(err, memory, now)
+        return _fallen_back(err, memory, now, load)
     memory.policies.remember(text, now)
     return PolicyInForce(policy)
 
 
-def _fallen_back(err: CostguardError, memory: Memory, now: datetime) -> PolicyInForce:
+def _fallen_back(err: CostguardError, memory: Memory, now: datetime, load: Load) -> PolicyInForce:
     good = memory.policies.last_good()
     if good is None:
         raise err
-    policy = load_policy(good.text)
+    policy = load(good.text)
     facts = {"read_at": good.read_at.isoformat(timespec="minutes")}
     refused = usable(good.read_at, now) is Usable.REFUSE
     return PolicyInForce(policy, Reason(ReasonCode.POLICY_STALE, facts) if refused else None, str(err))

@@ -1,4 +1,4 @@
-"""The last look before a call: the resource, its owner's word, its use and the rule, all read anew."""
+"""The last look before a call: people's word, the resource, its use and the rule, all read anew."""
 
 from __future__ import annotations
 
@@ -17,12 +17,22 @@ from costguard.guards.idle_gpu import examine, gentlest_rule, judge_instance
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.planning import exemption, world_rail
 from costguard.policy.model import Policy
+from costguard.ports import Check
 
 
 def recheck(
     case: Case, action: Action, readings: Mapping[str, Reading], memory: Memory, policy: Policy, now: datetime
-) -> Reason | None:
-    """Why not, after reading the subject again; None means that what was planned is still right."""
+) -> Reason | tuple[Check, ...]:
+    """Why not, after reading the subject again; else what must not change until the intent is written.
+
+    People's word is read first: whatever they say from then on fails the intent.
+    """
+    snooze, unsnoozed = memory.snoozes.of(str(case.subject), now)
+    if snooze is not None:
+        return Reason(ReasonCode.SNOOZED, {"until": snooze.until.isoformat(timespec="minutes")})
+    switch, unturned = memory.switch.seen()
+    if switch.paused:
+        return Reason(ReasonCode.KILL_SWITCH, {"by": switch.by, "cause": switch.reason})
     reading = readings[case.subject.cloud]
     try:
         detail = _reread(reading, case, policy, now)
@@ -34,11 +44,8 @@ def recheck(
     rule = gentlest_rule(instance, policy.idle_gpu)
     if rule is None or rule.digest != action.rule_digest or rule.name != action.rule:
         return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
-    return (
-        _unsnoozed(case, memory, now)
-        or _still_true(action, case, instance, reading, rule, now)
-        or _railed(action, case, rule, detail, memory, now)
-    )
+    bar = _still_true(action, case, instance, reading, rule, now) or _railed(action, case, rule, detail, memory, now)
+    return bar or (unsnoozed, unturned)
 
 
 def _reread(reading: Reading, case: Case, policy: Policy, now: datetime) -> InstanceDetail | Reason:
@@ -49,11 +56,6 @@ def _reread(reading: Reading, case: Case, policy: Policy, now: datetime) -> Inst
     if instance.run_epoch != case.run_epoch:
         return Reason(ReasonCode.RESTARTED)
     return exemption(instance, policy, now) or detail
-
-
-def _unsnoozed(case: Case, memory: Memory, now: datetime) -> Reason | None:
-    snooze = memory.snoozes.active(now).get(str(case.subject))
-    return Reason(ReasonCode.SNOOZED, {"until": snooze.until.isoformat(timespec="minutes")}) if snooze else None
 
 
 def _still_true(

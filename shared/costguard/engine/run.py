@@ -54,6 +54,7 @@ def make_plan(
         deadline=deadline,
         lookback=lookback,
         progress=progress,
+        workers=world.workers,
     )
     return plan_from(world, run_id, seen)
 

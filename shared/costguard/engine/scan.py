@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -20,12 +20,12 @@ from costguard.domain.facts import ShardFacts
 from costguard.domain.money import HourlyRate
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, InstanceState
+from costguard.engine.workers import ThreadWorkers, both
 from costguard.guards.idle_gpu import examine
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
-from costguard.ports import Clock, Discovery, InventorySource, PriceSource, SignalReport, SignalSource, Target
+from costguard.ports import Clock, Discovery, InventorySource, PriceSource, SignalReport, SignalSource, Target, Workers
 
 _LOG = logging.getLogger(__name__)
-SCAN_THREADS = 8  # shards in flight; each holds a few connections and at most one page of answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def scan(
     deadline: datetime | None = None,
     lookback: Lookback | None = None,
     progress: Progress = no_progress,
-    threads: int = SCAN_THREADS,
+    workers: Workers | None = None,
 ) -> Scan:
     """Read and examine every shard of every target; a shard past the deadline is a gap, not a wait.
 
@@ -90,19 +90,24 @@ def scan(
         gaps.extend(found.gaps)
         closed.update(found.closed_accounts)
     facts: list[ShardFacts] = []
-    with ThreadPoolExecutor(max_workers=min(threads, max(1, len(shards))), thread_name_prefix="scan") as pool:
-        futures = {
-            pool.submit(_scan_or_skip, readings[shard.cloud], shard, rules, clock, deadline, lookback): shard
-            for shard in shards
-        }
-        for done, future in enumerate(as_completed(futures), start=1):
-            facts.append(future.result())
-            progress(done, len(shards), str(futures[future]))
+    workers = workers or ThreadWorkers()
+    tasks = [
+        partial(_scan_or_skip, readings[shard.cloud], shard, rules, clock, deadline, lookback, workers)
+        for shard in shards
+    ]
+    for done, (place, examined) in enumerate(workers.each(tasks), start=1):
+        facts.append(examined)
+        progress(done, len(shards), str(shards[place]))
     return Scan(tuple(sorted(facts, key=lambda fact: fact.shard)), tuple(gaps), frozenset(closed))
 
 
 def scan_shard(
-    reading: Reading, shard: Shard, rules: Sequence[IdleRule], now: datetime, lookback: Lookback | None = None
+    reading: Reading,
+    shard: Shard,
+    rules: Sequence[IdleRule],
+    now: datetime,
+    lookback: Lookback | None = None,
+    workers: Workers | None = None,
 ) -> ShardFacts:
     """Inventory, signals and prices of one shard, examined. Never raises for what a cloud answers."""
     try:
@@ -112,10 +117,11 @@ def scan_shard(
     windows = {rule.idle.lasting for rule in rules}
     running = [instance for instance in inventory.instances if instance.state is InstanceState.RUNNING]
     since = now - max([*windows, lookback.duration if lookback else timedelta(0)], default=timedelta(0))
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="prices") as beside:
-        asked = beside.submit(_prices, reading.prices, inventory.instances, shard)  # neither waits for the other
-        report = _signals(reading.signals, running, since, now, shard)
-        rates, price_gaps = asked.result()
+    report, (rates, price_gaps) = both(
+        workers or ThreadWorkers(),
+        partial(_signals, reading.signals, running, since, now, shard),
+        partial(_prices, reading.prices, inventory.instances, shard),
+    )
     return examine(
         inventory,
         report.readings,
@@ -159,12 +165,13 @@ def _scan_or_skip(
     clock: Clock,
     deadline: datetime | None,
     lookback: Lookback | None,
+    workers: Workers,
 ) -> ShardFacts:
     now = clock.now()
     if deadline is not None and now >= deadline:
         gap = Gap(shard, "inventory", GapKind.DEADLINE, "the time allowed was used up before this shard was read")
         return ShardFacts(shard, (), (gap,))
-    facts = scan_shard(reading, shard, rules, now, lookback)
+    facts = scan_shard(reading, shard, rules, now, lookback, workers)
     _LOG.info(
         "shard scanned",
         extra={"shard": str(shard), "instances": facts.instances_seen, "accelerators": len(facts.instances)},

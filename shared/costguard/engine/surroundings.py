@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from costguard.domain.reasons import Reason
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
+from costguard.engine.workers import ThreadWorkers
 from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, Clock, Notifier, Target
+from costguard.ports import ActionExecutor, Clock, Notifier, Target, Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +34,4 @@ class Surroundings:
     host_paused: bool = False
     policy_problem: Reason | None = None
     language: str = "en"
+    workers: Workers = field(default_factory=ThreadWorkers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -50,10 +51,13 @@ class IntentRepository:
         self._store = store
         self._audit = AuditTrail(store)
 
-    def claim(self, action: Action, run_id: str, now: datetime, claimed: Case | None = None) -> bool:
+    def claim(
+        self, action: Action, run_id: str, now: datetime, claimed: Case | None = None, unchanged: Sequence[Check] = ()
+    ) -> bool:
         """Write the intent; False when there is one already, and then nothing may be called.
 
-        With `claimed`, also False when that case is no longer at the version it was claimed at.
+        With `claimed`, also False when that case is no longer at the version it was claimed at; and False
+        where any of `unchanged` has changed: what people said until this moment is in time.
 
         Raises:
             LedgerError: it is not known whether the intent was written; nothing may be called.
@@ -63,6 +67,7 @@ class IntentRepository:
         operations: list[Put | Check] = [
             Put(record_of(_INTENT, _key(action), Intent(action, run_id, now)), 0),
             Put(record_of(_CASE_OF, action.action_id, _CaseOf(action.case_id)), 0),
+            *unchanged,
         ]
         if claimed is not None:
             operations.append(Check(CASE_KIND, claimed.key, claimed.version))

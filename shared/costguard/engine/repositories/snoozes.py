@@ -11,7 +11,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine.repositories.audit import OPERATOR, AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.repositories.codec import record_of, value_of
 from costguard.engine.repositories.contention import until_uncontested
-from costguard.ports import Put, RecordStore
+from costguard.ports import Check, Put, RecordStore
 
 _KIND = "snooze"
 
@@ -59,6 +59,13 @@ class SnoozeRepository:
         """Every snooze whose end is after `now`, by resource id."""
         snoozes = (value_of(Snooze, record) for record in self._store.query(_KIND))
         return {snooze.ref_text: snooze for snooze in snoozes if snooze.until > now}
+
+    def of(self, ref_text: str, now: datetime) -> tuple[Snooze | None, Check]:
+        """The active snooze of one resource, and what fails a transaction once anybody says otherwise."""
+        record = self._store.get(_KIND, ref_text)
+        snooze = value_of(Snooze, record) if record is not None else None
+        active = snooze if snooze is not None and snooze.until > now else None
+        return active, Check(_KIND, ref_text, record.version if record is not None else 0)
 
     def _write(self, snooze: Snooze, now: datetime) -> None:
         facts = {

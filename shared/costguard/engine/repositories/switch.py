@@ -9,7 +9,7 @@ from costguard.domain.errors import LedgerError
 from costguard.engine.repositories.audit import OPERATOR, AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.repositories.codec import record_of, value_of
 from costguard.engine.repositories.contention import until_uncontested
-from costguard.ports import Put, RecordStore
+from costguard.ports import Check, Put, RecordStore
 
 _KIND, _KEY = "switch", "all"
 
@@ -38,6 +38,15 @@ class KillSwitch:
             LedgerError: it cannot be read; act as if it were set.
         """
         return self._read()[0]
+
+    def seen(self) -> tuple[SwitchState, Check]:
+        """The switch as it is now, and what fails a transaction once anybody turns it.
+
+        Raises:
+            LedgerError: it cannot be read; act as if it were set.
+        """
+        state, version = self._read()
+        return state, Check(_KIND, _KEY, version)
 
     def pause(self, by: str, reason: str, now: datetime) -> None:
         """Stop everything that has not been claimed. Always wins over a resume at the same time."""
