@@ -182,7 +182,7 @@ def test_a_stop_is_confirmed_only_by_seeing_it() -> None:
     stopping = advance(called, seen(instance(state=InstanceState.STOPPING), intent_written=True)).case
     assert stopping is not None
     assert stopping.phase is Phase.CONFIRMING
-    done = advance(stopping, stopped_seen(intent_written=True)).case
+    done = advance(stopping, stopped_seen(intent_written=True, last_outcome=Outcome.ACCEPTED)).case
     assert done is not None
     assert (done.rung, done.climbed[-1].verb) == (2, Verb.STOP)
 

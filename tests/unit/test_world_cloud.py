@@ -19,7 +19,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def one_machine(**more: Any) -> tuple[World, Machine]:
-    world = World([aws_machine("box", "g5.xlarge", does.idle(), NOW - timedelta(days=9), **more)], NOW)
+    world = World([aws_machine("box", "g5g.xlarge", does.idle(), NOW - timedelta(days=9), **more)], NOW)
     return world, next(iter(world.machines.values()))
 
 

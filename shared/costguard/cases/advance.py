@@ -37,21 +37,29 @@ def advance(case: Case | None, seen: Seen, grace_end: GraceEnd = plain_time) -> 
     if blind is not None:
         return Step(held(case, blind))
     if case.phase is not Phase.WAITING:
-        return resolved(case, seen)
+        return _heeding(resolved(case, seen), seen)
     case = _under_current_rule(case, seen)
     if seen.snoozed_until is not None:
-        facts = {"until": seen.snoozed_until.isoformat(timespec="minutes")}
-        return Step(
-            replace(
-                case,
-                status=CaseStatus.SNOOZED,
-                snoozed_until=seen.snoozed_until,
-                reason=Reason(ReasonCode.SNOOZED, facts),
-            )
-        )
-    if case.status is CaseStatus.SNOOZED:
+        return Step(_snoozed(case, seen.snoozed_until))
+    if case.snoozed_until is not None:
         case = _restarted_wait(case, seen)
     return _waiting(case, seen, grace_end)
+
+
+def _heeding(step: Step, seen: Seen) -> Step:
+    """What an action under way left unheeded until it was resolved: the owner's use and word."""
+    case = step.case
+    if case is None or case.phase is not Phase.WAITING or seen.instance is None:
+        return step
+    ended = _judged_over(case, seen, seen.instance)
+    if ended is not None:
+        return Step(closed(case, ended, seen.now))
+    return step if seen.snoozed_until is None else Step(_snoozed(case, seen.snoozed_until))
+
+
+def _snoozed(case: Case, until: datetime) -> Case:
+    reason = Reason(ReasonCode.SNOOZED, {"until": until.isoformat(timespec="minutes")})
+    return replace(case, status=CaseStatus.SNOOZED, snoozed_until=until, reason=reason)
 
 
 def due_at(case: Case, rung: Rung, grace_end: GraceEnd = plain_time) -> datetime:
@@ -101,7 +109,7 @@ def _ending(case: Case, seen: Seen) -> Reason | None:
         return Reason(ReasonCode.TERMINATED if under_way(case, seen, Verb.TERMINATE) else ReasonCode.VANISHED)
     if instance.run_epoch != case.run_epoch or started_again(case, instance):
         return Reason(ReasonCode.RESTARTED)
-    if instance.state in {InstanceState.STOPPED, InstanceState.STOPPING} and not stopped_by_us(case, seen):
+    if instance.state in {InstanceState.STOPPED, InstanceState.STOPPING} and not stopped_by_us(case, seen, instance):
         return Reason(ReasonCode.STOPPED_BY_OTHERS)
     # an action under way is resolved before anything is concluded from rules or use
     return _judged_over(case, seen, instance) if case.phase is Phase.WAITING else None

@@ -94,8 +94,9 @@ class Seen:
 
     `finding` and `instance` are None when the subject was not in the inventory. `shard_read` says the
     shard was scanned at all, `shard_complete` that absence proves absence. `notice_delivered_at` is the
-    proven delivery of the current rung's notice. `last_outcome` is what came of the current claim's
-    intents, None where no intent was written.
+    proven delivery of the current rung's notice, `notice_dead` that its channel refused it for good,
+    `notice_late` that it is too late to send it with the dates it names. `intent_written` says whether a
+    call may have gone out for the current claim; `last_outcome` is what came of it, None where nobody could say.
     """
 
     now: datetime
@@ -109,6 +110,7 @@ class Seen:
     snoozed_until: datetime | None = None
     notice_delivered_at: datetime | None = None
     notice_dead: bool = False
+    notice_late: bool = False
     intent_written: bool = False
     last_outcome: Outcome | None = None
 

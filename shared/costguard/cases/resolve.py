@@ -15,6 +15,7 @@ from costguard.domain.resources import Instance, InstanceState, SnapshotState
 from costguard.policy.changes import rule_from_terms
 
 SETTLE = timedelta(hours=1)  # an accepted stop that shows no effect for this long had none
+STOP_SHOWS_WITHIN = timedelta(minutes=20)  # the call goes out within 5 minutes of its claim, by a clock 10 off at most
 TELL_AGAIN = timedelta(days=1)  # a rejected notice is tried anew once a day: people repair tokens and channels
 MAX_FAILURES = 5  # known failures in a row before a rung waits for a person
 
@@ -49,6 +50,8 @@ def _notice_resolved(case: Case, seen: Seen) -> Case:
         return climbed(case, Verb.WARN, seen.notice_delivered_at)
     if not seen.intent_written:
         return case if _fresh(case, seen) else tried_again(case, ReasonCode.NOTICE_UNDELIVERED)
+    if seen.notice_late:
+        return replace(tried_again(case, ReasonCode.NOTICE_UNDELIVERED), failures=0)
     if seen.notice_dead and case.claimed_at is not None and seen.now - case.claimed_at >= TELL_AGAIN:
         return replace(tried_again(case, ReasonCode.NOTICE_UNDELIVERED), failures=0)
     if _fresh(case, seen) and not seen.notice_dead:
@@ -58,7 +61,7 @@ def _notice_resolved(case: Case, seen: Seen) -> Case:
 
 def _stop_resolved(case: Case, seen: Seen, instance: Instance) -> Case:
     if instance.state is InstanceState.STOPPED:
-        return climbed(case, Verb.STOP, seen.now)
+        return climbed(case, Verb.STOP, seen.now) if _stop_is_ours(case, seen, instance) else case
     if instance.state is InstanceState.STOPPING:
         return replace(case, status=CaseStatus.OPEN, phase=Phase.CONFIRMING, reason=Reason(ReasonCode.CONFIRMING))
     return _not_taken_effect(case, seen)
@@ -118,13 +121,26 @@ def under_way(case: Case, seen: Seen, verb: Verb) -> bool:
     return case.phase is not Phase.WAITING and _claimed_verb(case, seen) is verb
 
 
-def stopped_by_us(case: Case, seen: Seen) -> bool:
-    """Whether Costguard stopped the machine, or may have: somebody else's stop ends the case."""
-    return (
-        case.climbed_at(Verb.STOP) is not None
-        or under_way(case, seen, Verb.STOP)
-        or under_way(case, seen, Verb.TERMINATE)
-    )
+def stopped_by_us(case: Case, seen: Seen, instance: Instance) -> bool:
+    """Whether Costguard stopped the machine, as far as can be told: somebody else's stop ends the case."""
+    if case.climbed_at(Verb.STOP) is not None or under_way(case, seen, Verb.TERMINATE):
+        return True
+    return under_way(case, seen, Verb.STOP) and (_fresh(case, seen) or _stop_is_ours(case, seen, instance))
+
+
+def _stop_is_ours(case: Case, seen: Seen, instance: Instance) -> bool:
+    """Whether the stop that shows is the one that was claimed.
+
+    An accepted call is. After an unknown outcome only the time that the cloud tells speaks for it; where
+    none is told, somebody else's stop cannot be excluded, and what they stopped is not to be terminated.
+    """
+    if not seen.intent_written or case.claimed_at is None:
+        return False
+    if seen.last_outcome in {Outcome.ACCEPTED, Outcome.TOOK_EFFECT} or instance.state is InstanceState.STOPPING:
+        return True
+    if seen.last_outcome in {Outcome.REFUSED, Outcome.HAD_NO_EFFECT} or instance.stopped_at is None:
+        return False
+    return abs(instance.stopped_at - case.claimed_at) <= STOP_SHOWS_WITHIN
 
 
 def started_again(case: Case, instance: Instance) -> bool:

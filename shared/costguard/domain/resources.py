@@ -85,6 +85,7 @@ class Instance:
     (`one_time_spot`, `instance_store_root`) or empty. `local_disk_gib` is storage that a stop destroys:
     0.0 none, None unknown (treated as present). `stopped_at` only where the cloud tells it.
     `protected_by` lists the cloud's own protections already visible in the listing.
+    `billed_while_stopped`: the cloud says a stop did not end the billing of the instance.
     """
 
     ref: ResourceRef
@@ -107,6 +108,7 @@ class Instance:
     protected_by: tuple[str, ...] = ()
     operating_system: str = "linux"
     tenancy: str = "default"
+    billed_while_stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
 
@@ -31,6 +31,7 @@ from costguard.planning import Plan, RuleLimit
 from costguard.ports import Check
 
 _LOG = logging.getLogger(__name__)
+ACT_WITHIN = timedelta(minutes=5)  # from reserving to calling; a process frozen for longer must look again
 _SPOKEN = frozenset({ReasonCode.CHANGED_SINCE_PLAN})  # somebody spoke at the last moment, and no intent was written
 
 
@@ -87,7 +88,7 @@ def _act_on_case(
     if isinstance(found, Reason):
         _release(first, plan.guard, world.memory)
         return _left(case, actions, found, world, plan.run_id)
-    results = [_call(action, case, world, plan.run_id, found) for action in actions]
+    results = [_call(action, case, world, plan.run_id, found, now + ACT_WITHIN) for action in actions]
     _settle_case(case, first, results, world, plan.run_id)
     return results
 
@@ -137,12 +138,18 @@ def _nothing_more(limit: RuleLimit) -> Money | None:
     return Money(Decimal(0), limit.max_hourly[0].currency) if limit.max_hourly else None
 
 
-def _call(action: Action, case: Case, world: Surroundings, run_id: str, unchanged: tuple[Check, ...]) -> ActionResult:
+def _call(
+    action: Action, case: Case, world: Surroundings, run_id: str, unchanged: tuple[Check, ...], until: datetime
+) -> ActionResult:
     intents, clock = world.memory.intents, world.clock
     if not intents.claim(action, run_id, clock.now(), case, unchanged):
         if intents.get(action.action_id) is not None:
             return ActionResult(action, None, clock.now(), Reason(ReasonCode.OUTCOME_UNKNOWN), "already claimed")
         return ActionResult(action, None, clock.now(), Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "word"}))
+    if not until - ACT_WITHIN <= clock.now() <= until:  # frozen since it looked, or a clock that was set
+        intents.settle(action, Outcome.REFUSED, clock.now(), None, "not sent: too long since the last look", run_id)
+        late = Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "time"})
+        return ActionResult(action, Outcome.REFUSED, clock.now(), late, "not sent")
     receipt: Receipt | None = None
     outcome, code, detail = Outcome.ACCEPTED, None, ""
     try:

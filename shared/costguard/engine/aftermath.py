@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Action, Outcome, Verb
 from costguard.domain.reasons import ReasonCode
+from costguard.domain.refs import Subject
 from costguard.engine.memory import Memory
 from costguard.planning import Plan, Transition
 from costguard.planning.savings import confirmed_saving
 
 
-def settle_observed(memory: Memory, plan: Plan) -> None:
+def settle_observed(memory: Memory, plan: Plan, billed_while_stopped: Collection[Subject] = ()) -> None:
     """Write down what was seen to have happened; safe to repeat.
 
-    A stop just seen complete starts a saving; a machine that runs again or is gone ends it.
+    A stop just seen complete starts a saving, which is nothing for a subject in `billed_while_stopped`;
+    a machine that runs again or is gone ends it.
     """
     for step in plan.transitions:
         if _seen_done(step):
@@ -22,8 +26,8 @@ def settle_observed(memory: Memory, plan: Plan) -> None:
                     intent.action, Outcome.TOOK_EFFECT, plan.planned_at, None, "seen complete", plan.run_id
                 )
         if _newly_stopped(step):
-            memory.savings.record(_stop_of(step.after, plan, memory), step.after.climbed[-1].at)
-        elif step.after.status is CaseStatus.CLOSED and step.after.reason.code is not ReasonCode.TERMINATED:
+            memory.savings.record(_stop_of(step.after, plan, memory, billed_while_stopped), step.after.climbed[-1].at)
+        if step.after.status is CaseStatus.CLOSED and step.after.reason.code is not ReasonCode.TERMINATED:
             memory.savings.end(step.after.case_id, plan.planned_at)
 
 
@@ -39,7 +43,7 @@ def _newly_stopped(step: Transition) -> bool:
     return any(rung.verb is Verb.STOP for rung in step.after.climbed[before:])
 
 
-def _stop_of(case: Case, plan: Plan, memory: Memory) -> Action:
+def _stop_of(case: Case, plan: Plan, memory: Memory, billed_while_stopped: Collection[Subject]) -> Action:
     finding = next((f for f in plan.findings if f.subject == case.subject), None)
     stops = (i.action.saving for i in memory.intents.for_case(case.case_id) if i.action.verb is Verb.STOP)
     agreed = next((saving for saving in stops if saving is not None), None)
@@ -56,5 +60,5 @@ def _stop_of(case: Case, plan: Plan, memory: Memory) -> Action:
         rung=len(case.climbed) - 1,
         rule=case.rule,
         rule_digest=case.rule_digest,
-        saving=confirmed_saving(finding, kept),
+        saving=confirmed_saving(finding, kept, billed_while_stopped=case.subject in billed_while_stopped),
     )

@@ -84,14 +84,14 @@ def claim_views(memory: Memory, cases: tuple[Case, ...]) -> dict[str, ClaimView]
     return views
 
 
-def notice_views(memory: Memory, cases: tuple[Case, ...]) -> dict[str, NoticeView]:
+def notice_views(memory: Memory, cases: tuple[Case, ...], now: datetime) -> dict[str, NoticeView]:
     """What became of every current notice, by decision id; only a proven delivery has a time."""
     views: dict[str, NoticeView] = {}
     for case in cases:
         notice = memory.outbox.get(case.decision_id) if case.decision_id else None
         if notice is not None:
             proven = notice.delivered_at if notice.proven else None
-            views[case.decision_id] = NoticeView(proven, dead=notice.state == "dead")
+            views[case.decision_id] = NoticeView(proven, dead=notice.state == "dead", late=notice.is_late(now))
     return views
 
 

@@ -33,6 +33,8 @@ _CLOSINGS_TOLD = frozenset(
     }
 )
 
+WARNING_HOLDS = timedelta(hours=1)  # the shortest grace: what it announces still lies ahead when it arrives
+
 _BARS_TOLD = frozenset({ReasonCode.APPROVAL_NEEDED, ReasonCode.LOCAL_DISK})
 """Rails that wait for people: told once, because only they can lift them."""
 
@@ -96,7 +98,8 @@ def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
 def _warning(world: Surroundings, plan: Plan, action: Action, case: Case) -> Notice:
     stopped = case.climbed_at(Verb.STOP) is not None
     kind = NoticeKind.STOPPED if stopped else NoticeKind.WARNED
-    return _notice(world, plan, case, kind, action.decision_id)
+    told = _notice(world, plan, case, kind, action.decision_id)
+    return replace(told, holds_until=told.created_at + WARNING_HOLDS)
 
 
 def _notice(world: Surroundings, plan: Plan, case: Case, kind: NoticeKind, notice_id: str, approve: str = "") -> Notice:

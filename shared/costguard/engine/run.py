@@ -71,7 +71,7 @@ def plan_from(world: Surroundings, run_id: str, seen: Scan) -> Plan:
         facts=seen.facts,
         cases=cases,
         snoozes={ref: snooze.until for ref, snooze in memory.snoozes.active(now).items()},
-        notices=notice_views(memory, cases),
+        notices=notice_views(memory, cases, now),
         claims=claim_views(memory, cases),
         caps=cap_views(memory, world.guard, world.policy, now),
         closed_accounts=seen.closed_accounts,
@@ -105,7 +105,7 @@ def carry_out(world: Surroundings, plan: Plan, *, deadline: datetime | None = No
     plan = _committed(world, plan)
     results = () if _paused(world) else act(plan, world, deadline)
     notices = () if _paused(world) else tell(world, plan, NOTICE_WAIT)
-    settle_observed(world.memory, plan)
+    settle_observed(world.memory, plan, plan.billed_while_stopped)
     report = RunReport(plan.run_id, plan, results, notices)
     world.memory.runs.finish(plan.run_id, summary(report), world.clock.now())
     return report

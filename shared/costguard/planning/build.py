@@ -105,6 +105,12 @@ def build_plan(inputs: PlanInputs) -> Plan:
         limits=tuple(limits.values()),
         kept=inputs.kept,
         instances_seen=sum(shard.instances_seen for shard in inputs.facts),
+        billed_while_stopped=tuple(
+            fact.instance.ref
+            for shard in inputs.facts
+            for fact in shard.instances
+            if fact.instance.billed_while_stopped
+        ),
     )
 
 
@@ -148,6 +154,7 @@ def _steps(
             snoozed_until=snooze if snooze is not None and snooze > inputs.now else None,
             notice_delivered_at=notice.delivered_at if notice else None,
             notice_dead=notice.dead if notice else False,
+            notice_late=notice.late if notice else False,
             intent_written=claim is not None or notice is not None,
             last_outcome=claim.last_outcome if claim else None,
         )

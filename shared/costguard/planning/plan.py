@@ -22,10 +22,11 @@ KeptLines = tuple[tuple[str, Money | None], ...]
 
 @dataclass(frozen=True, slots=True)
 class NoticeView:
-    """What became of a decision's notice."""
+    """What became of a decision's notice. `late`: it is not sent any more, because the dates it names are past."""
 
     delivered_at: datetime | None
     dead: bool = False
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,7 @@ class Plan:
     limits: tuple[RuleLimit, ...] = ()
     kept: Mapping[ResourceRef, KeptLines] = field(default_factory=dict)
     instances_seen: int = 0
+    billed_while_stopped: tuple[ResourceRef, ...] = ()
 
     def case_of(self, action: Action) -> Case:
         """The case that `action` belongs to, as this plan leaves it."""

@@ -26,9 +26,9 @@ def saving_of(verb: Verb, fact: InstanceFact | None, kept: KeptLines | None) -> 
     return Saving(stops_billing=stops, kept=tuple(kept or ()), risks=risks_of(fact.instance))
 
 
-def confirmed_saving(finding: Finding | None, kept: KeptLines) -> Saving:
-    """What a stop seen complete saves from now on, at the rate last known."""
-    rate = finding.rate if finding is not None else None
+def confirmed_saving(finding: Finding | None, kept: KeptLines, *, billed_while_stopped: bool = False) -> Saving:
+    """What a stop seen complete saves from now on, at the rate last known; nothing where the cloud bills on."""
+    rate = finding.rate if finding is not None and not billed_while_stopped else None
     return Saving(stops_billing=rate.money if rate is not None else None, kept=tuple(kept))
 
 

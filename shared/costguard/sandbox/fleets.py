@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
-from costguard.domain.resources import Billing, Keeper, ManagedBy
+from costguard.domain.money import Money
+from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Keeper, ManagedBy
 from costguard.sandbox.aws.catalogue import TYPES, hourly
 from costguard.sandbox.world import workload as does
 from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_id
@@ -15,6 +17,8 @@ from costguard.sandbox.world.workload import Workload
 RESEARCH, PRODUCT = "111122223333", "444455556666"
 """Two made-up accounts; the first leads the organisation."""
 EAST, WEST = "us-east-1", "eu-west-1"
+ALIBABA_ACCOUNT, TENCENT_ACCOUNT = "1234567890123456", "100012345678"
+HANGZHOU, GUANGZHOU = "cn-hangzhou", "ap-guangzhou"
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 _STORY_DAYS = 14
 
@@ -32,6 +36,7 @@ def aws_machine(
 ) -> MachineSpec:
     """An EC2 instance of a known type; `more` are fields of `MachineSpec`."""
     facts = TYPES[instance_type]
+    more = {"zone": f"{region}a", "local_disk_gib": facts.local_disk_gib, **more}
     return MachineSpec(
         cloud="aws",
         account=account,
@@ -44,8 +49,77 @@ def aws_machine(
         workload=workload,
         name=name,
         tags={"Name": name, **(tags or {})},  # on AWS a name is a tag
-        zone=f"{region}a",
-        local_disk_gib=facts.local_disk_gib,
+        **more,
+    )
+
+
+_CHINESE_TYPES: Mapping[str, tuple[str, float, float, float, str]] = {
+    # model, cards, GiB a card, GiB of local disk, CNY an hour: round figures of the size of list prices
+    "ecs.gn6i-c4g1.xlarge": ("T4", 1, 16, 0, "9.70"),
+    "ecs.gn7i-c8g1.2xlarge": ("A10", 1, 24, 0, "12.70"),
+    "ecs.gn7e-c16g1.4xlarge": ("A100", 1, 80, 0, "34.70"),
+    "ecs.gn5-c4g1.xlarge": ("P100", 1, 16, 440, "12.30"),  # stops in economical mode are ignored
+    "GN7.2XLARGE32": ("T4", 1, 16, 0, "8.70"),
+    "GN10Xp.2XLARGE40": ("V100", 1, 32, 0, "22.60"),
+    "GT4.4XLARGE96": ("A100", 1, 40, 0, "26.20"),
+    "GN7.LARGE20": ("T4", 0.25, 4, 0, "2.30"),  # a slice of a card
+}
+
+
+def alibaba_machine(
+    name: str,
+    workload: Workload,
+    launched_at: datetime,
+    instance_type: str = "ecs.gn7i-c8g1.2xlarge",
+    *,
+    account: str = ALIBABA_ACCOUNT,
+    region: str = HANGZHOU,
+    cloud: str = "alibaba",
+    **more: Any,
+) -> MachineSpec:
+    """An ECS instance of a known type; `more` are fields of `MachineSpec`."""
+    more = {"zone": f"{region}-i", "disks": (Disk(100, "/dev/xvda", "cloud_essd"),), **more}
+    return _chinese(cloud, account, region, name, instance_type, workload, launched_at, **more)
+
+
+def tencent_machine(
+    name: str,
+    workload: Workload,
+    launched_at: datetime,
+    instance_type: str = "GN7.2XLARGE32",
+    *,
+    account: str = TENCENT_ACCOUNT,
+    region: str = GUANGZHOU,
+    cloud: str = "tencent",
+    **more: Any,
+) -> MachineSpec:
+    """A CVM instance of a known type, without a public address unless `more`, fields of `MachineSpec`, give one."""
+    more = {"zone": f"{region}-6", "disks": (Disk(100, "vda", "CLOUD_PREMIUM"),), "public_ip": None, **more}
+    return _chinese(cloud, account, region, name, instance_type, workload, launched_at, **more)
+
+
+def _chinese(
+    cloud: str,
+    account: str,
+    region: str,
+    name: str,
+    instance_type: str,
+    workload: Workload,
+    launched_at: datetime,
+    **more: Any,
+) -> MachineSpec:
+    model, cards, memory_gib, local_disk_gib, hourly_cny = _CHINESE_TYPES[instance_type]
+    more = {"hourly": Money(Decimal(hourly_cny), "CNY"), "local_disk_gib": float(local_disk_gib), **more}
+    return MachineSpec(
+        cloud=cloud,
+        account=account,
+        region=region,
+        native_id=made_up_id(cloud, "instance", account, region, name),
+        instance_type=instance_type,
+        accelerator=Accelerator(AcceleratorKind.NVIDIA_GPU, model, cards, memory_gib),
+        launched_at=launched_at,
+        workload=workload,
+        name=name,
         **more,
     )
 

@@ -29,11 +29,12 @@ _SHORTEST_WAIT = timedelta(seconds=1)  # a channel that says "after 0 s" for eve
 
 
 class NoticeState(str, Enum):
-    """`DEAD` will never be delivered as it is; people are shown it."""
+    """`DEAD` will never be delivered as it is; people are shown it. `DROPPED` came too late to be sent."""
 
     PENDING = "pending"
     DELIVERED = "delivered"
     DEAD = "dead"
+    DROPPED = "dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class Notice:
     """One message for one decision and what became of it.
 
     From `channel` to `thread` it is a `Message`. `proven` is True only where the channel proves delivery:
-    grace is counted from `delivered_at` of such a notice, never of others.
+    grace is counted from `delivered_at` of such a notice, never of others. After `holds_until` it names
+    dates that may be past and is dropped; None means that it is true at any time.
     """
 
     notice_id: str
@@ -54,6 +56,7 @@ class Notice:
     fields: tuple[tuple[str, str], ...] = ()
     lines: tuple[str, ...] = ()
     thread: str = ""
+    holds_until: datetime | None = None
     state: NoticeState = NoticeState.PENDING
     attempts: int = 0
     next_attempt_at: datetime | None = None
@@ -62,6 +65,11 @@ class Notice:
     delivered_at: datetime | None = None
     proven: bool = False
     last_error: str = ""
+
+    def is_late(self, now: datetime) -> bool:
+        """Whether it was not delivered in time, and never will be."""
+        expired = self.holds_until is not None and now >= self.holds_until
+        return self.state is NoticeState.DROPPED or (self.state is NoticeState.PENDING and expired)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +139,9 @@ class OutboxRepository:
         for waiting in self.due(clock.now()):
             if waiting.channel in patience.limited:
                 continue
+            if waiting.is_late(clock.now()):
+                self._drop(waiting.notice_id, clock.now())
+                continue
             claimed = self._claim(waiting.notice_id, clock.now())
             if claimed is None:
                 continue
@@ -166,6 +177,15 @@ class OutboxRepository:
         return self._change(
             notice_id, lambda one: replace(one, claimed_until=now + CLAIM_LASTS) if _is_due(one, now) else None
         )
+
+    def _drop(self, notice_id: str, now: datetime) -> None:
+        def change(one: Notice) -> Notice | None:
+            if not (_is_due(one, now) and one.is_late(now)):
+                return None
+            return replace(one, state=NoticeState.DROPPED, next_attempt_at=None, claimed_until=None)
+
+        _LOG.warning("notice came too late and is not sent", extra={"notice": notice_id})
+        self._change(notice_id, change, now)
 
     def _renew(self, claimed: Notice, now: datetime) -> Notice | None:
         until = now + CLAIM_LASTS

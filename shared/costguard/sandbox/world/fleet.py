@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import lru_cache
 from hashlib import blake2b
 
 from costguard.domain.money import Money
-from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.refs import ResourceRef, Shard, provider_of
 from costguard.domain.resources import Accelerator, Billing, InstanceState, ManagedBy
 from costguard.sandbox.world.workload import Workload
 
@@ -27,13 +28,17 @@ _PREFIXES = {
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A persistent disk attached to a machine. `snapshots_fail` makes every copy of it end in failure."""
+    """A persistent disk attached to a machine. `snapshots_fail` makes every copy of it end in failure.
+
+    `snapshot_takes` is how long a copy is pending; None means that its size decides.
+    """
 
     size_gib: int
     device: str = "/dev/sda1"
     volume_type: str = "gp3"
     deleted_with_instance: bool = True
     snapshots_fail: bool = False
+    snapshot_takes: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,15 @@ class MachineSpec:
     `hourly` is its on-demand list price, None where nobody quotes one. `one_time_spot` cannot stop;
     `no_capacity` means that it will not start again once stopped. `protections` are the cloud's own
     (`termination_protection`, `stop_protection`). `stopped_since` goes with a state of stopped.
+
+    `public_ip` is the address in use; without `kept_address` it is a plain one, which a stop releases.
+    None is for a cloud that says null where it has none. `stop_takes` None means the usual minute.
+    `stop_keeps_billing`: a stop succeeds and the machine is billed all the same (Alibaba's economical mode
+    ignored, Tencent's STOP_CHARGING not to be had). `recycles`: the first terminate only puts it into Tencent's
+    recycle bin; prepaid ones there always do. `prepaid_until` goes with `Billing.PREPAID`; None is still unexpired.
+
+    Raises:
+        ValueError: something this cloud does not have.
     """
 
     cloud: str
@@ -67,6 +81,24 @@ class MachineSpec:
     local_disk_gib: float | None = 0.0
     kept_address: bool = False
     protections: tuple[str, ...] = ()
+    public_ip: str | None = ""
+    stop_takes: timedelta | None = None
+    stop_keeps_billing: bool = False
+    recycles: bool = False
+    prepaid_until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        provider = provider_of(self.cloud)
+        impossible = {
+            "recycles": self.recycles and provider != "tencent",  # the only one with a recycle bin
+            "stop_keeps_billing": self.stop_keeps_billing and provider == "aws",  # EC2 bills no stopped instance
+            "one_time_spot": self.one_time_spot and provider != "aws",
+            "prepaid_until": self.prepaid_until is not None and self.billing is not Billing.PREPAID,
+        }
+        for name, wrong in impossible.items():
+            if wrong:
+                message = f"{self.native_id}: {name} does not go with {self.cloud} and {self.billing.value}"
+                raise ValueError(message)
 
     @property
     def ref(self) -> ResourceRef:
@@ -83,3 +115,15 @@ def made_up_id(cloud: str, kind: str, *parts: str) -> str:
     """An id in the vendor's form that always belongs to the same words."""
     digest = blake2b("/".join((kind, *parts)).encode(), digest_size=9).hexdigest()
     return _PREFIXES[cloud.split("-", 1)[0]][kind] + digest[:17]
+
+
+@lru_cache(maxsize=4096)
+def made_up_request_id(*parts: str) -> str:
+    """A request id as Tencent writes them, a UUID that always belongs to the same words."""
+    digest = blake2b("/".join(parts).encode(), digest_size=16).hexdigest()
+    return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
+
+
+def made_up_address(*parts: str) -> str:
+    """A public address from the block kept for examples (RFC 5737) that always belongs to the same words."""
+    return f"203.0.113.{blake2b('/'.join(parts).encode(), digest_size=1).digest()[0]}"

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from typing import NamedTuple
 
+from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import InstanceState, SnapshotState
+from costguard.domain.signals import SignalName
 from costguard.sandbox.world.fleet import Disk, MachineSpec
+from costguard.sandbox.world.vendors import Vendor, billed_when_stopped
 from costguard.sandbox.world.workload import Workload
+
+ENDED = (InstanceState.TERMINATING, InstanceState.TERMINATED, InstanceState.UNKNOWN)
+"""States in which a machine can only still be destroyed; `UNKNOWN` is the recycle bin."""
 
 
 class Refusal(str, Enum):
-    """Why a cloud says no; each wire has its own code for it."""
+    """Why a cloud says no; each wire has its own code for it.
+
+    `PREPAID`, `REFUND_QUOTA` and `MIXED_BILLING` (more than one charge type in a call) are not AWS's.
+    """
 
     NOT_FOUND = "not_found"
     WRONG_STATE = "wrong_state"
@@ -20,6 +31,11 @@ class Refusal(str, Enum):
     STOP_PROTECTED = "stop_protected"
     TERMINATION_PROTECTED = "termination_protected"
     NO_CAPACITY = "no_capacity"
+    DENIED = "denied"
+    PREPAID = "prepaid"
+    REFUND_QUOTA = "refund_quota"
+    MIXED_BILLING = "mixed_billing"
+    COPY_UNDER_WAY = "copy_under_way"
 
 
 class WorldRefusalError(Exception):
@@ -29,6 +45,45 @@ class WorldRefusalError(Exception):
         super().__init__(f"{refusal.value}: {native_id}")
         self.refusal = refusal
         self.native_id = native_id
+
+
+class WorldPartialEffectError(Exception):
+    """The cloud reports failure although part of the batch went through: `done` are ending."""
+
+    def __init__(self, refusal: Refusal, native_id: str, done: tuple[str, ...]) -> None:
+        super().__init__(f"{refusal.value}: {native_id}; all the same ended: {', '.join(done)}")
+        self.refusal = refusal
+        self.native_id = native_id
+        self.done = done
+
+
+class Operation(str, Enum):
+    """What the program's own role may be denied; owners are not asked."""
+
+    LIST = "list"
+    DISKS = "disks"
+    SIGNALS = "signals"
+    STOP = "stop"
+    START = "start"
+    TERMINATE = "terminate"
+    SNAPSHOT = "snapshot"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Operation | None:
+        """The vendors' own names are understood as well."""
+        return {
+            "DescribeInstances": cls.LIST,
+            "DescribeVolumes": cls.DISKS,
+            "DescribeDisks": cls.DISKS,
+            "GetMetricData": cls.SIGNALS,
+            "DescribeMetricList": cls.SIGNALS,
+            "GetMonitorData": cls.SIGNALS,
+            "StopInstances": cls.STOP,
+            "StartInstances": cls.START,
+            "TerminateInstances": cls.TERMINATE,
+            "DeleteInstances": cls.TERMINATE,
+            "CreateSnapshot": cls.SNAPSHOT,
+        }.get(str(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +103,15 @@ class Happening:
 
 @dataclass(slots=True)
 class WorldVolume:
-    """A disk; `machine` is empty once it is detached."""
+    """A disk; `machine` is empty once it is detached. Copies begun while `snapshots_fail` is set will fail."""
 
     native_id: str
     disk: Disk
     machine: str
     tags: dict[str, str] = field(default_factory=dict)
     deleted_at: datetime | None = None
+    snapshots_fail: bool = False
+    cloud: str = ""
 
 
 @dataclass(slots=True)
@@ -82,23 +139,66 @@ class WorldAddress:
     machine: str
 
 
+class Silence(NamedTuple):
+    """A span without device samples, with `all_signals` without any. Unix time; `until` may be infinite."""
+
+    since: float
+    until: float
+    all_signals: bool
+
+
+@dataclass(slots=True)
+class PastHours:
+    """The whole hours of one series from `begin` on (Unix time), as measured under this work and these silences."""
+
+    workload: Workload
+    silences: tuple[Silence, ...]
+    begin: int
+    maxima: array[float]
+    samples: array[int]
+
+
 @dataclass(slots=True)
 class Machine:
-    """A machine as it is now. `runs` are its times of running, the last open while it runs."""
+    """A machine as it is now. `runs` are its times of running, the last open while it runs.
+
+    `state` is `UNKNOWN` in Tencent's recycle bin (`recycled_at`): the bin is no state that may be acted on. As
+    `STOPPED` it would invite the terminate that destroys for good, as `TERMINATED` it would be taken for gone
+    while its owner can still have it back.
+    """
 
     spec: MachineSpec
+    ref: ResourceRef
+    shard: Shard
+    vendor: Vendor
     state: InstanceState
     launched_at: datetime
     workload: Workload
     tags: dict[str, str]
     protections: set[str]
     runs: list[tuple[datetime, datetime | None]]
+    public_ip: str | None = ""
+    starts: int = 1
     changes_at: datetime | None = None
     stop_requested_at: datetime | None = None
     terminate_requested_at: datetime | None = None
     terminated_at: datetime | None = None
+    recycled_at: datetime | None = None
+    local_disk_is_empty: bool = False
+    silences: tuple[Silence, ...] = ()
+    past: dict[tuple[SignalName, int | None], PastHours] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def native_id(self) -> str:
         """The vendor's id."""
         return self.spec.native_id
+
+    @property
+    def run_epoch(self) -> str:
+        """What changes with each start, as precisely as the cloud tells it."""
+        return self.vendor.epoch(self.native_id, self.launched_at, self.starts)
+
+    @property
+    def billed_while_stopped(self) -> bool:
+        """Whether it is stopped and its cloud says that the bill goes on."""
+        return self.state is InstanceState.STOPPED and billed_when_stopped(self.spec)

@@ -7,8 +7,10 @@ undisturbed hour in closed form, equal to what its single samples would give.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from zlib import crc32
 
 from costguard.domain.signals import SignalName
@@ -49,6 +51,7 @@ class Workload:
     `phases` are (from this moment on, load), in time order, after `first`. `spikes` are moments with one busy
     sample. `idle_cards` never work. `agent` False means no device metric was ever sent;
     `agent_dies_at` is when they cease. CPU and network are measured by the cloud and need no agent.
+    `phase_seconds` and `spike_seconds` are the moments in Unix time.
     """
 
     first: Load
@@ -57,6 +60,12 @@ class Workload:
     idle_cards: frozenset[int] = frozenset()
     agent: bool = True
     agent_dies_at: datetime | None = None
+    phase_seconds: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    spike_seconds: tuple[float, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "phase_seconds", tuple(moment.timestamp() for moment, _ in self.phases))
+        object.__setattr__(self, "spike_seconds", tuple(spike.timestamp() for spike in self.spikes))
 
     def then(self, moment: datetime, load: Load) -> Workload:
         """The same until `moment`, `load` from there on."""
@@ -64,38 +73,72 @@ class Workload:
 
     def sample(self, signal: SignalName, card: int, second: int, period: int, seed: str) -> float:
         """The one sample of the slot that begins at `second` (Unix time, a multiple of `period`)."""
-        if any(second <= spike.timestamp() < second + period for spike in self.spikes):
+        if any(second <= spike < second + period for spike in self.spike_seconds):
             return BUSY.of(signal)
+        prefix = _prefix(signal, card, seed)
         hour = second - second % HOUR_SECONDS
-        peak = self._peak(signal, card, second, seed)
-        slots = HOUR_SECONDS // period
-        if (second - hour) // period == int(_unit(f"{seed}/{signal.value}/{card}/{hour}/slot") * slots):
+        peak = self._amplitude(signal, card, second) * (0.8 + 0.2 * _unit(prefix, b"%d" % hour))
+        if (second - hour) // period == int(_unit(prefix, b"%d/slot" % hour) * (HOUR_SECONDS // period)):
             return peak
-        return peak * (0.5 + 0.4 * _unit(f"{seed}/{signal.value}/{card}/{second}"))
+        return peak * (0.5 + 0.4 * _unit(prefix, b"%d" % second))
 
     def hour_peak(self, signal: SignalName, card: int, hour: int, seed: str) -> float | None:
         """The largest sample of the whole hour, or None where something changes within it and samples must be read."""
         end = hour + HOUR_SECONDS
-        if any(hour < moment.timestamp() < end for moment, _ in self.phases):
+        if any(hour < moment < end for moment in self.phase_seconds):
             return None
-        if any(hour <= spike.timestamp() < end for spike in self.spikes):
+        if any(hour <= spike < end for spike in self.spike_seconds):
             return None
-        return self._peak(signal, card, hour, seed)
+        return self.hour_peaks(signal, card, range(hour, end, HOUR_SECONDS), seed)[0]
 
-    def _peak(self, signal: SignalName, card: int, second: int, seed: str) -> float:
+    def peak_of_slots(
+        self, signal: SignalName, card: int, hour: int, slots: Sequence[int], period: int, seed: str
+    ) -> float | None:
+        """The largest sample of some slots of one hour, or None as for `hour_peak`."""
+        peak = self.hour_peak(signal, card, hour, seed)
+        if not peak:
+            return peak
+        prefix = _prefix(signal, card, seed)
+        if hour + period * int(_unit(prefix, b"%d/slot" % hour) * (HOUR_SECONDS // period)) in slots:
+            return peak
+        highest = max([crc32(b"%d" % second, prefix) for second in slots])
+        return peak * (0.5 + 0.4 * (highest / _HASH_RANGE))
+
+    def hour_peaks(self, signal: SignalName, card: int, hours: range, seed: str) -> list[float]:
+        """`hour_peak` of a run of hours within which, and between which, nothing changes."""
+        amplitude = self._amplitude(signal, card, hours[0])
+        if not amplitude:
+            return [amplitude] * len(hours)
+        prefix = _prefix(signal, card, seed)
+        return [amplitude * (0.8 + 0.2 * (crc32(hour, prefix) / _HASH_RANGE)) for hour in _written(hours)]
+
+    def _amplitude(self, signal: SignalName, card: int, second: int) -> float:
+        if card in self.idle_cards and signal in _DEVICE:
+            return IDLE.of(signal)
         load = self.first
-        for moment, phase in self.phases:
-            if second >= moment.timestamp():
+        for moment, (_, phase) in zip(self.phase_seconds, self.phases, strict=True):
+            if second >= moment:
                 load = phase
-        if card in self.idle_cards and signal in (SignalName.GPU, SignalName.POWER):
-            load = IDLE
-        hour = second - second % HOUR_SECONDS
-        return load.of(signal) * (0.8 + 0.2 * _unit(f"{seed}/{signal.value}/{card}/{hour}"))
+        return load.of(signal)
 
 
-def _unit(text: str) -> float:
-    """A number from 0 to below 1 that always belongs to `text`."""
-    return crc32(text.encode()) / _HASH_RANGE
+_DEVICE = (SignalName.GPU, SignalName.POWER)
+
+
+@lru_cache(maxsize=4096)  # machines times series of a large fleet
+def _prefix(signal: SignalName, card: int, seed: str) -> int:
+    """The checksum of a series' name, from which those of its moments go on."""
+    return crc32(f"{seed}/{signal.value}/{card}/".encode())
+
+
+@lru_cache(maxsize=1024)  # all machines are asked for the same few windows
+def _written(moments: range) -> tuple[bytes, ...]:
+    return tuple(b"%d" % moment for moment in moments)
+
+
+def _unit(prefix: int, moment: bytes) -> float:
+    """A number from 0 to below 1 that always belongs to this moment of the series."""
+    return crc32(moment, prefix) / _HASH_RANGE
 
 
 def idle() -> Workload:

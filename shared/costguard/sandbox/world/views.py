@@ -1,0 +1,73 @@
+"""Machines of a world as the ports show them."""
+
+from __future__ import annotations
+
+from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Snapshot, Volume
+from costguard.sandbox.world.cloud import World
+from costguard.sandbox.world.records import Machine
+from costguard.sandbox.world.vendors import told_time
+
+
+def instance_of(world: World, machine: Machine) -> Instance:
+    """What DescribeInstances tells of a machine, in neutral words."""
+    spec, vendor = machine.spec, machine.vendor
+    told_stop = vendor.tells_stop_time and machine.state is InstanceState.STOPPED
+    return Instance(
+        ref=machine.ref,
+        instance_type=spec.instance_type,
+        accelerator=spec.accelerator,
+        state=machine.state,
+        billing=spec.billing,
+        run_epoch=machine.run_epoch,
+        launched_at=told_time(vendor, machine.launched_at),
+        name=spec.name,
+        zone=spec.zone,
+        created_at=told_time(vendor, spec.launched_at),
+        stopped_at=machine.stop_requested_at if told_stop else None,
+        tags=dict(machine.tags),
+        managed_by=spec.managed_by,
+        cannot_stop="one_time_spot" if spec.one_time_spot else "",
+        local_disk_gib=spec.local_disk_gib,
+        public_ip=machine.public_ip or "",
+        public_ip_is_kept=bool(world.addresses_of(machine.native_id)),
+        protected_by=_protections(machine) if vendor.lists_protection and machine.protections else (),
+        billed_while_stopped=machine.billed_while_stopped,
+    )
+
+
+def detail_of(world: World, machine: Machine) -> InstanceDetail:
+    """What the closer read tells: disks, their copies, kept addresses, protections."""
+    ref, volumes, snapshots = machine.ref, [], []
+    for volume in world.volumes_of(machine.native_id):
+        volume_ref = ref.sibling("volume", volume.native_id)
+        volumes.append(
+            Volume(
+                ref=volume_ref,
+                size_gib=float(volume.disk.size_gib),
+                volume_type=volume.disk.volume_type,
+                device=volume.disk.device,
+                deleted_with_instance=volume.disk.deleted_with_instance,
+            )
+        )
+        for copy in world.snapshots_of(volume.native_id):
+            snapshots.append(  # noqa: PERF401 - two lists grow in one loop
+                Snapshot(
+                    ref=ref.sibling("snapshot", copy.native_id),
+                    volume=volume_ref,
+                    state=copy.state,
+                    started_at=copy.started_at,
+                    decision_id=copy.decision_id,
+                )
+            )
+    addresses = world.addresses_of(machine.native_id)
+    return InstanceDetail(
+        instance=instance_of(world, machine),
+        volumes=tuple(volumes),
+        snapshots=tuple(snapshots),
+        kept_addresses=tuple(ref.sibling("public_address", address.native_id) for address in addresses),
+        protected_by=_protections(machine),
+    )
+
+
+def _protections(machine: Machine) -> tuple[str, ...]:
+    return tuple(sorted(machine.protections))

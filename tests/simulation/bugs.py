@@ -1,0 +1,18 @@
+"""The planted bugs: every guard taken out or weakened once."""
+
+from __future__ import annotations
+
+from tests.simulation.bugs_acting import ACTING
+from tests.simulation.bugs_deciding import DECIDING
+from tests.simulation.planting import Bug
+
+BUGS: tuple[Bug, ...] = (*DECIDING, *ACTING)
+
+
+def bug_named(name: str) -> Bug:
+    """One of them.
+
+    Raises:
+        KeyError: there is none of this name.
+    """
+    return {bug.name: bug for bug in BUGS}[name]

@@ -1,0 +1,188 @@
+"""Bugs in how it is done: the last look, the claim, the call, the notice, the memory."""
+
+from __future__ import annotations
+
+from tests.simulation.planting import Bug, Edit
+
+_ACT = "costguard.engine.act"
+_RECHECK = "costguard.engine.recheck"
+_RUN = "costguard.engine.run"
+_NOTICES = "costguard.engine.notices"
+_MEMORY = "costguard.engine.memory"
+_ADVANCE = "costguard.cases.advance"
+_INTENTS = "costguard.engine.repositories.intents"
+_SNOOZES = "costguard.engine.repositories.snoozes"
+
+_LOOKING = (
+    Bug(
+        "no-last-look",
+        (8,),
+        (
+            Edit(
+                _ACT, "    found = _recheck(case, first, world, now)\n", "    found: Reason | tuple[Check, ...] = ()\n"
+            ),
+        ),
+    ),
+    Bug(
+        "last-look-not-at-tags",
+        (12,),
+        (Edit(_RECHECK, "return exemption(instance, policy, now) or detail", "return detail"),),
+    ),
+    Bug(
+        "last-look-not-at-use",
+        (1,),
+        (
+            Edit(
+                _RECHECK,
+                "    bar = _still_true(action, case, instance, reading, rule, now) or _railed(",
+                "    bar = _railed(",
+            ),
+        ),
+    ),
+    Bug(
+        "last-look-not-at-volumes",
+        (4, 5),
+        (Edit(_RECHECK, " or _railed(action, case, rule, detail, memory, now)", ""),),
+    ),
+    Bug(
+        "last-look-at-the-old-policy",
+        (8,),
+        (Edit(_ACT, "        policy = world.policy_now()\n", "        policy = world.policy\n"),),
+    ),
+    Bug(
+        "changed-rule-not-noticed",
+        (8, 9),
+        (
+            Edit(
+                _RECHECK,
+                "if rule is None or rule.digest != action.rule_digest or rule.name != action.rule:",
+                "if rule is None:",
+            ),
+        ),
+    ),
+    Bug(
+        "frozen-process-goes-on", (8,), (Edit(_ACT, "if not until - ACT_WITHIN <= clock.now() <= until:", "if False:"),)
+    ),
+)
+
+_HEARING = (
+    Bug(
+        "snooze-ignored",
+        (16,),
+        (
+            Edit(
+                _ADVANCE,
+                "    if seen.snoozed_until is not None:\n        return Step(_snoozed(case, seen.snoozed_until))\n",
+                "",
+            ),
+            Edit(_RECHECK, "if snooze is not None:", "if False:"),
+        ),
+    ),
+    Bug(
+        "late-snooze-ignored",
+        (16,),
+        (Edit(_RECHECK, "return bar or (unsnoozed, unturned)", "return bar or (unturned,)"),),
+    ),
+    Bug(
+        "late-pause-ignored",
+        (20,),
+        (Edit(_RECHECK, "return bar or (unsnoozed, unturned)", "return bar or (unsnoozed,)"),),
+    ),
+    Bug(
+        "kill-switch-ignored",
+        (20,),
+        (
+            Edit(
+                _ACT,
+                '    return Reason(ReasonCode.KILL_SWITCH, {"by": state.by, "cause": state.reason}) if state.paused else None',
+                "    return None",
+            ),
+            Edit(_RECHECK, "if switch.paused:", "if False:"),
+        ),
+    ),
+    Bug(
+        "approval-of-another-decision-counts",
+        (16,),
+        (
+            Edit("costguard.planning.build", "approved = item.case.decision_id in inputs.approved", "approved = True"),
+            Edit(_RECHECK, "if memory.approvals.valid(action.decision_id, now) is None:", "if False:"),
+            Edit(_RECHECK, "return None if memory.approvals.use(action.decision_id, now) else reason", "return None"),
+        ),
+    ),
+)
+
+_DOING = (
+    Bug(
+        "no-reservation",
+        (7,),
+        (Edit(_ACT, "    full = _reserve(first, plan, world.memory, now)\n", "    full = None\n"),),
+    ),
+    Bug(
+        "intent-not-audited",
+        (19,),
+        (
+            Edit(
+                _INTENTS,
+                "            self._audit.commit(operations, entry)\n        except",
+                "            self._store.transact(operations)\n        except",
+            ),
+        ),
+    ),
+    Bug(
+        "second-claim-called-all-the-same",
+        (6,),
+        (
+            Edit(
+                _ACT,
+                "    if not intents.claim(action, run_id, clock.now(), case, unchanged):",
+                "    if intents.claim(action, run_id, clock.now(), case, unchanged) is None:",
+            ),
+        ),
+    ),
+    Bug(
+        "unknown-outcome-counts-as-refused",
+        (6,),
+        (
+            Edit(
+                _ACT,
+                "outcome, code, detail = Outcome.UNKNOWN, ReasonCode.OUTCOME_UNKNOWN, str(err)",
+                "outcome, code, detail = Outcome.REFUSED, ReasonCode.OUTCOME_UNKNOWN, str(err)",
+            ),
+            Edit("costguard.cases.resolve", "SETTLE = timedelta(hours=1)", "SETTLE = timedelta(0)"),
+        ),
+    ),
+    Bug("memory-may-be-lost", (19,), (Edit(_RUN, "if enforcing and not world.memory.store.durable:", "if False:"),)),
+)
+
+_TELLING = (
+    Bug(
+        "undelivered-counts-as-delivered",
+        (15,),
+        (
+            Edit(
+                _NOTICES,
+                "if arrived is not None and arrived.proven and arrived.delivered_at is not None:\n            after = noticed(case, arrived.delivered_at)",
+                "if arrived is not None:\n            after = noticed(case, clock.now())",
+            ),
+        ),
+    ),
+    Bug(
+        "console-counts-as-delivered",
+        (15,),
+        (
+            Edit(
+                _NOTICES,
+                "if arrived is not None and arrived.proven and arrived.delivered_at is not None:",
+                "if arrived is not None and arrived.delivered_at is not None:",
+            ),
+            Edit(_MEMORY, "proven = notice.delivered_at if notice.proven else None", "proven = notice.delivered_at"),
+        ),
+    ),
+    Bug(
+        "old-notice-sent-with-past-dates",
+        (15,),
+        (Edit(_NOTICES, "return replace(told, holds_until=told.created_at + WARNING_HOLDS)", "return told"),),
+    ),
+)
+
+ACTING: tuple[Bug, ...] = (*_LOOKING, *_HEARING, *_DOING, *_TELLING)

@@ -1,0 +1,398 @@
+"""Bugs in what is decided: the guard, the policy, the cases, the plan."""
+
+from __future__ import annotations
+
+from tests.simulation.planting import Bug, Edit
+
+_GUARD = "costguard.guards.idle_gpu"
+_ADVANCE = "costguard.cases.advance"
+_RESOLVE = "costguard.cases.resolve"
+_MOVES = "costguard.cases.moves"
+_RAILS = "costguard.planning.rails"
+_EXEMPT = "costguard.planning.exempt"
+_BUILD = "costguard.planning.build"
+_SIGNALS = "costguard.domain.signals"
+_PROTECTION = "costguard.policy.protection"
+_CAPS = "costguard.engine.repositories.caps"
+_RECHECK = "costguard.engine.recheck"
+
+_MEASURING = (
+    Bug("coverage-not-asked", (1,), (Edit(_GUARD, "if signal.coverage < bounds.min_coverage:", "if False:"),)),
+    Bug(
+        "stale-metrics-trusted",
+        (1,),
+        (
+            Edit(
+                _GUARD,
+                "if signal.newest_at is None or now - (signal.newest_at + signal.period) > allowed:",
+                "if False:",
+            ),
+        ),
+    ),
+    Bug(
+        "young-machines-judged",
+        (1,),
+        (
+            Edit(_GUARD, "if instance.launched_at is None or instance.launched_at > reading.since:", "if False:"),
+            Edit(_GUARD, "if signal.coverage < bounds.min_coverage:", "if False:"),
+        ),
+    ),
+    Bug(
+        "one-card-is-enough",
+        (1,),
+        (
+            Edit(_GUARD, "if busy and not (idle_cards and busy_cards):", "if busy and not idle_cards:"),
+            Edit(_GUARD, "    if busy:\n        cards =", "    if False:\n        cards ="),
+        ),
+    ),
+    Bug(
+        "bound-ten-times-higher",
+        (1,),
+        (
+            Edit(
+                _GUARD,
+                "s.maximum >= bound_for(s, bounds[s.name], instance)",
+                "s.maximum >= 20 * bound_for(s, bounds[s.name], instance)",
+            ),
+        ),
+    ),
+    Bug(
+        "mean-instead-of-maximum",
+        (1,),
+        (Edit(_SIGNALS, "maximum=_highest(values),", "maximum=sum(values) / len(values) if values else None,"),),
+    ),
+    Bug(
+        "missing-samples-not-expected",
+        (1,),
+        (Edit(_SIGNALS, "return min(1.0, self.samples / self.expected) if self.expected > 0 else 0.0", "return 1.0"),),
+    ),
+    Bug(
+        "window-cut-short",
+        (1,),
+        (
+            Edit(
+                _SIGNALS,
+                "first = max(0, math.floor((since - self.start) / HOUR))",
+                "first = max(0, math.floor((since - self.start) / HOUR)) + 2",
+            ),
+            Edit(_GUARD, "if signal.coverage < bounds.min_coverage:", "if False:"),
+        ),
+    ),
+)
+
+_PROTECTING = (
+    Bug("committed-capacity-touched", (12,), (Edit(_GUARD, "if instance.billing in _BILLING_REASONS:", "if False:"),)),
+    Bug("managed-machines-touched", (12,), (Edit(_GUARD, "if instance.managed_by is not None:", "if False:"),)),
+    Bug("tags-ignored", (12,), (Edit(_EXEMPT, "if tagged is not None:", "if False:"),)),
+    Bug(
+        "tags-matched-by-exact-spelling",
+        (12,),
+        (Edit(_PROTECTION, "return _normal(name).translate(_SEPARATORS)", "return name"),),
+    ),
+    Bug(
+        "unparsable-expiry-means-expired",
+        (12,),
+        (
+            Edit(
+                _PROTECTION,
+                "return moment is not None and moment.utcoffset() is not None and now > moment",
+                "return moment is None or now > moment",
+            ),
+        ),
+    ),
+    Bug(
+        "protected-accounts-ignored",
+        (12,),
+        (Edit(_EXEMPT, "if account in policy.protection.accounts or any(", "if False and any("),),
+    ),
+    Bug(
+        "exceptions-ignored",
+        (12,),
+        (Edit(_EXEMPT, "if exempted.expires_at > now and exempted.owns.matches(instance):", "if False:"),),
+    ),
+    Bug("termination-protection-ignored", (12,), (Edit(_RAILS, "    if protections:", "    if False:"),)),
+    Bug(
+        "harshest-rule-wins",
+        (9,),
+        (
+            Edit(
+                _GUARD,
+                "return min(applying, key=IdleRule.harshness, default=None)",
+                "return max(applying, key=IdleRule.harshness, default=None)",
+            ),
+        ),
+    ),
+)
+
+_LADDER = (
+    Bug("no-grace", (9, 15), (Edit(_ADVANCE, "if seen.now < due:", "if False:"),)),
+    Bug(
+        "half-the-grace",
+        (9, 15),
+        (Edit(_ADVANCE, "return grace_end(case.since, rung.after)", "return grace_end(case.since, rung.after / 2)"),),
+    ),
+    Bug(
+        "calendar-ignored",
+        (15,),
+        (
+            Edit(
+                _BUILD,
+                "return inputs.policy.calendar.after if inputs.policy.calendar is not None else plain_time",
+                "return plain_time",
+            ),
+        ),
+    ),
+    Bug(
+        "restart-not-noticed",
+        (8, 9),
+        (
+            Edit(_ADVANCE, "if instance.run_epoch != case.run_epoch or started_again(case, instance):", "if False:"),
+            Edit(_RECHECK, "if instance.run_epoch != case.run_epoch:", "if False:"),
+        ),
+    ),
+    Bug(
+        "use-cancels-nothing",
+        (9,),
+        (
+            Edit(
+                _ADVANCE,
+                "if finding.verdict is Verdict.COMPLIANT and instance.state is InstanceState.RUNNING:",
+                "if False:",
+            ),
+        ),
+    ),
+    Bug(
+        "use-unseen-while-a-notice-is-under-way",
+        (9,),
+        (Edit(_ADVANCE, "return _heeding(resolved(case, seen), seen)", "return resolved(case, seen)"),),
+    ),
+    Bug("exemption-cancels-nothing", (9,), (Edit(_ADVANCE, "if finding.verdict is Verdict.EXEMPT:", "if False:"),)),
+    Bug(
+        "unmeasured-acts",
+        (1,),
+        (
+            Edit(
+                _ADVANCE,
+                "    if instance.state is InstanceState.RUNNING and (\n        seen.finding is None or seen.finding.verdict is not Verdict.VIOLATION\n    ):",
+                "    if False:",
+            ),
+            Edit(
+                _RECHECK,
+                "return None if finding.verdict is Verdict.VIOLATION else finding.reason",
+                "return finding.reason if finding.verdict is Verdict.COMPLIANT else None",
+            ),
+        ),
+    ),
+    Bug("loosened-rule-keeps-the-wait", (9,), (Edit(_ADVANCE, "    if not looser:", "    if True:"),)),
+    Bug(
+        "second-notice-left-out",
+        (9, 15),
+        (
+            Edit(
+                "costguard.guards.idle_gpu_rules",
+                "                rungs.append(Rung(Verb.WARN, timedelta(0)))\n                if not copied:",
+                "                if not copied:",
+            ),
+        ),
+    ),
+    Bug(
+        "quarantine-left-out",
+        (9,),
+        (
+            Edit(
+                "costguard.guards.idle_gpu_rules",
+                "rungs.append(Rung(Verb.SNAPSHOT, step.wait))",
+                "rungs.append(Rung(Verb.SNAPSHOT, timedelta(0)))",
+            ),
+        ),
+    ),
+    Bug(
+        "incomplete-shard-acts",
+        (3,),
+        (Edit(_BUILD, "shard_complete=shard is not None and shard.complete,", "shard_complete=shard is not None,"),),
+    ),
+    Bug(
+        "failed-listing-reads-as-empty",
+        (3,),
+        (
+            Edit(
+                "costguard.engine.scan",
+                '        return ShardFacts(shard, (), (gap_of(err, shard, "inventory"),))',
+                "        del err\n        return ShardFacts(shard, ())",
+            ),
+        ),
+    ),
+    Bug(
+        "observe-acts",
+        (9,),
+        (Edit(_RAILS, "    if mode is Mode.OBSERVE:\n        return Reason(ReasonCode.MODE_OBSERVE)\n", ""),),
+    ),
+    Bug("warn-acts", (9,), (Edit(_RAILS, "if mode is Mode.WARN and verb is not Verb.WARN:", "if False:"),)),
+)
+
+_LOSING = (
+    Bug("old-copies-count", (4,), (Edit(_MOVES, "        and snapshot.started_at >= floor\n", ""),)),
+    Bug("pending-copies-count", (4,), (Edit(_MOVES, "        and snapshot.state is state\n", ""),)),
+    Bug(
+        "one-volume-is-enough",
+        (4,),
+        (
+            Edit(
+                _MOVES,
+                "return tuple(volume for volume in detail.volumes if",
+                "return tuple(volume for volume in detail.volumes[:1] if",
+            ),
+        ),
+    ),
+    Bug(
+        "failed-copy-goes-on",
+        (4,),
+        (
+            Edit(_RESOLVE, "    if not missing:\n", "    if True:\n"),
+            Edit(
+                _RAILS,
+                "    missing = uncopied(case, detail)\n    if missing:",
+                "    missing = uncopied(case, detail)\n    if False:",
+            ),
+            Edit(
+                _ADVANCE,
+                "if rung.verb is Verb.TERMINATE and seen.detail is not None and uncopied(case, seen.detail):",
+                "if False:",
+            ),
+        ),
+    ),
+    Bug(
+        "terminate-does-not-look-at-copies",
+        (4,),
+        (
+            Edit(
+                _RAILS,
+                "    missing = uncopied(case, detail)\n    if missing:",
+                "    missing = uncopied(case, detail)\n    if False:",
+            ),
+            Edit(
+                _ADVANCE,
+                "if rung.verb is Verb.TERMINATE and seen.detail is not None and uncopied(case, seen.detail):",
+                "if False:",
+            ),
+        ),
+    ),
+    Bug(
+        "no-volumes-means-nothing-to-copy",
+        (4,),
+        (Edit(_RAILS, "if verb in {Verb.SNAPSHOT, Verb.TERMINATE} and not detail.volumes:", "if False:"),),
+    ),
+    Bug("local-disk-ignored", (5,), (Edit(_RAILS, "        if lost is not None:\n            return lost\n", ""),)),
+    Bug(
+        "ask-means-lose",
+        (5,),
+        (Edit(_RAILS, "(limits.local_disk is Consent.ASK and approved)", "limits.local_disk is Consent.ASK"),),
+    ),
+    Bug(
+        "unknown-local-disk-means-none",
+        (5,),
+        (
+            Edit(
+                _RAILS,
+                "if instance.local_disk_gib is not None and instance.local_disk_gib <= 0:",
+                "if not instance.local_disk_gib:",
+            ),
+        ),
+    ),
+    Bug(
+        "terminate-repeated-after-an-unknown-outcome",
+        (6,),
+        (
+            Edit(
+                _RESOLVE,
+                '    return held(case, Reason(ReasonCode.OUTCOME_UNKNOWN, {"verb": Verb.TERMINATE.value}))',
+                "    return tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)",
+            ),
+        ),
+    ),
+)
+
+_CAPPING = (
+    Bug(
+        "count-cap-ignored",
+        (7,),
+        (
+            Edit(_RAILS, "if used.actions + 1 > limit.max_actions:", "if False:"),
+            Edit(_CAPS, "if used.actions + 1 > max_actions:", "if False:"),
+        ),
+    ),
+    Bug(
+        "cap-of-zero-means-unlimited",
+        (2, 7),
+        (
+            Edit(
+                _RAILS,
+                "if used.actions + 1 > limit.max_actions:",
+                "if limit.max_actions and used.actions + 1 > limit.max_actions:",
+            ),
+            Edit(_CAPS, "if used.actions + 1 > max_actions:", "if max_actions and used.actions + 1 > max_actions:"),
+        ),
+    ),
+    Bug(
+        "share-of-zero-means-one",
+        (2, 7),
+        (Edit(_RAILS, "if share > 0 and instances_seen > 0:", "if instances_seen > 0:"),),
+    ),
+    Bug(
+        "share-rounded-up",
+        (7,),
+        (
+            Edit(
+                _RAILS,
+                "by_share = math.floor(share * Decimal(instances_seen))",
+                "by_share = math.ceil(share * Decimal(instances_seen))",
+            ),
+        ),
+    ),
+    Bug(
+        "money-cap-ignored",
+        (7,),
+        (
+            Edit(_RAILS, "if spent + rate.money.amount > cap.amount:", "if False:"),
+            Edit(_CAPS, "return ReasonCode.CAP_MONEY if total > min(limits) else None", "return None"),
+        ),
+    ),
+    Bug(
+        "unknown-price-costs-nothing",
+        (7,),
+        (
+            Edit(_RAILS, "        return Reason(ReasonCode.PRICE_UNKNOWN)", "        return None"),
+            Edit(_CAPS, "        return ReasonCode.PRICE_UNKNOWN", "        return None"),
+        ),
+    ),
+    Bug(
+        "uncapped-currency-is-unlimited",
+        (7,),
+        (
+            Edit(
+                _RAILS,
+                '        return Reason(ReasonCode.CURRENCY_UNCAPPED, {"currency": rate.money.currency})',
+                "        return None",
+            ),
+            Edit(_CAPS, "        return ReasonCode.CURRENCY_UNCAPPED", "        return None"),
+        ),
+    ),
+    Bug(
+        "caps-forgotten-after-half-a-day",
+        (7,),
+        (Edit(_CAPS, "_WINDOW = timedelta(hours=24)", "_WINDOW = timedelta(hours=12)"),),
+    ),
+    Bug(
+        "caps-of-other-runs-not-counted",
+        (7,),
+        (
+            Edit(
+                _CAPS,
+                "refusal = _refusal(_usage(_counting(others, now)), cost, max_actions, max_hourly)",
+                "refusal = _refusal(_usage(()), cost, max_actions, max_hourly)",
+            ),
+        ),
+    ),
+)
+
+DECIDING: tuple[Bug, ...] = (*_MEASURING, *_PROTECTING, *_LADDER, *_LOSING, *_CAPPING)

@@ -1,0 +1,83 @@
+"""Many seeds on all cores, and what they came to together."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Verdict
+
+CHUNK = 25  # seeds a worker takes at once
+
+
+@dataclass(slots=True)
+class Totals:
+    """Figures of a campaign; they only ever grow."""
+
+    seeds: int = 0
+    runs: int = 0
+    calls: int = 0
+    cloud_calls: int = 0
+    cpu_seconds: float = 0.0
+    faults: dict[str, int] = field(default_factory=dict)
+    actions: dict[str, int] = field(default_factory=dict)
+    violations: list[tuple[str, str]] = field(default_factory=list)  # what to replay, what was violated
+
+    def take(self, name: str, verdict: Verdict) -> None:
+        """Count one simulation in."""
+        self.seeds += 1
+        self.runs += verdict.runs
+        self.calls += verdict.calls
+        self.cloud_calls += verdict.cloud_calls
+        for fault, count in verdict.faults.items():
+            self.faults[fault.value] = self.faults.get(fault.value, 0) + count
+        for verb, count in verdict.actions.items():
+            self.actions[verb] = self.actions.get(verb, 0) + count
+        self.violations.extend((name, str(violation)) for violation in verdict.violations)
+
+    def add(self, other: Totals) -> None:
+        """Count these in."""
+        self.seeds += other.seeds
+        self.runs += other.runs
+        self.calls += other.calls
+        self.cloud_calls += other.cloud_calls
+        self.cpu_seconds += other.cpu_seconds
+        for mine, theirs in ((self.faults, other.faults), (self.actions, other.actions)):
+            for name, count in theirs.items():
+                mine[name] = mine.get(name, 0) + count
+        self.violations.extend(other.violations)
+
+
+def play(seeds: range) -> Totals:
+    """These seeds, one after another, in this process."""
+    from tests.simulation.scenario import scenario
+    from tests.simulation.simulation import Simulation
+
+    logging.disable(logging.CRITICAL)
+    totals = Totals()
+    began = time.process_time()
+    for seed in seeds:
+        totals.take(str(seed), Simulation(scenario(seed)).play())
+    totals.cpu_seconds = time.process_time() - began
+    return totals
+
+
+def cores() -> int:
+    """How many processes this machine can run at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_parallel(seeds: range, jobs: int) -> Iterator[Totals]:
+    """The seeds in chunks, as they end; every seed's outcome is the same whoever plays it."""
+    chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
+    if jobs == 1:
+        yield from map(play, chunks)
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        yield from pool.imap_unordered(play, chunks)

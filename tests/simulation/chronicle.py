@@ -1,0 +1,123 @@
+"""What the world saw: who looked at what and was shown which truth, what was done, what people said and were told.
+
+Written by the stand-ins of clouds, channel and ledger, never by the code under test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from costguard.domain.actions import Verb
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Instance, InstanceDetail
+from tests.simulation.hub import Process
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A close look at one machine: what the cloud showed, which a stale read may have kept from earlier."""
+
+    process: Process
+    number: int
+    at: datetime
+    writes: int
+    shown: InstanceDetail | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A shard listed; `complete` when it was shown to the end, `shown` the machines in it by id."""
+
+    process: Process
+    number: int
+    at: datetime
+    complete: bool
+    shown: Mapping[str, Instance]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The signals of one machine read up to `until`, by the reader's clock; not `whole` where the answer lacked it."""
+
+    process: Process
+    number: int
+    at: datetime
+    until: datetime
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRead:
+    """A policy handed over: the number of its version; None where it could not be read or is broken."""
+
+    process: Process
+    number: int
+    at: datetime
+    writes: int
+    version: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something costguard did to a machine. `changed` False: the cloud took the call and nothing was left to change."""
+
+    process: Process
+    number: int
+    at: datetime
+    verb: Verb
+    machine: str
+    resource: str
+    action_id: str
+    decision_id: str
+    writes: int
+    last_write: int
+    changed: bool
+    intent_written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A call on its way to a cloud, whatever became of it."""
+
+    at: datetime
+    verb: Verb
+    machine: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A message that its channel took. `proven` when the sender could know."""
+
+    number: int
+    at: datetime
+    machines: frozenset[str]
+    announces: frozenset[Verb]
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What somebody said, acknowledged: `snooze`, `pause`, `resume`, `approve`."""
+
+    number: int
+    at: datetime
+    what: str
+    machine: str = ""
+    until: datetime | None = None
+    decision_id: str = ""
+
+
+@dataclass(slots=True)
+class Chronicle:
+    """All of it, in order."""
+
+    looks: dict[str, list[Look]] = field(default_factory=dict)
+    listings: dict[Shard, list[Listing]] = field(default_factory=dict)
+    measured: dict[str, list[Measured]] = field(default_factory=dict)
+    policies: list[PolicyRead] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)

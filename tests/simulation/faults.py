@@ -1,0 +1,145 @@
+"""What can go wrong at a boundary, and which plan says where it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from random import Random
+from typing import Protocol
+
+
+class Port(str, Enum):
+    """The kinds of boundary, by what can go wrong there."""
+
+    LISTING = "listing"
+    DETAILS = "details"
+    SIGNALS = "signals"
+    PRICES = "prices"
+    ACT = "act"
+    LOAD = "load"  # the ledger read
+    STORE = "store"  # the ledger written
+    SEND = "send"
+    POLICY = "policy"
+
+
+class Fault(str, Enum):
+    """One thing that goes wrong once."""
+
+    CRASH_BEFORE = "crash before the call"
+    CRASH_AFTER = "crash after the call"
+    FREEZE = "process frozen for hours"
+    CLOCK_JUMP = "clock jumps"
+    LOST = "no answer, no effect"
+    LOST_ANSWER = "no answer, yet it took effect"
+    THROTTLED = "throttled"
+    DENIED = "denied"
+    REFUSED = "refused"
+    STALE = "stale read"
+    TRUNCATED = "truncated pages"
+    REPEATING_TOKEN = "repeating page token"
+    DUPLICATED = "duplicated page"
+    MISSING = "missing from the answer"
+    CONFLICT = "conflicting write"
+    RATE_LIMITED = "rate limited"
+    UNPROVEN = "delivered without proof"
+    BROKEN = "broken document"
+    OWNER = "owner acts just before"
+    PEOPLE = "somebody speaks just before"
+
+
+_ANYWHERE = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
+_BETWEEN = (Fault.FREEZE, Fault.CLOCK_JUMP, Fault.OWNER, Fault.PEOPLE)
+_READ = (Fault.LOST, Fault.THROTTLED, Fault.DENIED)
+FAULTS: Mapping[Port, tuple[Fault, ...]] = {
+    Port.LISTING: (
+        *_ANYWHERE,
+        *_BETWEEN,
+        *_READ,
+        Fault.TRUNCATED,
+        Fault.REPEATING_TOKEN,
+        Fault.DUPLICATED,
+        Fault.MISSING,
+        Fault.STALE,
+    ),
+    Port.DETAILS: (*_ANYWHERE, *_BETWEEN, *_READ, Fault.TRUNCATED, Fault.STALE, Fault.MISSING),
+    Port.SIGNALS: (*_ANYWHERE, *_BETWEEN, *_READ, Fault.TRUNCATED, Fault.MISSING),
+    Port.PRICES: (*_ANYWHERE, *_READ, Fault.MISSING),
+    Port.ACT: (*_ANYWHERE, Fault.OWNER, Fault.LOST, Fault.LOST_ANSWER, Fault.THROTTLED, Fault.DENIED, Fault.REFUSED),
+    Port.LOAD: (*_ANYWHERE, *_BETWEEN, Fault.LOST),
+    Port.STORE: (*_ANYWHERE, *_BETWEEN, Fault.LOST, Fault.LOST_ANSWER, Fault.CONFLICT),
+    Port.SEND: (
+        *_ANYWHERE,
+        *_BETWEEN,
+        Fault.LOST,
+        Fault.LOST_ANSWER,
+        Fault.RATE_LIMITED,
+        Fault.REFUSED,
+        Fault.UNPROVEN,
+    ),
+    Port.POLICY: (*_ANYWHERE, *_BETWEEN, Fault.LOST, Fault.DENIED, Fault.BROKEN),
+}
+"""What can go wrong at each kind of boundary."""
+
+
+class FaultPlan(Protocol):
+    """Says what goes wrong at the `call`-th boundary of a simulation, counted from 1."""
+
+    def at(self, call: int, port: Port) -> Fault | None:
+        """The fault of this boundary, or None."""
+
+
+@dataclass(slots=True)
+class NoFaults:
+    """Everything works. Keeps the kinds of boundary met, for exhaustive runs."""
+
+    met: list[Port] = field(default_factory=list)
+
+    def at(self, call: int, port: Port) -> Fault | None:
+        """None."""
+        del call
+        self.met.append(port)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ExactFaults:
+    """These faults at these boundaries, and no others."""
+
+    faults: Mapping[int, Fault]
+
+    def at(self, call: int, port: Port) -> Fault | None:
+        """What was planned, where it can happen at all."""
+        fault = self.faults.get(call)
+        return fault if fault is not None and fault in FAULTS[port] else None
+
+
+class RandomFaults:
+    """Faults of some kinds at a rate, drawn from one seed.
+
+    Each seed leaves kinds out (swarm testing): a simulation where everything crashes seldom gets far
+    enough to be hurt by a stale read.
+    """
+
+    def __init__(self, random: Random, rate: float, kinds: frozenset[Fault]) -> None:
+        self._random = random
+        self._rate = rate
+        self._kinds: dict[Port, list[Fault]] = {
+            port: [fault for fault in possible if fault in kinds] for port, possible in FAULTS.items()
+        }
+        self._next = self._after(0)
+
+    def at(self, call: int, port: Port) -> Fault | None:
+        """A fault of an enabled kind when its turn has come; a boundary without any lets it wait."""
+        if call < self._next:
+            return None
+        possible = self._kinds[port]
+        if not possible:
+            return None
+        self._next = self._after(call)
+        return possible[int(self._random.random() * len(possible))]
+
+    def _after(self, call: int) -> int:
+        if self._rate <= 0:
+            return 1 << 60
+        return call + 1 + int(self._random.expovariate(self._rate))

@@ -1,0 +1,47 @@
+"""Plant each bug in a fresh process and play seeds until the oracle sees it."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """What became of one planted bug. `seed` None: it was never seen."""
+
+    bug: str
+    rules: tuple[int, ...]
+    seed: int | None
+    violation: str
+    rule: int | None
+    seconds: float
+
+
+def hunt(task: tuple[str, int]) -> Caught:
+    """Plant one bug here and play seeds from 1 until a violation; call it in a process that imported no costguard."""
+    from tests.simulation.bugs import bug_named
+    from tests.simulation.planting import plant
+
+    name, limit = task
+    bug = bug_named(name)
+    plant(bug)
+    logging.disable(logging.CRITICAL)
+    from tests.simulation.scenario import scenario
+    from tests.simulation.simulation import Simulation
+
+    began = time.monotonic()
+    for seed in range(1, limit + 1):
+        found = Simulation(scenario(seed)).play().violations
+        if found:
+            return Caught(name, bug.rules, seed, str(found[0]), found[0].rule, time.monotonic() - began)
+    return Caught(name, bug.rules, None, "", None, time.monotonic() - began)
+
+
+def hunt_all(names: Sequence[str], limit: int, jobs: int) -> Iterator[Caught]:
+    """Every bug, each in its own process."""
+    with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=1) as pool:
+        yield from pool.imap_unordered(hunt, [(name, limit) for name in names], chunksize=1)

@@ -1,0 +1,1 @@
+"""The judge: reads what the world saw and knows, never what the program believes."""

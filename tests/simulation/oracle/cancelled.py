@@ -1,0 +1,80 @@
+"""What cancels a notice: use, snooze, protection, an exception, a looser rule — once a run has seen it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from costguard.domain.resources import Instance, InstanceDetail, InstanceState
+from tests.simulation.chronicle import Listing
+from tests.simulation.oracle import truth
+from tests.simulation.oracle.judge import Judged
+
+
+def cancelled_after(judged: Judged, told_at: datetime) -> str:
+    """Why a notice of `told_at` no longer counts; empty when it does.
+
+    Only what an undisturbed run saw counts: it finished, nothing ran beside it, and it could read the policy.
+    """
+    shard = judged.shown.instance.ref.shard
+    for listing in judged.chronicle.listings.get(shard, []):
+        process = listing.process
+        seen = listing.at > told_at and listing.number < judged.effect.number
+        if not seen or process is judged.effect.process or not (process.finished and process.alone):
+            continue
+        instance = listing.shown.get(judged.effect.machine)
+        if instance is None or not listing.complete:
+            continue
+        cause = _cause(judged, listing, instance, told_at)
+        if cause:
+            return f"{cause} on {listing.at:%m-%d %H:%M}, which {process.name} saw"
+    return ""
+
+
+def _cause(judged: Judged, listing: Listing, instance: Instance, told_at: datetime) -> str:
+    version = _version(judged, listing)
+    if version is None:
+        return ""
+    shown = InstanceDetail(instance, (), ())
+    protected = truth.why_untouchable(shown, judged.versions[version], listing.at + timedelta(minutes=20))
+    if protected:
+        return protected
+    rule = truth.rule_of(shown, judged.versions[version])
+    if rule is None:
+        return ""
+    measured = [
+        entry
+        for entry in judged.chronicle.measured.get(judged.effect.machine, [])
+        if entry.process is listing.process and entry.whole
+    ]
+    if measured and instance.state is InstanceState.RUNNING and judged.effect.machine in judged.world.machines:
+        lasting = timedelta(hours=rule.lasting)
+        if truth.was_busy(judged.machine, lasting, measured[0].until):
+            return "it was in use"
+    if _snoozed(judged, listing):
+        return "it was snoozed"
+    return _loosened(judged, version, told_at)
+
+
+def _version(judged: Judged, listing: Listing) -> int | None:
+    reads = [read for read in judged.chronicle.policies if read.process is listing.process]
+    return reads[0].version if reads else None
+
+
+def _snoozed(judged: Judged, listing: Listing) -> bool:
+    words = [
+        word
+        for word in judged.chronicle.words
+        if word.what == "snooze" and word.machine == judged.effect.machine and word.at < listing.at
+    ]
+    until = words[-1].until if words else None
+    return until is not None and until > listing.at + timedelta(minutes=20)
+
+
+def _loosened(judged: Judged, version: int, told_at: datetime) -> str:
+    before = [read.version for read in judged.chronicle.policies if read.at <= told_at and read.version is not None]
+    if not before:
+        return ""
+    old, new = (judged.versions[number].gentlest(judged.shown.instance.tags) for number in (before[-1], version))
+    if old is None or new is None or old.name != new.name:
+        return ""
+    return "its rule was loosened" if new.looser_than(old) else ""

@@ -1,0 +1,265 @@
+"""One check for each NEVER rule that an effect can break. Each reads the world and what people and clouds saw."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from costguard.domain.actions import Verb
+from costguard.domain.resources import InstanceState
+from tests.simulation.chronicle import Effect, Told
+from tests.simulation.oracle import truth
+from tests.simulation.oracle.cancelled import cancelled_after
+from tests.simulation.oracle.judge import Check, Judged
+from tests.simulation.rules import working_time_after
+
+SKEW = timedelta(minutes=20)  # two clocks, each at most ten minutes off
+RESERVED_BEFORE = timedelta(minutes=6)  # a cap is reserved at most five minutes before the call
+DESTRUCTIVE = frozenset({Verb.STOP, Verb.TERMINATE})
+
+
+def measured_idle(judged: Judged) -> str:
+    """Rule 1: a running machine was idle over the whole window, on every card, measured to its end."""
+    running = judged.shown.instance.state is InstanceState.RUNNING
+    if judged.effect.verb not in DESTRUCTIVE or not running:
+        return ""
+    entries = judged.chronicle.measured.get(judged.effect.machine, [])
+    mine = [entry for entry in entries if entry.process is judged.effect.process]
+    if not mine or mine[-1].number < judged.look.number:
+        return "its signals were not read after the last look"
+    if not mine[-1].whole:
+        return "its signals were missing from the last answer"
+    return truth.why_not_idle(judged.machine, timedelta(hours=judged.rule.lasting), mine[-1].until)
+
+
+def complete_shard(judged: Judged) -> str:
+    """Rule 3: the shard was listed to its end by the run that acted."""
+    listings = judged.chronicle.listings.get(judged.shown.instance.ref.shard, [])
+    mine = [listing for listing in listings if listing.process is judged.effect.process]
+    if not mine:
+        return "its shard was never listed by the run that did it"
+    return "" if mine[-1].complete else "its shard was not listed to the end"
+
+
+def copied(judged: Judged) -> str:
+    """Rule 4: before a terminate every attached volume has a completed copy later than the stop, seen complete."""
+    if judged.effect.verb is not Verb.TERMINATE:
+        return ""
+    if not judged.shown.volumes:
+        return "no volumes were shown"
+    since = stopped_at(judged) if not judged.machine.spec.one_time_spot else _warned(judged, Verb.TERMINATE)
+    if since is None:
+        return "it was never stopped by costguard"
+    missing = truth.uncopied(judged.shown, since)
+    return f"no completed copy of {', '.join(missing)} since {since:%m-%d %H:%M}" if missing else ""
+
+
+def local_disk(judged: Judged) -> str:
+    """Rules 5 and 16: what a stop destroys is lost only by policy, or with an approval that is used once."""
+    if judged.effect.verb not in DESTRUCTIVE or judged.machine.spec.local_disk_gib == 0.0:
+        return ""
+    if judged.effect.verb is Verb.TERMINATE and not judged.machine.spec.one_time_spot:
+        return ""  # lost when it stopped, and judged then
+    if judged.rule.local_disk == "lose":
+        return ""
+    if judged.rule.local_disk == "keep":
+        return "its local disk is lost, and the policy keeps local disks"
+    given = [
+        word
+        for word in judged.chronicle.words
+        if word.what == "approve" and word.decision_id == judged.effect.decision_id
+    ]
+    fresh = [word for word in given if judged.effect.at - word.at <= timedelta(hours=24) + SKEW]
+    used = [one for one in judged.chronicle.effects if one.decision_id == judged.effect.decision_id]
+    if not fresh:
+        return "its local disk is lost, and nobody approved this decision"
+    return "" if len(used) <= len(given) else "one approval was used twice"
+
+
+def once(judged: Judged) -> str:
+    """Rule 6: one effect for one decision; a machine is stopped once in a run and terminated once for good."""
+    effect = judged.effect
+    earlier = [one for one in judged.chronicle.effects if one is not effect and one.machine == effect.machine]
+    if any(one.action_id == effect.action_id for one in earlier):
+        return "the same action reached the cloud twice"
+    same = [one for one in earlier if one.verb is effect.verb and one.verb in DESTRUCTIVE]
+    if effect.verb is Verb.TERMINATE and any(one.changed for one in same):
+        return "it had been terminated before"
+    if effect.verb is Verb.STOP and any(one.at >= judged.machine.runs[-1][0] and one.changed for one in same):
+        return "it had been stopped in this run before"
+    twice = [one for one in earlier if effect.verb is Verb.SNAPSHOT and one.resource == effect.resource]
+    return "a second copy for one decision" if any(one.decision_id == effect.decision_id for one in twice) else ""
+
+
+def within_caps(judged: Judged) -> str:
+    """Rules 2 and 7: count, share and money of any rolling 24 hours; zero allows nothing."""
+    effect, rule = judged.effect, judged.rule
+    if effect.verb not in DESTRUCTIVE:
+        return ""
+    since = effect.at - timedelta(hours=24) + SKEW + RESERVED_BEFORE
+    counted = [one for one in _by_rule(judged) if one.at > since]
+    share = 0
+    seen = _seen_by_rule(judged)
+    if rule.share_percent > 0 and seen > 0:
+        share = max(1, rule.share_percent * seen // 100)
+    allowed = min(rule.actions, share)
+    if len(counted) > allowed:
+        return f"{len(counted)} in 24 h, where {rule.actions} and {rule.share_percent} % of {seen} are allowed"
+    return _money(judged, counted) if effect.verb is Verb.STOP else ""
+
+
+def _money(judged: Judged, counted: list[Effect]) -> str:
+    price = judged.machine.spec.hourly
+    if price is None:
+        return "its price is unknown"
+    cap = {"USD": judged.rule.usd, "CNY": judged.rule.cny}.get(price.currency)
+    if cap is None:
+        return f"{price.currency} has no cap"
+    total = Decimal(0)
+    for one in counted:
+        machine = judged.world.machines[one.machine]
+        if one.verb is Verb.STOP and machine.spec.hourly is not None and machine.spec.hourly.currency == price.currency:
+            total += truth.hourly_of(machine)
+    return f"{total} {price.currency} an hour in 24 h, where {cap} are allowed" if total > cap else ""
+
+
+def _by_rule(judged: Judged) -> list[Effect]:
+    """Effects of 24 h and more under the same rule, this one included."""
+    found = []
+    for one in judged.chronicle.effects:
+        if one.verb not in DESTRUCTIVE or not one.changed:
+            continue
+        looks = [look for look in judged.chronicle.looks.get(one.machine, []) if look.process is one.process]
+        shown = next((look.shown for look in reversed(looks) if look.number <= one.number), None)
+        rule = truth.rule_of(shown, judged.version) if shown is not None else None
+        if rule is not None and rule.name == judged.rule.name:
+            found.append(one)
+    return found
+
+
+def _seen_by_rule(judged: Judged) -> int:
+    seen = {}
+    for listings in judged.chronicle.listings.values():
+        mine = [listing for listing in listings if listing.process is judged.effect.process]
+        if mine:
+            seen.update(mine[-1].shown)
+    rules = (judged.version.gentlest(instance.tags) for instance in seen.values())
+    return sum(1 for rule in rules if rule is not None and rule.name == judged.rule.name)
+
+
+def looked_just_before(judged: Judged) -> str:
+    """Rule 8: between the last look at machine and policy and the call stands nothing but the intent."""
+    if judged.effect.verb not in DESTRUCTIVE:
+        return ""
+    written = judged.effect.writes - judged.look.writes
+    if written > 2:  # the approval used up, and the intent
+        return f"{written} things were written after the last look"
+    if judged.effect.writes - judged.read.writes > 3:  # the policy remembered as good, and the two above
+        return "the policy was not read just before"
+    if judged.effect.at - judged.look.at > RESERVED_BEFORE:
+        return f"the last look was {judged.effect.at - judged.look.at} before"
+    return ""
+
+
+def in_order(judged: Judged) -> str:
+    """Rule 9: notice, stop, notice, quarantine, copies, terminate; nothing skipped, nothing cancelled since."""
+    verb, rule = judged.effect.verb, judged.rule
+    if rule.mode != "enforce":
+        return f"the rule only says {rule.mode}"
+    if verb is Verb.STOP:
+        if rule.stop is None:
+            return "the rule does not stop"
+        return _after_notice(judged, Verb.STOP, judged.machine.runs[-1][0], rule.stop)
+    if rule.terminate is None:
+        return "the rule ends at stop"
+    if judged.machine.spec.one_time_spot:
+        if rule.unstoppable != "terminate":
+            return "what cannot stop is left alone"
+        return _after_notice(judged, Verb.TERMINATE, judged.machine.runs[-1][0], (rule.stop or 0) + rule.terminate)
+    stopped = stopped_at(judged)
+    if stopped is None or judged.shown.instance.state is not InstanceState.STOPPED:
+        return f"it is {judged.shown.instance.state.value} and not stopped by costguard"
+    return _after_notice(judged, Verb.TERMINATE, stopped, rule.terminate)
+
+
+def _after_notice(judged: Judged, verb: Verb, since: datetime, hours: int) -> str:
+    """Rule 15 with it: a notice that people could read, the whole grace after it, and nothing that cancelled it."""
+    told = notices(judged, since, verb)
+    if not told:
+        return f"nobody was told of it since {since:%m-%d %H:%M}"
+    calendar = judged.version.working_hours
+    over = [one for one in told if working_time_after(one.at, hours, calendar=calendar) <= judged.effect.at + SKEW]
+    if not over:
+        return f"told on {told[0].at:%m-%d %H:%M}, less than {hours} h ago"
+    cause = cancelled_after(judged, over[-1].at)
+    return f"told on {over[-1].at:%m-%d %H:%M}, then {cause}" if cause else ""
+
+
+def notices(judged: Judged, since: datetime, verb: Verb) -> list[Told]:
+    """Messages about the machine that people could read since a moment and that announced the verb."""
+    leave = verb is Verb.STOP and judged.rule.local_disk != "lose" and judged.machine.spec.local_disk_gib != 0.0
+    about = (told for told in judged.chronicle.told if judged.effect.machine in told.machines and told.at >= since)
+    return [told for told in about if verb in told.announces or leave]
+
+
+def stopped_at(judged: Judged) -> datetime | None:
+    """When costguard's own stop of the current run was complete; None where it has not stopped it.
+
+    A stop by others within twenty minutes of a call whose answer was lost cannot be told from its effect.
+    """
+    machine = judged.machine
+    began = machine.runs[-1][0]
+    ours = False
+    done: datetime | None = None
+    for happening in judged.world.history:
+        if happening.native_id != machine.native_id or happening.at < began:
+            continue
+        if happening.what == "stop":
+            ours, done = happening.by == "costguard" or _claimed_near(judged, happening.at), None
+        elif happening.what == "stopped":
+            done = happening.at
+    return done if ours else None
+
+
+def _claimed_near(judged: Judged, at: datetime) -> bool:
+    tried = (
+        one.at for one in judged.chronicle.attempts if (one.machine, one.verb) == (judged.effect.machine, Verb.STOP)
+    )
+    return any(abs(at - one) <= SKEW + RESERVED_BEFORE for one in tried)
+
+
+def _warned(judged: Judged, verb: Verb) -> datetime | None:
+    told = notices(judged, judged.machine.runs[-1][0], verb)
+    return told[0].at if told else None
+
+
+def untouchable(judged: Judged) -> str:
+    """Rule 12: nothing that was shown as protected, committed or managed is touched."""
+    return truth.why_untouchable(judged.shown, judged.version, judged.effect.at + SKEW)
+
+
+def nobody_objected(judged: Judged) -> str:
+    """Rules 16 and 20: a snooze or a pause that was acknowledged before the intent was written wins."""
+    before = [word for word in judged.chronicle.words if word.number < judged.effect.last_write]
+    switch = next((word.what for word in reversed(before) if word.what in {"pause", "resume"}), "resume")
+    if switch == "pause":
+        return "costguard was paused"
+    mine = [word for word in before if word.what == "snooze" and word.machine == judged.effect.machine]
+    if mine and mine[-1].until is not None and mine[-1].until > judged.effect.at + SKEW:
+        return f"it was snoozed until {mine[-1].until:%m-%d %H:%M}"
+    return ""
+
+
+CHECKS: tuple[tuple[int, Check], ...] = (
+    (1, measured_idle),
+    (3, complete_shard),
+    (4, copied),
+    (5, local_disk),
+    (6, once),
+    (7, within_caps),
+    (8, looked_just_before),
+    (9, in_order),
+    (12, untouchable),
+    (16, nobody_objected),
+)
+"""The number of the rule that a violation is reported under; the docstrings name the others it covers."""

@@ -1,0 +1,129 @@
+"""Every effect is judged when it happens, on what the process that caused it had last been shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from costguard.domain.resources import InstanceDetail
+from costguard.sandbox.world.cloud import World
+from costguard.sandbox.world.records import Machine
+from tests.simulation.chronicle import Chronicle, Effect, Look, PolicyRead
+from tests.simulation.oracle import truth
+from tests.simulation.rules import PolicyVersion, RuleSpec
+from tests.simulation.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken rule: its number in DESIGN.md (0: liveness), when, on what, and what was wrong."""
+
+    rule: int
+    at: datetime
+    machine: str
+    what: str
+
+    def __str__(self) -> str:
+        name = f"NEVER rule {self.rule}" if self.rule else "liveness"
+        return f"{self.at:%m-%d %H:%M:%S} {name}: {self.machine}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One effect and what bears on it: the last look of its process, and the policy that process went by."""
+
+    effect: Effect
+    machine: Machine
+    look: Look
+    shown: InstanceDetail
+    read: PolicyRead
+    version: PolicyVersion
+    rule: RuleSpec
+    world: World
+    chronicle: Chronicle
+    versions: Sequence[PolicyVersion]
+
+
+Check = Callable[[Judged], str]
+"""What is wrong with an effect by one rule; empty when nothing is."""
+
+
+class Judge:
+    """Keeps the violations of one simulation."""
+
+    def __init__(
+        self,
+        world: World,
+        chronicle: Chronicle,
+        versions: Sequence[PolicyVersion],
+        checks: Sequence[tuple[int, Check]],
+        trace: Trace,
+        *,
+        durable: bool,
+    ) -> None:
+        self.violations: list[Violation] = []
+        self._world = world
+        self._chronicle = chronicle
+        self._versions = versions
+        self._checks = checks
+        self._trace = trace
+        self._durable = durable
+
+    def watch(self, effect: Effect) -> None:
+        """Judge one effect at the moment it happens."""
+        for number, what in self._found(effect):
+            self.add(Violation(number, effect.at, effect.machine, f"{effect.verb.value}: {what}"))
+
+    def add(self, violation: Violation) -> None:
+        """Keep one, and show it where it happened."""
+        self.violations.append(violation)
+        self._trace.note(violation.at, f"VIOLATION {violation}")
+
+    def _found(self, effect: Effect) -> Iterator[tuple[int, str]]:
+        if not effect.intent_written:
+            yield 19, "no intent stands in the audit"
+        if not self._durable:
+            yield 19, "by a ledger that does not outlive its process"
+        look = _last(self._chronicle.looks.get(effect.machine, []), effect)
+        if look is None or look.shown is None:
+            yield 8, "the process that did it had not looked at it"
+            return
+        read = _last(self._chronicle.policies, effect)
+        good = read
+        if read is not None and read.version is None:
+            good = next((one for one in reversed(self._chronicle.policies) if one.version is not None), None)
+        if read is None or good is None or good.version is None:
+            yield 11, "there was no policy that could be read"
+            return
+        version = self._versions[good.version]
+        rule = truth.rule_of(look.shown, version)
+        if rule is None:
+            yield 11, "no rule of the policy applies to it"
+            return
+        judged = Judged(
+            effect=effect,
+            machine=self._world.machines[effect.machine],
+            look=look,
+            shown=look.shown,
+            read=read,
+            version=version,
+            rule=rule,
+            world=self._world,
+            chronicle=self._chronicle,
+            versions=self._versions,
+        )
+        if good is not read and not _recent(good, effect):
+            yield 11, f"by a policy read last on {good.at:%m-%d %H:%M}"
+        for number, check in self._checks:
+            what = check(judged)
+            if what:
+                yield number, what
+
+
+def _recent(good: PolicyRead, effect: Effect) -> bool:
+    return (effect.at - good.at).total_seconds() <= 7 * 86_400 + 1_200  # two clocks, each ten minutes off
+
+
+def _last(entries: Sequence[truth.Entry], effect: Effect) -> truth.Entry | None:
+    return next((entry for entry in reversed(entries) if entry.process is effect.process), None)

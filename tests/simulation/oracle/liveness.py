@@ -1,0 +1,84 @@
+"""Once faults stop: every claim is resolved within three runs, and nothing idle is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from costguard.cases import Case, CaseStatus, Phase
+from costguard.domain.findings import Verdict
+from costguard.domain.resources import InstanceState, SnapshotState
+from costguard.engine.run import RunReport
+from tests.simulation.oracle import truth
+from tests.simulation.hub import Process
+from tests.simulation.oracle.judge import Violation
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+
+def silent_gaps(simulation: Simulation, report: RunReport, process: Process) -> Iterator[Violation]:
+    """Rule 3: a shard that was not listed to its end is a gap in the report, never an empty shard."""
+    if report.plan is None:
+        return
+    told = {gap.shard for gap in report.plan.gaps if gap.what == "inventory"}
+    for shard, listings in simulation.chronicle.listings.items():
+        mine = [listing for listing in listings if listing.process is process]
+        if mine and not mine[-1].complete and shard not in told:
+            yield Violation(3, simulation.hub.now, str(shard), "it was not listed to its end, and the report is silent")
+
+
+def unresolved(simulation: Simulation) -> Iterator[Violation]:
+    """Cases that the last report shows as under way although the world has nothing under way for them."""
+    report = simulation.reports[-1] if simulation.reports else None
+    if report is None or report.plan is None:
+        yield Violation(0, simulation.hub.now, "-", "the last quiet run made no plan")
+        return
+    for step in report.plan.transitions:
+        case = step.after
+        if case.phase is Phase.WAITING or case.status in {CaseStatus.HELD, CaseStatus.CLOSED}:
+            continue
+        if case.claimed_at is not None and simulation.hub.now - case.claimed_at < timedelta(hours=2):
+            continue  # claimed by the very run that reports it
+        if not _under_way(simulation, case):
+            what = f"{case.status.value} {case.phase.value} since {case.claimed_at}: nobody will ever resolve it"
+            yield Violation(0, simulation.hub.now, case.subject.native_id, what)
+
+
+def _under_way(simulation: Simulation, case: Case) -> bool:
+    machine = simulation.world.machines.get(case.subject.native_id)
+    if machine is None or machine.state in {InstanceState.STOPPING, InstanceState.TERMINATING}:
+        return True
+    copies = simulation.world.snapshots.values()
+    return any(copy.machine == machine.native_id and copy.state is SnapshotState.PENDING for copy in copies)
+
+
+def forgotten(simulation: Simulation) -> Iterator[Violation]:
+    """Machines that stand idle, that nothing protects and no report explains."""
+    report = simulation.reports[-1] if simulation.reports else None
+    if report is None or report.plan is None:
+        yield Violation(0, simulation.hub.now, "-", "the last quiet run made no plan")
+        return
+    now = simulation.hub.now
+    version = simulation.versions[simulation.version]
+    held = {step.after.subject.native_id for step in report.plan.transitions if step.after.status is CaseStatus.HELD}
+    snoozed = {
+        step.after.subject.native_id for step in report.plan.transitions if step.after.status is CaseStatus.SNOOZED
+    }
+    found = {str(finding.subject): finding for finding in report.plan.findings}
+    for machine in simulation.world.machines.values():
+        ref = machine.spec.ref
+        if machine.state is not InstanceState.RUNNING or machine.native_id in held | snoozed:
+            continue
+        shown = simulation.clouds.inventory.details([ref]).get(ref)
+        if shown is None or truth.why_untouchable(shown, version, now):
+            continue
+        rule = truth.rule_of(shown, version)
+        if rule is None or truth.why_not_idle(machine, timedelta(hours=rule.lasting), now - timedelta(minutes=1)):
+            continue
+        finding = found.get(str(ref))
+        if finding is None or finding.verdict is not Verdict.VIOLATION:
+            yield Violation(0, now, machine.native_id, f"idle, and the report says {finding and finding.reason.code}")
+        elif rule.mode == "enforce" and rule.stop is not None and not machine.spec.one_time_spot:
+            yield Violation(0, now, machine.native_id, "idle, due long ago, neither stopped nor held")

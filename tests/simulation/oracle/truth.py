@@ -1,0 +1,128 @@
+"""Questions to the world's own truth, answered without any code that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Protocol, TypeVar
+
+from costguard.domain.resources import Billing, InstanceDetail, SnapshotState
+from costguard.domain.signals import SignalName
+from costguard.sandbox.world.ports import SPOT_SHARE
+from costguard.sandbox.world.records import Machine
+from costguard.sandbox.world.sensors import PERIOD_SECONDS, Sensor
+from tests.simulation.hub import Process
+from tests.simulation.rules import PolicyVersion, RuleSpec
+from tests.simulation.scenario import PROTECTING_TAGS
+
+GPU_BOUND_PERCENT = 5.0
+_PERIOD = PERIOD_SECONDS[SignalName.GPU]
+_HOUR = 3600
+
+
+class ByProcess(Protocol):
+    """An entry of the chronicle that one process caused."""
+
+    @property
+    def process(self) -> Process:
+        """Which."""
+
+
+Entry = TypeVar("Entry", bound=ByProcess)
+
+
+def cards_of(machine: Machine) -> tuple[Sensor, ...]:
+    """The device metric of every card."""
+    return tuple(Sensor(machine, SignalName.GPU, card) for card in range(int(machine.spec.accelerator.count)))
+
+
+def peak_of(sensor: Sensor, since: datetime, until: datetime) -> tuple[float | None, int]:
+    """The highest sample of one series in a span, and how many samples there are."""
+    begin, end = int(since.timestamp()), int(until.timestamp())
+    highest: float | None = None
+    count = 0
+    while begin < end:
+        stop = min(end, begin - begin % _HOUR + _HOUR)
+        peak, samples = sensor.peak(begin, stop, until)
+        if peak is not None and (highest is None or peak > highest):
+            highest = peak
+        count += samples
+        begin = stop
+    return highest, count
+
+
+def why_not_idle(machine: Machine, lasting: timedelta, until: datetime) -> str:
+    """What speaks against "idle over the whole window, measured to the end"; empty when nothing does."""
+    since = until - lasting
+    started = machine.runs[-1][0] if machine.runs else until
+    if started > since:
+        return f"it runs only since {started:%m-%d %H:%M}"
+    for sensor in cards_of(machine):
+        if not machine.workload.agent:
+            return "no agent measures its cards"
+        peak, samples = peak_of(sensor, since, until)
+        if peak is None:
+            return f"card {sensor.card} has no samples"
+        if peak >= GPU_BOUND_PERCENT:
+            return f"card {sensor.card} was at {peak:.0f} %"
+        expected = lasting / timedelta(seconds=_PERIOD)
+        if samples < 0.95 * expected - 3:  # three samples may lie on the edges of the window
+            return f"card {sensor.card} has {samples} of {expected:.0f} samples"
+        _, newest = peak_of(sensor, until - timedelta(minutes=8), until)
+        if newest == 0:
+            return f"card {sensor.card} has no sample of the last 8 minutes"
+    return ""
+
+
+def was_busy(machine: Machine, lasting: timedelta, until: datetime) -> bool:
+    """Whether any card worked in the window."""
+    since = max(until - lasting, machine.runs[-1][0])
+    return any((peak_of(sensor, since, until)[0] or 0.0) >= GPU_BOUND_PERCENT for sensor in cards_of(machine))
+
+
+def tag_protects(tags: Mapping[str, str]) -> bool:
+    """Whether one of the tags that protect, in any spelling the simulation uses, is there."""
+    return any(tags.get(key) == value for key, value in PROTECTING_TAGS)
+
+
+def why_untouchable(shown: InstanceDetail, version: PolicyVersion, at: datetime) -> str:
+    """Why nobody may touch a machine that looks like this; empty when nothing protects it."""
+    instance = shown.instance
+    if tag_protects(instance.tags):
+        return f"its tags protect it: {instance.tags}"
+    if instance.billing not in {Billing.ON_DEMAND, Billing.SPOT}:
+        return f"it is {instance.billing.value}"
+    if instance.managed_by is not None:
+        return f"it is managed by {instance.managed_by.keeper.value}"
+    if shown.protected_by or instance.protected_by:
+        return f"the cloud protects it: {shown.protected_by or instance.protected_by}"
+    if instance.ref.account in version.protected_accounts:
+        return "its account is protected"
+    for agreed in version.exceptions:
+        if agreed.resource == str(instance.ref) and agreed.expires > at:
+            return "an exception was agreed"
+    return ""
+
+
+def uncopied(shown: InstanceDetail, since: datetime) -> list[str]:
+    """Attached volumes without a completed copy begun at `since` or later."""
+    copied = {
+        copy.volume
+        for copy in shown.snapshots
+        if copy.state is SnapshotState.COMPLETED and copy.started_at >= since and copy.decision_id
+    }
+    return [volume.ref.native_id for volume in shown.volumes if volume.ref not in copied]
+
+
+def rule_of(shown: InstanceDetail, version: PolicyVersion) -> RuleSpec | None:
+    """The rule that governs a machine that looks like this."""
+    return version.gentlest(shown.instance.tags)
+
+
+def hourly_of(machine: Machine) -> Decimal:
+    """What a machine costs an hour, in the currency it is quoted in."""
+    price = machine.spec.hourly
+    if price is None:
+        return Decimal(0)
+    return price.amount * SPOT_SHARE if machine.spec.billing is Billing.SPOT else price.amount

@@ -1,0 +1,152 @@
+"""What owners, autoscalers and operators do at the worst moments."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from random import Random
+from typing import TYPE_CHECKING
+
+from costguard.domain.errors import CostguardError
+from costguard.domain.resources import InstanceState
+from costguard.engine import answers
+from costguard.sandbox.world.fleet import Disk
+from costguard.sandbox.world.records import Machine, WorldRefusalError
+from costguard.sandbox.world.workload import BUSY, IDLE
+from tests.simulation.chronicle import Word
+from tests.simulation.scenario import HARMLESS_TAGS, PROTECTING_TAGS, Spell, machine
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+
+def owner_acts(simulation: Simulation, machine_id: str) -> None:
+    """The owner, or an autoscaler, does something to one machine at its cloud."""
+    world, random = simulation.world, simulation.acts
+    world.tick(simulation.hub.now)
+    target = world.machines.get(machine_id)
+    if target is None or not world.is_listed(target):
+        return
+    simulation.clouds.remember(target.spec.ref)
+    what = random.randrange(14)
+    try:
+        done = _act(simulation, target, what, random)
+    except WorldRefusalError as err:
+        done = f"refused: {err.refusal.value}"
+    simulation.hub.trace.note(simulation.hub.now, f"owner of {machine_id}: {done}")
+
+
+def spell(simulation: Simulation, spell: Spell, *, on: bool) -> None:
+    """Somebody keeps a machine for a while, by using it or by a tag, and lets it go."""
+    world = simulation.world
+    world.tick(simulation.hub.now)
+    if spell.tag:
+        if on:
+            world.tag(spell.machine, *spell.tag, "owner")
+        else:
+            world.untag(spell.machine, spell.tag[0], "owner")
+    else:
+        world.work(spell.machine, BUSY if on else IDLE)
+    what = f"tag {spell.tag[0]}" if spell.tag else "use"
+    simulation.hub.trace.note(simulation.hub.now, f"owner of {spell.machine}: {what} {'begins' if on else 'ends'}")
+
+
+def _act(simulation: Simulation, target: Machine, what: int, random: Random) -> str:
+    world, native_id = simulation.world, target.native_id
+    if what == 0 and target.state is InstanceState.STOPPED:
+        world.start(native_id, "owner")
+        return "start"
+    if what == 1 and target.state is InstanceState.RUNNING:
+        world.stop(native_id, "owner")
+        return "stop"
+    if what in {2, 3}:
+        world.work(native_id, BUSY)
+        return "works again"
+    if what == 4:
+        world.work(native_id, IDLE)
+        return "stops working"
+    if what in {5, 6}:
+        key, value = random.choice(PROTECTING_TAGS)
+        world.tag(native_id, key, value, "owner")
+        return f"tag {key}={value}"
+    if what == 7:
+        for key, _ in (*PROTECTING_TAGS, *HARMLESS_TAGS):
+            world.untag(native_id, key, "owner")
+        return "untag"
+    if what == 8:
+        world.tag(native_id, "team", random.choice(("research", "product", "nobody")), "owner")
+        return "another team"
+    return _rare_act(simulation, target, what, random)
+
+
+def _rare_act(simulation: Simulation, target: Machine, what: int, random: Random) -> str:
+    world, native_id = simulation.world, target.native_id
+    if what == 9:
+        world.protect(native_id, "termination_protection", "owner", on=random.random() < 0.7)
+        return "termination protection"
+    if what == 10 and target.state in {InstanceState.RUNNING, InstanceState.STOPPED}:
+        world.attach(native_id, Disk(50, device=f"/dev/sd{len(world.volumes)}"), "owner")
+        return "attach a volume"
+    if what == 11:
+        copies = [copy.native_id for copy in world.snapshots.values() if copy.machine == native_id]
+        if copies:
+            world.delete_snapshot(random.choice(copies), "owner")
+            return "delete a snapshot"
+        return "nothing"
+    if what == 12 and target.state is InstanceState.RUNNING:
+        world.terminate(native_id, "owner")
+        world.launch(_replacement(simulation, target), "autoscaler")
+        return "replaced by its autoscaler"
+    if what == 13 and target.state is InstanceState.STOPPED:
+        world.start(native_id, "owner")
+        return "start"
+    return "nothing"
+
+
+def _replacement(simulation: Simulation, target: Machine) -> object:
+    name = f"r{len(simulation.world.machines)}"
+    spec = machine(target.spec.cloud, name, target.spec.region, launched_at=simulation.hub.now)
+    simulation.channel.machines[spec.native_id] = None
+    return spec
+
+
+def somebody_speaks(simulation: Simulation, machine_id: str) -> None:
+    """An operator snoozes, approves, pauses or resumes; acknowledged once the ledger has it."""
+    random, now = simulation.acts, simulation.hub.now
+    memory, words, number = simulation.operator, simulation.chronicle.words, simulation.hub.calls
+    target = simulation.world.machines.get(machine_id)
+    what = random.random()
+    if what < 0.12:
+        memory.switch.pause("operator", "look first", now)
+        words.append(Word(number, now, "pause"))
+        simulation.hub.later(now + timedelta(hours=1 + 23 * random.random()), lambda: resume(simulation))
+        said = "pause"
+    elif target is None:
+        return
+    elif what < 0.65:
+        length = timedelta(hours=random.choice((1, 12, 36, 72)))
+        answers.snooze(memory, target.spec.ref, length, "vision", "still needed", now)
+        words.append(Word(number, now, "snooze", machine_id, now + length))
+        said = f"snooze {machine_id} for {length}"
+    else:
+        said = approve(simulation, machine_id)
+    simulation.hub.trace.note(now, f"operator: {said}")
+
+
+def approve(simulation: Simulation, machine_id: str) -> str:
+    """Somebody says yes to what waits for it, if anything does."""
+    target = simulation.world.machines[machine_id]
+    now = simulation.hub.now
+    try:
+        granted = answers.approve(simulation.operator, "idle_gpu", str(target.spec.ref), "vision", now)
+    except CostguardError:
+        return "nothing waits for approval"
+    word = Word(simulation.hub.calls, now, "approve", machine_id, granted.until, granted.decision_id)
+    simulation.chronicle.words.append(word)
+    return f"approve {machine_id}"
+
+
+def resume(simulation: Simulation) -> None:
+    """Somebody lets it go on."""
+    simulation.operator.switch.resume("operator", "looked", simulation.hub.now)
+    simulation.chronicle.words.append(Word(simulation.hub.calls, simulation.hub.now, "resume"))
+    simulation.hub.trace.note(simulation.hub.now, "operator: resume")

@@ -1,0 +1,66 @@
+"""The channel that people read, and what its messages say to them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+from costguard.domain.actions import Verb
+from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
+from costguard.ports import Delivery, Message
+from tests.simulation.chronicle import Chronicle, Told
+from tests.simulation.faults import Fault, Port
+from tests.simulation.hub import Hub, Process
+
+_STEP = re.compile(r"\b(stop|snapshot|terminate): not before")
+
+
+@dataclass(slots=True)
+class Channel:
+    """The chat as it is; `down` loses every message until it is up again."""
+
+    hub: Hub
+    chronicle: Chronicle
+    machines: dict[str, None]
+    down: bool = False
+    proves: bool = True
+
+    def take(self, message: Message) -> str:
+        """The message is there to be read; returns its receipt."""
+        text = message.text
+        about = frozenset(native_id for native_id in self.machines if native_id in text)
+        steps = dict(message.fields).get("Next", "")
+        announces = frozenset(Verb(word) for word in _STEP.findall(steps))
+        self.chronicle.told.append(Told(self.hub.calls, self.hub.now, about, announces, message.title))
+        self.hub.trace.note(self.hub.now, f"people read: {message.title}")
+        return f"ts-{len(self.chronicle.told)}"
+
+
+class FaultyNotifier:
+    """One process's `Notifier`."""
+
+    def __init__(self, hub: Hub, process: Process, channel: Channel) -> None:
+        self._hub = hub
+        self._process = process
+        self._channel = channel
+
+    def send(self, message: Message) -> Delivery:
+        """Send once."""
+        return self._hub.call(self._process, Port.SEND, "send", message.title, lambda fault: self._send(message, fault))
+
+    def _send(self, message: Message, fault: Fault | None) -> Delivery:
+        if self._channel.down or fault is Fault.LOST:
+            raise NoticeError("the channel does not answer")
+        if fault is Fault.RATE_LIMITED:
+            seconds = self._hub.random.choice((1, 20, 90))
+            raise RateLimitedError("slow down", retry_after=timedelta(seconds=seconds))
+        if fault is Fault.REFUSED:
+            raise RejectedNoticeError("the channel does not take this")
+        if fault is Fault.UNPROVEN or not self._channel.proves:
+            self._hub.trace.note(self._hub.now, f"shown on a console: {message.title}")
+            return Delivery("console", proves_delivery=False)
+        receipt = self._channel.take(message)
+        if fault is Fault.LOST_ANSWER:
+            raise NoticeError("the channel took it and its answer was lost")
+        return Delivery(receipt)

@@ -1,0 +1,22 @@
+"""One seed again, with every line of what happened."""
+
+from __future__ import annotations
+
+import logging
+
+from tests.simulation.scenario import scenario
+from tests.simulation.simulation import Simulation, Verdict
+
+
+def replay(name: str) -> Verdict:
+    """A seed by its number, or an exhaustive try by its name.
+
+    Raises:
+        ValueError: neither.
+    """
+    logging.disable(logging.CRITICAL)
+    if name.isdigit():
+        return Simulation(scenario(int(name)), readable=True).play()
+    from tests.simulation.exhaustive import try_named
+
+    return try_named(name)

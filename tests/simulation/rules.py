@@ -1,0 +1,197 @@
+"""The policies of a simulation: what they say in truth, and the YAML that says it to the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+from costguard.domain.errors import InvalidInputError
+from costguard.policy.loader import load_policy
+from costguard.policy.model import Policy, with_policy_digest
+from costguard.ports import PolicyText
+
+CHANNEL = "slack:#gpu"
+ANY_TEAM = "'*'"  # as YAML wants it: a bare star is an alias there
+MODES = ("observe", "warn", "enforce")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSpec:
+    """One rule in plain terms. Hours; `terminate` None ends the ladder at stop; `stop` None at the notice."""
+
+    name: str = "research"
+    team: str = "research"
+    mode: str = "enforce"
+    lasting: int = 4
+    stop: int | None = 24
+    terminate: int | None = 24
+    actions: int = 10
+    share_percent: int = 100
+    usd: int | None = 1000
+    cny: int | None = 1000
+    local_disk: str = "ask"
+    unstoppable: str = "hold"
+
+    @property
+    def harshness(self) -> tuple[int, int, int, int, str]:
+        """Where rules overlap, the smallest is the gentlest."""
+        strongest = 2 if self.terminate is not None else 1 if self.stop is not None else 0
+        waits = (self.stop or 0) + (self.terminate or 0)
+        return (MODES.index(self.mode), strongest, -waits, -self.lasting, self.name)
+
+    def looser_than(self, other: RuleSpec) -> bool:
+        """Whether it may act sooner than `other`: then people get the whole wait anew."""
+        return (
+            self.lasting < other.lasting
+            or (self.stop is not None and other.stop is not None and self.stop < other.stop)
+            or (self.terminate is not None and other.terminate is not None and self.terminate < other.terminate)
+        )
+
+    def yaml(self) -> str:
+        """The entry of `idle_gpu`."""
+        ladder = ["warn"]
+        if self.stop is not None:
+            ladder.append(f"{{stop: {{wait: {self.stop}h}}}}")
+        if self.terminate is not None:
+            ladder.append(f"{{terminate: {{wait: {self.terminate}h}}}}")
+        caps = [f"{amount} {unit}" for amount, unit in ((self.usd, "USD"), (self.cny, "CNY")) if amount is not None]
+        return (
+            f"  - name: {self.name}\n"
+            f"    mode: {self.mode}\n"
+            f"    applies_when_all: {{tags: {{team: {self.team}}}}}\n"
+            f"    idle_when_all: {{lasting: {self.lasting}h, every_gpu_max_below: 5%}}\n"
+            f"    then: [{', '.join(ladder)}]\n"
+            f"    safety: {{actions_per_day: {self.actions}, fleet_share_per_day: {self.share_percent}%,"
+            f" hourly_cost_stopped_per_day: [{', '.join(caps)}],"
+            f" local_disk: {self.local_disk}, unstoppable: {self.unstoppable}}}\n"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """An exception for one machine until a moment."""
+
+    resource: str
+    expires: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyVersion:
+    """One state of the config repo. `broken` is a document that cannot be a policy."""
+
+    rules: tuple[RuleSpec, ...]
+    exceptions: tuple[Agreed, ...] = ()
+    protected_accounts: tuple[str, ...] = ()
+    working_hours: bool = False
+    broken: bool = False
+
+    def gentlest(self, tags: Mapping[str, str]) -> RuleSpec | None:
+        """The least destructive of the rules that apply to a machine with these tags."""
+        team = tags.get("team")
+        applying = [rule for rule in self.rules if team is not None and rule.team in (team, ANY_TEAM)]
+        return min(applying, key=lambda rule: rule.harshness, default=None)
+
+    def text(self) -> PolicyText:
+        """The file as the config repo holds it."""
+        return _text(self)
+
+
+@lru_cache(maxsize=4096)
+def _text(version: PolicyVersion) -> PolicyText:
+    lines = ["version: 1\nmode: enforce\n", f'notify: {{default: "{CHANNEL}"}}\n']
+    if version.working_hours:
+        lines.append('calendar: {zone: UTC, days: mon-fri, hours: "08:00-18:00"}\n')
+    if version.protected_accounts:
+        accounts = ", ".join(f'"{account}"' for account in version.protected_accounts)
+        lines.append(f"protect: {{accounts: [{accounts}]}}\n")
+    lines.append("idle_gpu:\n")
+    lines.extend(rule.yaml() for rule in version.rules)
+    if version.exceptions:
+        lines.append("exceptions:\n")
+        lines.extend(
+            f'  - {{resource: "{one.resource}", owner: vision, reason: agreed, approver: platform,'
+            f' expires: "{one.expires.isoformat()}"}}\n'
+            for one in version.exceptions
+        )
+    if version.broken:
+        lines.append("no_such_key: 1\n")
+    whole = "".join(lines)
+    text = PolicyText({"costguard.yaml": whole}, f"revision-{len(whole)}")
+    if not version.broken:
+        _WRITTEN[whole] = version
+    return text
+
+
+_WRITTEN: dict[str, PolicyVersion] = {}
+"""What each text says, so that its rules need not be compiled again in every seed."""
+
+
+def load(text: PolicyText) -> Policy:
+    """`load_policy`, with every rule compiled once per process: rules of one policy do not bear on each other.
+
+    Raises:
+        InvalidInputError: as `load_policy`.
+    """
+    whole = text.files["costguard.yaml"]
+    version = _WRITTEN.get(whole)
+    if version is None:
+        error = _refused(whole)
+        if error is not None:
+            raise InvalidInputError(error)
+        return _compiled(whole)
+    return _compiled(whole) if len(version.rules) == 1 else _composed(version)
+
+
+@lru_cache(maxsize=8192)
+def _composed(version: PolicyVersion) -> Policy:
+    frame = _compiled(_text(replace(version, rules=version.rules[:1])).files["costguard.yaml"])
+    rules = sorted(version.rules, key=lambda rule: rule.name)
+    single = (_compiled(_text(PolicyVersion((rule,))).files["costguard.yaml"]).idle_gpu[0] for rule in rules)
+    return with_policy_digest(replace(frame, idle_gpu=tuple(single)))
+
+
+@lru_cache(maxsize=8192)
+def _compiled(whole: str) -> Policy:
+    return load_policy(PolicyText({"costguard.yaml": whole}, "revision"))
+
+
+@lru_cache(maxsize=4096)
+def _refused(whole: str) -> str | None:
+    try:
+        _compiled(whole)
+    except InvalidInputError as err:
+        return str(err)
+    return None
+
+
+def loosened(rule: RuleSpec) -> RuleSpec:
+    """The same, sooner."""
+    return replace(rule, stop=None if rule.stop is None else max(1, rule.stop // 2))
+
+
+def tightened(rule: RuleSpec) -> RuleSpec:
+    """The same, later."""
+    return replace(
+        rule,
+        stop=None if rule.stop is None else rule.stop * 2,
+        terminate=None if rule.terminate is None else rule.terminate * 2,
+    )
+
+
+def working_time_after(start: datetime, hours: int, *, calendar: bool) -> datetime:
+    """When a wait is over: by the wall, or Monday to Friday from 8 to 18 UTC; counted hour by hour."""
+    if not calendar:
+        return start + timedelta(hours=hours)
+    left = timedelta(hours=hours)
+    at = start
+    while True:
+        opens = at.replace(hour=8, minute=0, second=0, microsecond=0)
+        closes = opens + timedelta(hours=10)
+        begin = max(at, opens)
+        if at.weekday() < 5 and begin < closes:
+            if begin + left <= closes:
+                return begin + left
+            left -= closes - begin
+        at = opens.replace(hour=0) + timedelta(days=1)

@@ -1,0 +1,278 @@
+"""One seed, from the first event to the verdict: the real engine, cases, planning and repositories over the world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from random import Random
+
+from costguard.domain.errors import CostguardError, UnavailableError
+from costguard.engine.memory import Memory
+from costguard.engine.policy_in_force import policy_in_force, tell_of_broken_policy
+from costguard.engine.run import RunReport, carry_out, make_plan, run
+from costguard.engine.scan import Reading
+from costguard.engine.surroundings import Surroundings
+from costguard.policy.model import Policy
+from costguard.faas.invocation import parse_invocation
+from costguard.ports import PolicyText, Target
+from costguard.sandbox.world.cloud import World
+from tests.simulation import owners
+from tests.simulation.chronicle import Chronicle, PolicyRead
+from tests.simulation.clouds import Clouds, FaultyExecutor, FaultyInventory, FaultyPrices, FaultySignals
+from tests.simulation.faults import Fault, FaultPlan, Port, RandomFaults
+from tests.simulation.hub import Hub, Process, ProcessClock, ProcessWorkers
+from tests.simulation.oracle.checks import CHECKS
+from tests.simulation.oracle.judge import Judge, Violation
+from tests.simulation.oracle.liveness import forgotten, silent_gaps, unresolved
+from tests.simulation.people import Channel, FaultyNotifier
+from tests.simulation.rules import PolicyVersion, load
+from tests.simulation.scenario import START, Delivery, Scenario, Spell
+from tests.simulation.store import FaultyLedger, MemoryLedger, Shelf
+from tests.simulation.trace import Trace
+
+GUARD = "idle_gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one simulation came to."""
+
+    seed: int
+    violations: tuple[Violation, ...]
+    digest: str
+    calls: int
+    cloud_calls: int
+    runs: int
+    faults: dict[Fault, int]
+    actions: dict[str, int]
+    trace: str = ""
+
+
+class Simulation:
+    """One scenario being played; with `plan` exactly its faults, else those the seed draws."""
+
+    def __init__(self, scenario: Scenario, plan: FaultPlan | None = None, *, readable: bool = False) -> None:
+        seed = scenario.seed
+        self.scenario = scenario
+        self.plan = plan
+        self.reports: list[RunReport] = []
+        self.trace = Trace(readable=readable)
+        self.hub = Hub(START, Random(seed * 3 + 1), self.trace)  # noqa: S311 - reproducible on purpose
+        self.acts = Random(seed * 3 + 2)  # noqa: S311
+        self.world = World(self.scenario.machines, START)
+        self.chronicle = Chronicle()
+        self.versions = [self.scenario.policy, *(change.version for change in self.scenario.changes)]
+        self.version = 0
+        self.shelf = Shelf()
+        self.operator = Memory.over(MemoryLedger(self.shelf))
+        self.judge = Judge(self.world, self.chronicle, self.versions, CHECKS, self.trace, durable=scenario.durable)
+        self.clouds = Clouds(self.hub, self.world, self.chronicle, self.shelf, self.judge.watch)
+        machines = {spec.native_id: None for spec in self.scenario.machines}
+        self.channel = Channel(self.hub, self.chronicle, machines, proves=self.scenario.channel_proves)
+        self.runs = 0
+
+    def play(self) -> Verdict:
+        """All of it."""
+        self._schedule()
+        self.hub.run()
+        self._quieten()
+        return self._verdict()
+
+    def begin(self, delivery: Delivery) -> None:
+        """One process starts on one event."""
+        self.runs += 1
+        process = Process(f"run{self.runs}", delivery.skew)
+        self.hub.spawn(process, lambda: self._function(process, delivery))
+
+    # -- the timetable --------------------------------------------------------------------------
+
+    def _schedule(self) -> None:
+        hub, scenario = self.hub, self.scenario
+        kinds = scenario.kinds
+        hub.plan = self.plan or RandomFaults(Random(scenario.seed * 3), scenario.fault_rate, kinds)  # noqa: S311
+        hub.switch_rate = scenario.switch_rate
+        hub.interfere = self._interfere
+        for delivery in scenario.deliveries:
+            hub.later(delivery.arrives, _begin(self, delivery))
+        for number, change in enumerate(scenario.changes, start=1):
+            hub.later(change.at, _publish(self, number))
+        if scenario.channel_down is not None:
+            down, up = scenario.channel_down
+            hub.later(down, lambda: setattr(self.channel, "down", True))
+            hub.later(up, lambda: setattr(self.channel, "down", False))
+        for native_id, since, until in scenario.silences:
+            self.world.silence(native_id, since, until)
+        for spell in scenario.spells:
+            hub.later(spell.begins, _spell(self, spell, on=True))
+            hub.later(spell.ends, _spell(self, spell, on=False))
+        for moment, native_id in scenario.approvals:
+            hub.later(moment, _approval(self, native_id))
+        for moment, native_id in scenario.owner_times:
+            hub.later(moment, _owner(self, native_id))
+
+    def _interfere(self, fault: Fault, subject: str) -> None:
+        known = [native_id for native_id in self.channel.machines if native_id in subject]
+        machine = self.acts.choice(known or list(self.channel.machines))
+        if fault is Fault.OWNER:
+            owners.owner_acts(self, machine)
+        else:
+            owners.somebody_speaks(self, machine)
+
+    # -- one process ----------------------------------------------------------------------------
+
+    def _function(self, process: Process, delivery: Delivery) -> None:
+        try:
+            self._run(process, delivery)
+        except CostguardError as err:
+            self.trace.note(self.hub.now, f"{process.name} ends: {type(err).__name__}: {err}")
+            process.alone = False  # it did not see its run through
+
+    def _run(self, process: Process, delivery: Delivery) -> None:
+        clock = ProcessClock(self.hub, process)
+        memory = Memory.over(FaultyLedger(self.hub, process, self._ledger()))
+        source = _PolicySource(self, process)
+        event = {"time": delivery.scheduled.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        run_id = parse_invocation(event, None, function=GUARD, now=clock.now()).run_id
+        deadline = clock.now() + delivery.deadline if delivery.deadline is not None else None
+
+        def policy_now() -> Policy:
+            return policy_in_force(source, memory, clock.now(), load).policy
+
+        found = policy_in_force(source, memory, clock.now(), load)
+        world = Surroundings(
+            guard=GUARD,
+            policy=found.policy,
+            targets=tuple(Target(cloud, organisation=True) for cloud in self._clouds()),
+            readings={cloud: self._reading(process) for cloud in self._clouds()},
+            executors={cloud: FaultyExecutor(self.clouds, process) for cloud in self._clouds()},
+            memory=memory,
+            notifier=FaultyNotifier(self.hub, process, self.channel),
+            clock=clock,
+            policy_now=policy_now,
+            host_paused=delivery.host_paused,
+            policy_problem=found.problem,
+            workers=ProcessWorkers(self.hub, process),
+        )
+        tell_of_broken_policy(memory, found, "en", clock.now())
+        if delivery.saved_plan is None:
+            report = run(world, run_id, deadline=deadline)
+        else:
+            plan = make_plan(world, run_id)
+            clock.sleep(delivery.saved_plan.total_seconds())
+            report = carry_out(world, plan)
+        self.reports.append(report)
+        for violation in silent_gaps(self, report, process):
+            self.judge.add(violation)
+
+    def _ledger(self) -> MemoryLedger:
+        return MemoryLedger(self.shelf, durable=self.scenario.durable)
+
+    def _reading(self, process: Process) -> Reading:
+        inventory = FaultyInventory(self.clouds, process)
+        return Reading(inventory, FaultySignals(self.clouds, process), FaultyPrices(self.clouds, process))
+
+    def _clouds(self) -> list[str]:
+        return sorted({spec.cloud for spec in self.scenario.machines})
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def _quieten(self) -> None:
+        """Faults stop, owners rest, people repair what is theirs to repair; then daily runs."""
+        hub = self.hub
+        hub.plan, hub.switch_rate = None, 0.0
+        self.channel.down, self.channel.proves = False, True
+        owners.resume(self)
+        if self.versions[self.version].broken:
+            self.versions.append(self.scenario.policy)
+            self.version = len(self.versions) - 1
+        for number in range(3):
+            self._quiet_run(number)
+        for violation in unresolved(self):
+            self.judge.add(violation)
+        if self.scenario.whole_ladder:
+            for number in range(3, 14):
+                self._quiet_run(number)
+            for violation in forgotten(self):
+                self.judge.add(violation)
+
+    def _quiet_run(self, number: int) -> None:
+        at = self.hub.now + timedelta(hours=25)
+        self.trace.note(self.hub.now, f"quiet run {number + 1}")
+        self.hub.later(at, _begin(self, Delivery(at, at)))
+        self.hub.run()
+
+    def _verdict(self) -> Verdict:
+        actions: dict[str, int] = {}
+        for effect in self.chronicle.effects:
+            actions[effect.verb.value] = actions.get(effect.verb.value, 0) + 1
+        actions["warn"] = len(self.chronicle.told)
+        return Verdict(
+            seed=self.scenario.seed,
+            violations=tuple(self.judge.violations),
+            digest=self.trace.digest,
+            calls=self.hub.calls,
+            cloud_calls=self.hub.cloud_calls,
+            runs=self.runs,
+            faults=self.hub.faults,
+            actions=actions,
+            trace=self.trace.text,
+        )
+
+
+class _PolicySource:
+    """The config repo as one process reads it."""
+
+    def __init__(self, simulation: Simulation, process: Process) -> None:
+        self._simulation = simulation
+        self._process = process
+
+    def read(self) -> PolicyText:
+        """The current files.
+
+        Raises:
+            UnavailableError: the repo did not answer.
+        """
+        return self._simulation.hub.call(self._process, Port.POLICY, "policy", "", self._read)
+
+    def _read(self, fault: Fault | None) -> PolicyText:
+        simulation, process = self._simulation, self._process
+        number = simulation.version
+        version = simulation.versions[number]
+        failed = fault in {Fault.LOST, Fault.DENIED} or fault is Fault.BROKEN or version.broken
+        entry = PolicyRead(
+            process, simulation.hub.calls, simulation.hub.now, process.writes, None if failed else number
+        )
+        simulation.chronicle.policies.append(entry)
+        if fault in {Fault.LOST, Fault.DENIED}:
+            raise UnavailableError("the config repo does not answer", operation="policy")
+        if fault is Fault.BROKEN:
+            return PolicyText({"costguard.yaml": "version: 1\nidle_gpu: {{"}, "broken")
+        return version.text()
+
+
+def _begin(simulation: Simulation, delivery: Delivery):  # noqa: ANN202
+    return lambda: simulation.begin(delivery)
+
+
+def _publish(simulation: Simulation, number: int):  # noqa: ANN202
+    def publish() -> None:
+        simulation.version = number
+        simulation.trace.note(simulation.hub.now, f"policy version {number}")
+
+    return publish
+
+
+def _spell(simulation: Simulation, spell: Spell, *, on: bool):  # noqa: ANN202
+    return lambda: owners.spell(simulation, spell, on=on)
+
+
+def _approval(simulation: Simulation, native_id: str):  # noqa: ANN202
+    def approve() -> None:
+        said = owners.approve(simulation, native_id)
+        simulation.trace.note(simulation.hub.now, f"operator: {said}")
+
+    return approve
+
+
+def _owner(simulation: Simulation, native_id: str):  # noqa: ANN202
+    return lambda: owners.owner_acts(simulation, native_id)

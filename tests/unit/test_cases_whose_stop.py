@@ -1,0 +1,125 @@
+"""A machine is seen stopped: whether Costguard stopped it decides if its case goes on or ends.
+
+What somebody else stopped is not to be snapshotted and terminated in the name of a call that may never
+have arrived.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.builders import DAY, NOW, case, finding, instance, seen
+
+from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, Step, advance, claimed, held
+from costguard.domain.actions import Outcome, Verb
+from costguard.domain.findings import Verdict
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.resources import Instance, InstanceState
+
+HOUR = timedelta(hours=1)
+MINUTES = timedelta(minutes=20)
+SECOND = timedelta(seconds=1)
+WARNED = ClimbedRung(Verb.WARN, NOW - 10 * DAY)
+STOPPING = instance(state=InstanceState.STOPPING)
+
+
+def called(**changes: Any) -> Case:
+    """A stop claimed an hour ago and then held in doubt, the third attempt, one failure before."""
+    ready = case(rung=1, climbed=(WARNED,), attempt=3, failures=1)
+    return replace(held(claimed(ready, NOW - HOUR), Reason(ReasonCode.WAITING)), **changes)
+
+
+def stopped(after_claim: timedelta | None = None) -> Instance:
+    """Stopped so long after the claim of an hour ago; None where the cloud does not tell."""
+    at = None if after_claim is None else NOW - HOUR + after_claim
+    return instance(state=InstanceState.STOPPED, stopped_at=at)
+
+
+def after(before: Case, subject: Instance, outcome: Outcome | None = None, *, sent: bool = True) -> Step:
+    quiet = finding(subject, Verdict.COMPLIANT)
+    return advance(before, seen(subject, finding=quiet, intent_written=sent, last_outcome=outcome))
+
+
+def ours(before: Case) -> Step:
+    """Confirmed: the machine counts as stopped from now on."""
+    confirmed = replace(
+        before,
+        status=CaseStatus.OPEN,
+        phase=Phase.WAITING,
+        rung=2,
+        climbed=(WARNED, ClimbedRung(Verb.STOP, NOW)),
+        since=NOW,
+        attempt=4,
+        failures=0,
+        decision_id="",
+        claimed_at=None,
+        reason=Reason(ReasonCode.CONFIRMED, {"verb": "stop"}),
+    )
+    return Step(confirmed)
+
+
+def somebody_elses(before: Case) -> Step:
+    over = replace(before, status=CaseStatus.CLOSED, phase=Phase.WAITING, closed_at=NOW)
+    return Step(replace(over, reason=Reason(ReasonCode.STOPPED_BY_OTHERS)))
+
+
+def awaited(before: Case) -> Step:
+    going = replace(before, status=CaseStatus.OPEN, phase=Phase.CONFIRMING)
+    return Step(replace(going, reason=Reason(ReasonCode.CONFIRMING)))
+
+
+@pytest.mark.parametrize("outcome", [Outcome.ACCEPTED, Outcome.TOOK_EFFECT])
+@pytest.mark.parametrize("when", [None, timedelta(0), 3 * HOUR])
+def test_an_accepted_stop_is_ours_whenever_the_cloud_says_it_happened(outcome: Outcome, when: timedelta | None) -> None:
+    assert after(called(), stopped(when), outcome) == ours(called())
+
+
+@pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.HAD_NO_EFFECT])
+def test_a_refused_stop_is_never_ours(outcome: Outcome) -> None:
+    assert after(called(), stopped(timedelta(0)), outcome) == somebody_elses(called())
+
+
+@pytest.mark.parametrize("outcome", [None, Outcome.UNKNOWN])
+@pytest.mark.parametrize("when", [timedelta(0), MINUTES, -MINUTES])
+def test_an_unanswered_stop_is_ours_if_it_happened_around_the_call(outcome: Outcome | None, when: timedelta) -> None:
+    assert after(called(), stopped(when), outcome) == ours(called())
+
+
+@pytest.mark.parametrize("outcome", [None, Outcome.UNKNOWN])
+@pytest.mark.parametrize("when", [None, MINUTES + SECOND, -MINUTES - SECOND])
+def test_an_unanswered_stop_is_not_ours_where_no_time_speaks_for_it(
+    outcome: Outcome | None, when: timedelta | None
+) -> None:
+    assert after(called(), stopped(when), outcome) == somebody_elses(called())
+
+
+def test_a_stop_that_was_never_sent_is_not_ours() -> None:
+    assert after(called(), stopped(timedelta(0)), sent=False) == somebody_elses(called())
+    assert after(called(), STOPPING, sent=False) == somebody_elses(called())
+
+
+def test_a_stop_claimed_at_no_time_is_not_ours() -> None:
+    undated = called(claimed_at=None)
+    assert after(undated, stopped(timedelta(0)), Outcome.ACCEPTED) == somebody_elses(undated)
+
+
+@pytest.mark.parametrize("outcome", [None, Outcome.UNKNOWN, Outcome.ACCEPTED, Outcome.REFUSED])
+def test_a_machine_that_is_stopping_after_our_call_is_awaited(outcome: Outcome | None) -> None:
+    """What is on its way now is judged when it has happened."""
+    assert after(called(), STOPPING, outcome) == awaited(called())
+
+
+def test_a_fresh_call_is_left_to_the_run_that_made_it() -> None:
+    """That run may be about to write what the cloud answered."""
+    fresh = called(claimed_at=NOW - HOUR + SECOND)
+    assert after(fresh, stopped(None)) == Step(fresh)
+    assert after(fresh, stopped(None), sent=False) == Step(fresh)
+    assert after(fresh, STOPPING, sent=False) == awaited(fresh)
+
+
+def test_a_fresh_call_that_was_accepted_is_confirmed_at_once() -> None:
+    fresh = called(claimed_at=NOW - SECOND)
+    assert after(fresh, stopped(None), Outcome.ACCEPTED) == ours(fresh)
