@@ -116,7 +116,11 @@ class Stage:
     def at(self, moment: timedelta) -> RunReport:
         """One run at this time after the start."""
         self.clock.advance(START + moment - self.clock.now())
-        report = run(self.world(), f"run-{self.clock.now().isoformat()}")
+        return self.run_with(self.world())
+
+    def run_with(self, world: Surroundings) -> RunReport:
+        """One run now, with these surroundings."""
+        report = run(world, f"run-{self.clock.now().isoformat()}")
         self.reports.append(report)
         return report
 

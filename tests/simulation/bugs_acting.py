@@ -94,8 +94,8 @@ _HEARING = (
         (
             Edit(
                 _ACT,
-                '    return Reason(ReasonCode.KILL_SWITCH, {"by": state.by, "cause": state.reason}) if state.paused else None',
-                "    return None",
+                '    return Reason(ReasonCode.KILL_SWITCH, {"by": state.by, "cause": state.reason}) if state.paused',
+                "    return None if state.paused",
             ),
             Edit(_RECHECK, "if switch.paused:", "if False:"),
         ),
@@ -161,7 +161,8 @@ _TELLING = (
         (
             Edit(
                 _NOTICES,
-                "if arrived is not None and arrived.proven and arrived.delivered_at is not None:\n            after = noticed(case, arrived.delivered_at)",
+                "if arrived is not None and arrived.proven and arrived.delivered_at is not None:\n"
+                "            after = noticed(case, arrived.delivered_at)",
                 "if arrived is not None:\n            after = noticed(case, clock.now())",
             ),
         ),

@@ -173,7 +173,8 @@ _LADDER = (
         (
             Edit(
                 _ADVANCE,
-                "    if instance.state is InstanceState.RUNNING and (\n        seen.finding is None or seen.finding.verdict is not Verdict.VIOLATION\n    ):",
+                "    if instance.state is InstanceState.RUNNING and (\n"
+                "        seen.finding is None or seen.finding.verdict is not Verdict.VIOLATION\n    ):",
                 "    if False:",
             ),
             Edit(
@@ -256,7 +257,7 @@ _LOSING = (
             ),
             Edit(
                 _ADVANCE,
-                "if rung.verb is Verb.TERMINATE and seen.detail is not None and uncopied(case, seen.detail):",
+                "if rung.verb is Verb.TERMINATE and missing:",
                 "if False:",
             ),
         ),
@@ -272,7 +273,7 @@ _LOSING = (
             ),
             Edit(
                 _ADVANCE,
-                "if rung.verb is Verb.TERMINATE and seen.detail is not None and uncopied(case, seen.detail):",
+                "if rung.verb is Verb.TERMINATE and missing:",
                 "if False:",
             ),
         ),
@@ -280,7 +281,14 @@ _LOSING = (
     Bug(
         "no-volumes-means-nothing-to-copy",
         (4,),
-        (Edit(_RAILS, "if verb in {Verb.SNAPSHOT, Verb.TERMINATE} and not detail.volumes:", "if False:"),),
+        (
+            Edit(_RAILS, "if verb in {Verb.SNAPSHOT, Verb.TERMINATE} and not detail.volumes:", "if False:"),
+            Edit(
+                _ADVANCE,
+                "if seen.detail is None or not seen.detail.volumes:",
+                "if seen.detail is None:",
+            ),
+        ),
     ),
     Bug("local-disk-ignored", (5,), (Edit(_RAILS, "        if lost is not None:\n            return lost\n", ""),)),
     Bug(

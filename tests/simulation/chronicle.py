@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tests.simulation.hub import Process
+
 from costguard.domain.actions import Verb
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, InstanceDetail
-from tests.simulation.hub import Process
 
 
 @dataclass(frozen=True, slots=True)

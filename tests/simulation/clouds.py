@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from costguard.domain.actions import Action, Receipt, Verb
+from tests.simulation.chronicle import Attempt, Chronicle, Effect, Listing, Look, Measured
+from tests.simulation.faults import Fault, Port
+from tests.simulation.hub import Hub, Process, TrueClock
+from tests.simulation.store import Shelf
+
+from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import (
     AccessDeniedError,
     OutcomeUnknownError,
@@ -22,10 +27,6 @@ from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, I
 from costguard.ports import Discovery, SignalReport, Target
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
-from tests.simulation.chronicle import Attempt, Chronicle, Effect, Listing, Look, Measured
-from tests.simulation.faults import Fault, Port
-from tests.simulation.hub import Hub, Process, TrueClock
-from tests.simulation.store import Shelf
 
 _Result = TypeVar("_Result")
 STALE_FOR = timedelta(minutes=2)  # how far behind a read may be; far less than the hour a claim has to show its effect

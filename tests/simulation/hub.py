@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from greenlet import getcurrent, greenlet
 from tests.simulation.faults import Fault, FaultPlan, Port
@@ -47,6 +47,15 @@ class Process:
     tasks: list[greenlet] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """A task that waits for others it began: place, result and error of each that has ended."""
+
+    parent: greenlet
+    parked: bool = False
+    ended: list[tuple[int, Any, Exception | None]] = field(default_factory=list)
+
+
 class Hub:
     """The scheduler. `now` is true time; processes see it through their skewed clocks."""
 
@@ -76,7 +85,6 @@ class Hub:
 
     def spawn(self, process: Process, body: Callable[[], object]) -> None:
         """Begin a process; it ends with its body or with a crash."""
-
         others = [one for one in self._processes.values() if not one.dead and one is not process]
         for other in others:
             other.alone = process.alone = False
@@ -112,11 +120,13 @@ class Hub:
             if process is None or process.dead:
                 continue  # buried with its process
             task.switch()
-            if process.dead:
-                self._bury(process)
-            if self._failure is not None:
-                failure, self._failure = self._failure, None
-                raise failure
+            self._bury_if_dead(process)
+            self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
 
     # -- a boundary -----------------------------------------------------------------------------
 
@@ -167,36 +177,31 @@ class Hub:
         if len(tasks) == 1:
             yield 0, tasks[0]()
             return
-        ended: list[tuple[int, _Result | None, BaseException | None]] = []
-        parent = getcurrent()
-        waiting = [False]
-
-        def body(place: int, task: Callable[[], _Result]) -> Callable[[], None]:
-            def whole() -> None:
-                try:
-                    ended.append((place, task(), None))
-                except CrashError:
-                    return
-                except Exception as err:  # noqa: BLE001 - handed to whoever asked for the result
-                    ended.append((place, None, err))
-                if waiting[0]:
-                    waiting[0] = False
-                    self._ready.append(parent)
-
-            return whole
-
+        waiting = _Waiting(getcurrent())
         for place, task in enumerate(tasks):
-            self._ready.append(self._task(process, body(place, task)))
+            self._ready.append(self._task(process, self._child(waiting, place, task)))
         for _ in tasks:
-            while not ended:
-                waiting[0] = True
+            while not waiting.ended:
+                waiting.parked = True
                 self._main.switch()
                 if process.dead:
                     raise CrashError
-            place, result, error = ended.pop(0)
+            place, result, error = waiting.ended.pop(0)
             if error is not None:
                 raise error
-            yield place, result  # type: ignore[misc]
+            yield place, result
+
+    def _child(self, waiting: _Waiting, place: int, task: Callable[[], object]) -> Callable[[], None]:
+        def whole() -> None:
+            try:
+                waiting.ended.append((place, task(), None))
+            except Exception as err:  # noqa: BLE001 - handed to whoever asked for the result
+                waiting.ended.append((place, None, err))
+            if waiting.parked:
+                waiting.parked = False
+                self._ready.append(waiting.parent)
+
+        return whole
 
     # -- within -----------------------------------------------------------------------------------
 
@@ -215,8 +220,10 @@ class Hub:
         process.tasks.append(task)
         return task
 
-    def _bury(self, process: Process) -> None:
+    def _bury_if_dead(self, process: Process) -> None:
         """Unwind what is left of a dead process; none of it reaches anything any more."""
+        if not process.dead:
+            return
         for task in process.tasks:
             if task and not task.dead:
                 task.throw(CrashError)

@@ -6,14 +6,15 @@ from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING
 
+from tests.simulation.chronicle import Word
+from tests.simulation.scenario import HARMLESS_TAGS, PROTECTING_TAGS, Spell, machine
+
 from costguard.domain.errors import CostguardError
 from costguard.domain.resources import InstanceState
 from costguard.engine import answers
-from costguard.sandbox.world.fleet import Disk
+from costguard.sandbox.world.fleet import Disk, MachineSpec
 from costguard.sandbox.world.records import Machine, WorldRefusalError
 from costguard.sandbox.world.workload import BUSY, IDLE
-from tests.simulation.chronicle import Word
-from tests.simulation.scenario import HARMLESS_TAGS, PROTECTING_TAGS, Spell, machine
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
@@ -102,7 +103,7 @@ def _rare_act(simulation: Simulation, target: Machine, what: int, random: Random
     return "nothing"
 
 
-def _replacement(simulation: Simulation, target: Machine) -> object:
+def _replacement(simulation: Simulation, target: Machine) -> MachineSpec:
     name = f"r{len(simulation.world.machines)}"
     spec = machine(target.spec.cloud, name, target.spec.region, launched_at=simulation.hub.now)
     simulation.channel.machines[spec.native_id] = None

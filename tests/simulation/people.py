@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from costguard.domain.actions import Verb
-from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.ports import Delivery, Message
 from tests.simulation.chronicle import Chronicle, Told
 from tests.simulation.faults import Fault, Port
 from tests.simulation.hub import Hub, Process
+
+from costguard.domain.actions import Verb
+from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
+from costguard.ports import Delivery, Message
 
 _STEP = re.compile(r"\b(stop|snapshot|terminate): not before")
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from costguard.domain.resources import Billing
-from costguard.sandbox.world.fleet import Disk, MachineSpec
 from tests.simulation.rules import PolicyVersion, RuleSpec
 from tests.simulation.scenario import DAY, HOUR, START, Delivery, Scenario, machine
+
+from costguard.domain.resources import Billing
+from costguard.sandbox.world.fleet import Disk, MachineSpec
 
 _TWO_DISKS = (Disk(100), Disk(100, device="/dev/sdb", deleted_with_instance=False))
 _LADDER = RuleSpec(lasting=4, stop=24, terminate=24)

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 
-from costguard.domain.errors import CostguardError, UnavailableError
-from costguard.engine.memory import Memory
-from costguard.engine.policy_in_force import policy_in_force, tell_of_broken_policy
-from costguard.engine.run import RunReport, carry_out, make_plan, run
-from costguard.engine.scan import Reading
-from costguard.engine.surroundings import Surroundings
-from costguard.policy.model import Policy
-from costguard.faas.invocation import parse_invocation
-from costguard.ports import PolicyText, Target
-from costguard.sandbox.world.cloud import World
 from tests.simulation import owners
 from tests.simulation.chronicle import Chronicle, PolicyRead
 from tests.simulation.clouds import Clouds, FaultyExecutor, FaultyInventory, FaultyPrices, FaultySignals
@@ -25,10 +16,21 @@ from tests.simulation.oracle.checks import CHECKS
 from tests.simulation.oracle.judge import Judge, Violation
 from tests.simulation.oracle.liveness import forgotten, silent_gaps, unresolved
 from tests.simulation.people import Channel, FaultyNotifier
-from tests.simulation.rules import PolicyVersion, load
+from tests.simulation.rules import load
 from tests.simulation.scenario import START, Delivery, Scenario, Spell
 from tests.simulation.store import FaultyLedger, MemoryLedger, Shelf
 from tests.simulation.trace import Trace
+
+from costguard.domain.errors import CostguardError, UnavailableError
+from costguard.engine.memory import Memory
+from costguard.engine.policy_in_force import policy_in_force, tell_of_broken_policy
+from costguard.engine.run import RunReport, carry_out, make_plan, run
+from costguard.engine.scan import Reading
+from costguard.engine.surroundings import Surroundings
+from costguard.faas.invocation import parse_invocation
+from costguard.policy.model import Policy
+from costguard.ports import PolicyText, Target
+from costguard.sandbox.world.cloud import World
 
 GUARD = "idle_gpu"
 
@@ -161,8 +163,7 @@ class Simulation:
             clock.sleep(delivery.saved_plan.total_seconds())
             report = carry_out(world, plan)
         self.reports.append(report)
-        for violation in silent_gaps(self, report, process):
-            self.judge.add(violation)
+        self._add(silent_gaps(self, report, process))
 
     def _ledger(self) -> MemoryLedger:
         return MemoryLedger(self.shelf, durable=self.scenario.durable)
@@ -185,15 +186,16 @@ class Simulation:
         if self.versions[self.version].broken:
             self.versions.append(self.scenario.policy)
             self.version = len(self.versions) - 1
-        for number in range(3):
+        for number in range(self.scenario.quiet_runs):
             self._quiet_run(number)
-        for violation in unresolved(self):
+            if number == 2:
+                self._add(unresolved(self))
+        if self.scenario.quiet_runs > 3:
+            self._add(forgotten(self))
+
+    def _add(self, violations: Iterable[Violation]) -> None:
+        for violation in violations:
             self.judge.add(violation)
-        if self.scenario.whole_ladder:
-            for number in range(3, 14):
-                self._quiet_run(number)
-            for violation in forgotten(self):
-                self.judge.add(violation)
 
     def _quiet_run(self, number: int) -> None:
         at = self.hub.now + timedelta(hours=25)
@@ -250,11 +252,11 @@ class _PolicySource:
         return version.text()
 
 
-def _begin(simulation: Simulation, delivery: Delivery):  # noqa: ANN202
+def _begin(simulation: Simulation, delivery: Delivery) -> Callable[[], None]:
     return lambda: simulation.begin(delivery)
 
 
-def _publish(simulation: Simulation, number: int):  # noqa: ANN202
+def _publish(simulation: Simulation, number: int) -> Callable[[], None]:
     def publish() -> None:
         simulation.version = number
         simulation.trace.note(simulation.hub.now, f"policy version {number}")
@@ -262,11 +264,11 @@ def _publish(simulation: Simulation, number: int):  # noqa: ANN202
     return publish
 
 
-def _spell(simulation: Simulation, spell: Spell, *, on: bool):  # noqa: ANN202
+def _spell(simulation: Simulation, spell: Spell, *, on: bool) -> Callable[[], None]:
     return lambda: owners.spell(simulation, spell, on=on)
 
 
-def _approval(simulation: Simulation, native_id: str):  # noqa: ANN202
+def _approval(simulation: Simulation, native_id: str) -> Callable[[], None]:
     def approve() -> None:
         said = owners.approve(simulation, native_id)
         simulation.trace.note(simulation.hub.now, f"operator: {said}")
@@ -274,5 +276,5 @@ def _approval(simulation: Simulation, native_id: str):  # noqa: ANN202
     return approve
 
 
-def _owner(simulation: Simulation, native_id: str):  # noqa: ANN202
+def _owner(simulation: Simulation, native_id: str) -> Callable[[], None]:
     return lambda: owners.owner_acts(simulation, native_id)

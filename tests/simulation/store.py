@@ -8,11 +8,12 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from tests.simulation.faults import Fault, Port
+from tests.simulation.hub import Hub, Process
+
 from costguard.domain.errors import LedgerError, VersionConflictError
 from costguard.ports import Check, Put, Record
 from costguard.records import Ledger, conflict, target_of
-from tests.simulation.faults import Fault, Port
-from tests.simulation.hub import Hub, Process
 
 _Result = TypeVar("_Result")
 

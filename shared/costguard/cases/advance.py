@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -196,12 +196,25 @@ def _waiting(case: Case, seen: Seen, grace_end: GraceEnd) -> Step:
     if seen.now < due:
         facts = {"verb": rung.verb.value, "due": due.isoformat(timespec="minutes")}
         return Step(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.WAITING, facts)))
-    if rung.verb is Verb.TERMINATE and seen.detail is not None and uncopied(case, seen.detail):
-        again = max(index for index, other in enumerate(rungs) if other.verb is Verb.SNAPSHOT)
-        back = replace(case, status=CaseStatus.OPEN, rung=again, attempt=case.attempt + 1, decision_id="")
-        return Step(replace(back, reason=Reason(ReasonCode.SNAPSHOT_MISSING)), Verb.SNAPSHOT)
+    copied = _by_copies(case, rung, rungs, seen)
+    if copied is not None:
+        return copied
     ready = replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.WAITING, {"verb": rung.verb.value}))
     if case.mode is Mode.OBSERVE and rung.verb is Verb.WARN:
         # a rehearsed notice: nothing is sent, the rehearsal goes on so that people see what would follow
         return Step(climbed(ready, Verb.WARN, seen.now), Verb.WARN)
     return Step(replace(ready, decision_id=decision_id(ready)), rung.verb)
+
+
+def _by_copies(case: Case, rung: Rung, rungs: Sequence[Rung], seen: Seen) -> Step | None:
+    """Back to the snapshots where a volume has none any more; past them where all were made before."""
+    if seen.detail is None or not seen.detail.volumes:
+        return None
+    missing = uncopied(case, seen.detail)
+    if rung.verb is Verb.TERMINATE and missing:
+        again = max(index for index, other in enumerate(rungs) if other.verb is Verb.SNAPSHOT)
+        back = replace(case, status=CaseStatus.OPEN, rung=again, attempt=case.attempt + 1, decision_id="")
+        return Step(replace(back, reason=Reason(ReasonCode.SNAPSHOT_MISSING)), Verb.SNAPSHOT)
+    if rung.verb is Verb.SNAPSHOT and not missing:  # made before a snooze or a changed rule began the wait anew
+        return Step(climbed(case, Verb.SNAPSHOT, seen.now))
+    return None

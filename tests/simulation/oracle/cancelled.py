@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from costguard.domain.resources import Instance, InstanceDetail, InstanceState
 from tests.simulation.chronicle import Listing
 from tests.simulation.oracle import truth
 from tests.simulation.oracle.judge import Judged
+
+from costguard.domain.resources import Instance, InstanceDetail, InstanceState
 
 
 def cancelled_after(judged: Judged, told_at: datetime) -> str:

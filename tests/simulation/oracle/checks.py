@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from costguard.domain.actions import Verb
-from costguard.domain.resources import InstanceState
 from tests.simulation.chronicle import Effect, Told
 from tests.simulation.oracle import truth
 from tests.simulation.oracle.cancelled import cancelled_after
 from tests.simulation.oracle.judge import Check, Judged
 from tests.simulation.rules import working_time_after
+
+from costguard.domain.actions import Verb
+from costguard.domain.resources import Instance, InstanceState
 
 SKEW = timedelta(minutes=20)  # two clocks, each at most ten minutes off
 RESERVED_BEFORE = timedelta(minutes=6)  # a cap is reserved at most five minutes before the call
@@ -138,7 +139,7 @@ def _by_rule(judged: Judged) -> list[Effect]:
 
 
 def _seen_by_rule(judged: Judged) -> int:
-    seen = {}
+    seen: dict[str, Instance] = {}
     for listings in judged.chronicle.listings.values():
         mine = [listing for listing in listings if listing.process is judged.effect.process]
         if mine:

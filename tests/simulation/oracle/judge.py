@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from costguard.domain.resources import InstanceDetail
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.records import Machine
 from tests.simulation.chronicle import Chronicle, Effect, Look, PolicyRead
 from tests.simulation.oracle import truth
 from tests.simulation.rules import PolicyVersion, RuleSpec
 from tests.simulation.trace import Trace
+
+from costguard.domain.resources import InstanceDetail
+from costguard.sandbox.world.cloud import World
+from costguard.sandbox.world.records import Machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from tests.simulation.hub import Process
+from tests.simulation.oracle import truth
+from tests.simulation.oracle.judge import Violation
+
 from costguard.cases import Case, CaseStatus, Phase
 from costguard.domain.findings import Verdict
+from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.engine.run import RunReport
-from tests.simulation.oracle import truth
-from tests.simulation.hub import Process
-from tests.simulation.oracle.judge import Violation
+from costguard.guards.rules import Mode
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
@@ -66,6 +69,7 @@ def forgotten(simulation: Simulation) -> Iterator[Violation]:
     snoozed = {
         step.after.subject.native_id for step in report.plan.transitions if step.after.status is CaseStatus.SNOOZED
     }
+    yield from _stuck(simulation, report)
     found = {str(finding.subject): finding for finding in report.plan.findings}
     for machine in simulation.world.machines.values():
         ref = machine.spec.ref
@@ -82,3 +86,17 @@ def forgotten(simulation: Simulation) -> Iterator[Violation]:
             yield Violation(0, now, machine.native_id, f"idle, and the report says {finding and finding.reason.code}")
         elif rule.mode == "enforce" and rule.stop is not None and not machine.spec.one_time_spot:
             yield Violation(0, now, machine.native_id, "idle, due long ago, neither stopped nor held")
+
+
+def _stuck(simulation: Simulation, report: RunReport) -> Iterator[Violation]:
+    """Open cases that had all the time in the world and neither moved on, nor ended, nor say what they wait for."""
+    version = simulation.versions[simulation.version]
+    if report.plan is None or version.working_hours:
+        return
+    for step in report.plan.transitions:
+        case = step.after
+        waits = case.status is CaseStatus.OPEN and case.reason.code is not ReasonCode.LADDER_DONE
+        old = simulation.hub.now - case.opened_at > timedelta(days=15)
+        if waits and old and case.mode is Mode.ENFORCE and case.since < simulation.hub.now - timedelta(days=6):
+            what = f"open on rung {case.rung} since {case.since:%m-%d %H:%M}: {case.reason.code.value}"
+            yield Violation(0, simulation.hub.now, case.subject.native_id, what)

@@ -7,14 +7,15 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Protocol, TypeVar
 
+from tests.simulation.hub import Process
+from tests.simulation.rules import PolicyVersion, RuleSpec
+from tests.simulation.scenario import PROTECTING_TAGS
+
 from costguard.domain.resources import Billing, InstanceDetail, SnapshotState
 from costguard.domain.signals import SignalName
 from costguard.sandbox.world.ports import SPOT_SHARE
 from costguard.sandbox.world.records import Machine
 from costguard.sandbox.world.sensors import PERIOD_SECONDS, Sensor
-from tests.simulation.hub import Process
-from tests.simulation.rules import PolicyVersion, RuleSpec
-from tests.simulation.scenario import PROTECTING_TAGS
 
 GPU_BOUND_PERCENT = 5.0
 _PERIOD = PERIOD_SECONDS[SignalName.GPU]

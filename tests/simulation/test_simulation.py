@@ -1,0 +1,126 @@
+"""A share of the simulation in the ordinary suite, and proofs that it is what it says: `python -m tests.simulation`."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.simulation.bugs import BUGS
+from tests.simulation.campaign import play
+from tests.simulation.exhaustive import singles, try_named
+from tests.simulation.faults import FAULTS, Fault
+from tests.simulation.planting import Bug, Edit, PlantError, edited, plant
+from tests.simulation.references import REFERENCES
+from tests.simulation.replaying import replay
+from tests.simulation.rules import load
+from tests.simulation.scenario import scenario
+
+from costguard.policy.loader import load_policy
+
+ROOT = Path(__file__).parents[2]
+
+
+def command(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProcess[str]:
+    """`python -m tests.simulation` in a process of its own."""
+    return subprocess.run(  # noqa: S603 - our own module
+        [sys.executable, "-m", "tests.simulation", *arguments],
+        cwd=ROOT,
+        env={"PYTHONHASHSEED": hash_seed, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_no_seed_of_the_share_breaks_a_rule() -> None:
+    totals = play(range(1, 121))
+    assert totals.violations == []
+    assert totals.seeds == 120
+    assert {"stop", "snapshot", "terminate", "warn"} <= set(totals.actions), (
+        "a share in which nothing happens proves nothing"
+    )
+    assert len(totals.faults) >= 15
+
+
+def test_two_processes_with_different_hash_seeds_see_the_same() -> None:
+    seeds = ("3", "68", "381")
+    first, second = (
+        [command("--replay", seed, hash_seed=salt).stdout.splitlines()[-2] for seed in seeds] for salt in ("1", "4242")
+    )
+    assert first == second
+    assert all(line.startswith("trace hash ") for line in first)
+    assert len(set(first)) == len(seeds)
+
+
+def test_a_seed_has_one_hash_whether_or_not_anybody_reads_its_trace() -> None:
+    from tests.simulation.simulation import Simulation
+
+    assert replay("7").digest == Simulation(scenario(7)).play().digest
+
+
+def test_a_failing_seed_prints_the_command_that_replays_it() -> None:
+    caught = command("--bugs", "no-grace", "--json")
+    assert caught.returncode == 0, caught.stderr
+    found = json.loads(caught.stdout)[0]
+    assert 1 <= found["seed"] <= 2000
+    replayed = command("--replay", str(found["seed"]), "--bug", "no-grace")
+    assert replayed.returncode == 1
+    assert found["violation"] in replayed.stdout
+    assert "execute stop" in replayed.stdout
+
+
+def test_figures_for_machines() -> None:
+    done = command("--seeds", "1-10", "--jobs", "1", "--json")
+    figures = json.loads(done.stdout)
+    assert (done.returncode, figures["seeds"], figures["violations"]) == (0, 10, [])
+    assert figures["calls"] > figures["cloud_calls"] > 0
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_every_reference_story_is_unbroken_without_faults(name: str) -> None:
+    assert try_named(f"{name}:999999=LOST").violations == ()
+
+
+@pytest.mark.parametrize("fault", [fault for fault in Fault if any(fault in kinds for kinds in FAULTS.values())])
+def test_single_faults_of_a_short_story(fault: Fault) -> None:
+    """One in ten of the exhaustive tries; all of them: `python -m tests.simulation --exhaustive`."""
+    names = [name for name in singles() if name.startswith("spot:") and name.endswith(f"={fault.name}")][::10]
+    assert names
+    assert [(name, broken) for name in names for broken in map(str, try_named(name).violations)] == []
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_every_planted_bug_still_fits_the_source(bug: Bug) -> None:
+    """Its text is there exactly once, and what comes out compiles."""
+    for module in {edit.module for edit in bug.edits}:
+        spec = importlib.util.find_spec(module)
+        assert spec is not None
+        assert spec.origin is not None
+        source = Path(spec.origin).read_text(encoding="utf-8")
+        changed = edited(source, [edit for edit in bug.edits if edit.module == module])
+        assert changed != source
+        compile(changed, spec.origin, "exec")
+
+
+def test_there_are_bugs_enough_and_each_has_a_name() -> None:
+    assert len({bug.name for bug in BUGS}) == len(BUGS) >= 40
+    assert all(bug.rules for bug in BUGS)
+
+
+def test_a_bug_that_no_longer_fits_is_an_error() -> None:
+    with pytest.raises(PlantError):
+        edited("if True:\n", [Edit("costguard.somewhere", "if False:", "if True:")])
+    with pytest.raises(PlantError):
+        plant(Bug("late", (1,), (Edit("costguard.ports", "x", "y"),)))
+
+
+def test_the_policies_of_the_simulation_are_what_the_loader_makes_of_their_files() -> None:
+    for seed in range(40):
+        drawn = scenario(seed)
+        for version in (drawn.policy, *(change.version for change in drawn.changes)):
+            if not version.broken:
+                assert load(version.text()) == load_policy(version.text())

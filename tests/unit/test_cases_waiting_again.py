@@ -1,0 +1,35 @@
+"""A wait that began anew goes over what was done before without doing it twice, and without standing still."""
+
+from __future__ import annotations
+
+from tests.builders import DAY, NOW, case, detail, finding, instance, seen, snapshot, volume
+
+from costguard.cases import ClimbedRung, advance
+from costguard.domain.actions import Verb
+from costguard.domain.findings import Verdict
+from costguard.domain.resources import InstanceState
+
+STOPPED = instance(state=InstanceState.STOPPED)
+HALTED = ClimbedRung(Verb.STOP, NOW - 20 * DAY)
+AGAIN = case(rung=3, climbed=(HALTED, ClimbedRung(Verb.WARN, NOW - 8 * DAY)), since=NOW - 8 * DAY)
+
+
+def test_snapshots_made_before_the_wait_began_anew_are_not_made_twice() -> None:
+    """Snoozed after its snapshots were complete: the rung is climbed by what is there."""
+    made = detail(STOPPED, snapshots=(snapshot(started_at=NOW - 10 * DAY),))
+    step = advance(AGAIN, seen(STOPPED, finding=finding(STOPPED, Verdict.COMPLIANT), detail=made))
+    assert step.wants is None
+    assert step.case is not None
+    assert (step.case.rung, step.case.climbed[-1].verb) == (4, Verb.SNAPSHOT)
+
+
+def test_a_volume_attached_since_is_copied_first() -> None:
+    added = detail(STOPPED, volumes=(volume(), volume("vol-2")), snapshots=(snapshot(started_at=NOW - 10 * DAY),))
+    step = advance(AGAIN, seen(STOPPED, finding=finding(STOPPED, Verdict.COMPLIANT), detail=added))
+    assert step.wants is Verb.SNAPSHOT
+
+
+def test_no_volumes_is_not_everything_copied() -> None:
+    none = detail(STOPPED, volumes=())
+    step = advance(AGAIN, seen(STOPPED, finding=finding(STOPPED, Verdict.COMPLIANT), detail=none))
+    assert step.wants is Verb.SNAPSHOT, "wanted, and held by the rail that says why"
