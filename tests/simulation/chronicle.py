@@ -89,13 +89,14 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A message that its channel took. `proven` when the sender could know."""
+    """A message that its channel took, and the first moment it names for a step to come."""
 
     number: int
     at: datetime
     machines: frozenset[str]
     announces: frozenset[Verb]
     title: str
+    not_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

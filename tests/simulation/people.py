@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 from tests.simulation.chronicle import Chronicle, Told
 from tests.simulation.faults import Fault, Port
@@ -15,6 +16,7 @@ from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNotic
 from costguard.ports import Delivery, Message
 
 _STEP = re.compile(r"\b(stop|snapshot|terminate): not before")
+_MOMENT = re.compile(r"not before (\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
 
 
 @dataclass(slots=True)
@@ -24,6 +26,7 @@ class Channel:
     hub: Hub
     chronicle: Chronicle
     machines: dict[str, None]
+    watch: Callable[[Told], None]
     down: bool = False
     proves: bool = True
 
@@ -33,7 +36,11 @@ class Channel:
         about = frozenset(native_id for native_id in self.machines if native_id in text)
         steps = dict(message.fields).get("Next", "")
         announces = frozenset(Verb(word) for word in _STEP.findall(steps))
-        self.chronicle.told.append(Told(self.hub.calls, self.hub.now, about, announces, message.title))
+        named = [datetime.strptime(moment, "%Y-%m-%d %H:%M") for moment in _MOMENT.findall(steps)]  # noqa: DTZ007
+        first = min(named).replace(tzinfo=timezone.utc) if named else None
+        told = Told(self.hub.calls, self.hub.now, about, announces, message.title, first)
+        self.chronicle.told.append(told)
+        self.watch(told)
         self.hub.trace.note(self.hub.now, f"people read: {message.title}")
         return f"ts-{len(self.chronicle.told)}"
 

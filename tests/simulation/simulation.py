@@ -70,7 +70,9 @@ class Simulation:
         self.judge = Judge(self.world, self.chronicle, self.versions, CHECKS, self.trace, durable=scenario.durable)
         self.clouds = Clouds(self.hub, self.world, self.chronicle, self.shelf, self.judge.watch)
         machines = {spec.native_id: None for spec in self.scenario.machines}
-        self.channel = Channel(self.hub, self.chronicle, machines, proves=self.scenario.channel_proves)
+        self.channel = Channel(
+            self.hub, self.chronicle, machines, self.judge.honest_dates, proves=scenario.channel_proves
+        )
         self.runs = 0
 
     def play(self) -> Verdict:

@@ -105,6 +105,7 @@ def _warning(world: Surroundings, plan: Plan, action: Action, case: Case) -> Not
 def _notice(world: Surroundings, plan: Plan, case: Case, kind: NoticeKind, notice_id: str, approve: str = "") -> Notice:
     finding = next((f for f in plan.findings if f.subject == case.subject), None)
     now = world.clock.now()
+    promises = case.status is not CaseStatus.CLOSED and kind is not NoticeKind.HELD  # what waits for leave has no date
     facts = NoticeFacts(
         kind=kind,
         resource=case.subject,
@@ -116,7 +117,7 @@ def _notice(world: Surroundings, plan: Plan, case: Case, kind: NoticeKind, notic
         evidence=finding.evidence if finding and kind is NoticeKind.WARNED else None,
         rate=finding.rate if finding else None,
         saving=next((a.saving for a in plan.due if a.case_id == case.case_id), None),
-        upcoming=() if case.status is CaseStatus.CLOSED else tuple(_upcoming(world, plan, case, now)),
+        upcoming=tuple(_upcoming(world, plan, case, now)) if promises else (),
         snapshots=_snapshots(world, case),
         approve=approve,
         zone=world.policy.calendar.zone if world.policy.calendar else "UTC",

@@ -8,13 +8,12 @@ from decimal import Decimal
 from tests.simulation.chronicle import Effect, Told
 from tests.simulation.oracle import truth
 from tests.simulation.oracle.cancelled import cancelled_after
-from tests.simulation.oracle.judge import Check, Judged
+from tests.simulation.oracle.judge import SKEW, Check, Judged
 from tests.simulation.rules import working_time_after
 
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Instance, InstanceState
 
-SKEW = timedelta(minutes=20)  # two clocks, each at most ten minutes off
 RESERVED_BEFORE = timedelta(minutes=6)  # a cap is reserved at most five minutes before the call
 DESTRUCTIVE = frozenset({Verb.STOP, Verb.TERMINATE})
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from tests.simulation.chronicle import Chronicle, Effect, Look, PolicyRead
+from tests.simulation.chronicle import Chronicle, Effect, Look, PolicyRead, Told
 from tests.simulation.oracle import truth
 from tests.simulation.rules import PolicyVersion, RuleSpec
 from tests.simulation.trace import Trace
@@ -14,6 +14,8 @@ from tests.simulation.trace import Trace
 from costguard.domain.resources import InstanceDetail
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.records import Machine
+
+SKEW = timedelta(minutes=20)  # two clocks, each at most ten minutes off
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,12 @@ class Judge:
         """Judge one effect at the moment it happens."""
         for number, what in self._found(effect):
             self.add(Violation(number, effect.at, effect.machine, f"{effect.verb.value}: {what}"))
+
+    def honest_dates(self, told: Told) -> None:
+        """Rule 15: what a message announces still lies ahead when people can read it."""
+        if told.not_before is not None and told.not_before < told.at - SKEW:
+            what = f"told that it comes not before {told.not_before:%m-%d %H:%M}, which is past: {told.title}"
+            self.add(Violation(15, told.at, ", ".join(sorted(told.machines)), what))
 
     def add(self, violation: Violation) -> None:
         """Keep one, and show it where it happened."""

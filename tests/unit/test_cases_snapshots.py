@@ -1,0 +1,166 @@
+"""A snapshot rung is climbed when every volume has its copy; what fails or hangs is told apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.builders import DAY, NOW, case, detail, finding, instance, rule, seen, snapshot, volume
+
+from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, Step, advance, claimed, held
+from costguard.domain.actions import Verb
+from costguard.domain.findings import Verdict
+from costguard.domain.reasons import FactValue, Reason, ReasonCode
+from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Snapshot, SnapshotState, Volume
+from costguard.policy.changes import terms
+
+HOUR = timedelta(hours=1)
+STOPPED = instance(state=InstanceState.STOPPED)
+QUIET = finding(STOPPED, Verdict.COMPLIANT)
+WARNED = ClimbedRung(Verb.WARN, NOW - 10 * DAY)
+HALTED = ClimbedRung(Verb.STOP, NOW - 9 * DAY)
+ONE, TWO = volume("vol-1"), volume("vol-2")
+
+
+def copying(failures: int = 1, **changes: Any) -> Case:
+    """Copies were asked for an hour ago; then held in doubt."""
+    ready = case(rung=3, climbed=(WARNED, HALTED), attempt=3, failures=failures)
+    return replace(held(claimed(ready, NOW - HOUR), Reason(ReasonCode.WAITING)), **changes)
+
+
+def copy(of: Volume, state: SnapshotState, **changes: Any) -> Snapshot:
+    return replace(snapshot(of, state=state, decision_id=copying().decision_id), **changes)
+
+
+def holding(*snapshots: Snapshot) -> InstanceDetail:
+    return detail(STOPPED, volumes=(ONE, TWO), snapshots=snapshots)
+
+
+def after(before: Case, found: InstanceDetail | None, subject: Instance = STOPPED) -> Step:
+    return advance(before, seen(subject, finding=QUIET, detail=found, intent_written=True))
+
+
+def stays(before: Case, code: ReasonCode, facts: dict[str, FactValue] | None = None) -> Step:
+    return Step(replace(before, status=CaseStatus.HELD, reason=Reason(code, facts or {})))
+
+
+def tried_again(before: Case, code: ReasonCode) -> Step:
+    free = replace(before, phase=Phase.WAITING, attempt=4, failures=before.failures + 1, decision_id="")
+    return Step(replace(free, claimed_at=None, reason=Reason(code, {"failures": before.failures + 1})))
+
+
+def awaited(before: Case, missing: int) -> Step:
+    going = replace(before, status=CaseStatus.OPEN, phase=Phase.CONFIRMING)
+    return Step(replace(going, reason=Reason(ReasonCode.CONFIRMING, {"volumes": missing})))
+
+
+DONE_ONE, DONE_TWO = copy(ONE, SnapshotState.COMPLETED), copy(TWO, SnapshotState.COMPLETED)
+
+
+def test_the_rung_is_climbed_when_every_volume_is_copied() -> None:
+    before = copying()
+    expected = replace(
+        before,
+        status=CaseStatus.OPEN,
+        phase=Phase.WAITING,
+        rung=4,
+        climbed=(WARNED, HALTED, ClimbedRung(Verb.SNAPSHOT, NOW)),
+        since=NOW,
+        attempt=4,
+        failures=0,
+        decision_id="",
+        claimed_at=None,
+        reason=Reason(ReasonCode.CONFIRMED, {"verb": "snapshot"}),
+    )
+    assert after(before, holding(DONE_ONE, DONE_TWO)) == Step(expected)
+
+
+def test_what_was_not_looked_at_closely_stays_in_doubt() -> None:
+    assert after(copying(), None) == stays(copying(), ReasonCode.DETAIL_UNREAD)
+    assert after(copying(), detail(STOPPED, volumes=())) == stays(copying(), ReasonCode.NO_VOLUMES)
+
+
+def test_a_copy_on_its_way_is_awaited_however_long() -> None:
+    """A first snapshot of a large disk takes a day."""
+    going = holding(DONE_ONE, copy(TWO, SnapshotState.PENDING))
+    assert after(copying(), going) == awaited(copying(), 1)
+    assert after(copying(claimed_at=NOW - 3 * DAY), going) == awaited(copying(claimed_at=NOW - 3 * DAY), 1)
+
+
+def test_a_copy_on_its_way_is_awaited_before_a_failed_one_is_tried_again() -> None:
+    """Trying again now would copy the pending volume twice."""
+    mixed = holding(copy(ONE, SnapshotState.FAILED), copy(TWO, SnapshotState.PENDING))
+    assert after(copying(), mixed) == awaited(copying(), 2)
+
+
+def test_a_failed_copy_is_tried_again_under_a_new_decision() -> None:
+    found = holding(DONE_ONE, copy(TWO, SnapshotState.FAILED))
+    assert after(copying(), found) == tried_again(copying(), ReasonCode.SNAPSHOT_FAILED)
+
+
+def test_the_fifth_failed_copy_waits_for_a_person() -> None:
+    found = holding(DONE_ONE, copy(TWO, SnapshotState.FAILED))
+    assert after(copying(3), found) == tried_again(copying(3), ReasonCode.SNAPSHOT_FAILED)
+    assert after(copying(4), found) == stays(copying(4), ReasonCode.SNAPSHOT_FAILED, {"volumes": 1})
+
+
+def test_a_failure_of_an_earlier_decision_is_not_this_ones() -> None:
+    """The new copies may be about to appear."""
+    old = copy(TWO, SnapshotState.FAILED, decision_id="an earlier one")
+    fresh = copying(claimed_at=NOW - HOUR + timedelta(seconds=1))
+    assert after(fresh, holding(DONE_ONE, old)) == Step(fresh)
+
+
+def test_a_copy_that_hangs_from_an_earlier_decision_is_not_waited_for() -> None:
+    old = copy(TWO, SnapshotState.PENDING, decision_id="an earlier one")
+    assert after(copying(), holding(DONE_ONE, old)) == tried_again(copying(), ReasonCode.NOT_TAKEN_EFFECT)
+
+
+def test_copies_that_never_appear_are_given_up_after_an_hour() -> None:
+    assert after(copying(), holding(DONE_ONE)) == tried_again(copying(), ReasonCode.NOT_TAKEN_EFFECT)
+    fresh = copying(claimed_at=NOW - HOUR + timedelta(seconds=1))
+    assert after(fresh, holding(DONE_ONE)) == Step(fresh)
+
+
+def test_what_cannot_stop_is_copied_on_its_second_rung() -> None:
+    spot = instance(cannot_stop="one_time_spot")
+    allowed = rule(limits=replace(rule().limits, unstoppable_may_terminate=True))
+    ready = case(rung=1, climbed=(WARNED,), rule_digest=allowed.digest, terms=terms(allowed))
+    found = detail(spot, volumes=(ONE,), snapshots=(snapshot(ONE),))
+    step = advance(claimed(ready, NOW), seen(spot, rule=allowed, detail=found, intent_written=True)).case
+    assert step is not None
+    assert (step.rung, step.climbed[-1]) == (2, ClimbedRung(Verb.SNAPSHOT, NOW))
+
+
+def due_to_copy() -> Case:
+    """Stopped, its quarantine over, the snapshots not asked for yet."""
+    return case(rung=3, climbed=(WARNED, HALTED), since=NOW - 8 * DAY, attempt=3, status=CaseStatus.HELD)
+
+
+def test_copies_made_before_the_wait_began_anew_are_not_made_again() -> None:
+    """A snooze or a changed rule sent the case back; the disks were copied after the stop all the same."""
+    step = after(due_to_copy(), holding(DONE_ONE, DONE_TWO))
+    expected = replace(
+        due_to_copy(),
+        status=CaseStatus.OPEN,
+        rung=4,
+        climbed=(WARNED, HALTED, ClimbedRung(Verb.SNAPSHOT, NOW)),
+        since=NOW,
+        attempt=4,
+        reason=Reason(ReasonCode.CONFIRMED, {"verb": "snapshot"}),
+    )
+    assert step == Step(expected)
+
+
+@pytest.mark.parametrize("found", [None, holding(DONE_ONE), detail(STOPPED, volumes=())])
+def test_copies_that_are_not_all_there_are_asked_for(found: InstanceDetail | None) -> None:
+    """Also where nobody looked, or no volume is listed: absence of a volume is not a copy of it."""
+    assert after(due_to_copy(), found).wants is Verb.SNAPSHOT
+
+
+def test_other_steps_do_not_wait_for_copies() -> None:
+    """Only the snapshot rung is climbed by copies that are there."""
+    second_notice = replace(due_to_copy(), rung=2)
+    assert after(second_notice, holding(DONE_ONE, DONE_TWO)).wants is Verb.WARN
