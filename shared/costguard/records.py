@@ -148,7 +148,7 @@ def record_from(kind: str, key: str, version: int, schema: int, text: str) -> Re
     """
     try:
         body: Any = json.loads(text)
-    except ValueError as err:
+    except (ValueError, RecursionError) as err:
         message = f"record {kind}/{key} is damaged: {err}"
         raise LedgerError(message) from err
     if not isinstance(body, dict):

@@ -44,10 +44,11 @@ def _seeds(asked: argparse.Namespace) -> int:
     first, _, last = asked.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
     began = time.monotonic()
+    progress = _Progress(quiet=asked.json)
     totals = Totals()
     for some in in_parallel(seeds, asked.jobs):
         totals.add(some)
-        _progress(asked, f"{totals.seeds:,} of {len(seeds):,} seeds, {len(totals.violations)} violations")
+        progress.say(f"{totals.seeds:,} of {len(seeds):,} seeds, {len(totals.violations)} violations")
     return _report(asked, totals, time.monotonic() - began)
 
 
@@ -113,10 +114,11 @@ def _exhaustive(asked: argparse.Namespace) -> int:
     from tests.simulation.exhaustive import tries
 
     began = time.monotonic()
+    progress = _Progress(quiet=asked.json)
     totals = Totals()
     for what, some in tries(asked.jobs):
         totals.add(some)
-        _progress(asked, f"{what}: {totals.seeds:,} tries, {len(totals.violations)} violations")
+        progress.say(f"{what}: {totals.seeds:,} tries, {len(totals.violations)} violations")
     return _report(asked, totals, time.monotonic() - began)
 
 
@@ -146,9 +148,23 @@ def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items())) or "none"
 
 
-def _progress(asked: argparse.Namespace, what: str) -> None:
-    if not asked.json and sys.stderr.isatty():
-        print(f"\r{what}", end="", file=sys.stderr, flush=True)
+class _Progress:
+    """Where it stands: in place on a terminal, a line a minute elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._terminal = sys.stderr.isatty()
+        self._said = time.monotonic()
+
+    def say(self, what: str) -> None:
+        """Show it, if it is time."""
+        if self._quiet:
+            return
+        if self._terminal:
+            print(f"\r{what}", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() - self._said >= 60:
+            self._said = time.monotonic()
+            print(what, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

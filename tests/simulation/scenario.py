@@ -148,7 +148,7 @@ def scenario(seed: int) -> Scenario:
             for _ in range(random.choice((0, 0, 0, 1, 1, 2, 3)))
         ),
         spells=tuple(_spell(random, one, end) for one in machines if random.random() < 0.12),
-        quiet_runs=random.choices((0, 3, 16), (50, 42, 8))[0],
+        quiet_runs=random.choices((0, 3, 16), (62, 33, 5))[0],
     )
 
 
@@ -161,7 +161,7 @@ def _close_up(random: Random, seed: int) -> Scenario:
     one = machine(cloud, "one", disks=random.choice(((Disk(100),), (Disk(100), Disk(100, device="/dev/sdb")))))
     rule = RuleSpec(lasting=4, stop=random.choice((6, 24)), terminate=24)
     every = random.choice((6, 12, 24)) * HOUR
-    times = {6: 16, 12: 12, 24: 9}[int(every / HOUR)]
+    times = {6: 14, 12: 11, 24: 8}[int(every / HOUR)]
     deliveries = tuple(Delivery(at, at + timedelta(seconds=5)) for at in (START + n * every for n in range(times)))
     begins = START + random.random() * (times - 1) * every
     ends = begins + random.choice((6, 13, 25)) * HOUR
@@ -181,7 +181,7 @@ def _close_up(random: Random, seed: int) -> Scenario:
         switch_rate=0.0,
         spells=(keeps,),
         owner_times=((begins + random.random() * 4 * DAY, one.native_id),),
-        quiet_runs=random.choices((0, 3, 16), (50, 25, 25))[0],
+        quiet_runs=random.choices((0, 3, 16), (60, 25, 15))[0],
     )
 
 
@@ -355,7 +355,7 @@ def _deliveries(random: Random, every: timedelta) -> tuple[Delivery, ...]:
     skewed = random.random() < 0.3
     crowd = random.choice((1, 1, 1, 1, 1, 2, 3))
     deliveries = []
-    times = random.choice((4, 5, 6, 8, 9))
+    times = random.choice((3, 4, 5, 6, 8))
     crowded = random.randrange(times) if random.random() < 0.06 else -1  # eight at once, once
     for number in range(times):
         scheduled = START + number * every

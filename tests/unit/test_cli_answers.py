@@ -47,6 +47,7 @@ class Desk:
     def with_case(self, **changes: Any) -> Case:
         memory = self.memory()
         with closing(memory.store):
+            memory.runs.begin("run-1", "idle_gpu", NOW)
             return memory.cases.commit(None, replace(case(), **changes), run_id="run-1", now=NOW)
 
 

@@ -15,6 +15,7 @@ from costguard.domain.errors import VersionConflictError
 from costguard.engine.repositories.audit import AuditTrail
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.cases import CaseRepository
+from costguard.engine.repositories.runs import RunRepository
 from costguard.ledgers import open_ledger
 from costguard.ports import RecordStore
 
@@ -22,6 +23,7 @@ from costguard.ports import RecordStore
 @pytest.fixture
 def store() -> Iterator[RecordStore]:
     ledger = open_ledger("memory:")
+    RunRepository(ledger).begin("run-1", "idle_gpu", NOW)
     yield ledger
     ledger.close()
 

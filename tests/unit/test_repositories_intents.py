@@ -16,6 +16,7 @@ from costguard.domain.errors import LedgerError
 from costguard.domain.refs import ResourceRef
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.intents import Intent, IntentRepository
+from costguard.engine.repositories.runs import RunRepository
 from costguard.ledgers import open_ledger
 from costguard.ports import RecordStore
 
@@ -44,6 +45,7 @@ def action(action_id: str = "act-1", case_id: str = "case-1", **changes: Any) ->
 @pytest.fixture
 def store() -> Iterator[RecordStore]:
     ledger = open_ledger("memory:")
+    RunRepository(ledger).begin("run-1", "idle_gpu", NOW)
     yield ledger
     ledger.close()
 

@@ -1,12 +1,15 @@
 """Records in one SQL table: SQLite for one machine, PostgreSQL for many.
 
 Every write is a compare-and-set on the version in the WHERE clause, inside one transaction. SQLite takes
-the write lock at its start (BEGIN IMMEDIATE), so a transaction that has begun cannot lose to another;
-PostgreSQL runs SERIALIZABLE and is asked again when it gives a transaction up.
+the write lock at its start (BEGIN IMMEDIATE), so a transaction that has begun cannot lose to another.
+PostgreSQL takes a lock for every record a transaction names, also those it only checks and those that do not
+exist yet: what was checked still holds when the transaction commits. SERIALIZABLE alone does not give that;
+it puts transactions in some order, not in the order in which their callers were answered.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +27,7 @@ from costguard.records import Ledger, body_text, conflict, record_from, target_o
 _Result = TypeVar("_Result")
 
 _BUSY_SECONDS = 30  # a writer holds SQLite's lock for milliseconds; half a minute means it is stuck
-_ASK_AGAIN = 20  # serialization failures in a row; each means that another transaction got through
+_ASK_AGAIN = 20  # transactions given up in a row; each means that another got through
 _GIVEN_UP = ("40001", "40P01")  # PostgreSQL: serialization_failure, deadlock_detected
 _SETUP_LOCK = 7_311_042  # an arbitrary number shared by all Costguards: PostgreSQL has no safe concurrent CREATE TABLE
 
@@ -71,7 +74,7 @@ def postgresql_engine(url: sa.URL) -> sa.Engine:
     """An engine for a PostgreSQL server. `url` has the driver psycopg."""
     return sa.create_engine(
         url,
-        isolation_level="SERIALIZABLE",
+        isolation_level="READ COMMITTED",  # under the locks of `_lock`: each statement sees what was committed before
         hide_parameters=True,
         pool_pre_ping=True,  # functions are frozen between calls; servers hang up meanwhile
         # prepare_threshold: connection poolers lose prepared statements
@@ -115,7 +118,7 @@ class SqlLedger(Ledger):
         super().__init__(durable=durable, page_size=page_size)
         self._engine = engine
         self._is_postgresql = engine.dialect.name == "postgresql"
-        # one SELECT needs no serializable transaction, and outside one it cannot make a writer fail
+        # one SELECT needs no transaction
         self._reads = engine.execution_options(isolation_level="AUTOCOMMIT") if self._is_postgresql else engine
         self._writes = engine.execution_options(costguard_writes=True)
 
@@ -162,6 +165,8 @@ class SqlLedger(Ledger):
 
     def _write(self, operations: Sequence[Put | Check]) -> None:
         def apply(connection: sa.Connection) -> None:
+            if self._is_postgresql:
+                _lock(connection, operations)
             for operation in operations:
                 _apply(connection, operation)
 
@@ -179,6 +184,21 @@ class SqlLedger(Ledger):
                 raise _ledger_error(err) from err
         message = f"other writers got ahead {_ASK_AGAIN} times in a row; nothing was changed"
         raise VersionConflictError(message)
+
+
+def _lock(connection: sa.Connection, operations: Sequence[Put | Check]) -> None:
+    """Hold every record that is named until the transaction ends; in one order everywhere, so that nobody deadlocks."""
+    names = {target_of(operation)[:2] for operation in operations}
+    keys = sorted(_lock_key(kind, key) for kind, key in names)
+    connection.execute(sa.text("SELECT set_config('lock_timeout', :limit, true)"), {"limit": f"{_BUSY_SECONDS}s"})
+    connection.execute(
+        sa.text("SELECT pg_advisory_xact_lock(k) FROM unnest(CAST(:keys AS bigint[])) AS k"), {"keys": keys}
+    )
+
+
+def _lock_key(kind: str, key: str) -> int:
+    """64 bits of the name; two names that share them wait for each other and are none the worse for it."""
+    return int.from_bytes(hashlib.sha256(f"{kind}\0{key}".encode()).digest()[:8], "big", signed=True)
 
 
 def _apply(connection: sa.Connection, operation: Put | Check) -> None:

@@ -85,7 +85,7 @@ def once(judged: Judged) -> str:
     same = [one for one in earlier if one.verb is effect.verb and one.verb in DESTRUCTIVE]
     if effect.verb is Verb.TERMINATE and any(one.changed for one in same):
         return "it had been terminated before"
-    if effect.verb is Verb.STOP and any(one.at >= judged.machine.runs[-1][0] and one.changed for one in same):
+    if effect.verb is Verb.STOP and any(one.at >= began_at(judged) and one.changed for one in same):
         return "it had been stopped in this run before"
     twice = [one for one in earlier if effect.verb is Verb.SNAPSHOT and one.resource == effect.resource]
     return "a second copy for one decision" if any(one.decision_id == effect.decision_id for one in twice) else ""
@@ -169,13 +169,13 @@ def in_order(judged: Judged) -> str:
     if verb is Verb.STOP:
         if rule.stop is None:
             return "the rule does not stop"
-        return _after_notice(judged, Verb.STOP, judged.machine.runs[-1][0], rule.stop)
+        return _after_notice(judged, Verb.STOP, began_at(judged), rule.stop)
     if rule.terminate is None:
         return "the rule ends at stop"
     if judged.machine.spec.one_time_spot:
         if rule.unstoppable != "terminate":
             return "what cannot stop is left alone"
-        return _after_notice(judged, Verb.TERMINATE, judged.machine.runs[-1][0], (rule.stop or 0) + rule.terminate)
+        return _after_notice(judged, Verb.TERMINATE, began_at(judged), (rule.stop or 0) + rule.terminate)
     stopped = stopped_at(judged)
     if stopped is None or judged.shown.instance.state is not InstanceState.STOPPED:
         return f"it is {judged.shown.instance.state.value} and not stopped by costguard"
@@ -203,22 +203,26 @@ def notices(judged: Judged, since: datetime, verb: Verb) -> list[Told]:
 
 
 def stopped_at(judged: Judged) -> datetime | None:
-    """When costguard's own stop of the current run was complete; None where it has not stopped it.
+    """When costguard's own stop of the run last looked at was complete; None where it had not stopped it.
 
     A stop by others within twenty minutes of a call whose answer was lost cannot be told from its effect.
     """
-    machine = judged.machine
-    began = machine.runs[-1][0]
+    began = began_at(judged)
     ours = False
     done: datetime | None = None
     for happening in judged.world.history:
-        if happening.native_id != machine.native_id or happening.at < began:
-            continue
-        if happening.what == "stop":
+        mine = happening.native_id == judged.effect.machine and began <= happening.at <= judged.look.at
+        if mine and happening.what == "stop":
             ours, done = happening.by == "costguard" or _claimed_near(judged, happening.at), None
-        elif happening.what == "stopped":
+        elif mine and happening.what == "stopped":
             done = happening.at
     return done if ours else None
+
+
+def began_at(judged: Judged) -> datetime:
+    """When the run of the machine began that the last look was shown."""
+    starts = [start for start, _ in judged.machine.runs if start <= judged.look.at]
+    return max(starts, default=judged.machine.runs[0][0])
 
 
 def _claimed_near(judged: Judged, at: datetime) -> bool:
@@ -229,7 +233,7 @@ def _claimed_near(judged: Judged, at: datetime) -> bool:
 
 
 def _warned(judged: Judged, verb: Verb) -> datetime | None:
-    told = notices(judged, judged.machine.runs[-1][0], verb)
+    told = notices(judged, began_at(judged), verb)
     return told[0].at if told else None
 
 

@@ -3,10 +3,11 @@
 Each entry carries the hash of the one before. The head of a chain (how many entries, the last hash) is a
 record of its own, written in the same transaction; when a run finishes, the heads of its chains are
 anchored in the run record as well. People's doings (switch, approvals, snoozes) have chains under the
-run id `operator`, the outbox under `outbox`.
+run id `operator`, the outbox under `outbox`: no run anchors those.
 
 What this cannot show: somebody who may write the whole ledger can rewrite a chain, its head and its
-anchor alike. Keep a copy of the heads elsewhere where that matters.
+anchor alike, and where there is no anchor (yet), a chain and its head. Keep a copy of the heads elsewhere
+where that matters: `audit_verify.verify` compares with it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from costguard.ports import Check, Put, Record, RecordStore
 
 ENTRY, HEAD = "audit", "audit_head"
 OPERATOR = "operator"  # the run id of what people do
+OF_NO_RUN = frozenset({OPERATOR, "outbox"})  # run ids that have no run record
 
 
 class AuditWhat(str, Enum):

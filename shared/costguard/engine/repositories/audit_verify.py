@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from costguard.domain.errors import LedgerError
-from costguard.engine.repositories.audit import ENTRY, HEAD, ChainHead, entry_key, hash_of
-from costguard.engine.repositories.codec import value_of
+from costguard.engine.repositories.audit import ENTRY, HEAD, OF_NO_RUN, ChainHead, entry_key, hash_of
+from costguard.engine.repositories.codec import to_body, value_of
 from costguard.engine.repositories.runs import RUN, RunRecord
+from costguard.engine.repositories.schemas import newest_schema
 from costguard.ports import Record, RecordStore
 
 
@@ -26,24 +28,28 @@ class _Chain:
     """What is known of one chain while its entries pass."""
 
     promised: dict[int, str] = field(default_factory=dict)  # position → hash, from heads and anchors
-    has_head: bool = False
     entries: int = 0
     last_hash: str = ""
 
 
-def verify(store: RecordStore) -> AuditVerdict:
+def verify(store: RecordStore, kept: Mapping[str, ChainHead] | None = None) -> AuditVerdict:
     """Check every chain against itself, its head, and the anchor in its run. May run beside writers.
+
+    `kept` are heads by chain that were written down elsewhere, at any time: each must still be passed through.
 
     Raises:
         LedgerError: the ledger cannot be read at all.
     """
     problems: list[str] = []
     chains: dict[str, _Chain] = {}
+    _promise(chains, kept or {}, problems)
+    runs = set(OF_NO_RUN)
     for record in store.query(RUN):
+        runs.add(record.key)
         _promise(chains, _anchors(record, problems), problems)
     for record in store.query(HEAD):
         _promise(chains, _head(record, problems), problems)
-        chains.setdefault(record.key, _Chain()).has_head = True
+        chains.setdefault(record.key, _Chain())
     count = 0
     for record in store.query(ENTRY):
         count += 1
@@ -51,24 +57,47 @@ def verify(store: RecordStore) -> AuditVerdict:
         problems.extend(_follow(record, name, chains.setdefault(name, _Chain())))
     for name, chain in chains.items():
         problems.extend(_end(store, name, chain))
+    unknown = sorted({name.partition("/")[0] for name in chains} - runs)
+    problems.extend(
+        f"run {run_id}: has chains and no record: it was removed, or the chains were added"
+        for run_id in unknown
+        if not run_id or store.get(RUN, run_id) is None  # it may have begun during this reading
+    )
     return AuditVerdict(count, len(chains), tuple(problems))
 
 
 def _anchors(record: Record, problems: list[str]) -> Mapping[str, ChainHead]:
+    name = f"run {record.key}"
+    if _has_unknown_schema(record, name, problems):
+        return {}
     try:
         run = value_of(RunRecord, record)
     except LedgerError as err:
-        problems.append(f"run {record.key}: its record cannot be read: {err}")
+        problems.append(f"{name}: its record cannot be read: {err}")
         return {}
-    return {f"{run.run_id}/{shard}": head for shard, head in run.heads.items()}
+    if run.run_id != record.key:
+        problems.append(f"{name}: its record says that it is of run {run.run_id}")
+    if _canonical(to_body(run)["heads"]) != _canonical(record.body.get("heads", {})):
+        problems.append(f"{name}: its anchors are not as they are written: they were changed")
+    writes = 1 if run.finished_at is None else 2  # it is written when the run begins and when it finishes
+    if record.version != writes:
+        problems.append(f"{name}: its record is at version {record.version}, not {writes}: it was written again")
+    return {f"{record.key}/{shard}": head for shard, head in run.heads.items()}
 
 
 def _head(record: Record, problems: list[str]) -> Mapping[str, ChainHead]:
+    if _has_unknown_schema(record, f"the head of {record.key}", problems):
+        return {}
     try:
-        return {record.key: value_of(ChainHead, record)}
+        head = value_of(ChainHead, record)
     except LedgerError as err:
         problems.append(f"{record.key}: its head cannot be read: {err}")
         return {}
+    if _canonical(to_body(head)) != _canonical(record.body):
+        problems.append(f"{record.key}: its head is not as heads are written: it was changed")
+    if not 1 <= record.version <= head.entries:  # each write of it comes with an entry at least
+        problems.append(f"{record.key}: its head is at version {record.version}, of {head.entries} entries")
+    return {record.key: head}
 
 
 def _promise(chains: dict[str, _Chain], heads: Mapping[str, ChainHead], problems: list[str]) -> None:
@@ -82,11 +111,15 @@ def _follow(record: Record, name: str, chain: _Chain) -> list[str]:
     """Take the next entry into its chain."""
     body = record.body
     expected = chain.entries + 1
-    position = body.get("seq")
+    seq = body.get("seq")
+    position = seq if isinstance(seq, int) and not isinstance(seq, bool) else None
     problems: list[str] = []
+    _has_unknown_schema(record, record.key, problems)
+    if record.version != 1:
+        problems.append(f"{record.key}: is at version {record.version}: an entry is written once")
     if record.key != entry_key(name, expected):
         problems.append(f"{record.key}: expected entry {expected} here: one is missing, or this one was added")
-    if f"{body.get('run_id')}/{body.get('shard')}" != name or not isinstance(position, int):
+    if f"{body.get('run_id')}/{body.get('shard')}" != name or position is None:
         problems.append(f"{record.key}: says that it belongs to another chain")
     elif record.key != entry_key(name, position):
         problems.append(f"{record.key}: says that it is entry {position}: it was moved")
@@ -94,7 +127,7 @@ def _follow(record: Record, name: str, chain: _Chain) -> list[str]:
         problems.append(f"{record.key}: its content does not match its hash: it was changed")
     if body.get("previous") != chain.last_hash:
         problems.append(f"{record.key}: does not follow the entry before it")
-    chain.entries = position if isinstance(position, int) else expected
+    chain.entries = position if position is not None else expected
     chain.last_hash = str(body.get("hash"))
     if chain.promised.pop(chain.entries, chain.last_hash) != chain.last_hash:
         problems.append(f"{record.key}: is not the entry that the chain's head or its run names")
@@ -109,8 +142,20 @@ def _end(store: RecordStore, name: str, chain: _Chain) -> list[str]:
         return [*problems, f"{name}: has no head: it was removed, or the chain was added"]
     try:
         head = value_of(ChainHead, record)
-    except LedgerError:
+    except (LedgerError, KeyError):
         return problems  # told when the heads were read
     if chain.entries > head.entries:  # entries written during this reading have moved the head as well
         problems.append(f"{name}: has {chain.entries} entries, its head says {head.entries}: one was added")
     return problems
+
+
+def _has_unknown_schema(record: Record, name: str, problems: list[str]) -> bool:
+    unknown = record.schema not in range(1, newest_schema(record.kind) + 1)
+    if unknown:
+        problems.append(f"{name}: cannot be read: this Costguard knows no schema {record.schema} of it")
+    return unknown
+
+
+def _canonical(value: object) -> str:
+    """JSON in which 1, 1.0, true and "1" differ, as they do in a hash; Python calls three of them equal."""
+    return json.dumps(value, sort_keys=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from costguard.domain.errors import NewerSchemaError
+from costguard.domain.errors import LedgerError, NewerSchemaError
 from costguard.ports import Record
 
 Body = Mapping[str, Any]
@@ -28,6 +28,7 @@ def upcast(record: Record, upcasters: Upcasters = UPCASTERS) -> Body:
 
     Raises:
         NewerSchemaError: a newer Costguard wrote it.
+        LedgerError: its schema is no number that was ever written.
     """
     newest = newest_schema(record.kind, upcasters)
     if record.schema > newest:
@@ -36,6 +37,9 @@ def upcast(record: Record, upcasters: Upcasters = UPCASTERS) -> Body:
             "upgrade this Costguard"
         )
         raise NewerSchemaError(message)
+    if record.schema < 1:
+        message = f"record {record.kind}/{record.key} is damaged: {record.schema} is no schema number"
+        raise LedgerError(message)
     body: Body = record.body
     for schema in range(record.schema, newest):
         body = upcasters[record.kind, schema](body)
