@@ -46,9 +46,12 @@ def _seeds(asked: argparse.Namespace) -> int:
     began = time.monotonic()
     progress = _Progress(quiet=asked.json)
     totals = Totals()
-    for some in in_parallel(seeds, asked.jobs):
-        totals.add(some)
-        progress.say(f"{totals.seeds:,} of {len(seeds):,} seeds, {len(totals.violations)} violations")
+    try:
+        for some in in_parallel(seeds, asked.jobs):
+            totals.add(some)
+            progress.say(f"{totals.seeds:,} of {len(seeds):,} seeds, {len(totals.violations)} violations")
+    except KeyboardInterrupt:
+        print(f"interrupted after {totals.seeds:,} of {len(seeds):,} seeds", file=sys.stderr)
     return _report(asked, totals, time.monotonic() - began)
 
 
@@ -158,7 +161,7 @@ class _Progress:
 
     def say(self, what: str) -> None:
         """Show it, if it is time."""
-        if self._quiet:
+        if self._quiet and self._terminal:
             return
         if self._terminal:
             print(f"\r{what}", end="", file=sys.stderr, flush=True)

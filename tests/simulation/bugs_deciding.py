@@ -57,9 +57,9 @@ _MEASURING = (
         ),
     ),
     Bug(
-        "mean-instead-of-maximum",
+        "lowest-instead-of-highest",
         (1,),
-        (Edit(_SIGNALS, "maximum=_highest(values),", "maximum=sum(values) / len(values) if values else None,"),),
+        (Edit(_SIGNALS, "maximum=_highest(values),", "maximum=min(values, default=None),"),),
     ),
     Bug(
         "missing-samples-not-expected",

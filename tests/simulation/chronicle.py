@@ -80,11 +80,12 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A call on its way to a cloud, whatever became of it."""
+    """A call on its way to a cloud, whatever became of it; `unanswered` when its sender cannot know."""
 
     at: datetime
     verb: Verb
     machine: str
+    unanswered: bool
 
 
 @dataclass(frozen=True, slots=True)

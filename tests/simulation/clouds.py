@@ -222,7 +222,8 @@ class FaultyExecutor(Reader):
 
     def _execute(self, action: Action, fault: Fault | None) -> Receipt:
         operation = f"{action.subject.cloud}:{action.verb.value}"
-        attempt = Attempt(self.clouds.hub.now, action.verb, action.subject.native_id)
+        unanswered = fault in {Fault.LOST, Fault.LOST_ANSWER}
+        attempt = Attempt(self.clouds.hub.now, action.verb, action.subject.native_id, unanswered)
         self.clouds.chronicle.attempts.append(attempt)
         if fault is Fault.LOST:
             raise OutcomeUnknownError("no answer", operation=operation)

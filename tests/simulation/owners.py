@@ -36,6 +36,18 @@ def owner_acts(simulation: Simulation, machine_id: str) -> None:
     simulation.hub.trace.note(simulation.hub.now, f"owner of {machine_id}: {done}")
 
 
+def restart(simulation: Simulation, native_id: str) -> None:
+    """The owner starts what was stopped."""
+    world = simulation.world
+    world.tick(simulation.hub.now)
+    try:
+        world.start(native_id, "owner")
+    except WorldRefusalError as err:
+        simulation.hub.trace.note(simulation.hub.now, f"owner of {native_id}: start refused: {err.refusal.value}")
+    else:
+        simulation.hub.trace.note(simulation.hub.now, f"owner of {native_id}: start")
+
+
 def spell(simulation: Simulation, spell: Spell, *, on: bool) -> None:
     """Somebody keeps a machine for a while, by using it or by a tag, and lets it go."""
     world = simulation.world

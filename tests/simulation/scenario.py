@@ -86,6 +86,7 @@ class Scenario:
     owner_times: tuple[tuple[datetime, str], ...] = ()
     spells: tuple[Spell, ...] = ()
     approvals: tuple[tuple[datetime, str], ...] = ()
+    restarts: tuple[tuple[datetime, str], ...] = ()
     quiet_runs: int = 3
 
     @property
@@ -117,8 +118,10 @@ def machine(cloud: str, name: str, region: str = "", **more: Any) -> MachineSpec
 def scenario(seed: int) -> Scenario:
     """The scenario of a seed: always the same."""
     random = Random(seed)  # noqa: S311 - reproducible on purpose
-    if random.random() < 0.12:
-        return _close_up(random, seed)
+    if random.random() < 0.4:
+        from tests.simulation.close_ups import close_up
+
+        return close_up(random, seed)
     every = random.choice((6, 12, 24, 24, 24)) * HOUR
     machines = _machines(random, every)
     policy = _policy(random, machines)
@@ -149,39 +152,6 @@ def scenario(seed: int) -> Scenario:
         ),
         spells=tuple(_spell(random, one, end) for one in machines if random.random() < 0.12),
         quiet_runs=random.choices((0, 3, 16), (62, 33, 5))[0],
-    )
-
-
-def _close_up(random: Random, seed: int) -> Scenario:
-    """One ordinary machine that climbs the whole ladder, a spell of use or protection, and few faults, all of one kind.
-
-    Where a wide scenario seldom gets to, this one goes often: doubt about one call, then the owner.
-    """
-    cloud = random.choice(("aws", "alibaba", "tencent"))
-    one = machine(cloud, "one", disks=random.choice(((Disk(100),), (Disk(100), Disk(100, device="/dev/sdb")))))
-    rule = RuleSpec(lasting=4, stop=random.choice((6, 24)), terminate=24)
-    every = random.choice((6, 12, 24)) * HOUR
-    times = {6: 14, 12: 11, 24: 8}[int(every / HOUR)]
-    deliveries = tuple(Delivery(at, at + timedelta(seconds=5)) for at in (START + n * every for n in range(times)))
-    begins = START + random.random() * (times - 1) * every
-    ends = begins + random.choice((6, 13, 25)) * HOUR
-    keeps = Spell(one.native_id, begins, ends, random.choice(((), (), ("keep", "yes"))))
-    kind = random.choice(
-        (Fault.CRASH_AFTER, Fault.CRASH_BEFORE, Fault.LOST_ANSWER, Fault.LOST, Fault.PEOPLE, Fault.OWNER)
-    )
-    return Scenario(
-        seed=seed,
-        machines=(one,),
-        policy=PolicyVersion((rule,)),
-        changes=(),
-        deliveries=deliveries,
-        every=every,
-        fault_rate=random.choice((0.01, 0.02)),
-        kinds=frozenset({kind}),
-        switch_rate=0.0,
-        spells=(keeps,),
-        owner_times=((begins + random.random() * 4 * DAY, one.native_id),),
-        quiet_runs=random.choices((0, 3, 16), (60, 25, 15))[0],
     )
 
 

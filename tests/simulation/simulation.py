@@ -109,6 +109,8 @@ class Simulation:
         for spell in scenario.spells:
             hub.later(spell.begins, _spell(self, spell, on=True))
             hub.later(spell.ends, _spell(self, spell, on=False))
+        for moment, native_id in scenario.restarts:
+            hub.later(moment, _restart(self, native_id))
         for moment, native_id in scenario.approvals:
             hub.later(moment, _approval(self, native_id))
         for moment, native_id in scenario.owner_times:
@@ -268,6 +270,10 @@ def _publish(simulation: Simulation, number: int) -> Callable[[], None]:
 
 def _spell(simulation: Simulation, spell: Spell, *, on: bool) -> Callable[[], None]:
     return lambda: owners.spell(simulation, spell, on=on)
+
+
+def _restart(simulation: Simulation, native_id: str) -> Callable[[], None]:
+    return lambda: owners.restart(simulation, native_id)
 
 
 def _approval(simulation: Simulation, native_id: str) -> Callable[[], None]:

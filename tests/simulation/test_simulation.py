@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -124,3 +125,13 @@ def test_the_policies_of_the_simulation_are_what_the_loader_makes_of_their_files
         for version in (drawn.policy, *(change.version for change in drawn.changes)):
             if not version.broken:
                 assert load(version.text()) == load_policy(version.text())
+
+
+def test_the_page_of_rules_names_every_bug_and_only_checks_that_exist() -> None:
+    page = (ROOT / "tests/simulation/README.md").read_text(encoding="utf-8")
+    assert [bug.name for bug in BUGS if f"`{bug.name}`" not in page] == []
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests/simulation/oracle").glob("*.py"))
+    rows = [line.split("|")[2] for line in page.splitlines() if line.startswith("| ") and line.count("|") == 4]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named
+    assert sorted(name for name in named if f"def {name}(" not in code and f"class {name}" not in code) == []

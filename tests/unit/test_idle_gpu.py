@@ -14,9 +14,9 @@ from tests.builders import DAY, NOW, fact, history, instance, rule
 from costguard.domain.facts import InstanceFact
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
-from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, InstanceState, Keeper, ManagedBy
+from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, InstanceState, Inventory, Keeper, ManagedBy
 from costguard.domain.signals import SignalName, Statistic
-from costguard.guards.idle_gpu import gentlest_rule, judge_instance
+from costguard.guards.idle_gpu import examine, gentlest_rule, judge_instance
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
 from costguard.guards.rules import Mode, Selector
 
@@ -182,3 +182,10 @@ def test_usage_counts_single_idle_cards() -> None:
     used = fact(TWO_CARDS, history(), history(device="1", value=90.0), usage_since=NOW - DAY).usage
     assert used is not None
     assert (used.idle_hours, used.partly_idle_card_hours) == (0, 23)
+
+
+def test_a_machine_listed_twice_counts_once() -> None:
+    """A page that came twice would double the fleet, and with it what a share of it allows."""
+    seen_twice = Inventory(instance().ref.shard, (instance(), instance(name="later")), instances_seen=2)
+    examined = examine(seen_twice, {}, {}, (), {timedelta(hours=24)}, NOW)
+    assert [one.instance.name for one in examined.instances] == ["later"]

@@ -54,7 +54,8 @@ def examine(
     """Summarise one shard over each window; with `usage_since`, also how the hours since then were spent."""
     lengths = sorted(set(windows))
     facts = []
-    for instance in inventory.instances:
+    listed = {instance.ref: instance for instance in inventory.instances}  # a page that came twice counts once
+    for instance in listed.values():
         reading = readings.get(instance.ref)
         histories = reading.histories if reading else ()
         facts.append(

@@ -85,6 +85,9 @@ def once(judged: Judged) -> str:
     same = [one for one in earlier if one.verb is effect.verb and one.verb in DESTRUCTIVE]
     if effect.verb is Verb.TERMINATE and any(one.changed for one in same):
         return "it had been terminated before"
+    tried = [one for one in judged.chronicle.attempts if (one.machine, one.verb) == (effect.machine, Verb.TERMINATE)]
+    if effect.verb is Verb.TERMINATE and any(one.unanswered for one in tried[:-1]):
+        return "it was called again after an answer was lost"
     if effect.verb is Verb.STOP and any(one.at >= began_at(judged) and one.changed for one in same):
         return "it had been stopped in this run before"
     twice = [one for one in earlier if effect.verb is Verb.SNAPSHOT and one.resource == effect.resource]

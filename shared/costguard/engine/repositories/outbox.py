@@ -139,11 +139,11 @@ class OutboxRepository:
         for waiting in self.due(clock.now()):
             if waiting.channel in patience.limited:
                 continue
-            if waiting.is_late(clock.now()):
-                self._drop(waiting.notice_id, clock.now())
-                continue
             claimed = self._claim(waiting.notice_id, clock.now())
             if claimed is None:
+                continue
+            if claimed.is_late(clock.now()):  # by the clock after the claim: a frozen process may have slept meanwhile
+                self._drop(claimed, clock.now())
                 continue
             notice = self._deliver(claimed, notifier, clock, patience)
             if notice.state is NoticeState.DELIVERED:
@@ -178,14 +178,14 @@ class OutboxRepository:
             notice_id, lambda one: replace(one, claimed_until=now + CLAIM_LASTS) if _is_due(one, now) else None
         )
 
-    def _drop(self, notice_id: str, now: datetime) -> None:
+    def _drop(self, claimed: Notice, now: datetime) -> None:
         def change(one: Notice) -> Notice | None:
-            if not (_is_due(one, now) and one.is_late(now)):
+            if not _is_mine(one, claimed):
                 return None
             return replace(one, state=NoticeState.DROPPED, next_attempt_at=None, claimed_until=None)
 
-        _LOG.warning("notice came too late and is not sent", extra={"notice": notice_id})
-        self._change(notice_id, change, now)
+        _LOG.warning("notice came too late and is not sent", extra={"notice": claimed.notice_id})
+        self._change(claimed.notice_id, change, now)
 
     def _renew(self, claimed: Notice, now: datetime) -> Notice | None:
         until = now + CLAIM_LASTS

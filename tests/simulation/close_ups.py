@@ -1,0 +1,151 @@
+"""Narrow scenarios: few machines, faults of one kind, and one thing that happens at the wrong moment.
+
+Where a wide scenario seldom gets to, these go often: doubt about one call and then the owner, a cap that is
+just used up, a policy that changes while a run is at work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+
+from tests.simulation.faults import Fault
+from tests.simulation.rules import PolicyVersion, RuleSpec, loosened
+from tests.simulation.scenario import DAY, HOUR, START, Change, Delivery, Scenario, Spell, machine
+
+from costguard.sandbox.world.fleet import Disk, MachineSpec
+
+_CLOUDS = ("aws", "alibaba", "tencent")
+_LADDER = RuleSpec(lasting=4, stop=24, terminate=24)
+_DOUBTS = (Fault.CRASH_AFTER, Fault.CRASH_BEFORE, Fault.LOST_ANSWER, Fault.LOST, Fault.STALE, Fault.FREEZE)
+
+
+def close_up(random: Random, seed: int) -> Scenario:
+    """One of them."""
+    made: Callable[[Random, int], Scenario] = random.choice(
+        (_doubt, _doubt, _owner, _owner, _spoken, _capped, _capped, _half_listed, _changed, _again)
+    )
+    return made(random, seed)
+
+
+def _story(
+    random: Random,
+    seed: int,
+    machines: tuple[MachineSpec, ...],
+    *,
+    rule: RuleSpec = _LADDER,
+    kinds: tuple[Fault, ...] = (),
+    rate: float = 0.0,
+    hours: int = 24,
+    runs: int = 8,
+    beside: int = 0,
+) -> Scenario:
+    every = hours * HOUR
+    deliveries = tuple(
+        Delivery(scheduled=at + n * timedelta(seconds=1), arrives=at + timedelta(seconds=5 * random.random()))
+        for at in (START + number * every for number in range(runs))
+        for n in range(beside + 1)
+    )
+    return Scenario(
+        seed=seed,
+        machines=machines,
+        policy=PolicyVersion((rule,)),
+        changes=(),
+        deliveries=deliveries,
+        every=every,
+        fault_rate=rate,
+        kinds=frozenset(kinds),
+        switch_rate=0.4 if beside else 0.0,
+        quiet_runs=random.choices((0, 3, 16), (65, 25, 10))[0],
+    )
+
+
+def _one(random: Random) -> MachineSpec:
+    disks = random.choice(((Disk(100),), (Disk(100),), (Disk(100), Disk(100, device="/dev/sdb")), ()))
+    cloud = random.choice(_CLOUDS)
+    return machine(cloud, "one", disks=disks, recycles=cloud == "tencent" and random.random() < 0.5)
+
+
+def _doubt(random: Random, seed: int) -> Scenario:
+    """One kind of failure, and a spell of use or protection somewhere."""
+    one = _one(random)
+    hours, runs = random.choice(((6, 14), (12, 11), (24, 8)))
+    rule = replace(_LADDER, stop=random.choice((6, 24)))
+    story = _story(
+        random,
+        seed,
+        (one,),
+        rule=rule,
+        kinds=(random.choice(_DOUBTS),),
+        rate=random.choice((0.02, 0.05)),
+        hours=hours,
+        runs=runs,
+    )
+    begins = START + random.random() * (story.end - START)
+    keeps = Spell(
+        one.native_id, begins, begins + random.choice((6, 13, 25)) * HOUR, random.choice(((), (), ("keep", "yes")))
+    )
+    return replace(story, spells=(keeps,))
+
+
+def _owner(random: Random, seed: int) -> Scenario:
+    """The owner at every other boundary of the calls that matter."""
+    return _story(random, seed, (_one(random),), kinds=(Fault.OWNER,), rate=random.choice((0.01, 0.03)))
+
+
+def _spoken(random: Random, seed: int) -> Scenario:
+    """Snoozes, pauses and approvals at every moment of a run."""
+    one = replace(_one(random), local_disk_gib=random.choice((0.0, 0.0, 900.0)))
+    return _story(
+        random, seed, (one,), kinds=(Fault.PEOPLE,), rate=0.03, hours=12, runs=9, rule=replace(_LADDER, stop=6)
+    )
+
+
+def _capped(random: Random, seed: int) -> Scenario:
+    """Several idle machines, a cap for one or two, and runs side by side or every six hours."""
+    machines = tuple(machine("aws", f"m{number}") for number in range(random.choice((2, 3, 4))))
+    rule = replace(
+        _LADDER,
+        stop=6,
+        terminate=None,
+        actions=random.choice((1, 2, 10)),
+        share_percent=random.choice((30, 60, 100)),
+        usd=random.choice((2, 4, 1000)),
+    )
+    beside = random.choice((0, 1, 3))
+    return _story(
+        random, seed, machines, rule=rule, hours=6, runs=5, beside=beside, kinds=(Fault.DUPLICATED,), rate=0.02
+    )
+
+
+def _half_listed(random: Random, seed: int) -> Scenario:
+    """Listings that end early, repeat themselves, are denied or leave machines out."""
+    kinds = (Fault.TRUNCATED, Fault.REPEATING_TOKEN, Fault.MISSING, Fault.DENIED, Fault.DUPLICATED)
+    machines = (_one(random), machine("aws", "two"))
+    return _story(random, seed, machines, kinds=kinds, rate=0.06)
+
+
+def _changed(random: Random, seed: int) -> Scenario:
+    """The policy changes while a run is at work."""
+    story = _story(random, seed, (_one(random),), runs=6)
+    first = story.policy.rules[0]
+    changed = random.choice(
+        (
+            loosened(first),
+            replace(first, mode="observe"),
+            replace(first, stop=48),
+            replace(first, actions=0),
+            replace(first, lasting=12),
+        )
+    )
+    at = START + random.randrange(1, 6) * DAY + timedelta(seconds=25 * random.random())
+    return replace(story, changes=(Change(at, PolicyVersion((changed,))),))
+
+
+def _again(random: Random, seed: int) -> Scenario:
+    """Started again after its copies were made, and left idle for another whole ladder."""
+    one = machine(random.choice(_CLOUDS), "one")
+    story = _story(random, seed, (one,), runs=16)
+    return replace(story, restarts=((START + random.choice((5, 6, 7)) * DAY + 12 * HOUR, one.native_id),))
