@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.builders import DAY, NOW, case, detail, finding, instance, seen, snapshot, volume
 
-from costguard.cases import ClimbedRung, advance
+from costguard.cases import CaseStatus, ClimbedRung, advance
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import InstanceState
@@ -33,3 +33,16 @@ def test_no_volumes_is_not_everything_copied() -> None:
     none = detail(STOPPED, volumes=())
     step = advance(AGAIN, seen(STOPPED, finding=finding(STOPPED, Verdict.COMPLIANT), detail=none))
     assert step.wants is Verb.SNAPSHOT, "wanted, and held by the rail that says why"
+
+
+def test_a_snooze_is_remembered_through_runs_that_saw_nothing() -> None:
+    """Held for a shard that could not be read, the wait still begins anew when the snooze is over."""
+    known = case(climbed=(ClimbedRung(Verb.WARN, NOW - DAY),))
+    snoozed = advance(known, seen(snoozed_until=NOW + DAY)).case
+    blind = advance(snoozed, seen(now=NOW + DAY, shard_read=False, shard_complete=False)).case
+    assert blind is not None
+    assert blind.status is CaseStatus.HELD
+    again = advance(blind, seen(now=NOW + 2 * DAY))
+    assert again.wants is Verb.WARN, "a new notice comes first"
+    assert again.case is not None
+    assert again.case.snoozed_until is None

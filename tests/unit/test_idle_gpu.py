@@ -14,7 +14,15 @@ from tests.builders import DAY, NOW, fact, history, instance, rule
 from costguard.domain.facts import InstanceFact
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
-from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, InstanceState, Inventory, Keeper, ManagedBy
+from costguard.domain.resources import (
+    Accelerator,
+    AcceleratorKind,
+    Billing,
+    InstanceState,
+    Inventory,
+    Keeper,
+    ManagedBy,
+)
 from costguard.domain.signals import SignalName, Statistic
 from costguard.guards.idle_gpu import examine, gentlest_rule, judge_instance
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
