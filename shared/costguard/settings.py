@@ -18,6 +18,7 @@ HOSTED_LEDGER = "memory:"  # forgotten with the instance of the function, so tha
 
 _PREFIX = "COSTGUARD_"
 _NOT_PAUSED = frozenset({"", "0", "false", "no"})
+_LONGEST_SHOWN = 60
 _LIKENESS = 0.6  # difflib's own default: one or two letters wrong in a name of this length
 
 
@@ -185,13 +186,20 @@ _KNOWN = frozenset(variable.name for variable in VARIABLES)
 def _unknown(name: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, [known for known in _KNOWN if known.startswith(_PREFIX)], n=1, cutoff=_LIKENESS)
+    near = get_close_matches(
+        name[:_LONGEST_SHOWN], [known for known in _KNOWN if known.startswith(_PREFIX)], n=1, cutoff=_LIKENESS
+    )
     advice = f"did you mean {near[0]}?" if near else "unset it, or see docs/settings.md"
-    return f"{name} is no setting; {advice}"
+    return f"{_shown(name)} is no setting; {advice}"
 
 
 def _wrong_choice(name: str, value: str, choices: tuple[str, ...]) -> list[str]:
-    return [] if value in choices else [f"{name} is {value!r}, expected one of {', '.join(choices)}"]
+    return [] if value in choices else [f"{name} is '{_shown(value)}', expected one of {', '.join(choices)}"]
+
+
+def _shown(text: str) -> str:
+    """Fit to print: an environment may hold anything but NUL, of any length."""
+    return ascii(text[:_LONGEST_SHOWN])[1:-1] + ("…" if len(text) > _LONGEST_SHOWN else "")
 
 
 def _wrong_address(name: str, value: str) -> list[str]:

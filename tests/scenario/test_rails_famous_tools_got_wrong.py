@@ -19,6 +19,7 @@ from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind, Instance, Inventory
+from costguard.guards.rules import Limits
 from costguard.notifiers.router import NotifierRouter
 from costguard.notifiers.slack import SlackNotifier
 from costguard.ports import SignalReport
@@ -43,10 +44,9 @@ def staged(stages: list[Stage], folder: Path, *fleet: object, **options: object)
     return stages[-1]
 
 
-@pytest.mark.parametrize("what", ["actions_per_day", "fleet_share_per_day"])
-def test_a_limit_of_zero_is_a_limit(stages: list[Stage], tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("none", [replace(LIMITS, actions_per_day=0), replace(LIMITS, fleet_share_per_day=Decimal(0))])
+def test_a_limit_of_zero_is_a_limit(stages: list[Stage], tmp_path: Path, none: Limits) -> None:
     """`if self.percent:` made a limit of 0 unlimited."""
-    none = replace(LIMITS, **{what: 0 if what == "actions_per_day" else Decimal(0)})
     stage = staged(stages, tmp_path, under=policy(rule(limits=none)))
     stage.days(FORTNIGHT)
     assert stage.verbs() == []

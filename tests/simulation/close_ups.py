@@ -11,21 +11,30 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from tests.simulation.faults import Fault
+from tests.simulation.faults import Fault, Port
 from tests.simulation.rules import PolicyVersion, RuleSpec, loosened
 from tests.simulation.scenario import DAY, HOUR, START, Change, Delivery, Scenario, Spell, machine
 
 from costguard.sandbox.world.fleet import Disk, MachineSpec
 
 _CLOUDS = ("aws", "alibaba", "tencent")
-_LADDER = RuleSpec(lasting=4, stop=24, terminate=24)
-_DOUBTS = (Fault.CRASH_AFTER, Fault.CRASH_BEFORE, Fault.LOST_ANSWER, Fault.LOST, Fault.STALE, Fault.FREEZE)
+_LADDER = RuleSpec(lasting=4, stop=20, terminate=24)
+_DOUBTS = (
+    Fault.CRASH_AFTER,
+    Fault.CRASH_BEFORE,
+    Fault.LOST_ANSWER,
+    Fault.LOST_ANSWER,
+    Fault.LOST,
+    Fault.LOST,
+    Fault.STALE,
+    Fault.FREEZE,
+)
 
 
 def close_up(random: Random, seed: int) -> Scenario:
     """One of them."""
     made: Callable[[Random, int], Scenario] = random.choice(
-        (_doubt, _doubt, _owner, _owner, _spoken, _capped, _capped, _half_listed, _changed, _again)
+        (_doubt, _doubt, _doubt, _owner, _owner, _spoken, _spoken, _unanswered, _capped, _half_listed, _changed, _again)
     )
     return made(random, seed)
 
@@ -39,7 +48,7 @@ def _story(
     kinds: tuple[Fault, ...] = (),
     rate: float = 0.0,
     hours: int = 24,
-    runs: int = 8,
+    runs: int = 10,
     beside: int = 0,
 ) -> Scenario:
     every = hours * HOUR
@@ -71,8 +80,8 @@ def _one(random: Random) -> MachineSpec:
 def _doubt(random: Random, seed: int) -> Scenario:
     """One kind of failure, and a spell of use or protection somewhere."""
     one = _one(random)
-    hours, runs = random.choice(((6, 14), (12, 11), (24, 8)))
-    rule = replace(_LADDER, stop=random.choice((6, 24)))
+    hours, runs = random.choice(((6, 16), (12, 13), (24, 12)))
+    rule = replace(_LADDER, stop=random.choice((6, 20)))
     story = _story(
         random,
         seed,
@@ -93,6 +102,13 @@ def _doubt(random: Random, seed: int) -> Scenario:
 def _owner(random: Random, seed: int) -> Scenario:
     """The owner at every other boundary of the calls that matter."""
     return _story(random, seed, (_one(random),), kinds=(Fault.OWNER,), rate=random.choice((0.01, 0.03)))
+
+
+def _unanswered(random: Random, seed: int) -> Scenario:
+    """Every other call to the cloud gets no answer, whether or not it took effect; nothing else goes wrong."""
+    kinds = (Fault.LOST, Fault.LOST_ANSWER)
+    story = _story(random, seed, (_one(random),), kinds=kinds, rate=0.06, runs=14)
+    return replace(story, ports=frozenset({Port.ACT}), quiet_runs=3)
 
 
 def _spoken(random: Random, seed: int) -> Scenario:

@@ -134,9 +134,11 @@ class RandomFaults:
     enough to be hurt by a stale read.
     """
 
-    def __init__(self, random: Random, rate: float, kinds: frozenset[Fault]) -> None:
+    def __init__(self, random: Random, rate: float, kinds: frozenset[Fault], ports: frozenset[Port]) -> None:
         self._random = random
-        self._kinds = {port: [fault for fault in possible if fault in kinds] for port, possible in FAULTS.items()}
+        self._kinds = {
+            port: [fault for fault in possible if fault in kinds and port in ports] for port, possible in FAULTS.items()
+        }
         self._rates = {port: rate * _WEIGHTS[port] if self._kinds[port] else 0.0 for port in FAULTS}
 
     def at(self, call: int, port: Port) -> Fault | None:

@@ -13,10 +13,10 @@ from costguard.domain.resources import Billing
 from costguard.sandbox.world.fleet import Disk, MachineSpec
 
 _TWO_DISKS = (Disk(100), Disk(100, device="/dev/sdb", deleted_with_instance=False))
-_LADDER = RuleSpec(lasting=4, stop=24, terminate=24)
+_LADDER = RuleSpec(lasting=4, stop=20, terminate=24)  # 20: a daily run is never a few seconds too early for its stop
 
 
-def _story(*machines: MachineSpec, rule: RuleSpec = _LADDER, runs: int = 8, beside: int = 0) -> Scenario:
+def _story(*machines: MachineSpec, rule: RuleSpec = _LADDER, runs: int = 10, beside: int = 0) -> Scenario:
     """Daily runs; `beside` more start with each, a few seconds later."""
     deliveries = [
         Delivery(scheduled=at + n * timedelta(seconds=1), arrives=at + n * timedelta(seconds=2))
@@ -50,7 +50,7 @@ REFERENCES: Mapping[str, Scenario] = {
     "ladder-aws": _story(machine("aws", "one", disks=_TWO_DISKS)),
     "ladder-alibaba": _story(machine("alibaba", "one")),
     "ladder-tencent": _story(machine("tencent", "one", recycles=True)),
-    "spot": _story(_spot(), rule=replace(_LADDER, unstoppable="terminate"), runs=5),
+    "spot": _story(_spot(), rule=replace(_LADDER, unstoppable="terminate"), runs=6),
     "local-disk": _with_leave(),
     "one-a-day": _story(
         machine("aws", "one"), machine("aws", "two"), rule=replace(_LADDER, actions=1, terminate=None), runs=4

@@ -8,7 +8,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from tests.simulation.faults import Fault
+from tests.simulation.faults import Fault, Port
 from tests.simulation.rules import ANY_TEAM, Agreed, PolicyVersion, RuleSpec, loosened, tightened
 
 from costguard.domain.money import Money
@@ -79,6 +79,7 @@ class Scenario:
     fault_rate: float
     kinds: frozenset[Fault]
     switch_rate: float
+    ports: frozenset[Port] = frozenset(Port)
     channel_down: tuple[datetime, datetime] | None = None
     channel_proves: bool = True
     durable: bool = True

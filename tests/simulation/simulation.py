@@ -92,8 +92,8 @@ class Simulation:
 
     def _schedule(self) -> None:
         hub, scenario = self.hub, self.scenario
-        kinds = scenario.kinds
-        hub.plan = self.plan or RandomFaults(Random(scenario.seed * 3), scenario.fault_rate, kinds)  # noqa: S311
+        random = Random(scenario.seed * 3)  # noqa: S311 - reproducible on purpose
+        hub.plan = self.plan or RandomFaults(random, scenario.fault_rate, scenario.kinds, scenario.ports)
         hub.switch_rate = scenario.switch_rate
         hub.interfere = self._interfere
         for delivery in scenario.deliveries:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from botocore import exceptions as sdk
 from botocore.parsers import ResponseParserError
@@ -161,3 +163,23 @@ def test_an_error_becomes_a_gap_with_its_fix(error: ProviderError, kind: GapKind
 )
 def test_a_stand_in_is_told_by_its_address(endpoint: str, expected: str) -> None:
     assert is_aws(endpoint) is (expected == "AWS")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"Error": {"Code": {"Message": "AKIAABCDEFGHIJKLMNOP"}, "Message": ["x"]}},
+        {"Error": {"Code": "x"}, "ResponseMetadata": {"HTTPStatusCode": [403]}},
+        {"Error": {"Code": "x"}, "ResponseMetadata": {"HTTPStatusCode": "many"}},
+        {"Error": {}, "ResponseMetadata": {"HTTPStatusCode": None}},
+    ],
+)
+def test_an_error_of_another_form_is_an_error_all_the_same(answer: dict[str, Any]) -> None:
+    found = translate(sdk.ClientError(answer, "x"), OPERATION, changes=True, sent=True)  # type: ignore[arg-type]
+
+    assert isinstance(found, RefusedError)
+    assert "AKIA" not in str(found)
+
+
+def test_a_long_message_is_not_searched_for_secrets_from_every_letter() -> None:
+    assert len(without_secrets("X-Amz-" * 100_000)) <= 300

@@ -89,11 +89,12 @@ def test_a_running_instance_was_not_stopped() -> None:
 
 def test_a_state_nobody_knows_is_unknown() -> None:
     assert instance(State={"Name": "hibernating"}).state is InstanceState.UNKNOWN
-    assert instance(State=None).state is InstanceState.UNKNOWN
+    assert instance(State={}).state is InstanceState.UNKNOWN
 
 
 def test_an_instance_without_launch_time_has_no_run_epoch() -> None:
-    found = instance(LaunchTime=None)
+    without = {key: value for key, value in described().items() if key != "LaunchTime"}
+    found = to_instance(SHARD, without, T4, 0.0)
 
     assert (found.run_epoch, found.launched_at) == ("", None)
 
@@ -215,10 +216,11 @@ def test_a_type_without_devices_has_no_accelerator() -> None:
 @pytest.mark.parametrize(
     ("storage", "expected"),
     [
-        ({}, 0.0),
+        ({}, None),
         ({"InstanceStorageSupported": False}, 0.0),
         ({"InstanceStorageSupported": True}, None),
         ({"InstanceStorageSupported": True, "InstanceStorageInfo": {}}, None),
+        ({"InstanceStorageSupported": True, "InstanceStorageInfo": {"TotalSizeInGB": 0}}, None),
         ({"InstanceStorageSupported": True, "InstanceStorageInfo": {"TotalSizeInGB": 900}}, 838.2),
     ],
 )
@@ -302,3 +304,50 @@ def test_stopped_and_spot_instances_use_up_no_reservation() -> None:
     running = instance("i-2", LaunchTime=LAUNCHED.replace(hour=9))
 
     assert covered_by([reservation(1)], [stopped, spot, running]) == {"i-2"}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"Tags": None},
+        {"Tags": 0},
+        {"Tags": {}},
+        {"Tags": [{"Value": "x"}]},
+        {"Tags": [{"Key": "keep", "Value": None}]},
+        {"Tags": [{"Key": "keep", "Value": ""}, {"Key": "keep", "Value": "no"}]},
+        {"InstanceLifecycle": None},
+        {"InstanceLifecycle": False},
+        {"CapacityReservationId": 0},
+        {"Placement": []},
+        {"Placement": {"Tenancy": None}},
+        {"State": None},
+        {"State": {"Name": 16}},
+        {"LaunchTime": LAUNCHED.replace(tzinfo=None)},
+        {"LaunchTime": "2026-01-02T03:04:05Z"},
+        {"Operator": {"Managed": "true"}},
+        {"RootDeviceType": False},
+        {"InstanceId": ""},
+    ],
+)
+def test_a_field_of_another_type_is_never_read_as_none(more: dict[str, Any]) -> None:
+    """Each of these would have lost what protects the machine, or have broken the run."""
+    with pytest.raises((TypeError, ValueError)):
+        instance(**more)
+
+
+@pytest.mark.parametrize("count", [-1, True, "1", float("nan"), 10**400, None])
+def test_a_count_of_cards_that_is_none_is_refused(count: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        facts_of({"InstanceType": "x", "GpuInfo": {"Gpus": [{"Manufacturer": "NVIDIA", "Count": count}]}})
+
+
+@pytest.mark.parametrize("size", [-5, "0", float("nan"), False, 1e-300])
+def test_a_size_of_local_disks_that_is_none_is_not_no_disk(size: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        facts_of({"InstanceStorageInfo": {"TotalSizeInGB": size}})
+
+
+def test_a_reservation_that_does_not_say_how_many_covers_nobody_in_silence_no_more() -> None:
+    reservation = {"InstanceType": "g4dn.xlarge", "Scope": "Region", "ProductDescription": "Linux/UNIX"}
+    with pytest.raises(ValueError, match="InstanceCount"):
+        covered_by([reservation], [instance()])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -269,10 +270,11 @@ def test_a_sample_count_that_is_none_makes_its_hour_implausible(count: object) -
     assert history(read(cloud), an_instance(), SignalName.GPU, "0").maxima[0] == math.inf
 
 
-def test_counted_samples_without_a_maximum_are_not_coverage() -> None:
+def test_counted_samples_without_a_maximum_are_implausible() -> None:
+    """Sixty samples were seen and their height was lost; where 95 % is enough, a lost hour would pass as idle."""
     cloud = FakeCloudWatch()
     cloud.has("nvidia_smi_utilization_gpu", card(), {0: (None, 60), 1: (2.0, 60)})
-    assert list(history(read(cloud), an_instance(), SignalName.GPU, "0").samples) == [0, 60, 0]
+    assert history(read(cloud), an_instance(), SignalName.GPU, "0").maxima[0] == math.inf
 
 
 def test_the_window_is_widened_to_whole_hours_and_includes_the_hour_in_progress() -> None:
@@ -288,10 +290,14 @@ def test_the_window_is_widened_to_whole_hours_and_includes_the_hour_in_progress(
 @given(
     st.lists(st.tuples(st.integers(-200_000, 200_000), st.floats(allow_nan=True) | st.integers(-5, 200)), max_size=30)
 )
-def test_points_outside_the_window_never_land_in_it(points: list[tuple[int, float]]) -> None:
+def test_points_outside_the_window_are_refused_and_never_land_in_it(points: list[tuple[int, float]]) -> None:
     cells = Cells.empty(4)
-    times = [START + timedelta(seconds=seconds) for seconds, _ in points]
-    fold_values(cells, SignalName.GPU, START, times, [value for _, value in points])
+    outside = any(not 0 <= seconds < 4 * 3600 for seconds, _ in points)
+    with pytest.raises(ValueError, match="not one of the hours") if outside else nullcontext():
+        for seconds, value in points:
+            fold_values(cells, SignalName.GPU, START, [START + timedelta(seconds=seconds)], [value])
+    first = next((at for at, (seconds, _) in enumerate(points) if not 0 <= seconds < 4 * 3600), len(points))
+    points = points[:first]
     for hour, value in enumerate(cells.maxima):
         inside = [number for seconds, number in points if hour * 3600 <= seconds < (hour + 1) * 3600]
         assert math.isnan(value) == (not inside)
@@ -421,3 +427,76 @@ def test_histories_are_compact_arrays() -> None:
     found = history(read(cloud), an_instance(), SignalName.GPU, "0")
     assert isinstance(found.maxima, array)
     assert (found.maxima.typecode, found.samples.typecode) == ("d", "I")
+
+
+@dataclass
+class Answering(FakeCloudWatch):
+    """Answers GetMetricData with `answer`, whatever was asked."""
+
+    answer: Any = None
+
+    def call(self, shard: Shard, service: str, operation: str, /, **params: Any) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.answer(super().call(shard, service, operation, **params))
+        return found
+
+
+def a_busy_card(change: Any) -> SignalReport:
+    cloud = Answering(answer=change)
+    cloud.has("nvidia_smi_utilization_gpu", card(), {0: (99.0, 60), 1: (0.0, 60), 2: (0.0, 60)})
+    return read(cloud)
+
+
+def results(answer: Mapping[str, Any], **first: Any) -> dict[str, Any]:
+    """The answer with its first result (the maxima) changed."""
+    maxima, *others = answer["MetricDataResults"]
+    return {**answer, "MetricDataResults": [{**maxima, **first}, *others]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _: [],
+        lambda _: {"MetricDataResults": {}},
+        lambda answer: {**answer, "MetricDataResults": [None]},
+        lambda answer: {**answer, "NextToken": 7},
+        lambda answer: results(answer, Id="m" + "9" * 5000),
+        lambda answer: results(answer, Id="x0"),
+        lambda answer: results(answer, Timestamps=7),
+        lambda answer: results(answer, Timestamps=[datetime(2026, 3, 2)] * 3),  # noqa: DTZ001
+        lambda answer: results(answer, Timestamps=[START - HOUR, START + HOUR, START + 2 * HOUR]),
+        lambda answer: results(answer, StatusCode=["Complete"]),
+        lambda answer: results(answer, Messages=[{"Code": 10**5000}]),
+    ],
+)
+def test_an_answer_of_another_form_leaves_its_instances_unread(change: Any) -> None:
+    report = a_busy_card(change)
+    assert report.readings == {}
+    assert [gap.what for gap in report.gaps] == ["signals"]
+
+
+@pytest.mark.parametrize("value", [True, False, None, "0", 10**400, []])
+def test_a_value_that_is_no_number_is_implausible(value: object) -> None:
+    for signal in (SignalName.GPU, SignalName.NETWORK):
+        cells = Cells.empty(1)
+        fold_values(cells, signal, START, [START], [value])
+        assert cells.maxima[0] == math.inf
+
+
+def test_a_failed_result_is_not_made_good_by_another_of_its_id() -> None:
+    """Whichever comes first: one of them says that points are missing."""
+    for order in (1, -1):
+
+        def twice(answer: Mapping[str, Any], order: int = order) -> dict[str, Any]:
+            maxima, *others = answer["MetricDataResults"]
+            pair = [{**maxima, "StatusCode": "InternalError", "Timestamps": [], "Values": []}, maxima]
+            return {**answer, "MetricDataResults": [*pair[::order], *others]}
+
+        assert a_busy_card(twice).readings == {}
+
+
+def test_a_listing_of_another_form_leaves_its_instances_unread() -> None:
+    class Listing(FakeCloudWatch):
+        def pages(self, *_: Any, **__: Any) -> Iterator[Sequence[Any]]:
+            yield [{"Dimensions": [{"Name": "InstanceId"}]}]
+
+    assert read(Listing()).readings == {}

@@ -210,6 +210,10 @@ def test_a_price_in_the_wrong_currency_is_no_price() -> None:
         listed("-1"),
         listed("NaN"),
         listed("free"),
+        listed("1E+999999999"),
+        listed("9" * 5000),
+        listed("１"),  # noqa: RUF001
+        "[" * 100_000,
         listed(unit="Quantity"),
         listed(terms="Reserved"),
         listed(marketoption="CapacityBlock"),
@@ -479,3 +483,12 @@ def test_the_table_is_exact_dated_and_positive() -> None:
         datetime.strptime(date, "%Y-%m-%d").replace(tzinfo=timezone.utc)
     families = {name.split(".", 1)[0] for _, name in price_table.INSTANCE_HOURLY_USD}
     assert families >= {"p3", "p4d", "p4de", "p5", "p5en", "g4dn", "g5", "g6", "g6e", "inf2", "trn1"}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ['{"product": []}', '{"product": {"attributes": "x"}}', '{"product": {"attributes": {"instanceType": []}}}'],
+)
+def test_a_list_of_another_form_is_no_list_and_the_table_answers(entry: str) -> None:
+    cloud = FakePricing(price_list=[entry])
+    assert [rate.source for rate in prices(cloud).rates([an_instance()]).values()] == ["table"]

@@ -119,6 +119,9 @@ def test_the_free_text_of_a_timer_may_be_a_note() -> None:
         (Host.FC, b'{"triggerTime": "2026-03-02T09:17:00Z", "payload": "{\\"dry_run\\": true}"}'),
         (Host.FC, b'{"triggerTime": "2026-03-02T09:17:00Z", "payload": "[1]"}'),
         (Host.FC, b'{"triggerTime": "2026-03-02T09:17:00Z", "payload": 7}'),
+        (Host.FC, json.dumps({"triggerTime": "2026-03-02T09:17:00Z", "payload": "[" * 50_000 + "]" * 50_000}).encode()),
+        (Host.SCF, {"Type": "Timer", "Time": "2026-03-02T09:17:00Z", "Message": f'{{"dry_run": {"9" * 5000}}}'}),
+        (Host.LAMBDA, {10**5000: "2026-03-02T09:17:00Z"}),
         (Host.FC, b'{"triggerTime": "2026-03-02T09:17:00Z", "isBase64Encoded": false}'),
         (Host.FC, b'{"time": "2026-03-02T09:17:00Z"}'),
         (Host.SCF, {"Type": "Cmq", "Time": "2026-03-02T09:17:00Z"}),
@@ -181,3 +184,18 @@ def test_a_sample_event_tells_its_host_by_its_keys(host: Host) -> None:
     event = json.loads((ROOT / "events" / host.value / "idle_gpu.json").read_bytes())
     assert host_of(event) is host
     assert host_of({"time": "2026-03-02T09:17:00Z"}) is Host.LOCAL
+
+
+@pytest.mark.parametrize("key", ["\ud800", "\x1b[31m", "\u202e", "a\nb"])
+def test_the_name_of_a_field_commands_no_terminal(key: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        parse_invocation({key: 1}, None, function="idle_gpu", now=NOW, host=Host.LOCAL)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("limit", [2**63, 10**400, pytest.param(10**5000, id="5001 digits"), "9" * 5000])
+def test_a_limit_beyond_every_calendar_is_a_week(limit: object) -> None:
+    context = {"time_limit_in_ms": limit, "request_id": limit}
+    event = {"Type": "Timer", "TriggerName": "x", "Time": "2026-03-02T09:17:00Z", "Message": ""}
+    found = parse_invocation(event, context, function="idle_gpu", now=NOW)
+    assert found.deadline == NOW + timedelta(days=7) * 0.9

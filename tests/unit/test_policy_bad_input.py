@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date, timedelta
 
 import pytest
 
@@ -102,7 +103,7 @@ FORM = {
     "not a mapping": Bad("»- version: 1\n", "expected keys and values, found a list", "key: value"),
     "empty file": Bad("»", "the file is empty", "remove the file"),
     "only a comment": Bad("»# later\n", "the file is empty", "remove the file"),
-    "too long": Bad("»" + "# filler\n" * 130_000, "longer than 1024 KiB", "policies/"),
+    "too long": Bad("»" + "# filler\n" * 8_000, "longer than 64 KiB", "policies/"),
     "half a surrogate": Bad(HEAD + "mode: »\ud800\n", "U+D800", "type the line again"),
 }
 
@@ -407,3 +408,30 @@ def test_a_password_in_an_address_is_never_repeated() -> None:
 
     assert "s3cret" not in str(raised.value)
     assert "https://***@prom:9090" in str(raised.value)
+
+
+@pytest.mark.parametrize("key", ["\\0", "\\e[31m", "\\u202E", "\\uD800"])
+def test_a_key_that_would_command_a_terminal_is_not_repeated(key: str) -> None:
+    """The key also names the field of every problem below it."""
+    _, problems = check_policy(PolicyText({"costguard.yaml": HEAD + f'"{key}":\n  "{key}": ~\n'}, "r1"))
+
+    assert len(problems) > 1
+    assert all(char.isprintable() for each in problems for char in str(each).replace("\n", ""))
+
+
+def test_files_within_the_limit_are_refused_where_together_they_are_a_flood() -> None:
+    files = {f"policies/{number}.yaml": "- " * 30_000 for number in range(20)}
+
+    _, problems = check_policy(PolicyText({"costguard.yaml": HEAD, **files}, "r1", "/etc/costguard"))
+
+    assert [each.message for each in problems] == ["the files of the policy are longer than 1024 KiB together"]
+
+
+def test_holidays_that_leave_no_working_day_in_sight_are_refused() -> None:
+    """Ten years of Mondays: the grace of a calendar that works on Mondays would end in no year that is looked at."""
+    closed = ", ".join(str(date(2026, 3, 16) + timedelta(weeks=week)) for week in range(521))
+    text = HEAD + f'calendar: {{zone: UTC, days: mon, hours: "10:00-18:00", holidays: [{closed}]}}\n'
+
+    _, problems = check_policy(PolicyText({"costguard.yaml": text}, "r1"))
+
+    assert "521 holidays might leave no working day" in str(problems[0])

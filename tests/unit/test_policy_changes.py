@@ -139,7 +139,8 @@ def test_terms_do_not_depend_on_order_or_trailing_zeros() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", "null", '{"schema": 1}', "not json", '{"schema":1,"name":"a","mode":"x"}']
+    "text",
+    ["", "{}", "[]", "null", '{"schema": 1}', "not json", '{"schema":1,"name":"a","mode":"x"}', "[" * 100_000],
 )
 def test_damaged_terms_are_an_error(text: str) -> None:
     with pytest.raises(InvalidInputError, match="not the terms of a rule"):

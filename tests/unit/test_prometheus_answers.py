@@ -83,7 +83,7 @@ def test_nothing_found_is_an_empty_reading_and_no_gap() -> None:
     assert report.gaps == ()
 
 
-@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf"])
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-1"])
 def test_what_is_no_number_is_an_implausible_hour(value: str) -> None:
     (history,) = read(whole(["0", value, "0"])).readings[instance().ref].histories
     assert history.maxima[1] == math.inf
@@ -115,6 +115,15 @@ def test_an_hour_that_was_scraped_but_has_no_maximum_is_implausible() -> None:
         (success(series("maximum", ["many"] * 3)), GapKind.UNREADABLE),
         (success(series("samples", ["NaN"] * 3)), GapKind.UNREADABLE),
         (success(series("samples", ["-1"] * 3)), GapKind.UNREADABLE),
+        (success(series("samples", ["1e308"] * 3)), GapKind.UNREADABLE),
+        (success(series("density", ["1e30"] * 3)), GapKind.UNREADABLE),
+        (success(series("maximum", ["1_0"] * 3)), GapKind.UNREADABLE),
+        (success(series("maximum", ["１"] * 3)), GapKind.UNREADABLE),  # noqa: RUF001
+        (success({"metric": {}, "values": [[ENDS[0], True]]}), GapKind.UNREADABLE),
+        (success({"metric": {}, "values": [[10**400, "0"]]}), GapKind.UNREADABLE),
+        (success({"metric": {}, "values": ""}), GapKind.UNREADABLE),
+        (HttpAnswer(200, b'{"status":"success","data":{"resultType":"matrix","result":""}}'), GapKind.UNREADABLE),
+        (HttpAnswer(200, b'{"status":"success","data":{"resultType":"matrix","result":{}}}'), GapKind.UNREADABLE),
         (success(series("another", ["1"] * 3)), GapKind.UNREADABLE),
         (success(series("maximum", ["0"] * 3, instance_id="i-0other")), GapKind.UNREADABLE),
         (success(series("maximum", ["0"] * 3, times=[end - 900 for end in ENDS])), GapKind.UNREADABLE),
@@ -201,3 +210,17 @@ def test_a_slow_scrape_may_be_as_late_as_two_scrapes() -> None:
     answer = success(series("maximum", ["0"] * 3), series("samples", ["12"] * 3), series("density", ["1"] * 3))
     assert read(answer).readings[instance().ref].documented_delay == timedelta(minutes=10)
     assert read(whole(["0"] * 3)).readings[instance().ref].documented_delay == timedelta(minutes=5)
+
+
+def test_a_negative_value_of_one_measure_is_not_hidden_by_the_other() -> None:
+    """Both questions about the card are answered; one of them cannot be believed."""
+
+    def post(path: str, form: Mapping[str, str]) -> HttpAnswer:
+        assert path == "/api/v1/query_range"
+        return whole(["-1"] * 3) if "GPU_UTIL" in form["query"] else whole(["0"] * 3)
+
+    report = PrometheusSignals(Prometheus("http://prometheus.test"), post, [SignalName.GPU]).read(
+        [instance()], SINCE, UNTIL
+    )
+    (history,) = report.readings[instance().ref].histories
+    assert list(history.maxima) == [math.inf] * 3

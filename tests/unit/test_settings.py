@@ -111,3 +111,12 @@ def test_the_documented_table_is_the_one_that_is_read() -> None:
         r"^\| `([A-Z_]+)` \| (.+?) \| (.*?) \| (.*?) \|$", (ROOT / "docs/settings.md").read_text("utf-8"), re.MULTILINE
     )
     assert rows == [(v.name, v.meaning, v.default, "yes" if v.secret else "") for v in VARIABLES]
+
+
+def test_a_refusal_is_short_and_fit_to_print() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        load_settings(
+            {"COSTGUARD_" + "A" * 65_000: "1", "COSTGUARD_\x1b\udcff": "1", "COSTGUARD_LANG": "\u202e" * 9_000}
+        )
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 1000

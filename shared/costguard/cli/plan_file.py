@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from costguard.report.words import Language, clean
 VALID_FOR = timedelta(hours=1)  # long enough to be read and agreed to, short enough that idle is still idle
 _CLOCK_SKEW = timedelta(minutes=5)
 _BODY, _LANGUAGE = "plan", "language"
+_FIRST_YEAR, _LAST_YEAR = 2000, 2999  # other years overflow once an offset or a wait is added
+_MOST_DIGITS = 40  # of an amount; exact quotients have 28
 _AT_MOST_BYTES = 100_000_000  # a plan for 10,000 accelerators takes 25 MB
 
 
@@ -58,21 +62,22 @@ def read_plan(path: Path) -> Plan:
     """
     document = _document(path)
     body, language = document.pop(_BODY, None), document.pop(_LANGUAGE, None)
-    if not isinstance(body, dict) or language not in {known.value for known in Language}:
+    if not isinstance(body, dict) or language not in [known.value for known in Language]:  # it may have no hash
         message = (
             f"{path}: not a plan that can be applied; write one with `costguard plan --out FILE` "
             "(what --json prints is for reading only)"
         )
         raise InvalidInputError(message)
-    if plan_hash(body) != document.get("plan_hash"):
+    if not _bound(body, document.get("plan_hash")):
         message = f"{path}: the plan was altered: it does not match its plan_hash; plan again"
         raise StalePlanError(message)
     try:
         plan = from_body(Plan, body)
-    except LedgerError as err:
+        shown = plan_answer(plan, Language(language)) if _believable(plan) else None
+    except (LedgerError, ArithmeticError, AttributeError, ValueError, RecursionError) as err:
         message = f"{path}: this version of costguard cannot read the plan; plan again"
         raise StalePlanError(message) from err
-    if plan_answer(plan, Language(language)) != document:
+    if shown != document:
         message = f"{path}: what it shows to people is not what its plan would do; plan again"
         raise StalePlanError(message)
     return plan
@@ -128,11 +133,37 @@ def _unmoved(before: Case | None, after: Case, memory: Memory) -> bool:
     return current is not None and (current.case_id, current.version) == (before.case_id, before.version)
 
 
+def _bound(body: Mapping[str, Any], said: object) -> bool:
+    """Whether `said` is the hash of `body`; what JSON cannot carry has none."""
+    try:
+        return plan_hash(body) == said
+    except (ValueError, RecursionError):
+        return False
+
+
+def _believable(value: object) -> bool:
+    """Whether every time is one of ours with its offset, and every amount is one of money.
+
+    A hash is no signature: 1E+999999999 is one digit in a file, and a gigabyte once it is written out.
+    """
+    if isinstance(value, datetime):
+        return value.utcoffset() is not None and _FIRST_YEAR <= value.year <= _LAST_YEAR
+    if isinstance(value, Decimal):
+        return (
+            value.is_finite() and abs(value.adjusted()) < _MOST_DIGITS and len(value.as_tuple().digits) < _MOST_DIGITS
+        )
+    if is_dataclass(value):
+        return all(_believable(getattr(value, each.name)) for each in fields(value))
+    if isinstance(value, Mapping):
+        return all(_believable(each) for each in value.values())
+    return not isinstance(value, tuple) or all(_believable(each) for each in value)
+
+
 def _document(path: Path) -> dict[str, Any]:
     try:
         raw = path.read_bytes() if path.stat().st_size <= _AT_MOST_BYTES else None
-    except OSError as err:
-        message = f"{path}: cannot be read: {err.strerror}"
+    except (OSError, ValueError) as err:  # ValueError: a NUL in the name
+        message = f"{clean(path)}: cannot be read: {getattr(err, 'strerror', None) or err}"
         raise InvalidInputError(message) from err
     if raw is None:
         message = f"{path}: too large for a plan"

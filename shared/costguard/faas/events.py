@@ -23,6 +23,7 @@ from typing_extensions import assert_never
 
 from costguard.domain.errors import InvalidInputError
 from costguard.policy.moments import parse_moment
+from costguard.policy.problems import printable
 
 _SHOWN_KEYS = 8
 _FIRST_YEAR, _LAST_YEAR = 2000, 2999
@@ -135,8 +136,10 @@ def _refuse_orders(event: Mapping[str, Any], key: str, host: Host) -> None:
     if isinstance(value, str):
         try:
             value = json.loads(value) if value.lstrip().startswith(("{", "[")) else None
-        except (ValueError, RecursionError):
+        except json.JSONDecodeError:
             value = None  # a note after all
+        except (ValueError, RecursionError):
+            value = {"JSON too long or deep to be read": value}  # whatever it orders
     if value:
         complaint = f"{key} {_kind(value)}; functions take no orders from events, what to do stands in the policy"
         raise _wrong(complaint, host)
@@ -149,7 +152,7 @@ def _wrong(found: str, host: Host) -> InvalidInputError:
 def _kind(value: object) -> str:
     """What a value is, never its contents: an event may carry anything."""
     if isinstance(value, Mapping):
-        keys = sorted(str(key)[:40] for key in value)
+        keys = sorted(printable(key[:40]) if isinstance(key, str) else f"a {type(key).__name__}" for key in value)
         shown = ", ".join(keys[:_SHOWN_KEYS]) + (", …" if len(keys) > _SHOWN_KEYS else "")
         return f"an object with {shown}" if keys else "an empty object"
     if value is None:

@@ -13,6 +13,8 @@ from costguard.faas.events import Host, read_event
 
 _RESERVE = timedelta(seconds=20)  # to commit, tell people and report; a Slack call alone may take 10
 _RESERVE_PERCENT = 10
+_LONGEST = timedelta(days=7)  # the longest timeout a host grants is a day; more is a mistake, and no calendar's end
+_MOST_DIGITS = 12
 _RUN_ID_CHARACTERS = 20  # 80 bits: no collision among hourly runs of any guard, ever
 
 
@@ -74,8 +76,10 @@ def recognise_host(event: object, context: object) -> Host:
 def request_id_of(context: object) -> str:
     """The host's own name for this call; empty where it gives none. Lambda names it after AWS."""
     if isinstance(context, Mapping):
-        return str(context.get("request_id") or "")
-    return str(getattr(context, "aws_request_id", None) or getattr(context, "request_id", None) or "")
+        named: object = context.get("request_id")
+    else:
+        named = getattr(context, "aws_request_id", None) or getattr(context, "request_id", None)
+    return named if isinstance(named, str) else ""
 
 
 def _deadline(context: object, host: Host, now: datetime) -> datetime | None:
@@ -105,7 +109,7 @@ def _time_left(context: object, host: Host) -> timedelta | None:
 def _positive(count: object, unit: timedelta) -> timedelta | None:
     """`count` units; None when the host does not say. Nothing left is zero, never no limit."""
     if isinstance(count, str) and count.isascii() and count.isdigit():
-        count = int(count)
+        count = int(count[:_MOST_DIGITS])
     if isinstance(count, bool) or not isinstance(count, int):
         return None
-    return max(count, 0) * unit
+    return min(max(count, 0) * unit, _LONGEST) if count < 10**_MOST_DIGITS else _LONGEST

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
 from collections.abc import Mapping
@@ -22,7 +23,10 @@ _DEFAULT_WAIT = timedelta(seconds=30)
 _LONGEST_WAIT = timedelta(days=1)  # a Retry-After beyond it is a mistake
 _TOO_MANY_REQUESTS = 429
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_RECEIPT = re.compile(r"[^:]+:(?P<ts>\d+\.\d+)")
+_TS = re.compile(r"\d{1,20}\.\d{1,20}", re.ASCII)
+_RECEIPT = re.compile(rf"[^:]+:(?P<ts>{_TS.pattern})", re.ASCII)
+_CHANNEL_ID = re.compile(r"[A-Z0-9]{1,40}")
+_MOST_BYTES = 1024 * 1024  # an answer of chat.postMessage repeats the message: some 20 KB at most
 
 _NEW_TOKEN = "install the Slack app again and give Costguard its new bot token"  # noqa: S105 - advice, no token
 _INVITE = "invite the bot to the channel (/invite), and check the channel's name in the policy"
@@ -106,24 +110,33 @@ class SlackNotifier:
         except SlackObjectFormationError as err:
             text = f"Slack's SDK refuses the message for {message.channel}: {_OUR_MESSAGE}"
             raise RejectedNoticeError(text) from err
-        except (SlackClientError, HTTPException, OSError, ValueError, LookupError, AttributeError) as err:
-            # the last three: the SDK reads an answer that is neither JSON object nor text it can decode
+        except (
+            SlackClientError,
+            HTTPException,
+            OSError,
+            ValueError,
+            LookupError,
+            AttributeError,
+            RecursionError,
+        ) as err:
+            # the last four: the SDK reads an answer that is neither JSON object nor text it can decode
             text = f"Slack could not be reached for {message.channel}: {type(err).__name__}"
             raise NoticeError(text) from err
-        receipt = response.get("ts")
-        if not isinstance(receipt, str) or not receipt:
-            text = f"Slack answered ok for {message.channel} without a ts; that does not prove delivery"
+        receipt, channel = response.get("ts"), response.get("channel")
+        # the SDK lets any `ok` pass that is not false or 0
+        if response.get("ok") is not True or not isinstance(receipt, str) or not _TS.fullmatch(receipt):
+            text = f"Slack answered {message.channel} without ok and a ts; that does not prove delivery"
             raise NoticeError(text)
-        return Delivery(f"{response.get('channel') or message.channel}:{receipt}")
+        if not isinstance(channel, str) or not _CHANNEL_ID.fullmatch(channel):
+            channel = message.channel
+        return Delivery(f"{channel}:{receipt}")
 
     def _web_client(self) -> WebClient:
         if self._client is None:
-            from slack_sdk.web import WebClient
-
             quiet = logging.getLogger(f"{__name__}.sdk")
             quiet.setLevel(logging.CRITICAL + 1)  # at debug level the SDK logs whole messages; failures are raised
             parts = urlsplit(self._base_url)
-            self._client = WebClient(
+            self._client = _bounded_client()(
                 token=self._token,
                 base_url=self._base_url,
                 timeout=self._timeout.total_seconds(),  # type: ignore[arg-type] # urllib takes fractions of a second
@@ -133,6 +146,42 @@ class SlackNotifier:
                 logger=quiet,
             )
         return self._client
+
+
+@functools.lru_cache(maxsize=1)
+def _bounded_client() -> type[WebClient]:
+    """The SDK's client with two habits taken away: reading answers of any length, and following redirects."""
+    from io import BytesIO
+    from urllib.error import HTTPError
+    from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Request, build_opener
+
+    from slack_sdk.web import WebClient
+
+    class NoRedirect(HTTPRedirectHandler):
+        """A redirect would carry the token to wherever it points; it stays the error it is."""
+
+        def redirect_request(self, *_: Any) -> None:
+            return None
+
+    class BoundedClient(WebClient):
+        """Tests notice if the SDK ever stops calling this method."""
+
+        def _perform_urllib_http_request_internal(self, url: str, req: Request) -> dict[str, Any]:
+            proxy = ProxyHandler({"http": self.proxy, "https": self.proxy}) if self.proxy else ProxyHandler()
+            opener = build_opener(proxy, NoRedirect(), HTTPSHandler(context=self.ssl))
+            try:
+                with opener.open(req, timeout=self.timeout) as answer:
+                    body: bytes = answer.read(_MOST_BYTES + 1)
+            except HTTPError as err:
+                del err.headers["Content-Type"]  # the SDK would decode by whatever codec it names
+                body = err.read(_MOST_BYTES).decode("utf-8", "replace").encode()
+                raise HTTPError(url, err.code, err.msg, err.headers, BytesIO(body)) from err
+            if len(body) > _MOST_BYTES:
+                text = f"Slack's answer is longer than {_MOST_BYTES >> 10} KiB; that does not prove delivery"
+                raise NoticeError(text)
+            return {"status": answer.status, "headers": answer.headers, "body": body.decode()}  # JSON is UTF-8
+
+    return BoundedClient
 
 
 def _refusal(err: SlackApiError, channel: str) -> NoticeError:

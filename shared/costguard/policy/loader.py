@@ -16,7 +16,8 @@ from costguard.policy.crosschecks import FileKind, PolicyFile, cross_checked
 from costguard.policy.documents import ExceptionDocument, MainDocument, OwnerDocument, RulesDocument
 from costguard.policy.explain import explained
 from costguard.policy.model import Policy
-from costguard.policy.problems import Mark, Problem, did_you_mean, in_order, invalid
+from costguard.policy.problems import Mark, Problem, did_you_mean, in_order, invalid, printable
+from costguard.policy.text import MAX_TOTAL_BYTES
 from costguard.policy.yaml12 import read_yaml
 from costguard.policy.yaml_nodes import plain
 
@@ -90,6 +91,10 @@ def _sorted_out(text: PolicyFiles) -> tuple[Sequence[PolicyFile], Sequence[Probl
     if len(text.files) > MAX_FILES:
         message = f"{len(text.files)} files are more than a policy has; at most {MAX_FILES}"
         return (), (Problem(text.origin, Mark(), "", message, "point at the folder of the policy itself"),)
+    size = sum(len(each.encode("utf-8", "surrogatepass")) for each in text.files.values())
+    if size > MAX_TOTAL_BYTES:
+        message = f"the files of the policy are longer than {MAX_TOTAL_BYTES // 1024} KiB together"
+        return (), (Problem(text.origin, Mark(), "", message, "point at the folder of the policy itself"),)
     files: list[PolicyFile] = []
     problems: list[Problem] = []
     seen: dict[FileKind, str] = {}
@@ -126,5 +131,5 @@ def _kind(path: str, *, alone: bool) -> FileKind | None:
 def _shown(path: str, origin: str) -> str:
     """The path a reader can open: below the origin, or the origin itself when it is the file."""
     if not origin or origin == path or origin.endswith(f"/{path}"):
-        return origin or path
-    return f"{origin.rstrip('/')}/{path}"
+        return printable(origin or path)
+    return printable(f"{origin.rstrip('/')}/{path}")

@@ -79,7 +79,7 @@ def excerpt(text: str, mark: Mark) -> str:
     cut = lines[mark.line - 1].rstrip()[start : start + _EXCERPT]
     if not cut.strip():
         return ""
-    shown = "".join(" " if char == "\t" else char if char.isprintable() else "\ufffd" for char in cut)
+    shown = printable(cut.replace("\t", " "))
     before = shown[: mark.column - 1 - start]
     width = sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in before)
     shown = _PASSWORD.sub(r"\1***@", shown)
@@ -103,14 +103,19 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def shortened(message: str) -> str:
-    """Fit to print: no password out of an address, no endless value, one line."""
-    safe = _PASSWORD.sub(r"\1***@", " ".join(message.split()))
+    """Fit to print: no password out of an address, no endless value, one line, nothing a terminal would obey."""
+    safe = _PASSWORD.sub(r"\1***@", printable(" ".join(message.split())))
     return safe if len(safe) <= _LONGEST else f"{safe[: _LONGEST // 2]} ... {safe[-_LONGEST // 4 :]}"
 
 
+def printable(text: str) -> str:
+    """`text` with every character that does not print, half surrogates included, replaced."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
 def field_path(loc: Iterable[str | int]) -> str:
-    """`("idle_gpu", 0, "then")` → `idle_gpu[0].then`."""
+    """`("idle_gpu", 0, "then")` → `idle_gpu[0].then`; keys are a writer's own, so it is made fit to print."""
     path = ""
     for part in loc:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
-    return path
+    return shortened(path)

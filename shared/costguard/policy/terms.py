@@ -79,7 +79,7 @@ def rule_from_terms(text: str) -> IdleRule:
         schema = body["schema"]
         if schema == _SCHEMA:
             return with_digest(_rule(body))
-    except (ValueError, TypeError, KeyError, AttributeError, InvalidOperation, OverflowError) as err:
+    except (ValueError, TypeError, KeyError, AttributeError, InvalidOperation, OverflowError, RecursionError) as err:
         message = f"these are not the terms of a rule: {text[:80]!r}; the ledger record is damaged"
         raise InvalidInputError(message) from err
     message = f"the terms of a rule have schema {schema}; this version knows {_SCHEMA}; use the newer Costguard"

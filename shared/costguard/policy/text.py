@@ -6,7 +6,8 @@ import codecs
 
 from costguard.policy.problems import Mark, Problem, excerpt, invalid
 
-MAX_BYTES = 1024 * 1024  # of one file; a policy of a thousand accounts is about 100 KiB
+MAX_BYTES = 64 * 1024  # of one file, read in under a second; the accounts of a thousand take about 55 KiB
+MAX_TOTAL_BYTES = 1024 * 1024  # of all files together
 _OTHER_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 

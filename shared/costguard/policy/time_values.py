@@ -12,6 +12,7 @@ from costguard.policy.problems import BadValueError, did_you_mean
 
 SHORTEST_WINDOW = timedelta(hours=1)  # signals are kept as hourly maxima
 LONGEST_WINDOW = timedelta(days=60)  # CloudWatch keeps points of five minutes for 63 days
+MOST_HOLIDAYS = 366  # a year of them: of the 521 weeks that a grace may look ahead, over the 104 it may need stay
 _HOURS = re.compile(r"([0-9]{2}):([0-9]{2})-([0-9]{2}):([0-9]{2})")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MIDNIGHT_HOUR = 24
@@ -125,6 +126,9 @@ def holidays(raw: object) -> str | tuple[date, ...]:
     if raw == "cn":
         return "cn"
     if isinstance(raw, tuple):
+        if len(raw) > MOST_HOLIDAYS:
+            message = f"{len(raw)} holidays might leave no working day for years; at most {MOST_HOLIDAYS}"
+            raise BadValueError(message, "list the years ahead; calendar.days says which weekdays are free")
         return tuple(day(each) for each in raw)
     message = f"{raw!r} is no calendar of holidays; only cn has a name"
     raise BadValueError(message, "write cn, or the dates: [2026-12-25, 2027-01-01]")

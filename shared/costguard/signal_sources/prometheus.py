@@ -29,6 +29,7 @@ _logger = logging.getLogger(__name__)
 _BATCH = 25  # 25 instances of 8 cards over 14 days: 134,400 points, about 5 MB of JSON a query
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
+_MOST_SAMPLES = 1_000_000  # an hour of scrapes a second has 3,600
 _NAMED = 3  # ids spelled out in a gap
 _FIX = "check the address, credentials and limits of the Prometheus server; docs/signals.md says what is asked of it"
 
@@ -134,7 +135,7 @@ def _note(track: Track, hour: int, part: str, value: float) -> None:
         if math.isnan(track.maxima[hour]) or not value <= track.maxima[hour]:
             track.maxima[hour] = math.inf if math.isnan(value) else value
         return
-    if part not in {promql.SAMPLES, promql.DENSITY} or not math.isfinite(value) or value < 0:
+    if part not in {promql.SAMPLES, promql.DENSITY} or not 0 <= value <= _MOST_SAMPLES:
         message = f"the answer counts {value} samples as {part[:20]!r}"
         raise ProviderError(message, operation="prometheus:query")
     if part == promql.SAMPLES:

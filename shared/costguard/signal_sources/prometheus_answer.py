@@ -7,6 +7,7 @@ and what was left out may have been the busy hour.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.signal_sources.http import HttpAnswer, refused
 
 _SAID_MAX = 300
+_NUMBER = re.compile(r"[-+]?(?:\d{1,400}(?:\.\d{0,400})?(?:[eE][-+]?\d{1,5})?|Inf|NaN)", re.ASCII)
 _OK = 200
 
 
@@ -53,8 +55,8 @@ def series_in(answer: HttpAnswer, *, operation: str) -> tuple[Series, ...]:
         message = "the answer says that it is partial"
         raise TruncatedReadError(message, operation=operation, code="partial")
     try:
-        return tuple(_series(entry, document["data"]["resultType"]) for entry in document["data"]["result"])
-    except (KeyError, TypeError, ValueError, AttributeError) as err:
+        return tuple(_series(entry, document["data"]["resultType"]) for entry in _listed(document["data"]["result"]))
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as err:
         message = f"the answer is not a Prometheus result: {type(err).__name__}: {_printable(str(err))}"
         raise ProviderError(message, operation=operation) from err
 
@@ -85,7 +87,30 @@ def _series(entry: dict[str, Any], result_type: str) -> Series:
         message = f"result type {result_type!r}"
         raise ValueError(message)
     labels = {str(name): str(value) for name, value in entry["metric"].items()}
-    return Series(labels, tuple((float(moment), float(value)) for moment, value in pairs))
+    return Series(labels, tuple((_seconds(moment), _number(value)) for moment, value in _listed(pairs)))
+
+
+def _listed(value: object) -> list[Any]:
+    """A list; anything else that can be gone through, such as an empty text, would pass for "nothing found"."""
+    if isinstance(value, list):
+        return value
+    message = f"a list was expected, not {type(value).__name__}"
+    raise TypeError(message)
+
+
+def _seconds(moment: object) -> float:
+    if isinstance(moment, bool) or not isinstance(moment, (int, float)):
+        message = f"a time was expected, not {type(moment).__name__}"
+        raise TypeError(message)
+    return float(moment)
+
+
+def _number(value: object) -> float:
+    """A sample's value: text, as JSON has no NaN. `float` alone would take `1_0` and any script's digits."""
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value):
+        message = f"a number in quotes was expected, not {type(value).__name__} {str(value)[:40]!r}"
+        raise TypeError(message)
+    return float(value)
 
 
 def _printable(said: object) -> str:

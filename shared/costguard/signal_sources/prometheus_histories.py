@@ -91,11 +91,14 @@ def _is_gpu(question: Question) -> bool:
 
 
 def _believable(track: Track) -> Track:
-    """Scraped, yet without a finite maximum: the samples were NaN or infinite, and busy for all we know."""
+    """Scraped, yet without a finite maximum: the samples were NaN or infinite, and busy for all we know.
+
+    So is a negative one, which the other measure of the same card would hide.
+    """
     maxima = array(
         "d",
         (
-            math.inf if (count and not math.isfinite(value)) or math.isinf(value) else value
+            math.inf if (count and not math.isfinite(value)) or math.isinf(value) or value < 0 else value
             for value, count in zip(track.maxima, track.samples, strict=True)
         ),
     )

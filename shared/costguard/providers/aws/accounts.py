@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from costguard.domain.errors import AccessDeniedError, ProviderError
+from costguard.domain.errors import AccessDeniedError, ProviderError, TruncatedReadError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.ports import Discovery, Target
 from costguard.providers.aws import errors
+from costguard.providers.aws.documented import account_id, as_documented, named, text
 from costguard.providers.aws.session import AwsSession
 
 _WORKERS = 8
+_LISTING = "organizations:ListAccounts"
 _ACTIVE = "ACTIVE"
 _CLOSED = frozenset({"SUSPENDED", "PENDING_CLOSURE", "CLOSED"})
 _REGION_PREFIXES = {"aws-cn": "cn-", "aws-us-gov": "us-gov-"}
@@ -84,16 +86,21 @@ def _members(session: AwsSession, target: Target, lister: str) -> tuple[list[str
     closed: list[str] = []
     gaps: list[Gap] = []
     for page in session.pages(Shard(target.cloud, lister), "organizations", "ListAccounts", "Accounts"):
-        for item in page:
-            status = item.get("State") or item.get("Status")
+        with as_documented(_LISTING):
+            found = [(account_id(item, "Id"), text(item, "State") or text(item, "Status")) for item in page]
+        for account, status in found:
             if status == _ACTIVE:
-                active.append(item["Id"])
+                active.append(account)
             elif status in _CLOSED:
-                closed.append(item["Id"])
+                closed.append(account)
             else:
-                detail = f"the organisation lists this account as {errors.without_secrets(str(status))}"
-                gaps.append(Gap(Shard(target.cloud, item["Id"]), "accounts", GapKind.UNREADABLE, detail))
-    return sorted(active), sorted(closed), gaps
+                detail = f"the organisation lists this account as {errors.without_secrets(status) or 'nothing'}"
+                gaps.append(Gap(Shard(target.cloud, account), "accounts", GapKind.UNREADABLE, detail))
+    both = set(closed) & {*active, *(gap.shard.account for gap in gaps)}
+    if both:
+        message = f"{_LISTING}: {', '.join(sorted(both))} is listed as closed and as something else"
+        raise TruncatedReadError(message, operation=_LISTING, code="Contradiction")
+    return sorted(set(active)), sorted(set(closed)), gaps
 
 
 def _shards(session: AwsSession, target: Target, account: str) -> tuple[Sequence[Shard], Sequence[Gap]]:
@@ -129,7 +136,8 @@ def _regions(session: AwsSession, whole: Shard, *, every: bool) -> dict[str, str
     """Regions and their opt-in status. API: EC2 DescribeRegions, one answer without pages."""
     listed: dict[str, str] = {}
     for page in session.pages(whole, "ec2", "DescribeRegions", "Regions", AllRegions=every):
-        listed.update({item["RegionName"]: str(item.get("OptInStatus", "")) for item in page})
+        with as_documented("ec2:DescribeRegions"):
+            listed.update({named(item, "RegionName"): text(item, "OptInStatus") for item in page})
     return {name: status for name, status in listed.items() if _in_partition(whole.cloud, name)}
 
 

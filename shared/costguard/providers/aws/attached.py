@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from costguard.domain.errors import NotFoundError, TruncatedReadError
@@ -16,6 +17,7 @@ from costguard.domain.resources import (
     SnapshotState,
     Volume,
 )
+from costguard.providers.aws.documented import as_documented, flag, moment, named, part, parts, tags_of, text, whole
 from costguard.providers.aws.instances import volume_ids, volumes_deleted_with
 from costguard.providers.aws.session import AwsSession
 
@@ -85,25 +87,27 @@ def _volumes(
     for batch in _batches(list(described)):
         attached = [{"Name": "attachment.instance-id", "Values": batch}]
         pages = session.pages(shard, "ec2", "DescribeVolumes", "Volumes", Filters=attached, MaxResults=_VOLUMES_PAGE)
-        for item in (item for page in pages for item in page):
-            for attachment in item.get("Attachments") or ():
-                native_id = attachment.get("InstanceId")
-                if native_id in batch:
-                    found[native_id].append(_volume(shard, item, attachment, described[native_id]))
+        with as_documented("ec2:DescribeVolumes"):
+            for item in (item for page in pages for item in page):
+                for attachment in parts(item, "Attachments"):
+                    native_id = text(attachment, "InstanceId")
+                    if native_id in batch:
+                        volume = _volume(shard, item, attachment, described[native_id])
+                        if volume not in found[native_id]:
+                            found[native_id].append(volume)
     return found
 
 
 def _volume(
     shard: Shard, item: Mapping[str, Any], attachment: Mapping[str, Any], instance: Mapping[str, Any]
 ) -> Volume:
-    native_id = item["VolumeId"]
+    native_id = named(item, "VolumeId")
     return Volume(
         ref=ResourceRef(shard.cloud, shard.account, shard.region, "volume", native_id),
-        size_gib=float(item["Size"]),
-        volume_type=str(item.get("VolumeType", "")),
-        device=str(attachment.get("Device", "")),
-        deleted_with_instance=attachment.get("DeleteOnTermination") is True
-        or native_id in volumes_deleted_with(instance),
+        size_gib=float(whole(item, "Size")),
+        volume_type=text(item, "VolumeType"),
+        device=text(attachment, "Device"),
+        deleted_with_instance=flag(attachment, "DeleteOnTermination") or native_id in volumes_deleted_with(instance),
     )
 
 
@@ -120,18 +124,27 @@ def _snapshots(session: AwsSession, shard: Shard, ids: Sequence[str]) -> default
             Filters=of_volumes,
             MaxResults=_SNAPSHOTS_PAGE,
         )
-        for item in (item for page in pages for item in page):
-            tags = {tag["Key"]: tag.get("Value", "") for tag in item.get("Tags") or ()}
-            volume = ResourceRef(shard.cloud, shard.account, shard.region, "volume", item["VolumeId"])
-            found[item["VolumeId"]].append(
-                Snapshot(
-                    ref=volume.sibling("snapshot", item["SnapshotId"]),
+        with as_documented("ec2:DescribeSnapshots"):
+            for item in (item for page in pages for item in page):
+                native_id = named(item, "VolumeId")
+                volume = ResourceRef(shard.cloud, shard.account, shard.region, "volume", native_id)
+                snapshot = Snapshot(
+                    ref=volume.sibling("snapshot", named(item, "SnapshotId")),
                     volume=volume,
-                    state=_SNAPSHOT_STATES.get(item.get("State", ""), SnapshotState.PENDING),
-                    started_at=item["StartTime"],
-                    decision_id=tags.get(DECISION_TAG, ""),
+                    state=_SNAPSHOT_STATES.get(text(item, "State"), SnapshotState.PENDING),
+                    started_at=_started_at(item),
+                    decision_id=tags_of(item).get(DECISION_TAG, ""),
                 )
-            )
+                if snapshot not in found[native_id]:
+                    found[native_id].append(snapshot)
+    return found
+
+
+def _started_at(item: Mapping[str, Any]) -> datetime:
+    found = moment(item, "StartTime")
+    if found is None:
+        message = "StartTime is missing"
+        raise ValueError(message)
     return found
 
 
@@ -141,11 +154,12 @@ def _addresses(session: AwsSession, shard: Shard, ids: Sequence[str]) -> default
     for batch in _batches(ids):
         of_instances = [{"Name": "instance-id", "Values": batch}]
         for page in session.pages(shard, "ec2", "DescribeAddresses", "Addresses", Filters=of_instances):
-            for item in page:
-                native_id = item.get("AllocationId") or item["PublicIp"]
-                found[item.get("InstanceId", "")].append(
-                    ResourceRef(shard.cloud, shard.account, shard.region, "public_address", native_id)
-                )
+            with as_documented("ec2:DescribeAddresses"):
+                for item in page:
+                    native_id = text(item, "AllocationId") or named(item, "PublicIp")
+                    found[text(item, "InstanceId")].append(
+                        ResourceRef(shard.cloud, shard.account, shard.region, "public_address", native_id)
+                    )
     return found
 
 
@@ -154,7 +168,8 @@ def _protections(session: AwsSession, shard: Shard, native_id: str) -> tuple[str
     held = []
     for attribute, key, word in _PROTECTIONS:
         answer = session.call(shard, "ec2", "DescribeInstanceAttribute", InstanceId=native_id, Attribute=attribute)
-        value = (answer.get(key) or {}).get("Value")
+        with as_documented("ec2:DescribeInstanceAttribute"):
+            value = part(answer, key).get("Value")
         if not isinstance(value, bool):
             api = "ec2:DescribeInstanceAttribute"
             message = f"{api}: {native_id}: answered without {key}: not as documented"

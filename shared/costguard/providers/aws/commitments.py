@@ -7,17 +7,21 @@ payer and cover no instance in particular.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Billing, Gap, Instance, InstanceState
 from costguard.providers.aws import errors
+from costguard.providers.aws.documented import as_documented, named, text, whole
 from costguard.providers.aws.instances import ONE_TIME_SPOT
 from costguard.providers.aws.session import AwsSession
 
 _BATCH = 200  # values of one filter
+_NOT_ACTIVE = frozenset({"payment-pending", "payment-failed", "retired", "queued", "queued-deleted"})
+"""States that some stand-ins return though `active` was asked for; a state nobody knows may cover an instance."""
+
 _RUNS = frozenset({InstanceState.PENDING, InstanceState.RUNNING})
 _UNITS = {"nano": 0.25, "micro": 0.5, "small": 1.0, "medium": 2.0, "large": 4.0, "xlarge": 8.0}
 """Normalisation factors of regional Reserved Instances; `Nxlarge` is N times `xlarge`."""
@@ -50,7 +54,8 @@ def with_reservations(
     if not any(_can_be_covered(instance) for instance in instances):
         return instances, ()
     try:
-        covered = covered_by(_active_reservations(session, shard), instances)
+        with as_documented("ec2:DescribeReservedInstances"):
+            covered = covered_by(_active_reservations(session, shard), instances)
     except ProviderError as err:
         if err.code == errors.UNSUPPORTED:
             return instances, ()
@@ -81,14 +86,16 @@ def _persistent(session: AwsSession, shard: Shard, request_ids: Sequence[str]) -
             shard, "ec2", "DescribeSpotInstanceRequests", "SpotInstanceRequests", Filters=by_id, MaxResults=1000
         )
         for page in pages:
-            yield from (item["SpotInstanceRequestId"] for item in page if item.get("Type") == "persistent")
+            with as_documented("ec2:DescribeSpotInstanceRequests"):
+                found = [named(item, "SpotInstanceRequestId") for item in page if text(item, "Type") == "persistent"]
+            yield from found
 
 
 def _active_reservations(session: AwsSession, shard: Shard) -> list[dict[str, Any]]:
     active = [{"Name": "state", "Values": ["active"]}]
     found: list[dict[str, Any]] = []
     for page in session.pages(shard, "ec2", "DescribeReservedInstances", "ReservedInstances", Filters=active):
-        found.extend(item for item in page if item.get("State") == "active")
+        found.extend(item for item in page if named(item, "State") not in _NOT_ACTIVE)
     return found
 
 
@@ -109,16 +116,16 @@ def covered_by(reservations: Iterable[Mapping[str, Any]], instances: Sequence[In
         key=lambda instance: (instance.run_epoch, instance.ref.native_id),
     )
     covered: set[str] = set()
-    spare: list[tuple[Mapping[str, Any], float]] = []
+    spare: list[tuple[_Reservation, float]] = []
     # zonal ones fit fewer instances: they choose first
-    for reservation in sorted(reservations, key=lambda item: item.get("Scope") == "Region"):
-        left = int(reservation.get("InstanceCount") or 0)
+    for reservation in sorted(map(_reservation, reservations), key=lambda one: one.regional):
+        left = reservation.count
         for instance in free:
             if left > 0 and instance.ref.native_id not in covered and _matches(reservation, instance):
                 covered.add(instance.ref.native_id)
                 left -= 1
-        if left > 0 and reservation.get("Scope") == "Region":
-            spare.append((reservation, left * _units(str(reservation.get("InstanceType", "")))))
+        if left > 0 and reservation.regional:
+            spare.append((reservation, left * _units(reservation.instance_type)))
     for reservation, units in spare:
         units_left = units
         for instance in free:
@@ -128,25 +135,45 @@ def covered_by(reservations: Iterable[Mapping[str, Any]], instances: Sequence[In
     return frozenset(covered)
 
 
-def _matches(reservation: Mapping[str, Any], instance: Instance) -> bool:
-    zone = reservation.get("AvailabilityZone")
-    return (
-        reservation.get("InstanceType") == instance.instance_type
-        and _same_terms(reservation, instance)
-        and (not zone or reservation.get("Scope") == "Region" or zone == instance.zone)
+@dataclass(frozen=True, slots=True)
+class _Reservation:
+    """One Reserved Instances purchase, as far as it says whom it covers."""
+
+    instance_type: str
+    count: int
+    regional: bool
+    zone: str
+    windows: bool
+    tenancy: str
+
+
+def _reservation(item: Mapping[str, Any]) -> _Reservation:
+    """All of it at once, so that no damaged field stays unseen behind another."""
+    return _Reservation(
+        instance_type=named(item, "InstanceType"),
+        count=whole(item, "InstanceCount"),
+        regional=text(item, "Scope") == "Region",
+        zone=text(item, "AvailabilityZone"),
+        windows="windows" in text(item, "ProductDescription").lower(),
+        tenancy=text(item, "InstanceTenancy") or "default",
     )
 
 
-def _same_family(reservation: Mapping[str, Any], instance: Instance) -> bool:
-    family = str(reservation.get("InstanceType", "")).split(".", 1)[0]
+def _matches(reservation: _Reservation, instance: Instance) -> bool:
+    return (
+        reservation.instance_type == instance.instance_type
+        and _same_terms(reservation, instance)
+        and (not reservation.zone or reservation.regional or reservation.zone == instance.zone)
+    )
+
+
+def _same_family(reservation: _Reservation, instance: Instance) -> bool:
+    family = reservation.instance_type.split(".", 1)[0]
     return instance.instance_type.split(".", 1)[0] == family and _same_terms(reservation, instance)
 
 
-def _same_terms(reservation: Mapping[str, Any], instance: Instance) -> bool:
-    windows = "windows" in str(reservation.get("ProductDescription", "")).lower()
-    return (reservation.get("InstanceTenancy") or "default") == instance.tenancy and windows == (
-        instance.operating_system == "windows"
-    )
+def _same_terms(reservation: _Reservation, instance: Instance) -> bool:
+    return reservation.tenancy == instance.tenancy and reservation.windows == (instance.operating_system == "windows")
 
 
 def _units(instance_type: str) -> float:

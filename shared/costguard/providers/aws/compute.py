@@ -15,12 +15,14 @@ from costguard.ports import Discovery, Target
 from costguard.providers.aws import accounts, errors
 from costguard.providers.aws.attached import read_attached
 from costguard.providers.aws.commitments import with_reservations, with_spot_requests
+from costguard.providers.aws.documented import as_documented, named, text
 from costguard.providers.aws.instance_types import CATALOGUE, TypeCatalogue, may_carry_accelerator
 from costguard.providers.aws.instances import to_instance
 from costguard.providers.aws.session import AwsSession
 
 _PAGE = 1000  # the most DescribeInstances gives
 _BATCH = 100  # ids in one request; AWS takes 1,000, but one unknown id fails them all
+_API = "ec2:DescribeInstances"
 _STATES = [{"Name": "instance-state-name", "Values": ["pending", "running", "shutting-down", "stopping", "stopped"]}]
 
 
@@ -48,7 +50,8 @@ class AwsInventory:
             for page in self._session.pages(
                 shard, "ec2", "DescribeInstances", "Reservations", MaxResults=_PAGE, Filters=_STATES
             ):
-                reading.take(page)
+                with as_documented(_API):
+                    reading.take(page)
         except ProviderError as err:
             reading.gaps.append(errors.gap(shard, "inventory", err))
         found: Sequence[Instance] = reading.found
@@ -76,8 +79,9 @@ class AwsInventory:
         for shard in sorted({ref.shard for ref in refs}):
             ids = sorted({ref.native_id for ref in refs if ref.shard == shard})
             for start in range(0, len(ids), _BATCH):
-                for detail in self._details(shard, ids[start : start + _BATCH]):
-                    details[detail.instance.ref] = detail
+                with as_documented(_API):
+                    for detail in self._details(shard, ids[start : start + _BATCH]):
+                        details[detail.instance.ref] = detail
         return details
 
     def _details(self, shard: Shard, ids: Sequence[str]) -> Iterator[InstanceDetail]:
@@ -104,7 +108,11 @@ class AwsInventory:
 
     def _describe(self, shard: Shard, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         pages = self._session.pages(shard, "ec2", "DescribeInstances", "Reservations", InstanceIds=list(ids))
-        described = {item["InstanceId"]: item for page in pages for item in _instances(page)}
+        described: dict[str, dict[str, Any]] = {}
+        with as_documented(_API):
+            for item in (item for page in pages for item in _instances(page)):
+                if described.setdefault(named(item, "InstanceId"), item) != item:
+                    raise _contradiction(named(item, "InstanceId"))
         return {native_id: described[native_id] for native_id in ids if native_id in described}
 
 
@@ -116,7 +124,7 @@ class _Reading:
         self._catalogue = catalogue
         self._shard = shard
         self._undescribed: set[str] = set()
-        self.found: list[Instance] = []
+        self._taken: dict[str, Instance] = {}
         self.gaps: list[Gap] = []
         self.spot_requests: dict[str, str] = {}
         self.seen = 0
@@ -125,7 +133,7 @@ class _Reading:
         """One page: count all, keep those that carry an accelerator.
 
         Raises:
-            TruncatedReadError: a reservation without its instances.
+            TruncatedReadError: a reservation without its instances, or an instance described in two ways.
         """
         candidates = []
         for item in _instances(reservations):
@@ -136,8 +144,15 @@ class _Reading:
         for item in candidates:
             facts = self._catalogue.facts(_type(item))
             if facts.accelerator is not None:
-                self.found.append(to_instance(self._shard, item, facts.accelerator, facts.local_disk_gib))
+                found = to_instance(self._shard, item, facts.accelerator, facts.local_disk_gib)
+                if self._taken.setdefault(found.ref.native_id, found) != found:
+                    raise _contradiction(found.ref.native_id)
                 self.spot_requests.update(_spot_requests([item]))
+
+    @property
+    def found(self) -> Sequence[Instance]:
+        """Each once: a page that shifts while it is read repeats some."""
+        return list(self._taken.values())
 
     def _learn(self, types: set[str]) -> None:
         try:
@@ -154,20 +169,23 @@ class _Reading:
 
 
 def _type(item: Mapping[str, Any]) -> str:
-    return str(item.get("InstanceType", ""))
+    return text(item, "InstanceType")
+
+
+def _contradiction(native_id: str) -> TruncatedReadError:
+    message = f"{_API}: {errors.without_secrets(native_id)} is described twice, and differently"
+    return TruncatedReadError(message, operation=_API, code="Contradiction")
 
 
 def _instances(reservations: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for reservation in reservations:
         instances = reservation.get("Instances")
         if not isinstance(instances, list):
-            api = "ec2:DescribeInstances"
-            message = f"{api}: a reservation came without its instances: not as documented"
-            raise TruncatedReadError(message, operation=api, code="MissingResult")
+            message = f"{_API}: a reservation came without its instances: not as documented"
+            raise TruncatedReadError(message, operation=_API, code="MissingResult")
         yield from instances
 
 
 def _spot_requests(described: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    return {
-        item["InstanceId"]: item["SpotInstanceRequestId"] for item in described if item.get("SpotInstanceRequestId")
-    }
+    requests = ((named(item, "InstanceId"), text(item, "SpotInstanceRequestId")) for item in described)
+    return {native_id: request for native_id, request in requests if request}

@@ -87,10 +87,13 @@ _SECRETS = (
     (re.compile(r"[A-Za-z0-9+/_=-]{60,}"), "[removed]"),
 )
 _LONGEST_DETAIL = 300
+_MOST_READ = 4000
 
 
 def without_secrets(text: str) -> str:
     """`text` on one line, shortened, without key ids, signatures, tokens or passwords in addresses."""
+    if len(text) > _MOST_READ:  # the patterns may look at every letter from every letter
+        text = text[:_MOST_READ].rpartition(" ")[0]
     line = "".join(letter if letter.isprintable() else " " for letter in text)
     for pattern, replacement in _SECRETS:
         line = pattern.sub(replacement, line)
@@ -143,10 +146,10 @@ def translate(err: Exception, operation: str, *, changes: bool, sent: bool, stan
 
 
 def _from_answer(response: Any, operation: str, *, changes: bool) -> ProviderError:
-    error = response.get("Error") or {}
-    code = str(error.get("Code") or "Unknown")
-    status = int((response.get("ResponseMetadata") or {}).get("HTTPStatusCode") or 0)
-    detail = f"{operation}: {code}: {without_secrets(str(error.get('Message') or ''))}"
+    error, told = _told(response, "Error"), _told(response, "ResponseMetadata").get("HTTPStatusCode")
+    code = without_secrets(_text(error, "Code")) or "Unknown"
+    status = told if isinstance(told, int) else 0
+    detail = f"{operation}: {code}: {without_secrets(_text(error, 'Message'))}"
     kind: type[ProviderError]
     if code in _THROTTLED or status == 429:  # noqa: PLR2004 - HTTP's own number
         kind = ThrottledError
@@ -159,6 +162,17 @@ def _from_answer(response: Any, operation: str, *, changes: bool) -> ProviderErr
     else:
         kind = RefusedError
     return kind(detail, operation=operation, code=code)
+
+
+def _told(answer: Any, key: str) -> dict[str, Any]:
+    """A part of an error's answer; of an error nothing is sure to be there."""
+    found = answer.get(key) if isinstance(answer, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _text(error: dict[str, Any], key: str) -> str:
+    found = error.get(key)
+    return found if isinstance(found, str) else ""
 
 
 def gap(shard: Shard, what: str, error: ProviderError) -> Gap:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from typing_extensions import assert_never
 
 from costguard.domain.actions import Action, Receipt, Verb
-from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, RefusedError
+from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError, RefusedError
 from costguard.providers.aws.attached import CASE_TAG, DECISION_TAG
+from costguard.providers.aws.documented import as_documented, part, parts, text
 from costguard.providers.aws.session import HOME_REGIONS, AwsSession
 
 _LONGEST_TAG = 256
@@ -62,12 +65,14 @@ class AwsExecutor:
         _check(action, "instance")
         native_id = action.resource.native_id
         answer = self._session.call(action.resource.shard, "ec2", operation, InstanceIds=[native_id])
-        changed = [item.get("InstanceId") for item in answer.get(result_key) or ()]
+        with _after_sending(f"ec2:{operation}"):
+            changed = [text(item, "InstanceId") for item in parts(answer, result_key)]
+            receipt = Receipt(request_id=_request_id(answer))
         if changed != [native_id]:
             api = f"ec2:{operation}"
             message = f"{api}: answered about {changed}, not about {native_id} alone; it may have taken effect"
             raise OutcomeUnknownError(message, operation=api, code="UnexpectedAnswer")
-        return Receipt(request_id=_request_id(answer))
+        return receipt
 
     def _snapshot(self, action: Action) -> Receipt:
         _check(action, "volume")
@@ -94,11 +99,24 @@ class AwsExecutor:
                 }
             ],
         )
-        native_id = answer.get("SnapshotId")
-        if not native_id or answer.get("VolumeId", action.resource.native_id) != action.resource.native_id:
+        with _after_sending("ec2:CreateSnapshot"):
+            native_id, volume = text(answer, "SnapshotId"), text(answer, "VolumeId") or action.resource.native_id
+            receipt = Receipt(request_id=_request_id(answer), native_id=native_id)
+        if not native_id or volume != action.resource.native_id:
             message = f"ec2:CreateSnapshot: answered without a snapshot of {action.resource.native_id}"
             raise OutcomeUnknownError(message, operation="ec2:CreateSnapshot", code="UnexpectedAnswer")
-        return Receipt(request_id=_request_id(answer), native_id=native_id)
+        return receipt
+
+
+@contextmanager
+def _after_sending(operation: str) -> Iterator[None]:
+    """The change was sent: an answer that cannot be read leaves its outcome unknown."""
+    try:
+        with as_documented(operation):
+            yield
+    except ProviderError as err:
+        message = f"{err}; it may have taken effect"
+        raise OutcomeUnknownError(message, operation=operation, code=err.code) from err
 
 
 def _check(action: Action, kind: str) -> None:
@@ -114,4 +132,4 @@ def _unfit(action: Action, why: str) -> RefusedError:
 
 
 def _request_id(answer: dict[str, Any]) -> str:
-    return str((answer.get("ResponseMetadata") or {}).get("RequestId", ""))
+    return text(part(answer, "ResponseMetadata"), "RequestId")

@@ -6,6 +6,7 @@ Whatever its unit does not allow is kept as infinity, for the core to call impla
 from __future__ import annotations
 
 import math
+import sys
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from costguard.domain.signals import HOUR, SignalName, floor_hour
 
 _PERCENT = frozenset({SignalName.GPU, SignalName.CPU})
 _MOST_PERCENT = 100.5  # more than rounding can add
+_MOST = sys.float_info.max  # a whole number may be larger, and fits no array
+_NUMBERS = frozenset({int, float})  # not bool, which is an int to isinstance
 _MOST_SAMPLES = 1_000_000  # an hour of 1 s samples has 3,600; the arrays hold 4 billion
 _SLOW_SAMPLES = 12  # an hour of 5-minute samples
 _HOURS_TO_PROVE = 2
@@ -54,42 +57,54 @@ class Window:
 def fold_values(
     cells: Cells, signal: SignalName, start: datetime, timestamps: Sequence[datetime], values: Sequence[Any]
 ) -> None:
-    """Merge hourly maxima in; what the unit does not allow (NaN, below 0, over 100 %, no number) becomes infinity."""
-    most = _MOST_PERCENT if signal in _PERCENT else math.inf
+    """Merge hourly maxima in; what the unit does not allow (NaN, below 0, over 100 %, no number) becomes infinity.
+
+    Raises:
+        ValueError: a point outside the hours asked for.
+        TypeError: a time that is none, or has no offset.
+    """
+    most = _MOST_PERCENT if signal in _PERCENT else _MOST
     maxima, hours = cells.maxima, len(cells.maxima)
     for moment, value in zip(timestamps, values, strict=True):
         since = moment - start
         hour = since.days * 24 + since.seconds // 3600  # a third of the time of dividing timedeltas
-        if 0 <= hour < hours:
-            plausible = value if isinstance(value, (int, float)) and 0 <= value <= most else math.inf
-            if not plausible <= maxima[hour]:  # true where nothing was measured yet: NaN compares false
-                maxima[hour] = plausible
+        if not 0 <= hour < hours:
+            raise _outside(moment)
+        plausible = value if type(value) in _NUMBERS and 0 <= value <= most else math.inf
+        if not plausible <= maxima[hour]:  # true where nothing was measured yet: NaN compares false
+            maxima[hour] = plausible
 
 
 def fold_counts(cells: Cells, start: datetime, timestamps: Sequence[datetime], values: Sequence[Any]) -> None:
-    """Merge hourly sample counts in; a count that is none makes its hour implausible."""
+    """Merge hourly sample counts in; a count that is none makes its hour implausible. Raises as `fold_values`."""
     maxima, samples, hours = cells.maxima, cells.samples, len(cells.samples)
     for moment, value in zip(timestamps, values, strict=True):
         since = moment - start
         hour = since.days * 24 + since.seconds // 3600
-        if 0 <= hour < hours:
-            if not (isinstance(value, (int, float)) and 0 <= value <= _MOST_SAMPLES):
-                maxima[hour] = math.inf
-            elif value > samples[hour]:
-                samples[hour] = int(value)
+        if not 0 <= hour < hours:
+            raise _outside(moment)
+        if not (type(value) in _NUMBERS and 0 <= value <= _MOST_SAMPLES):
+            maxima[hour] = math.inf
+        elif value > samples[hour]:
+            samples[hour] = int(value)
+
+
+def _outside(moment: datetime) -> ValueError:
+    message = f"a point at {moment.isoformat()}, which is not one of the hours asked for"
+    return ValueError(message)
 
 
 def combine(signal: SignalName, pieces: Sequence[Cells]) -> Cells:
     """The parts of one device (cores; bytes in and out) as one: as busy as they can have been, as seen as the least.
 
     Network adds both directions' maxima although they may fall into different minutes: an upper bound.
-    An hour without a maximum has no samples, whatever was counted.
+    An hour that was counted and has no maximum lost it on the way: busy, for all we know.
     """
     adds = signal is SignalName.NETWORK
     if len(pieces) == 1 and not adds:
-        for hour, value in enumerate(pieces[0].maxima):
-            if math.isnan(value):
-                pieces[0].samples[hour] = 0
+        for hour, count in enumerate(pieces[0].samples):
+            if count and math.isnan(pieces[0].maxima[hour]):
+                pieces[0].maxima[hour] = math.inf
         return pieces[0]
     whole = Cells.empty(len(pieces[0].maxima))
     scales = [1 / seconds_per_sample(piece.samples) if adds else 1.0 for piece in pieces]
@@ -98,7 +113,7 @@ def combine(signal: SignalName, pieces: Sequence[Cells]) -> Cells:
         if not any(math.isnan(value) for value in values):
             whole.maxima[hour] = sum(values) if adds else max(values)
             whole.samples[hour] = min(piece.samples[hour] for piece in pieces)
-        elif math.inf in values:
+        elif math.inf in values or any(math.isnan(piece.maxima[hour]) and piece.samples[hour] for piece in pieces):
             whole.maxima[hour] = math.inf
     return whole
 

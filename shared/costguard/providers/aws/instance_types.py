@@ -13,6 +13,7 @@ from typing import Any
 
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind
+from costguard.providers.aws.documented import Fields, amount, as_documented, flag, named, part, parts, text, whole
 from costguard.providers.aws.session import AwsSession
 
 _BATCH = 100  # DescribeInstanceTypes takes at most 100 types, or 200 values of a filter
@@ -72,53 +73,53 @@ def facts_of(described: Mapping[str, Any]) -> TypeFacts:
 
 
 def _local_disk_gib(described: Mapping[str, Any]) -> float | None:
-    storage = described.get("InstanceStorageInfo")
-    if storage is None:
-        return 0.0 if described.get("InstanceStorageSupported") is not True else None
-    total = storage.get("TotalSizeInGB")
-    return None if total is None else round(total * _BYTES_PER_GB / _BYTES_PER_GIB, 1)
+    if "InstanceStorageInfo" not in described:
+        none = "InstanceStorageSupported" in described and not flag(described, "InstanceStorageSupported")
+        return 0.0 if none else None
+    storage = part(described, "InstanceStorageInfo")
+    total = whole(storage, "TotalSizeInGB") if "TotalSizeInGB" in storage else 0
+    return round(total * _BYTES_PER_GB / _BYTES_PER_GIB, 1) if total else None  # disks of no size are of unknown size
 
 
 def _accelerator(described: Mapping[str, Any]) -> Accelerator | None:
     for kind, devices in _device_lists(described):
         count = sum(_cards(device) for device in devices)
         first = devices[0]
-        size = (first.get("MemoryInfo") or {}).get("SizeInMiB")
+        size = amount(part(first, "MemoryInfo"), "SizeInMiB")
         memory = None if size is None else size / _MIB_PER_GIB
-        return Accelerator(kind=kind, model=str(first.get("Name", "")), count=count, memory_gib=memory)
+        return Accelerator(kind=kind, model=text(first, "Name"), count=count, memory_gib=memory)
     return None
 
 
-def _device_lists(described: Mapping[str, Any]) -> Iterator[tuple[AcceleratorKind, list[dict[str, Any]]]]:
+def _device_lists(described: Mapping[str, Any]) -> Iterator[tuple[AcceleratorKind, list[Fields]]]:
     # Inferentia stands under both inference and Neuron, the second with its core count: Neuron goes first
     other = AcceleratorKind.OTHER
-    gpus = (described.get("GpuInfo") or {}).get("Gpus")
+    gpus = parts(part(described, "GpuInfo"), "Gpus")
     if gpus:
         yield _GPU_MAKERS.get(_maker(gpus), other), gpus
-    neuron = (described.get("NeuronInfo") or {}).get("NeuronDevices")
+    neuron = parts(part(described, "NeuronInfo"), "NeuronDevices")
     if neuron:
         yield AcceleratorKind.NEURON, neuron
-    inference = (described.get("InferenceAcceleratorInfo") or {}).get("Accelerators")
+    inference = parts(part(described, "InferenceAcceleratorInfo"), "Accelerators")
     if inference:
         yield _INFERENCE_MAKERS.get(_maker(inference), other), inference
-    fpgas = (described.get("FpgaInfo") or {}).get("Fpgas")
+    fpgas = parts(part(described, "FpgaInfo"), "Fpgas")
     if fpgas:
         yield AcceleratorKind.FPGA, fpgas
-    media = (described.get("MediaAcceleratorInfo") or {}).get("Accelerators")
+    media = parts(part(described, "MediaAcceleratorInfo"), "Accelerators")
     if media:
         yield AcceleratorKind.MEDIA, media
 
 
-def _maker(devices: list[dict[str, Any]]) -> str:
-    return str(devices[0].get("Manufacturer", "")).upper()
+def _maker(devices: list[Fields]) -> str:
+    return text(devices[0], "Manufacturer").upper()
 
 
 def _cards(device: Mapping[str, Any]) -> float:
     """Whole cards, or for slices (g6f: `Count` 0, one logical GPU of an eighth) the fraction of a card."""
-    whole = device.get("Count")
-    if whole:
-        return float(whole)
-    return float(device.get("LogicalGpuCount") or 0) * float(device.get("GpuPartitionSize") or 1)
+    return amount(device, "Count") or (amount(device, "LogicalGpuCount") or 0.0) * (
+        amount(device, "GpuPartitionSize") or 1.0
+    )
 
 
 @dataclass(slots=True)
@@ -143,8 +144,10 @@ class TypeCatalogue:
             batch = missing[start : start + _BATCH]
             by_name = [{"Name": "instance-type", "Values": batch}]
             for page in session.pages(shard, "ec2", "DescribeInstanceTypes", "InstanceTypes", Filters=by_name):
+                with as_documented("ec2:DescribeInstanceTypes"):
+                    read = [(named(item, "InstanceType"), facts_of(item)) for item in page]
                 with self._lock:
-                    self._known.update({item["InstanceType"]: facts_of(item) for item in page})
+                    self._known.update({name: facts for name, facts in read if name in batch})
         with self._lock:
             return frozenset(name for name in wanted if name not in self._known)
 

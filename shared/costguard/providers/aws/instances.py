@@ -9,6 +9,7 @@ from typing import Any
 
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, Billing, Instance, InstanceState
+from costguard.providers.aws.documented import flag, moment, named, part, parts, tags_of, text
 from costguard.providers.aws.managed import keeper_of
 
 ONE_TIME_SPOT = "one_time_spot"
@@ -39,95 +40,97 @@ def to_instance(
 
     A Spot instance counts as one-time until its request has been read, an on-demand one as not reserved
     until the account's Reserved Instances have: see `commitments.py`.
+
+    Raises:
+        TypeError, ValueError: a field is not of its documented type: see `documented.py`.
     """
-    tags = {str(tag["Key"]): str(tag.get("Value", "")) for tag in described.get("Tags") or ()}
-    launched_at = described.get("LaunchTime")
-    state = _STATES.get((described.get("State") or {}).get("Name", ""), InstanceState.UNKNOWN)
-    placement = described.get("Placement") or {}
+    tags = tags_of(described)
+    launched_at = moment(described, "LaunchTime")
+    state = _STATES.get(text(part(described, "State"), "Name"), InstanceState.UNKNOWN)
+    placement = part(described, "Placement")
     billing = _billing(described, placement)
     public_ip, kept = _public_ip(described)
     return Instance(
-        ref=ResourceRef(shard.cloud, shard.account, shard.region, "instance", described["InstanceId"]),
-        instance_type=str(described.get("InstanceType", "")),
+        ref=ResourceRef(shard.cloud, shard.account, shard.region, "instance", named(described, "InstanceId")),
+        instance_type=text(described, "InstanceType"),
         accelerator=accelerator,
         state=state,
         billing=billing,
         run_epoch="" if launched_at is None else launched_at.isoformat(),
         launched_at=launched_at,
         name=tags.get("Name", ""),
-        zone=str(placement.get("AvailabilityZone", "")),
+        zone=text(placement, "AvailabilityZone"),
         created_at=_created_at(described),
         stopped_at=_stopped_at(described) if state is InstanceState.STOPPED else None,
         tags=tags,
-        managed_by=keeper_of(tags, described.get("Operator")),
+        managed_by=keeper_of(tags, part(described, "Operator")),
         cannot_stop=_cannot_stop(described, billing),
         local_disk_gib=local_disk_gib,
         public_ip=public_ip,
         public_ip_is_kept=kept,
-        operating_system="windows" if "windows" in str(described.get("PlatformDetails", "")).lower() else "linux",
-        tenancy=str(placement.get("Tenancy") or "default"),
+        operating_system="windows" if "windows" in text(described, "PlatformDetails").lower() else "linux",
+        tenancy=text(placement, "Tenancy") or "default",
     )
 
 
 def volume_ids(described: Mapping[str, Any]) -> Iterator[str]:
     """The volumes that DescribeInstances says are attached."""
-    for mapping in described.get("BlockDeviceMappings") or ():
-        volume = (mapping.get("Ebs") or {}).get("VolumeId")
+    for mapping in parts(described, "BlockDeviceMappings"):
+        volume = text(part(mapping, "Ebs"), "VolumeId")
         if volume:
             yield volume
 
 
 def volumes_deleted_with(described: Mapping[str, Any]) -> frozenset[str]:
     """Those of its volumes that go when the instance is terminated."""
-    disks = [mapping.get("Ebs") or {} for mapping in described.get("BlockDeviceMappings") or ()]
-    return frozenset(disk["VolumeId"] for disk in disks if disk.get("VolumeId") and disk.get("DeleteOnTermination"))
+    disks = [part(mapping, "Ebs") for mapping in parts(described, "BlockDeviceMappings")]
+    return frozenset(named(disk, "VolumeId") for disk in disks if flag(disk, "DeleteOnTermination"))
 
 
 def _billing(described: Mapping[str, Any], placement: Mapping[str, Any]) -> Billing:
-    lifecycle = described.get("InstanceLifecycle")
+    lifecycle = text(described, "InstanceLifecycle")
     if lifecycle:
         return _LIFECYCLES.get(lifecycle, Billing.UNKNOWN)
     committed = (
-        described.get("CapacityReservationId")
-        or described.get("CapacityBlockId")
-        or placement.get("HostId")
-        or placement.get("Tenancy") == "host"
+        text(described, "CapacityReservationId")
+        or text(described, "CapacityBlockId")
+        or text(placement, "HostId")
+        or text(placement, "Tenancy") == "host"
     )
     return Billing.RESERVED if committed else Billing.ON_DEMAND
 
 
 def _cannot_stop(described: Mapping[str, Any], billing: Billing) -> str:
-    if described.get("RootDeviceType") == "instance-store":
+    if text(described, "RootDeviceType") == "instance-store":
         return INSTANCE_STORE_ROOT
     return ONE_TIME_SPOT if billing is Billing.SPOT else ""
 
 
 def _created_at(described: Mapping[str, Any]) -> datetime | None:
     """When the first network interface was attached: at creation, for good (LaunchTime moves with each start)."""
-    for interface in described.get("NetworkInterfaces") or ():
-        attachment = interface.get("Attachment") or {}
+    for interface in parts(described, "NetworkInterfaces"):
+        attachment = part(interface, "Attachment")
         if attachment.get("DeviceIndex") == 0:
-            attached_at: datetime | None = attachment.get("AttachTime")
-            return attached_at
+            return moment(attachment, "AttachTime")
     return None
 
 
 def _stopped_at(described: Mapping[str, Any]) -> datetime | None:
-    found = _STOPPED_AT.search(str(described.get("StateTransitionReason", "")))
+    found = _STOPPED_AT.search(text(described, "StateTransitionReason"))
     if found is None:
         return None
     try:
-        moment = datetime.strptime(found[1] + "+0000", "%Y-%m-%d %H:%M:%S%z")
+        stopped_at = datetime.strptime(found[1] + "+0000", "%Y-%m-%d %H:%M:%S%z")
     except ValueError:
         return None
-    return moment.astimezone(timezone.utc)
+    return stopped_at.astimezone(timezone.utc)
 
 
 def _public_ip(described: Mapping[str, Any]) -> tuple[str, bool]:
     """The public address, and whether it outlives a stop: Elastic IPs are not owned by `amazon`."""
-    address = str(described.get("PublicIpAddress") or "")
-    for interface in described.get("NetworkInterfaces") or ():
-        association = interface.get("Association") or {}
-        if address and association.get("PublicIp") == address:
-            return address, association.get("IpOwnerId", "amazon") != "amazon"
+    address = text(described, "PublicIpAddress")
+    for interface in parts(described, "NetworkInterfaces"):
+        association = part(interface, "Association")
+        if address and text(association, "PublicIp") == address:
+            return address, (text(association, "IpOwnerId") or "amazon") != "amazon"
     return address, False

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from costguard.domain.resources import Keeper, ManagedBy
+from costguard.providers.aws.documented import flag, text
 
 # tag name or `prefix*` → keeper; the first match wins, so Kubernetes goes before the group it scales with.
 # The name is the tag's value, or what follows the prefix.
@@ -55,8 +56,8 @@ def keeper_of(tags: Mapping[str, str], operator: Mapping[str, Any] | None) -> Ma
         name = _match(pattern, tags)
         if name is not None:
             return ManagedBy(keeper, name)
-    if operator and operator.get("Managed"):
-        principal = str(operator.get("Principal") or "aws")
+    if operator and flag(operator, "Managed"):
+        principal = text(operator, "Principal") or "aws"
         keeper = Keeper.KUBERNETES if principal.startswith("eks.") else Keeper.CLOUD_SERVICE
         return ManagedBy(keeper, principal)
     return None

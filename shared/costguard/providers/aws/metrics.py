@@ -26,13 +26,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from costguard.domain.errors import AccessDeniedError, ProviderError, TruncatedReadError, UnavailableError
+from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import AcceleratorKind, Gap, Instance, Keeper
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading
 from costguard.ports import SignalReport
+from costguard.providers.aws import documented
+from costguard.providers.aws.documented import as_documented
 from costguard.providers.aws.errors import gap
 from costguard.providers.aws.hourly import Cells, Window, combine, fold_counts, fold_values
+from costguard.providers.aws.metric_answers import OPERATION, Answered, next_token, results_in, worse
 
 READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK})
 """Signals this source can read."""
@@ -49,7 +52,7 @@ EC2_DELAY = timedelta(minutes=10)
 """Basic monitoring publishes a 5-minute point at the end of its interval, stamped with the beginning
 (EC2 user guide, "CloudWatch metrics for your instances"): the newest is up to two intervals old."""
 
-_OPERATION = "cloudwatch:GetMetricData"
+_MOST_PAGES = 100  # of one call: its points fit one page
 _NAMED = 5  # instances named in a gap; the others are counted
 
 
@@ -88,6 +91,11 @@ class Series:
     metric: str
     dimensions: tuple[tuple[str, str], ...]
 
+    @property
+    def key(self) -> tuple[ResourceRef, SignalName, str, str]:
+        """What it is folded into: several series may tell of one part of one device."""
+        return (self.ref, self.signal, self.device, self.part)
+
 
 @dataclass(slots=True)
 class _Reading:
@@ -100,10 +108,9 @@ class _Reading:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def expect(self, series: Series) -> None:
-        key = (series.ref, series.signal, series.device, series.part)
-        if key not in self.cells:
-            self.cells[key] = Cells.empty(self.window.hours)
-        self.sources.setdefault(key[:3], f"cloudwatch:{series.namespace}")
+        if series.key not in self.cells:
+            self.cells[series.key] = Cells.empty(self.window.hours)
+        self.sources.setdefault(series.key[:3], f"cloudwatch:{series.namespace}")
 
     def fail(self, refs: Iterable[ResourceRef], error: ProviderError) -> None:
         with self.lock:
@@ -157,7 +164,8 @@ class AwsSignals:
                     Namespace=metric.namespace,
                     MetricName=metric.utilization,
                 ):
-                    found += device_series(page, metric, by_id, self._signals)
+                    with as_documented("cloudwatch:ListMetrics"):
+                        found += device_series(page, metric, by_id, self._signals)
             except ProviderError as err:
                 reading.fail(by_id.values(), err)
         # moto, unlike CloudWatch, lists a metric once for each point it was sent
@@ -175,15 +183,15 @@ class AwsSignals:
         tokens: set[str] = set()
         try:
             while token := self._read_page(shard, request, batch, reading, statuses):
-                if token in tokens:
-                    message = f"{_OPERATION}: the same page token came twice"
-                    raise TruncatedReadError(message, operation=_OPERATION)
+                if token in tokens or len(tokens) >= _MOST_PAGES:
+                    message = f"{OPERATION}: the same page token came twice, or pages without end"
+                    raise TruncatedReadError(message, operation=OPERATION)
                 tokens.add(token)
                 request["NextToken"] = token
         except ProviderError as err:
             reading.fail({series.ref for series in batch}, err)
             return
-        unanswered = TruncatedReadError(f"{_OPERATION}: a metric asked for was not answered", operation=_OPERATION)
+        unanswered = TruncatedReadError(f"{OPERATION}: a metric asked for was not answered", operation=OPERATION)
         for number, series in enumerate(batch):
             for letter, _ in _STATISTICS:
                 error = statuses.get(f"{letter}{number}", unanswered)
@@ -201,10 +209,11 @@ class AwsSignals:
         """Fold one answer and let it go; the token of the next, or nothing."""
         with self._answers:
             page = self._session.call(shard, "cloudwatch", "GetMetricData", **request)
+            answered = results_in(page)
             with reading.lock:
-                statuses.update(_fold(page, batch, reading))
-        _check_messages(page.get("Messages"))
-        return str(page.get("NextToken") or "")
+                for name, error in _fold(answered, batch, reading).items():
+                    statuses[name] = worse(statuses.get(name), error, later_page=True)
+        return next_token(page)
 
     def _report(self, shard: Shard, instances: Sequence[Instance], reading: _Reading) -> SignalReport:
         delay = EC2_DELAY if self._signals & {SignalName.CPU, SignalName.NETWORK} else AGENT_DELAY
@@ -275,7 +284,8 @@ def device_series(
     Power is asked for under the same dimensions: the agent sends all its metrics of a card with one set.
     """
     for entry in listed:
-        dimensions = tuple((str(pair["Name"]), str(pair["Value"])) for pair in entry.get("Dimensions", ()))
+        pairs = documented.parts(entry, "Dimensions")
+        dimensions = tuple((documented.named(pair, "Name"), documented.named(pair, "Value")) for pair in pairs)
         named = dict(dimensions)
         ref = instances.get(named.get("InstanceId", ""))
         device = named.get(metric.device, "")
@@ -327,48 +337,24 @@ def queries(batch: Sequence[Series]) -> Iterator[dict[str, Any]]:
             yield {"Id": f"{letter}{number}", "MetricStat": {"Metric": metric, "Period": 3600, "Stat": statistic}}
 
 
-def _fold(page: Mapping[str, Any], batch: Sequence[Series], reading: _Reading) -> dict[str, ProviderError | None]:
+def _fold(answered: Sequence[Answered], batch: Sequence[Series], reading: _Reading) -> dict[str, ProviderError | None]:
     """Fold one page into the cells; per query its failure, or None where its points are complete."""
     statuses: dict[str, ProviderError | None] = {}
-    for result in page.get("MetricDataResults", ()):
-        name = str(result.get("Id", ""))
-        number = int(name[1:]) if name[1:].isdecimal() else len(batch)
-        if number >= len(batch):
+    for one in answered:
+        if one.number >= len(batch):
             continue
-        series = batch[number]
-        timestamps, values = result.get("Timestamps", ()), result.get("Values", ())
-        error = _failure(result)
-        if len(timestamps) != len(values):
-            error = UnavailableError(f"{_OPERATION}: as many times as values were expected", operation=_OPERATION)
-        else:
-            cells = reading.cells[series.ref, series.signal, series.device, series.part]
-            if name[0] == "m":
-                fold_values(cells, series.signal, reading.window.start, timestamps, values)
-            else:
-                fold_counts(cells, reading.window.start, timestamps, values)
-        statuses[name] = error
+        series = batch[one.number]
+        cells, start, error = reading.cells[series.key], reading.window.start, one.error
+        try:
+            with as_documented(OPERATION):
+                if one.letter == "m":
+                    fold_values(cells, series.signal, start, one.timestamps, one.values)
+                else:
+                    fold_counts(cells, start, one.timestamps, one.values)
+        except ProviderError as err:
+            error = err
+        statuses[one.name] = worse(statuses.get(one.name), error, later_page=False)
     return statuses
-
-
-def _failure(result: Mapping[str, Any]) -> ProviderError | None:
-    status = result.get("StatusCode")
-    said = "; ".join(f"{note.get('Code')}: {note.get('Value')}" for note in result.get("Messages", ()))
-    if status == "Complete" and not said:
-        return None
-    message = f"{_OPERATION}: {status or 'no status'}" + (f": {said}" if said else "")
-    if status == "Forbidden":
-        return AccessDeniedError(message, operation=_OPERATION, code="Forbidden")
-    if status == "PartialData":
-        return TruncatedReadError(message, operation=_OPERATION, code="PartialData")
-    return UnavailableError(message, operation=_OPERATION, code=str(status or ""))
-
-
-def _check_messages(messages: Sequence[Mapping[str, Any]] | None) -> None:
-    """A message about the whole call means that some of it was left out ("maximum number of metrics exceeded")."""
-    if messages:
-        said = "; ".join(f"{note.get('Code')}: {note.get('Value')}" for note in messages)
-        message = f"{_OPERATION}: {said}"
-        raise TruncatedReadError(message, operation=_OPERATION)
 
 
 def _gaps(shard: Shard, failures: Mapping[ResourceRef, ProviderError], seen: int) -> Iterator[Gap]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
 from costguard.policy.model import PriceOverride
 from costguard.providers.aws import price_table
+from costguard.providers.aws.documented import as_documented, moment, part, text
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +31,7 @@ PRICE_LIST_REGIONS = {"aws": "us-east-1", "aws-cn": "cn-northwest-1"}
 """Where the Price List Query API answers, by cloud; aws-us-gov has no endpoint of its own."""
 
 CURRENCIES = {"aws": "USD", "aws-cn": "CNY", "aws-us-gov": "USD"}
+_PRICE = re.compile(r"\d{1,9}(?:\.\d{1,20})?", re.ASCII)  # an hour; the dearest today is under 1,000
 _LOOKUPS_IN_FLIGHT = 4
 MOST_TYPES = 40
 """Instance types a request: ANY_OF takes them joined by commas in a value of at most 1,024 characters
@@ -155,7 +158,8 @@ class AwsPrices:
                 FormatVersion="aws_v1",
                 Filters=product_filters(batch),
             )
-            self._on_demand.update(on_demand_prices((text for page in pages for text in page), batch))
+            with as_documented("pricing:GetProducts"):
+                self._on_demand.update(on_demand_prices((text for page in pages for text in page), batch))
         except ProviderError as err:
             facts = {"cloud": cloud, "cause": str(err)}
             if several and err.code in _FILTER_REFUSED:
@@ -185,7 +189,9 @@ class AwsPrices:
                 EndTime=self._now,
                 MaxResults=1000,
             ):
-                for (system, name, zone), price in spot_prices(page, CURRENCIES[shard.cloud]).items():
+                with as_documented("ec2:DescribeSpotPriceHistory"):
+                    prices = spot_prices(page, CURRENCIES[shard.cloud])
+                for (system, name, zone), price in prices.items():
                     product = Product(shard.cloud, shard.region, name, system, _TENANCIES["default"])
                     self._spot.setdefault((account, product, zone), price)
         except ProviderError as err:
@@ -236,7 +242,7 @@ def on_demand_prices(price_list: Iterable[str], batch: Sequence[Product]) -> Map
     found: dict[Product, set[Decimal]] = {product: set() for product in batch}
     by_type = {product.instance_type: product for product in batch}
     for entry in map(_parsed, price_list):
-        product = by_type.get(str(_attributes(entry).get("instanceType")))
+        product = by_type.get(text(_attributes(entry), "instanceType"))
         if product is not None:
             found[product].update(_hourly_prices(entry, product))
     return {
@@ -246,14 +252,13 @@ def on_demand_prices(price_list: Iterable[str], batch: Sequence[Product]) -> Map
 
 
 def _attributes(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    attributes: Mapping[str, Any] = entry.get("product", {}).get("attributes", {})
-    return attributes
+    return part(part(entry, "product"), "attributes")
 
 
 def _parsed(entry: str) -> Mapping[str, Any]:
     try:
         document = json.loads(entry)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
 
@@ -270,9 +275,12 @@ def _hourly_prices(entry: Mapping[str, Any], product: Product) -> Iterator[Decim
     )
     if not same:
         return
-    for term in entry.get("terms", {}).get("OnDemand", {}).values():
-        for dimension in term.get("priceDimensions", {}).values():
-            price = _decimal(dimension.get("pricePerUnit", {}).get(currency))
+    offers = part(part(entry, "terms"), "OnDemand")
+    for term in offers:
+        dimensions = part(part(offers, term), "priceDimensions")
+        for each in dimensions:
+            dimension = part(dimensions, each)
+            price = _decimal(text(part(dimension, "pricePerUnit"), currency))
             if dimension.get("unit") == "Hrs" and price is not None:
                 yield price
 
@@ -280,15 +288,15 @@ def _hourly_prices(entry: Mapping[str, Any], product: Product) -> Iterator[Decim
 def spot_prices(history: Iterable[Mapping[str, Any]], currency: str) -> Mapping[tuple[str, str, str], Money]:
     """The latest price by (system, instance type, zone)."""
     systems = {description: system for system, description in _SPOT_PRODUCTS.items()}
-    newest: dict[tuple[str, str, str], tuple[Any, Decimal]] = {}
+    newest: dict[tuple[str, str, str], tuple[datetime, Decimal]] = {}
     for entry in history:
-        description = str(entry.get("ProductDescription", "")).removesuffix(" (Amazon VPC)")
-        price = _decimal(entry.get("SpotPrice"))
-        if description not in systems or price is None:
+        description = text(entry, "ProductDescription").removesuffix(" (Amazon VPC)")
+        price, at = _decimal(text(entry, "SpotPrice")), moment(entry, "Timestamp")
+        if description not in systems or price is None or at is None:
             continue
-        key = (systems[description], str(entry.get("InstanceType")), str(entry.get("AvailabilityZone")))
-        if key not in newest or entry["Timestamp"] > newest[key][0]:
-            newest[key] = (entry["Timestamp"], price)
+        key = (systems[description], text(entry, "InstanceType"), text(entry, "AvailabilityZone"))
+        if key not in newest or at > newest[key][0]:
+            newest[key] = (at, price)
     return {key: Money(price, currency) for key, (_, price) in newest.items()}
 
 
@@ -309,13 +317,10 @@ def _product(instance: Instance) -> Product | None:
     return Product(instance.ref.cloud, instance.ref.region, instance.instance_type, system, tenancy)
 
 
-def _decimal(value: object) -> Decimal | None:
-    """A positive exact number, or None."""
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() and number > 0 else None
+def _decimal(value: str) -> Decimal | None:
+    """A positive exact number of sensible length, or None: 1E+999999999 is one too, and a gigabyte once printed."""
+    number = Decimal(value) if _PRICE.fullmatch(value) else Decimal(0)
+    return number if number > 0 else None
 
 
 def _place(volume: Volume) -> tuple[str, str]:

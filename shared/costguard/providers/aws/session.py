@@ -20,6 +20,7 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.aws import errors
+from costguard.providers.aws.documented import account_id, as_documented, moment, named, part, text
 from costguard.providers.aws.pacing import Pacer, family_of
 from costguard.providers.aws.permissions import OPERATIONS
 from costguard.providers.aws.transport import Clients, Gate, is_aws, new_session
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 HOME_REGIONS = {"aws": "us-east-1", "aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"}
 """Where account-wide questions are asked, by cloud; the clouds are named as AWS names its partitions."""
 
+_WHO = "sts:GetCallerIdentity"
 _OWN = ""  # the account key of the credentials we started with
 _MOST_PAGES = 10_000  # 10 million instances
 _MOST_TRIES = {ThrottledError: 8, UnavailableError: 4}
@@ -110,7 +112,8 @@ class AwsSession:
             if self._identity is None:
                 self._open(_OWN, self._own_credentials())
                 answer = self._send(_OWN, self.home_region, "sts", "GetCallerIdentity", {})
-                arn = str(answer.get("Arn", ""))
+                with as_documented(_WHO):
+                    account, arn = account_id(answer, "Account"), errors.without_secrets(text(answer, "Arn"))
                 partition = arn.split(":")[1] if arn.count(":") > 1 else ""
                 if partition != self.cloud:
                     message = (
@@ -118,7 +121,7 @@ class AwsSession:
                         f"cloud is {self.cloud}; use other credentials, or set the target's cloud to {partition}"
                     )
                     raise InvalidInputError(message)
-                self._identity = Identity(account=str(answer["Account"]), arn=arn, partition=partition)
+                self._identity = Identity(account=account, arn=arn, partition=partition)
             return self._identity
 
     def for_account(self, target: Target, account: str) -> None:
@@ -161,7 +164,8 @@ class AwsSession:
                 message = f"{api}: answered without {result_key}: not as documented"
                 raise TruncatedReadError(message, operation=api, code="MissingResult")
             yield items
-            token = answer.get("NextToken")
+            with as_documented(api):
+                token = text(answer, "NextToken")
             if not token:
                 return
             if token in seen:
@@ -224,24 +228,31 @@ class AwsSession:
             parameters["ExternalId"] = target.external_id
 
         def fresh() -> dict[str, str]:
-            issued = self._send(_OWN, self.home_region, "sts", "AssumeRole", parameters)["Credentials"]
-            return {
-                "access_key": issued["AccessKeyId"],
-                "secret_key": issued["SecretAccessKey"],
-                "token": issued["SessionToken"],
-                "expiry_time": issued["Expiration"].isoformat(),
-            }
+            answer = self._send(_OWN, self.home_region, "sts", "AssumeRole", parameters)
+            with as_documented("sts:AssumeRole"):
+                issued = part(answer, "Credentials")
+                expires_at = moment(issued, "Expiration")
+                return {
+                    "access_key": named(issued, "AccessKeyId"),
+                    "secret_key": named(issued, "SecretAccessKey"),
+                    "token": named(issued, "SessionToken"),
+                    "expiry_time": "" if expires_at is None else expires_at.isoformat(),
+                }
 
         from botocore.credentials import RefreshableCredentials
 
-        credentials = RefreshableCredentials.create_from_metadata(
-            metadata=fresh(), refresh_using=fresh, method="assume-role"
-        )
+        with as_documented("sts:AssumeRole"):
+            credentials = RefreshableCredentials.create_from_metadata(
+                metadata=fresh(), refresh_using=fresh, method="assume-role"
+            )
         trial = f"{account}?"  # not yet the account's key: nothing else can be called with it
         self._open(trial, credentials)
-        found = str(self._send(trial, self.home_region, "sts", "GetCallerIdentity", {}).get("Account", ""))
+        answer = self._send(trial, self.home_region, "sts", "GetCallerIdentity", {})
+        with as_documented(_WHO):
+            found = text(answer, "Account")
         if found != account:
-            message = f"role {arn} leads to account {found or 'unknown'}, not {account}: not used"
+            other = errors.without_secrets(found) or "unknown"
+            message = f"role {arn} leads to account {other}, not {account}: not used"
             raise AccessDeniedError(message, operation="sts:AssumeRole", code="WrongAccount")
         self._open(account, credentials)
 

@@ -1,0 +1,22 @@
+"""Says at the end how much was tried."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.fuzz import bounds
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Inputs are meant to be large here; hypothesis warns of showing them."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.filterwarnings("ignore:Generating overly large repr"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if bounds.TRIED:
+        terminalreporter.section("inputs tried")
+        for parser, tried in sorted(bounds.TRIED.items()):
+            terminalreporter.write_line(f"{parser:<24}{tried:>9}, refused {bounds.REFUSED[parser]:>9}")
