@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from tests.fuzz import bounds
+
+
+def pytest_configure() -> None:
+    """Standard error as it is before pytest captures it."""
+    bounds.HANGS_TO.append(os.dup(2))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
