@@ -57,11 +57,10 @@ def flag(fields: Fields, key: str) -> bool:
 
 def whole(fields: Fields, key: str) -> int:
     """A whole number from 0 up, which must be there."""
-    found = amount(fields, key)
-    if found is None or not found.is_integer():
+    if amount(fields, key) is None or not isinstance(fields[key], int):
         message = f"{key} is no whole number"
         raise ValueError(message)
-    return int(found)
+    return int(fields[key])
 
 
 def moment(fields: Fields, key: str) -> datetime | None:
