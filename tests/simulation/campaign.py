@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -59,13 +60,24 @@ def play(seeds: range) -> Totals:
     from tests.simulation.scenario import scenario
     from tests.simulation.simulation import Simulation
 
-    logging.disable(logging.CRITICAL)
     totals = Totals()
     began = time.process_time()
-    for seed in seeds:
-        totals.take(str(seed), Simulation(scenario(seed)).play())
+    with quietly():
+        for seed in seeds:
+            totals.take(str(seed), Simulation(scenario(seed)).play())
     totals.cpu_seconds = time.process_time() - began
     return totals
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """The program's own log lines are not written meanwhile; the trace says what happened."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def cores() -> int:

@@ -90,9 +90,13 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A message that its channel took, and the first moment it names for a step to come."""
+    """A message that its channel took, and the first moment it names for a step to come.
+
+    `asked`: when the process sent it, which may have stood still for hours within that very call.
+    """
 
     number: int
+    asked: datetime
     at: datetime
     machines: frozenset[str]
     announces: frozenset[Verb]

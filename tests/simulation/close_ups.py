@@ -13,7 +13,7 @@ from random import Random
 
 from tests.simulation.faults import Fault, Port
 from tests.simulation.rules import PolicyVersion, RuleSpec, loosened
-from tests.simulation.scenario import DAY, HOUR, START, Change, Delivery, Scenario, Spell, machine
+from tests.simulation.scenario import DAY, HOUR, START, Change, Deed, Delivery, Scenario, Spell, machine
 
 from costguard.sandbox.world.fleet import Disk, MachineSpec
 
@@ -33,10 +33,7 @@ _DOUBTS = (
 
 def close_up(random: Random, seed: int) -> Scenario:
     """One of them."""
-    made: Callable[[Random, int], Scenario] = random.choice(
-        (_doubt, _doubt, _doubt, _owner, _owner, _spoken, _spoken, _unanswered, _capped, _half_listed, _changed, _again)
-    )
-    return made(random, seed)
+    return random.choice(_KINDS)(random, seed)
 
 
 def _story(
@@ -164,4 +161,38 @@ def _again(random: Random, seed: int) -> Scenario:
     """Started again after its copies were made, and left idle for another whole ladder."""
     one = machine(random.choice(_CLOUDS), "one")
     story = _story(random, seed, (one,), runs=16)
-    return replace(story, restarts=((START + random.choice((5, 6, 7)) * DAY + 12 * HOUR, one.native_id),))
+    return replace(story, deeds=((START + random.choice((5, 6, 7)) * DAY + 12 * HOUR, one.native_id, Deed.START),))
+
+
+def _copies(random: Random, seed: int) -> Scenario:
+    """Copies that take a day or are deleted, and volumes that come late, between the stop and the terminate."""
+    slow = random.choice((timedelta(0), HOUR, DAY, 2 * DAY))
+    disks = (Disk(100), Disk(100, device="/dev/sdb", snapshot_takes=slow))
+    cloud = random.choice(_CLOUDS)
+    one = machine(cloud, "one", disks=disks)
+    story = _story(random, seed, (one,), rule=replace(_LADDER, stop=6), hours=random.choice((6, 12, 24)), runs=14)
+    if slow > HOUR:
+        return story
+    moments = sorted(START + (story.end - START) * (0.2 + 0.5 * random.random()) for _ in range(3))
+    deed = random.choice((Deed.ATTACH, Deed.DELETE_COPY))
+    return replace(story, deeds=tuple((moment, one.native_id, deed) for moment in moments))
+
+
+def _silent(random: Random, seed: int) -> Scenario:
+    """The agent dies an hour or two before a stop is due: enough was measured, but not lately."""
+    one = _one(random)
+    story = _story(random, seed, (one,), rule=replace(_LADDER, lasting=24), runs=6)
+    dies = START + random.choice((1, 2)) * DAY - timedelta(minutes=random.randrange(15, 140))
+    return replace(story, silences=((one.native_id, dies, dies + 4 * HOUR),))
+
+
+def _paused(random: Random, seed: int) -> Scenario:
+    """Somebody sets the kill switch while a run takes its last look."""
+    story = _story(random, seed, (_one(random),), kinds=(Fault.PEOPLE,), rate=0.03, runs=8)
+    return replace(story, ports=frozenset({Port.DETAILS, Port.SIGNALS}), pauses=1.0)
+
+
+_KINDS: tuple[Callable[[Random, int], Scenario], ...] = (
+    *(_doubt, _doubt, _doubt, _owner, _owner, _spoken, _spoken, _unanswered),
+    *(_capped, _half_listed, _changed, _again, _copies, _copies, _silent, _paused),
+)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from tests.simulation.campaign import Totals
+from tests.simulation.campaign import Totals, quietly
 from tests.simulation.faults import FAULTS, ExactFaults, Fault, NoFaults, Port
 from tests.simulation.references import REFERENCES
 from tests.simulation.simulation import Simulation, Verdict
@@ -84,10 +83,10 @@ def _faults(said: str) -> Mapping[int, Fault]:
 
 
 def _play(names: Sequence[str]) -> Totals:
-    logging.disable(logging.CRITICAL)
     totals = Totals()
     began = time.process_time()
-    for name in names:
-        totals.take(name, _played(name))
+    with quietly():
+        for name in names:
+            totals.take(name, _played(name))
     totals.cpu_seconds = time.process_time() - began
     return totals

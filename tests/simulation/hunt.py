@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import time
 from collections.abc import Iterator, Sequence
@@ -29,13 +28,14 @@ def hunt(task: tuple[str, int]) -> Caught:
     name, limit = task
     bug = bug_named(name)
     plant(bug)
-    logging.disable(logging.CRITICAL)
+    from tests.simulation.campaign import quietly
     from tests.simulation.scenario import scenario
     from tests.simulation.simulation import Simulation
 
     began = time.monotonic()
     for seed in range(1, limit + 1):
-        found = Simulation(scenario(seed)).play().violations
+        with quietly():
+            found = Simulation(scenario(seed)).play().violations
         if found:
             return Caught(name, bug.rules, seed, str(found[0]), found[0].rule, time.monotonic() - began)
     return Caught(name, bug.rules, None, "", None, time.monotonic() - began)

@@ -7,11 +7,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tests.simulation.chronicle import Word
-from tests.simulation.scenario import HARMLESS_TAGS, PROTECTING_TAGS, Spell, machine
+from tests.simulation.scenario import HARMLESS_TAGS, PROTECTING_TAGS, Deed, Spell, machine
 
 from costguard.domain.errors import CostguardError
 from costguard.domain.resources import InstanceState
 from costguard.engine import answers
+from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import Disk, MachineSpec
 from costguard.sandbox.world.records import Machine, WorldRefusalError
 from costguard.sandbox.world.workload import BUSY, IDLE
@@ -36,16 +37,23 @@ def owner_acts(simulation: Simulation, machine_id: str) -> None:
     simulation.hub.trace.note(simulation.hub.now, f"owner of {machine_id}: {done}")
 
 
-def restart(simulation: Simulation, native_id: str) -> None:
-    """The owner starts what was stopped."""
+def does(simulation: Simulation, native_id: str, deed: Deed) -> None:
+    """The owner does one thing, where the cloud lets them."""
     world = simulation.world
     world.tick(simulation.hub.now)
+    if not world.is_listed(world.machines[native_id]):
+        return
     try:
-        world.start(native_id, "owner")
+        if deed is Deed.START:
+            world.start(native_id, "owner")
+        elif deed is Deed.ATTACH:
+            _attach(world, native_id)
+        else:
+            _delete_copy(world, native_id, simulation.acts)
     except WorldRefusalError as err:
-        simulation.hub.trace.note(simulation.hub.now, f"owner of {native_id}: start refused: {err.refusal.value}")
+        simulation.hub.trace.note(simulation.hub.now, f"owner of {native_id}: refused: {err.refusal.value}")
     else:
-        simulation.hub.trace.note(simulation.hub.now, f"owner of {native_id}: start")
+        simulation.hub.trace.note(simulation.hub.now, f"owner of {native_id}: {deed.value}")
 
 
 def spell(simulation: Simulation, spell: Spell, *, on: bool) -> None:
@@ -97,14 +105,10 @@ def _rare_act(simulation: Simulation, target: Machine, what: int, random: Random
         world.protect(native_id, "termination_protection", "owner", on=random.random() < 0.7)
         return "termination protection"
     if what == 10 and target.state in {InstanceState.RUNNING, InstanceState.STOPPED}:
-        world.attach(native_id, Disk(50, device=f"/dev/sd{len(world.volumes)}"), "owner")
-        return "attach a volume"
+        _attach(world, native_id)
+        return Deed.ATTACH.value
     if what == 11:
-        copies = [copy.native_id for copy in world.snapshots.values() if copy.machine == native_id]
-        if copies:
-            world.delete_snapshot(random.choice(copies), "owner")
-            return "delete a snapshot"
-        return "nothing"
+        return Deed.DELETE_COPY.value if _delete_copy(world, native_id, random) else "nothing"
     if what == 12 and target.state is InstanceState.RUNNING:
         world.terminate(native_id, "owner")
         world.launch(_replacement(simulation, target), "autoscaler")
@@ -113,6 +117,17 @@ def _rare_act(simulation: Simulation, target: Machine, what: int, random: Random
         world.start(native_id, "owner")
         return "start"
     return "nothing"
+
+
+def _attach(world: World, native_id: str) -> None:
+    world.attach(native_id, Disk(50, device=f"/dev/sd{len(world.volumes)}"), "owner")
+
+
+def _delete_copy(world: World, native_id: str, random: Random) -> bool:
+    copies = [copy.native_id for copy in world.snapshots.values() if copy.machine == native_id]
+    if copies:
+        world.delete_snapshot(random.choice(copies), "owner")
+    return bool(copies)
 
 
 def _replacement(simulation: Simulation, target: Machine) -> MachineSpec:
@@ -128,14 +143,15 @@ def somebody_speaks(simulation: Simulation, machine_id: str) -> None:
     memory, words, number = simulation.operator, simulation.chronicle.words, simulation.hub.calls
     target = simulation.world.machines.get(machine_id)
     what = random.random()
-    if what < 0.12:
+    share = simulation.scenario.pauses
+    if what < share:
         memory.switch.pause("operator", "look first", now)
         words.append(Word(number, now, "pause"))
         simulation.hub.later(now + timedelta(hours=1 + 23 * random.random()), lambda: resume(simulation))
         said = "pause"
     elif target is None:
         return
-    elif what < 0.65:
+    elif what < share + 0.53:
         length = timedelta(hours=random.choice((1, 12, 36, 72)))
         answers.snooze(memory, target.spec.ref, length, "vision", "still needed", now)
         words.append(Word(number, now, "snooze", machine_id, now + length))

@@ -30,15 +30,15 @@ class Channel:
     down: bool = False
     proves: bool = True
 
-    def take(self, message: Message) -> str:
-        """The message is there to be read; returns its receipt."""
+    def take(self, message: Message, asked: datetime) -> str:
+        """The message, sent when `asked`, is there to be read; returns its receipt."""
         text = message.text
         about = frozenset(native_id for native_id in self.machines if native_id in text)
         steps = dict(message.fields).get("Next", "")
         announces = frozenset(Verb(word) for word in _STEP.findall(steps))
         named = [datetime.strptime(moment, "%Y-%m-%d %H:%M") for moment in _MOMENT.findall(steps)]  # noqa: DTZ007
         first = min(named).replace(tzinfo=timezone.utc) if named else None
-        told = Told(self.hub.calls, self.hub.now, about, announces, message.title, first)
+        told = Told(self.hub.calls, asked, self.hub.now, about, announces, message.title, first)
         self.chronicle.told.append(told)
         self.watch(told)
         self.hub.trace.note(self.hub.now, f"people read: {message.title}")
@@ -55,9 +55,12 @@ class FaultyNotifier:
 
     def send(self, message: Message) -> Delivery:
         """Send once."""
-        return self._hub.call(self._process, Port.SEND, "send", message.title, lambda fault: self._send(message, fault))
+        asked = self._hub.now
+        return self._hub.call(
+            self._process, Port.SEND, "send", message.title, lambda fault: self._send(message, asked, fault)
+        )
 
-    def _send(self, message: Message, fault: Fault | None) -> Delivery:
+    def _send(self, message: Message, asked: datetime, fault: Fault | None) -> Delivery:
         if self._channel.down or fault is Fault.LOST:
             raise NoticeError("the channel does not answer")
         if fault is Fault.RATE_LIMITED:
@@ -68,7 +71,7 @@ class FaultyNotifier:
         if fault is Fault.UNPROVEN or not self._channel.proves:
             self._hub.trace.note(self._hub.now, f"shown on a console: {message.title}")
             return Delivery("console", proves_delivery=False)
-        receipt = self._channel.take(message)
+        receipt = self._channel.take(message, asked)
         if fault is Fault.LOST_ANSWER:
             raise NoticeError("the channel took it and its answer was lost")
         return Delivery(receipt)

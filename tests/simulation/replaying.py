@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-
+from tests.simulation.campaign import quietly
 from tests.simulation.scenario import scenario
 from tests.simulation.simulation import Simulation, Verdict
 
@@ -14,9 +13,9 @@ def replay(name: str) -> Verdict:
     Raises:
         ValueError: neither.
     """
-    logging.disable(logging.CRITICAL)
-    if name.isdigit():
-        return Simulation(scenario(int(name)), readable=True).play()
-    from tests.simulation.exhaustive import try_named
+    with quietly():
+        if name.isdigit():
+            return Simulation(scenario(int(name)), readable=True).play()
+        from tests.simulation.exhaustive import try_named
 
-    return try_named(name)
+        return try_named(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from enum import Enum
 from random import Random
 from typing import Any
 
@@ -63,6 +64,14 @@ class Spell:
     tag: tuple[str, str] | tuple[()] = ()
 
 
+class Deed(str, Enum):
+    """One thing an owner does to a machine at a set time."""
+
+    START = "start"
+    ATTACH = "attach a volume"
+    DELETE_COPY = "delete a snapshot"
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """Everything decided before the first event.
@@ -87,7 +96,8 @@ class Scenario:
     owner_times: tuple[tuple[datetime, str], ...] = ()
     spells: tuple[Spell, ...] = ()
     approvals: tuple[tuple[datetime, str], ...] = ()
-    restarts: tuple[tuple[datetime, str], ...] = ()
+    deeds: tuple[tuple[datetime, str, Deed], ...] = ()
+    pauses: float = 0.12  # the share of what people say
     quiet_runs: int = 3
 
     @property

@@ -17,7 +17,7 @@ from tests.simulation.oracle.judge import Judge, Violation
 from tests.simulation.oracle.liveness import forgotten, silent_gaps, unresolved
 from tests.simulation.people import Channel, FaultyNotifier
 from tests.simulation.rules import load
-from tests.simulation.scenario import START, Delivery, Scenario, Spell
+from tests.simulation.scenario import START, Deed, Delivery, Scenario, Spell
 from tests.simulation.store import FaultyLedger, MemoryLedger, Shelf
 from tests.simulation.trace import Trace
 
@@ -109,8 +109,8 @@ class Simulation:
         for spell in scenario.spells:
             hub.later(spell.begins, _spell(self, spell, on=True))
             hub.later(spell.ends, _spell(self, spell, on=False))
-        for moment, native_id in scenario.restarts:
-            hub.later(moment, _restart(self, native_id))
+        for moment, native_id, deed in scenario.deeds:
+            hub.later(moment, _deed(self, native_id, deed))
         for moment, native_id in scenario.approvals:
             hub.later(moment, _approval(self, native_id))
         for moment, native_id in scenario.owner_times:
@@ -272,8 +272,8 @@ def _spell(simulation: Simulation, spell: Spell, *, on: bool) -> Callable[[], No
     return lambda: owners.spell(simulation, spell, on=on)
 
 
-def _restart(simulation: Simulation, native_id: str) -> Callable[[], None]:
-    return lambda: owners.restart(simulation, native_id)
+def _deed(simulation: Simulation, native_id: str, deed: Deed) -> Callable[[], None]:
+    return lambda: owners.does(simulation, native_id, deed)
 
 
 def _approval(simulation: Simulation, native_id: str) -> Callable[[], None]:

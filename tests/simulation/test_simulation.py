@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 import re
 import subprocess
 import sys
@@ -135,3 +136,9 @@ def test_the_page_of_rules_names_every_bug_and_only_checks_that_exist() -> None:
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert named
     assert sorted(name for name in named if f"def {name}(" not in code and f"class {name}" not in code) == []
+
+
+def test_the_program_logs_again_once_seeds_are_played() -> None:
+    """Figures are printed without its log lines; other tests of the same process want to read theirs."""
+    play(range(1, 2))
+    assert logging.getLogger("costguard").isEnabledFor(logging.CRITICAL)

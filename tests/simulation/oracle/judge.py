@@ -79,8 +79,8 @@ class Judge:
             self.add(Violation(number, effect.at, effect.machine, f"{effect.verb.value}: {what}"))
 
     def honest_dates(self, told: Told) -> None:
-        """Rule 15: what a message announces still lies ahead when people can read it."""
-        if told.not_before is not None and told.not_before < told.at - SKEW:
+        """Rule 15: what a message announces still lies ahead when it is sent."""
+        if told.not_before is not None and told.not_before < told.asked - SKEW:
             what = f"told that it comes not before {told.not_before:%m-%d %H:%M}, which is past: {told.title}"
             self.add(Violation(15, told.at, ", ".join(sorted(told.machines)), what))
 
