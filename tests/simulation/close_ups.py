@@ -194,5 +194,5 @@ def _paused(random: Random, seed: int) -> Scenario:
 
 _KINDS: tuple[Callable[[Random, int], Scenario], ...] = (
     *(_doubt, _doubt, _doubt, _owner, _owner, _spoken, _spoken, _unanswered),
-    *(_capped, _half_listed, _changed, _again, _copies, _copies, _silent, _paused),
+    *(_capped, _capped, _half_listed, _changed, _again, _copies, _copies, _silent, _paused),
 )
