@@ -17,7 +17,7 @@ from costguard.domain.signals import SignalName
 from costguard.engine.scan import Reading
 from costguard.guards.rules import Mode
 from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, Clock, Notifier, Preflight, RecordStore, SignalSource, Target
+from costguard.ports import ActionExecutor, CallLog, Clock, Notifier, RecordStore, SignalSource, Target
 
 if TYPE_CHECKING:
     from costguard.domain.reasons import Reason
@@ -46,7 +46,7 @@ class CloudPorts:
     """One cloud, connected. `executor` opens a second, acting session; it is never called in observe."""
 
     reading: Reading
-    preflight: Preflight
+    calls: CallLog
     executor: Callable[[], ActionExecutor]
 
 

@@ -18,7 +18,8 @@ import boto3
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from costguard.providers.aws.pacing import Pacer
+from costguard.providers.aws.rates import RATES
+from costguard.providers.pacing import Pacer
 
 _MADE_UP_TOKEN = re.compile(rb"&NextToken=again")
 
@@ -180,4 +181,4 @@ def patient_pacer() -> Pacer:
     def sleep(seconds: float) -> None:
         moved[0] += seconds
 
-    return Pacer(monotonic=lambda: moved[0], sleep=sleep, chance=lambda: 1.0)
+    return Pacer(RATES, monotonic=lambda: moved[0], sleep=sleep, chance=lambda: 1.0)

@@ -24,8 +24,9 @@ from costguard.ports import Target
 from costguard.providers.aws.compute import AwsInventory
 from costguard.providers.aws.executor import AwsExecutor
 from costguard.providers.aws.instance_types import TypeCatalogue
-from costguard.providers.aws.permissions import ACTING, READING, Feature, policy_document
+from costguard.providers.aws.permissions import policy_document
 from costguard.providers.aws.session import AwsSession
+from costguard.providers.operations import ACTING, READING, Feature
 
 
 @pytest.fixture(scope="module")

@@ -41,8 +41,9 @@ from costguard.ports import Target
 from costguard.providers.aws.compute import AwsInventory
 from costguard.providers.aws.executor import AwsExecutor
 from costguard.providers.aws.instance_types import TypeCatalogue
-from costguard.providers.aws.pacing import Pacer
+from costguard.providers.aws.rates import RATES
 from costguard.providers.aws.session import AwsSession
+from costguard.providers.pacing import Pacer
 
 SHARD = b.SHARD
 DAY = timedelta(days=1)
@@ -174,7 +175,7 @@ class Canned(AwsSession):
     """A session whose requests are answered from a book."""
 
     def __init__(self, changed: Mapping[str, Any], *, may_change: bool = False) -> None:
-        super().__init__(pacer=Pacer(sleep=lambda _: None), may_change=may_change)
+        super().__init__(pacer=Pacer(RATES, sleep=lambda _: None), may_change=may_change)
         self._book = {**ANSWERS, **changed}
 
     def _send(self, _: str, __: str, ___: str, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -28,8 +28,8 @@ from costguard.domain.resources import (
 )
 from costguard.domain.signals import SignalHistory, SignalName
 from costguard.ports import SignalReport
-from costguard.providers.aws.hourly import Cells, fold_values, seconds_per_sample
 from costguard.providers.aws.metrics import AwsSignals, batched, ec2_series
+from costguard.providers.hourly import Cells, fold_values, seconds_per_sample
 
 START = datetime(2026, 3, 2, 0, 0, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from costguard.providers.aws.pacing import Pacer, family_of
 from costguard.providers.aws.permissions import OPERATIONS
+from costguard.providers.aws.rates import RATES, family_of
+from costguard.providers.pacing import Pacer
 
 
 class Time:
@@ -13,7 +14,7 @@ class Time:
         self.now = 0.0
 
     def pacer(self) -> Pacer:
-        return Pacer(monotonic=lambda: self.now, sleep=lambda _: None, chance=lambda: 0.5)
+        return Pacer(RATES, monotonic=lambda: self.now, sleep=lambda _: None, chance=lambda: 0.5)
 
 
 def test_a_full_bucket_waits_for_nothing_then_by_its_rate() -> None:

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import botocore.session
 
-from costguard.providers.aws.permissions import (
-    ACTING,
-    OPERATIONS,
-    READING,
-    Feature,
-    permission_for,
-    policy_document,
-)
+from costguard.providers.aws.permissions import OPERATIONS, permission_for, policy_document
+from costguard.providers.operations import ACTING, READING, Feature
 
 CHANGING = {"ec2:StopInstances", "ec2:StartInstances", "ec2:TerminateInstances", "ec2:CreateSnapshot"}
 

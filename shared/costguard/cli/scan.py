@@ -134,7 +134,7 @@ def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool
         )
         calls: list[CallCount] = []
         for ports in connections.clouds.values():
-            calls.extend(ports.preflight.calls_made())
+            calls.extend(ports.calls.calls_made())
     if not seen.facts and seen.gaps:
         raise _no_answer(seen.gaps, here)
     return waste_report(

@@ -1,6 +1,6 @@
-"""Fields of AWS's answers, taken at their documented type or not at all.
+"""Fields of a cloud's answers, taken at their documented type or not at all.
 
-AWS leaves out what does not apply, so an absent field is normal. A field of another type, null among
+Clouds leave out what does not apply, so an absent field is normal. A field of another type, null among
 them, means that the answer cannot be trusted: read as "none" it could lose the tag that protects.
 """
 
@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from costguard.domain.errors import ProviderError
-from costguard.providers.aws.errors import without_secrets
+from costguard.providers.redaction import without_secrets
 
 UNDOCUMENTED = "Undocumented"
 """A code of our own: the answer is not of the documented form."""
@@ -99,7 +99,7 @@ def parts(fields: Fields, key: str) -> list[Fields]:
 
 
 def tags_of(fields: Fields) -> dict[str, str]:
-    """`Tags` as names and values; a name twice is no answer of AWS, and one of the two may protect."""
+    """`Tags` as names and values; a name twice is no answer of a cloud, and one of the two may protect."""
     tags = parts(fields, "Tags")
     found = {named(tag, "Key"): text(tag, "Value") for tag in tags}
     if len(found) != len(tags):

@@ -10,8 +10,9 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.ports import Discovery, Target
 from costguard.providers.aws import errors
-from costguard.providers.aws.documented import account_id, as_documented, named, text
 from costguard.providers.aws.session import AwsSession
+from costguard.providers.documented import account_id, as_documented, named, text
+from costguard.providers.redaction import without_secrets
 
 _WORKERS = 8
 _LISTING = "organizations:ListAccounts"
@@ -94,7 +95,7 @@ def _members(session: AwsSession, target: Target, lister: str) -> tuple[list[str
             elif status in _CLOSED:
                 closed.append(account)
             else:
-                detail = f"the organisation lists this account as {errors.without_secrets(status) or 'nothing'}"
+                detail = f"the organisation lists this account as {without_secrets(status) or 'nothing'}"
                 gaps.append(Gap(Shard(target.cloud, account), "accounts", GapKind.UNREADABLE, detail))
     both = set(closed) & {*active, *(gap.shard.account for gap in gaps)}
     if both:
@@ -153,6 +154,6 @@ def _unusable(cloud: str, account: str, region: str, listed: dict[str, str]) -> 
         detail = f"account {account} has not opted in to region {region}"
         fix = "opt in to the region, or take it out of the policy's regions"
     else:
-        detail = f"{cloud} has no region {errors.without_secrets(region)!r}"
+        detail = f"{cloud} has no region {without_secrets(region)!r}"
         fix = "correct the policy's regions"
     return Gap(Shard(cloud, account, region), "regions", GapKind.UNREADABLE, detail, fix)

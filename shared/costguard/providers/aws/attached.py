@@ -17,9 +17,9 @@ from costguard.domain.resources import (
     SnapshotState,
     Volume,
 )
-from costguard.providers.aws.documented import as_documented, flag, moment, named, part, parts, tags_of, text, whole
 from costguard.providers.aws.instances import volume_ids, volumes_deleted_with
 from costguard.providers.aws.session import AwsSession
+from costguard.providers.documented import as_documented, flag, moment, named, part, parts, tags_of, text, whole
 
 DECISION_TAG = "costguard:decision-id"
 CASE_TAG = "costguard:case"

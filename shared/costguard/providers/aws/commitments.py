@@ -14,9 +14,9 @@ from costguard.domain.errors import ProviderError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Billing, Gap, Instance, InstanceState
 from costguard.providers.aws import errors
-from costguard.providers.aws.documented import as_documented, named, text, whole
 from costguard.providers.aws.instances import ONE_TIME_SPOT
 from costguard.providers.aws.session import AwsSession
+from costguard.providers.documented import as_documented, named, text, whole
 
 _BATCH = 200  # values of one filter
 _NOT_ACTIVE = frozenset({"payment-pending", "payment-failed", "retired", "queued", "queued-deleted"})

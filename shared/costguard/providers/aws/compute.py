@@ -15,10 +15,11 @@ from costguard.ports import Discovery, Target
 from costguard.providers.aws import accounts, errors
 from costguard.providers.aws.attached import read_attached
 from costguard.providers.aws.commitments import with_reservations, with_spot_requests
-from costguard.providers.aws.documented import as_documented, named, text
 from costguard.providers.aws.instance_types import CATALOGUE, TypeCatalogue, may_carry_accelerator
 from costguard.providers.aws.instances import to_instance
 from costguard.providers.aws.session import AwsSession
+from costguard.providers.documented import as_documented, named, text
+from costguard.providers.redaction import without_secrets
 
 _PAGE = 1000  # the most DescribeInstances gives
 _BATCH = 100  # ids in one request; AWS takes 1,000, but one unknown id fails them all
@@ -164,7 +165,7 @@ class _Reading:
         if undescribed:
             self._undescribed |= undescribed
             names = ", ".join(sorted(undescribed))
-            detail = f"ec2:DescribeInstanceTypes: AWS does not describe {errors.without_secrets(names)} here"
+            detail = f"ec2:DescribeInstanceTypes: AWS does not describe {without_secrets(names)} here"
             self.gaps.append(Gap(self._shard, "types", GapKind.UNREADABLE, detail))
 
 
@@ -173,7 +174,7 @@ def _type(item: Mapping[str, Any]) -> str:
 
 
 def _contradiction(native_id: str) -> TruncatedReadError:
-    message = f"{_API}: {errors.without_secrets(native_id)} is described twice, and differently"
+    message = f"{_API}: {without_secrets(native_id)} is described twice, and differently"
     return TruncatedReadError(message, operation=_API, code="Contradiction")
 
 

@@ -5,7 +5,6 @@ Nothing outside this folder sees a botocore exception. Messages lose whatever co
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from costguard.domain.errors import (
@@ -15,14 +14,14 @@ from costguard.domain.errors import (
     ProviderError,
     RefusedError,
     ThrottledError,
-    TruncatedReadError,
     UnavailableError,
 )
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.providers.aws.permissions import permission_for
+from costguard.providers.gaps import DEADLINE, gap_kind
+from costguard.providers.redaction import without_secrets
 
-DEADLINE = "DeadlineExceeded"
 UNSUPPORTED = "UnsupportedByEndpoint"
 """Codes of our own: no time was left; a stand-in for AWS does not know the operation."""
 
@@ -76,29 +75,6 @@ _REFUSED_THOUGH_5XX = frozenset(
         "InsufficientReservedInstanceCapacity",
     }
 )
-_SECRETS = (
-    (re.compile(r"Encoded authorization failure message:\s*\S+"), ""),
-    (re.compile(r"\b(?:AKIA|ASIA|AIDA|AROA)[A-Z0-9]{12,}\b"), "[key id removed]"),
-    (
-        re.compile(r"(?i)(X-Amz-[A-Za-z-]+|SessionToken|SecretAccessKey|Signature|Credential)=[^&\s,'\"]+"),
-        r"\1=[removed]",
-    ),
-    (re.compile(r"//[^/@\s]+@"), "//"),
-    (re.compile(r"[A-Za-z0-9+/_=-]{60,}"), "[removed]"),
-)
-_LONGEST_DETAIL = 300
-_MOST_READ = 4000
-
-
-def without_secrets(text: str) -> str:
-    """`text` on one line, shortened, without key ids, signatures, tokens or passwords in addresses."""
-    if len(text) > _MOST_READ:  # the patterns may look at every letter from every letter
-        text = text[:_MOST_READ].rpartition(" ")[0]
-    line = "".join(letter if letter.isprintable() else " " for letter in text)
-    for pattern, replacement in _SECRETS:
-        line = pattern.sub(replacement, line)
-    line = " ".join(line.split())
-    return line if len(line) <= _LONGEST_DETAIL else line[: _LONGEST_DETAIL - 1] + "…"
 
 
 def vendor_faults() -> tuple[type[Exception], ...]:
@@ -177,23 +153,13 @@ def _text(error: dict[str, Any], key: str) -> str:
 
 def gap(shard: Shard, what: str, error: ProviderError) -> Gap:
     """The gap that `error` leaves in what was to be read, with what would close it."""
-    return Gap(shard=shard, what=what, kind=_gap_kind(error), detail=str(error), fix=fix_for(error))
-
-
-def _gap_kind(error: ProviderError) -> GapKind:
-    if error.code == DEADLINE:
-        return GapKind.DEADLINE
-    if error.code == "OptInRequired":
-        return GapKind.UNREADABLE
-    if isinstance(error, AccessDeniedError):
-        return GapKind.DENIED
-    if isinstance(error, ThrottledError):
-        return GapKind.THROTTLED
-    if isinstance(error, TruncatedReadError):
-        return GapKind.TRUNCATED
-    if isinstance(error, UnavailableError):
-        return GapKind.UNAVAILABLE
-    return GapKind.UNREADABLE
+    return Gap(
+        shard=shard,
+        what=what,
+        kind=GapKind.UNREADABLE if error.code == "OptInRequired" else gap_kind(error),
+        detail=str(error),
+        fix=fix_for(error),
+    )
 
 
 def fix_for(error: ProviderError) -> str:

@@ -11,8 +11,8 @@ from typing_extensions import assert_never
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError, RefusedError
 from costguard.providers.aws.attached import CASE_TAG, DECISION_TAG
-from costguard.providers.aws.documented import as_documented, part, parts, text
 from costguard.providers.aws.session import HOME_REGIONS, AwsSession
+from costguard.providers.documented import as_documented, part, parts, text
 
 _LONGEST_TAG = 256
 _LONGEST_DESCRIPTION = 255

@@ -13,8 +13,8 @@ from typing import Any
 
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind
-from costguard.providers.aws.documented import Fields, amount, as_documented, flag, named, part, parts, text, whole
 from costguard.providers.aws.session import AwsSession
+from costguard.providers.documented import Fields, amount, as_documented, flag, named, part, parts, text, whole
 
 _BATCH = 100  # DescribeInstanceTypes takes at most 100 types, or 200 values of a filter
 _BYTES_PER_GB = 1e9

@@ -9,8 +9,8 @@ from typing import Any
 
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, Billing, Instance, InstanceState
-from costguard.providers.aws.documented import flag, moment, named, part, parts, tags_of, text
 from costguard.providers.aws.managed import keeper_of
+from costguard.providers.documented import flag, moment, named, part, parts, tags_of, text
 
 ONE_TIME_SPOT = "one_time_spot"
 INSTANCE_STORE_ROOT = "instance_store_root"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from costguard.domain.resources import Keeper, ManagedBy
-from costguard.providers.aws.documented import flag, text
+from costguard.providers.documented import flag, text
 
 # tag name or `prefix*` → keeper; the first match wins, so Kubernetes goes before the group it scales with.
 # The name is the tag's value, or what follows the prefix.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from costguard.domain.errors import AccessDeniedError, ProviderError, TruncatedReadError, UnavailableError
-from costguard.providers.aws.documented import as_documented, parts, text
-from costguard.providers.aws.errors import without_secrets
+from costguard.providers.documented import as_documented, parts, text
+from costguard.providers.redaction import without_secrets
 
 OPERATION = "cloudwatch:GetMetricData"
 PARTIAL = "PartialData"

@@ -31,11 +31,11 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import AcceleratorKind, Gap, Instance, Keeper
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading
 from costguard.ports import SignalReport
-from costguard.providers.aws import documented
-from costguard.providers.aws.documented import as_documented
+from costguard.providers import documented
 from costguard.providers.aws.errors import gap
-from costguard.providers.aws.hourly import Cells, Window, combine, fold_counts, fold_values
 from costguard.providers.aws.metric_answers import OPERATION, Answered, next_token, results_in, worse
+from costguard.providers.documented import as_documented
+from costguard.providers.hourly import Cells, Window, combine, fold_counts, fold_values
 
 READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK})
 """Signals this source can read."""

@@ -7,42 +7,10 @@ process, and one that changes something only leaves a session made for acting.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from costguard.guards.rules import Protection
-
-
-class Feature(str, Enum):
-    """What a permission is for; a policy document is made for a set of these."""
-
-    IDENTITY = "identity"
-    MEMBERS = "members"
-    ORGANISATION = "organisation"
-    INVENTORY = "inventory"
-    METRICS = "metrics"
-    PRICES = "prices"
-    STOP = "stop"
-    SNAPSHOT = "snapshot"
-    TERMINATE = "terminate"
-    START = "start"
-
-
-READING = frozenset({Feature.IDENTITY, Feature.INVENTORY, Feature.METRICS, Feature.PRICES})
-"""What `costguard scan` of one account uses; `MEMBERS` and `ORGANISATION` reach further accounts."""
-
-ACTING = frozenset({Feature.STOP, Feature.SNAPSHOT, Feature.TERMINATE, Feature.START})
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One API operation (`ec2:DescribeInstances`). `permissions` is empty where AWS asks for none."""
-
-    name: str
-    feature: Feature
-    permissions: tuple[str, ...]
-    changes_something: bool = False
+from costguard.providers.operations import Feature, Operation
 
 
 def _reads(feature: Feature, *names: str) -> Iterable[Operation]:

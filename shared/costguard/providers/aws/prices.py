@@ -23,7 +23,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
 from costguard.policy.model import PriceOverride
 from costguard.providers.aws import price_table
-from costguard.providers.aws.documented import as_documented, moment, part, text
+from costguard.providers.documented import as_documented, moment, part, text
 
 log = logging.getLogger(__name__)
 

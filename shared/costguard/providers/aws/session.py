@@ -20,10 +20,13 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.aws import errors
-from costguard.providers.aws.documented import account_id, as_documented, moment, named, part, text
-from costguard.providers.aws.pacing import Pacer, family_of
 from costguard.providers.aws.permissions import OPERATIONS
-from costguard.providers.aws.transport import Clients, Gate, is_aws, new_session
+from costguard.providers.aws.rates import RATES, family_of
+from costguard.providers.aws.transport import Clients, WatchedGate, is_aws, new_session
+from costguard.providers.documented import account_id, as_documented, moment, named, part, text
+from costguard.providers.gaps import DEADLINE
+from costguard.providers.pacing import Pacer
+from costguard.providers.redaction import without_secrets
 
 log = logging.getLogger(__name__)
 
@@ -78,8 +81,8 @@ class AwsSession:
         self._endpoint_url = endpoint_url
         self._keys = keys
         self._deadline = deadline
-        self._pacer = pacer or Pacer()
-        self._gate = Gate(may_change=may_change)
+        self._pacer = pacer or Pacer(RATES)
+        self._gate = WatchedGate(may_change=may_change)
         self._clients = Clients(endpoint_url=endpoint_url)
         self._routes: dict[str, Target] = {}
         self._identity: Identity | None = None
@@ -113,7 +116,7 @@ class AwsSession:
                 self._open(_OWN, self._own_credentials())
                 answer = self._send(_OWN, self.home_region, "sts", "GetCallerIdentity", {})
                 with as_documented(_WHO):
-                    account, arn = account_id(answer, "Account"), errors.without_secrets(text(answer, "Arn"))
+                    account, arn = account_id(answer, "Account"), without_secrets(text(answer, "Arn"))
                 partition = arn.split(":")[1] if arn.count(":") > 1 else ""
                 if partition != self.cloud:
                     message = (
@@ -251,7 +254,7 @@ class AwsSession:
         with as_documented(_WHO):
             found = text(answer, "Account")
         if found != account:
-            other = errors.without_secrets(found) or "unknown"
+            other = without_secrets(found) or "unknown"
             message = f"role {arn} leads to account {other}, not {account}: not used"
             raise AccessDeniedError(message, operation="sts:AssumeRole", code="WrongAccount")
         self._open(account, credentials)
@@ -302,6 +305,6 @@ class AwsSession:
             if cause is not None:
                 raise cause
             message = f"{operation}: not asked: the time allowed is used up"
-            raise UnavailableError(message, operation=operation, code=errors.DEADLINE)
+            raise UnavailableError(message, operation=operation, code=DEADLINE)
         if seconds > 0:
             self._pacer.sleep(seconds)

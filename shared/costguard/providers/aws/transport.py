@@ -9,10 +9,9 @@ from collections import OrderedDict
 from typing import Any
 from urllib.parse import urlsplit
 
-from costguard.domain.errors import AccessDeniedError
-from costguard.ports import CallCount
 from costguard.providers.aws.permissions import OPERATIONS
 from costguard.providers.aws.timestamps import parse_timestamp
+from costguard.providers.gate import Gate
 
 _CONNECT_SECONDS = 5
 _READ_SECONDS = 30
@@ -33,57 +32,11 @@ def is_aws(endpoint_url: str) -> bool:
     return (urlsplit(endpoint_url).hostname or "").endswith(_AWS_HOSTS)
 
 
-class Gate:
-    """Lets listed operations out of the process, changing ones only when `may_change`, and counts them."""
+class WatchedGate(Gate):
+    """A gate that stands before every request of botocore sessions."""
 
     def __init__(self, *, may_change: bool) -> None:
-        self.may_change = may_change
-        self._counts: dict[str, int] = {}
-        self._lock = threading.Lock()
-        self._thread = threading.local()
-
-    def calls_made(self) -> tuple[CallCount, ...]:
-        """Every operation that left, by name."""
-        with self._lock:
-            counted = sorted(self._counts.items())
-        return tuple(
-            CallCount(
-                operation=name,
-                permission=" and ".join(OPERATIONS[name].permissions),
-                calls=calls,
-                changes_something=OPERATIONS[name].changes_something,
-            )
-            for name, calls in counted
-        )
-
-    def expect(self, operation: str) -> None:
-        """From here on `was_sent(operation)` speaks of this thread's next call."""
-        self._sent().discard(operation)
-
-    def was_sent(self, operation: str) -> bool:
-        """Whether this thread sent `operation` since `expect`."""
-        return operation in self._sent()
-
-    def _sent(self) -> set[str]:
-        sent: set[str] | None = getattr(self._thread, "sent", None)
-        if sent is None:
-            sent = set()
-            self._thread.sent = sent
-        return sent
-
-    def check(self, operation: str) -> None:
-        """Refuse what may not leave.
-
-        Raises:
-            AccessDeniedError: not listed in permissions.py, or it changes something in a read-only session.
-        """
-        known = OPERATIONS.get(operation)
-        if known is None:
-            message = f"{operation}: refused before sending: not among the operations costguard may call"
-            raise AccessDeniedError(message, operation=operation, code="NotListed")
-        if known.changes_something and not self.may_change:
-            message = f"{operation}: refused before sending: costguard is read-only here"
-            raise AccessDeniedError(message, operation=operation, code="ReadOnly")
+        super().__init__(OPERATIONS, may_change=may_change)
 
     def watch(self, botocore_session: Any) -> None:
         """Stand before every client of this session, those of its credential providers included."""
@@ -96,9 +49,7 @@ class Gate:
     def _before_send(self, event_name: str, **_: Any) -> None:
         name = _operation(event_name)
         self.check(name)
-        self._sent().add(name)
-        with self._lock:
-            self._counts[name] = self._counts.get(name, 0) + 1
+        self.sending(name)
 
 
 def _operation(event_name: str) -> str:
@@ -106,7 +57,7 @@ def _operation(event_name: str) -> str:
     return f"{service}:{operation}"
 
 
-def new_session(gate: Gate, *, profile: str = "", credentials: Any = None) -> Any:
+def new_session(gate: WatchedGate, *, profile: str = "", credentials: Any = None) -> Any:
     """A botocore session behind `gate`, with the shared models and the quick timestamp parser."""
     import botocore.session
 

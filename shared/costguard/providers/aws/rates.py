@@ -1,0 +1,32 @@
+"""What AWS throttles together, and how fast each may be asked: burst, and requests a second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+RATES: Mapping[str, tuple[float, float]] = {
+    # half of EC2's documented bucket and refill (100 and 20/s; 50 and 10/s for answers without pages;
+    # 50 and 5/s for changes; 5 and 2/s for start and stop): other tools share the account's bucket
+    "ec2:read": (50, 10),
+    "ec2:unpaged": (25, 5),
+    "ec2:change": (25, 2.5),
+    "ec2:start-stop": (5, 1),
+    "cloudwatch:GetMetricData": (25, 25),  # half of 50 a second
+    "cloudwatch:ListMetrics": (12, 12),  # half of 25 a second
+}
+_UNPAGED = frozenset({"ec2:DescribeAddresses", "ec2:DescribeRegions", "ec2:DescribeReservedInstances"})
+_START_STOP = frozenset({"ec2:StartInstances", "ec2:StopInstances"})
+
+
+def family_of(operation: str, *, changes: bool) -> str:
+    """The calls that share a bucket with `operation`: what EC2 throttles together."""
+    if operation in RATES:
+        return operation
+    service = operation.split(":", 1)[0]
+    if service != "ec2":
+        return service
+    if operation in _START_STOP:
+        return "ec2:start-stop"
+    if changes:
+        return "ec2:change"
+    return "ec2:unpaged" if operation in _UNPAGED else "ec2:read"

@@ -1,0 +1,37 @@
+"""What a provider's table of operations is made of: its whole reach, and what each part is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Feature(str, Enum):
+    """What a permission is for; a policy document is made for a set of these."""
+
+    IDENTITY = "identity"
+    MEMBERS = "members"
+    ORGANISATION = "organisation"
+    INVENTORY = "inventory"
+    METRICS = "metrics"
+    PRICES = "prices"
+    STOP = "stop"
+    SNAPSHOT = "snapshot"
+    TERMINATE = "terminate"
+    START = "start"
+
+
+READING = frozenset({Feature.IDENTITY, Feature.INVENTORY, Feature.METRICS, Feature.PRICES})
+"""What `costguard scan` of one account uses; `MEMBERS` and `ORGANISATION` reach further accounts."""
+
+ACTING = frozenset({Feature.STOP, Feature.SNAPSHOT, Feature.TERMINATE, Feature.START})
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One API operation (`ec2:DescribeInstances`). `permissions` is empty where the cloud asks for none."""
+
+    name: str
+    feature: Feature
+    permissions: tuple[str, ...]
+    changes_something: bool = False

@@ -1,0 +1,26 @@
+"""The one door to a world that several wires show: brought up to the clock, and open to one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+
+from costguard.ports import Clock
+from costguard.sandbox.world.cloud import World
+
+
+class WorldDoor:
+    """A world is not thread-safe; whoever reads or changes it does so in here."""
+
+    def __init__(self, world: World, clock: Clock) -> None:
+        self.clock = clock
+        self._world = world
+        self._lock = RLock()
+
+    @contextmanager
+    def opened(self) -> Iterator[World]:
+        """The world at the present moment, until the block ends."""
+        with self._lock:
+            self._world.tick(self.clock.now())
+            yield self._world

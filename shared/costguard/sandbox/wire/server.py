@@ -1,0 +1,152 @@
+"""An HTTP/1.1 server on loopback with connections kept open, latency, and endings no framework would send."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Lock, Thread
+from typing import Any
+
+from typing_extensions import Self
+
+from costguard.sandbox.wire.messages import Answer, Ending, Request
+
+Application = Callable[[Request], Answer]
+
+_LONGEST_BODY = 10 * 1024 * 1024
+_MOST_WAITING = 512  # connections, while all threads are busy
+
+
+class WireServer:
+    """Serves `application` from threads of its own until closed. `port` 0 takes a free one.
+
+    `latency_seconds` is added to every answer, as distance would. Requests that arrived are counted in `requests`.
+    """
+
+    def __init__(
+        self, application: Application, *, port: int = 0, latency_seconds: float = 0.0, stall_seconds: float = 30.0
+    ) -> None:
+        self._application = application
+        self._latency = latency_seconds
+        self._closing = Event()
+        self._stall = stall_seconds
+        self._counting = Lock()
+        self.requests = 0
+        self._server = _Server(("127.0.0.1", port), self)
+        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def answer(self, request: Request) -> Answer:
+        """The application's answer, after the distance."""
+        with self._counting:
+            self.requests += 1
+        if self._latency > 0:
+            time.sleep(self._latency)
+        return self._application(request)
+
+    def stall(self) -> None:
+        """Keep a connection waiting until the server's patience ends or it closes."""
+        self._closing.wait(self._stall)
+
+    def close(self) -> None:
+        """Stop serving and close every socket; may be repeated."""
+        self._closing.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = _MOST_WAITING
+
+    def __init__(self, address: tuple[str, int], wire: WireServer) -> None:
+        self.wire = wire
+        self._open: set[socket.socket] = set()
+        self._open_lock = Lock()
+        super().__init__(address, _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._open_lock:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._open_lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is no news."""
+
+    def server_close(self) -> None:
+        super().server_close()
+        with self._open_lock:
+            still_open = list(self._open)
+        for connection in still_open:  # kept alive by clients that may never speak again
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue  # its client was quicker
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # one packet an answer: headers and body together
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's own signature
+        """Say nothing: the output belongs to the command line."""
+
+    def _serve(self) -> None:
+        length = self.headers.get("Content-Length", "0")
+        if not length.isascii() or not length.isdigit() or int(length) > _LONGEST_BODY:
+            self.send_error(400)
+            self.close_connection = True
+            return
+        path, _, query = self.path.partition("?")
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        body = self.rfile.read(int(length))
+        self._send(self.server.wire.answer(Request(self.command, path, query, headers, body)))
+
+    def _send(self, answer: Answer) -> None:
+        if answer.ending is Ending.RESET:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            return
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Content-Length", str(len(answer.body)))
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if answer.ending is Ending.WHOLE:
+            self.wfile.write(answer.body)
+            return
+        self.close_connection = True
+        if answer.ending is Ending.TRUNCATED:
+            self.wfile.write(answer.body[: len(answer.body) // 2])
+            return
+        self.wfile.flush()
+        self.server.wire.stall()
