@@ -17,7 +17,7 @@ from costguard.domain.signals import SignalName
 from costguard.engine.scan import Reading
 from costguard.guards.rules import Mode
 from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, CallLog, Clock, Notifier, RecordStore, SignalSource, Target
+from costguard.ports import ActionExecutor, CallLog, Clock, Notifier, Preflight, RecordStore, SignalSource, Target
 
 if TYPE_CHECKING:
     from costguard.domain.reasons import Reason
@@ -43,11 +43,15 @@ class SystemClock:
 
 @dataclass(frozen=True, slots=True)
 class CloudPorts:
-    """One cloud, connected. `executor` opens a second, acting session; it is never called in observe."""
+    """One cloud, connected. `executor` opens a second, acting session; it is never called in observe.
+
+    `preflight` opens a session of its own as well, which can change nothing, with the log of what it sent.
+    """
 
     reading: Reading
     calls: CallLog
     executor: Callable[[], ActionExecutor]
+    preflight: Callable[[], tuple[Preflight, CallLog]]
 
 
 class Connections(ExitStack):
@@ -119,7 +123,15 @@ class Connections(ExitStack):
             self.callback(twin.close)
             return AwsExecutor(twin)
 
-        return CloudPorts(Reading(AwsInventory(session), self._with_prometheus(signals), prices), session, acting)
+        def asking() -> tuple[Preflight, CallLog]:
+            from costguard.providers.aws.preflight import AwsPreflight
+
+            twin = session.dry_running()
+            self.callback(twin.close)
+            return AwsPreflight(twin, now=self._clock.now), twin
+
+        reading = Reading(AwsInventory(session), self._with_prometheus(signals), prices)
+        return CloudPorts(reading, session, acting, asking)
 
     def _signals_named(self) -> frozenset[SignalName]:
         """GPU always, the others only where a rule names them: each costs requests."""

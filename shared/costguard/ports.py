@@ -280,7 +280,9 @@ class Caller:
 class Permit:
     """Whether one operation is allowed in one shard. `allowed` None: the cloud cannot tell without doing it.
 
-    `detail` is the vendor's own word on it, secrets removed; `fix` the permission to grant.
+    `detail` is the vendor's own word on it, secrets removed; `fix` the permission to grant. `feature` is what the
+    provider's table of operations says it is for (`inventory`, `metrics`, `prices`, `stop`, …), so that a missing
+    permission which no rule needs bars nothing; empty counts as needed.
     """
 
     shard: Shard
@@ -288,6 +290,7 @@ class Permit:
     allowed: bool | None
     detail: str = ""
     fix: str = ""
+    feature: str = ""
 
 
 class Preflight(Protocol):
@@ -304,6 +307,9 @@ class Preflight(Protocol):
         """Every operation that scanning uses there, and with `acting` also those that change something.
 
         `instances` are some of the shard's, for dry runs that need a real id; with none, what needs one is untold.
+
+        Raises:
+            OutcomeUnknownError: what was asked as a dry run may have been done: nothing further is asked.
         """
 
     def clock_skew(self) -> timedelta | None:

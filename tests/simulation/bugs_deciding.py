@@ -146,8 +146,20 @@ _LADDER = (
         "restart-not-noticed",
         (8, 9),
         (
-            Edit(_ADVANCE, "if instance.run_epoch != case.run_epoch or started_again(case, instance):", "if False:"),
-            Edit(_RECHECK, "if instance.run_epoch != case.run_epoch:", "if False:"),
+            Edit(
+                _ADVANCE,
+                'if instance.run_epoch not in {"", case.run_epoch} or started_again(case, instance):',
+                "if False:",
+            ),
+            Edit(_RECHECK, "if not same_run(case, instance):", "if False:"),
+        ),
+    ),
+    Bug(
+        "anybodys-request-is-ours",
+        (8, 9),
+        (
+            Edit(_RESOLVE, "return instance.stopped_by == seen.last_request", "return True"),
+            Edit(_RESOLVE, "return instance.stopped_by == case.stop_request", "return True"),
         ),
     ),
     Bug(

@@ -158,10 +158,12 @@ def _changed(random: Random, seed: int) -> Scenario:
 
 
 def _again(random: Random, seed: int) -> Scenario:
-    """Started again after its copies were made, and left idle for another whole ladder."""
+    """Started again after the stop or the copies, and left idle for another ladder or stopped before any run saw it."""
     one = machine(random.choice(_CLOUDS), "one")
     story = _story(random, seed, (one,), runs=16)
-    return replace(story, deeds=((START + random.choice((5, 6, 7)) * DAY + 12 * HOUR, one.native_id, Deed.START),))
+    moment = START + random.choice((3, 4, 5, 6, 7)) * DAY + 12 * HOUR
+    stopped = (moment + random.choice((1, 5)) * HOUR, one.native_id, Deed.STOP)
+    return replace(story, deeds=((moment, one.native_id, Deed.START), *random.choice(((), (stopped,)))))
 
 
 def _copies(random: Random, seed: int) -> Scenario:

@@ -46,6 +46,8 @@ def does(simulation: Simulation, native_id: str, deed: Deed) -> None:
     try:
         if deed is Deed.START:
             world.start(native_id, "owner")
+        elif deed is Deed.STOP:
+            world.stop(native_id, "owner")
         elif deed is Deed.ATTACH:
             _attach(world, native_id)
         else:

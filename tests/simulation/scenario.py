@@ -68,6 +68,7 @@ class Deed(str, Enum):
     """One thing an owner does to a machine at a set time."""
 
     START = "start"
+    STOP = "stop"
     ATTACH = "attach a volume"
     DELETE_COPY = "delete a snapshot"
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, case, finding, instance, seen
 
-from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, Step, advance, claimed, held
+from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, Step, advance, claimed, held, same_run
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
@@ -123,3 +123,44 @@ def test_a_fresh_call_is_left_to_the_run_that_made_it() -> None:
 def test_a_fresh_call_that_was_accepted_is_confirmed_at_once() -> None:
     fresh = called(claimed_at=NOW - SECOND)
     assert after(fresh, stopped(None), Outcome.ACCEPTED) == ours(fresh)
+
+
+def named(request: str) -> Instance:
+    """Stopped, at a cloud that tells no run of what is stopped, but the request that stopped it."""
+    return instance(state=InstanceState.STOPPED, run_epoch="", stopped_by=request)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.ACCEPTED, Outcome.TOOK_EFFECT])
+def test_a_stop_that_the_cloud_names_is_ours_when_it_names_our_request(outcome: Outcome) -> None:
+    before = called()
+    told = seen(named("req-1"), finding=None, intent_written=True, last_outcome=outcome, last_request="req-1")
+    step = advance(before, told)
+    assert step == Step(replace(ours(before).case or before, stop_request="req-1"))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "request_id"),
+    [(Outcome.ACCEPTED, "req-1"), (Outcome.UNKNOWN, ""), (Outcome.REFUSED, ""), (None, "")],
+)
+def test_a_stop_that_the_cloud_names_otherwise_is_somebody_elses(outcome: Outcome | None, request_id: str) -> None:
+    before = called()
+    told = seen(named("req-2"), finding=None, intent_written=True, last_outcome=outcome, last_request=request_id)
+    assert advance(before, told) == somebody_elses(before)
+
+
+def test_what_somebody_started_and_stopped_again_is_not_ours_any_more() -> None:
+    """The quarantine runs; the cloud shows a stopped machine as before, by another request."""
+    quarantined = replace(ours(called()).case or called(), stop_request="req-1")
+    still = advance(quarantined, seen(named("req-1"), finding=None)).case
+    assert still is not None
+    assert still.status is not CaseStatus.CLOSED
+    assert advance(quarantined, seen(named("req-2"), finding=None)) == somebody_elses(quarantined)
+    assert not same_run(quarantined, named("req-2"))
+    assert same_run(quarantined, named("req-1"))
+
+
+def test_a_running_machine_whose_run_is_not_told_is_not_the_same_run() -> None:
+    """Somebody's stop is under way: the last look before a call must not take it for the run it knows."""
+    running = instance(state=InstanceState.RUNNING, run_epoch="", stopped_by="req-9")
+    assert not same_run(called(), running)
+    assert not same_run(called(), instance(run_epoch=""))

@@ -110,9 +110,9 @@ def test_destroying_loses_the_local_disk_once(wait: timedelta) -> None:
 
 def test_an_owner_can_take_a_machine_out_of_the_bin() -> None:
     world, machine = recycled()
-    epoch = machine.run_epoch
     world.restore(machine.native_id, "owner")
-    assert (machine.state, machine.run_epoch) == (InstanceState.STOPPED, epoch)
+    assert machine.state is InstanceState.STOPPED
+    assert machine.run_epoch == machine.latest_request_id, "whoever restores it is not whoever stopped it"
     world.tick(NOW + DAY)
     assert machine.state is InstanceState.STOPPED, "the bin has forgotten it"
     world.terminate(machine.native_id, "owner")
@@ -200,17 +200,30 @@ def test_a_stop_that_keeps_charging_keeps_the_plain_address() -> None:
     assert seen.billed_while_stopped
 
 
-def test_an_epoch_is_a_request_id_and_changes_with_every_start_and_with_nothing_else() -> None:
+def test_the_latest_operation_tells_the_run_and_once_stopped_who_stopped_it() -> None:
     world, machine = one_machine()
-    epochs = [machine.run_epoch]
+    first = machine.run_epoch
+    world.tag(machine.native_id, "a", "b", "owner")
+    assert (machine.run_epoch, machine.stopped_by) == (first, "")
     world.stop(machine.native_id, "owner")
     world.tick(NOW + 2 * MINUTE)
-    world.tag(machine.native_id, "a", "b", "owner")
-    assert machine.run_epoch == epochs[0]
+    seen = shown(world)
+    assert seen is not None
+    assert (seen.run_epoch, seen.stopped_by) == ("", machine.latest_request_id)
     world.start(machine.native_id, "owner")
-    epochs.append(machine.run_epoch)
-    assert len(set(epochs)) == 2
-    assert [len(part) for part in epochs[0].split("-")] == [8, 4, 4, 4, 12]
+    assert machine.stopped_by == ""
+    assert machine.run_epoch not in {"", first, seen.stopped_by}
+    assert [len(part) for part in first.split("-")] == [8, 4, 4, 4, 12]
+
+
+def test_no_time_of_a_start_is_told_but_the_first() -> None:
+    world, machine = one_machine()
+    world.stop(machine.native_id, "owner")
+    world.tick(NOW + 2 * MINUTE)
+    world.start(machine.native_id, "owner")
+    seen = shown(world)
+    assert seen is not None
+    assert seen.launched_at == machine.spec.launched_at
 
 
 @pytest.mark.parametrize(("verb", "prepare"), [("stop", "stop"), ("start", "")])

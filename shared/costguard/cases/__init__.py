@@ -9,6 +9,7 @@ closes or pauses the case; whatever could not be seen holds it where it is.
 from costguard.cases.advance import advance, due_at
 from costguard.cases.case import Case, CaseStatus, ClimbedRung, Phase, Seen, Step, decision_id, ladder
 from costguard.cases.moves import claimed, confirming, held, noticed, refused, unclaimed, uncopied
+from costguard.cases.resolve import same_run
 
 __all__ = [
     "Case",
@@ -26,6 +27,7 @@ __all__ = [
     "ladder",
     "noticed",
     "refused",
+    "same_run",
     "unclaimed",
     "uncopied",
 ]

@@ -107,7 +107,7 @@ def _ending(case: Case, seen: Seen) -> Reason | None:
         return Reason(ReasonCode.TERMINATED if under_way(case, seen, Verb.TERMINATE) else ReasonCode.VANISHED)
     if instance.state is InstanceState.TERMINATED:
         return Reason(ReasonCode.TERMINATED if under_way(case, seen, Verb.TERMINATE) else ReasonCode.VANISHED)
-    if instance.run_epoch != case.run_epoch or started_again(case, instance):
+    if instance.run_epoch not in {"", case.run_epoch} or started_again(case, instance):
         return Reason(ReasonCode.RESTARTED)
     if instance.state in {InstanceState.STOPPED, InstanceState.STOPPING} and not stopped_by_us(case, seen, instance):
         return Reason(ReasonCode.STOPPED_BY_OTHERS)

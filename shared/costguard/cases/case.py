@@ -49,7 +49,8 @@ class Case:
     runs from there); `climbed` are the rungs seen complete. `terms` is the rule as it was last applied,
     so that a changed rule can be told stricter or looser. `attempt` only ever grows: it makes each new
     decision's id new. `failures` counts claims of the current rung known to have changed nothing.
-    `version` is the ledger record's.
+    `stop_request` is the id of the request that stopped the machine, where its cloud names it. `version` is the
+    ledger record's.
     """
 
     case_id: str
@@ -76,6 +77,7 @@ class Case:
     claimed_at: datetime | None = None
     snoozed_until: datetime | None = None
     closed_at: datetime | None = None
+    stop_request: str = ""
     version: int = 0
 
     @property
@@ -96,7 +98,8 @@ class Seen:
     shard was scanned at all, `shard_complete` that absence proves absence. `notice_delivered_at` is the
     proven delivery of the current rung's notice, `notice_dead` that its channel refused it for good,
     `notice_late` that it is too late to send it with the dates it names. `intent_written` says whether a
-    call may have gone out for the current claim; `last_outcome` is what came of it, None where nobody could say.
+    call may have gone out for the current claim; `last_outcome` is what came of it, None where nobody could say,
+    and `last_request` the cloud's own id of that call.
     """
 
     now: datetime
@@ -113,6 +116,7 @@ class Seen:
     notice_late: bool = False
     intent_written: bool = False
     last_outcome: Outcome | None = None
+    last_request: str = ""
 
 
 def decision_id(case: Case) -> str:

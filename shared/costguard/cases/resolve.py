@@ -61,7 +61,9 @@ def _notice_resolved(case: Case, seen: Seen) -> Case:
 
 def _stop_resolved(case: Case, seen: Seen, instance: Instance) -> Case:
     if instance.state is InstanceState.STOPPED:
-        return climbed(case, Verb.STOP, seen.now) if _stop_is_ours(case, seen, instance) else case
+        if not _stop_is_ours(case, seen, instance):
+            return case
+        return replace(climbed(case, Verb.STOP, seen.now), stop_request=instance.stopped_by)
     if instance.state is InstanceState.STOPPING:
         return replace(case, status=CaseStatus.OPEN, phase=Phase.CONFIRMING, reason=Reason(ReasonCode.CONFIRMING))
     return _not_taken_effect(case, seen)
@@ -123,7 +125,9 @@ def under_way(case: Case, seen: Seen, verb: Verb) -> bool:
 
 def stopped_by_us(case: Case, seen: Seen, instance: Instance) -> bool:
     """Whether Costguard stopped the machine, as far as can be told: somebody else's stop ends the case."""
-    if case.climbed_at(Verb.STOP) is not None or under_way(case, seen, Verb.TERMINATE):
+    if case.climbed_at(Verb.STOP) is not None:
+        return same_run(case, instance)
+    if under_way(case, seen, Verb.TERMINATE):
         return True
     return under_way(case, seen, Verb.STOP) and (_fresh(case, seen) or _stop_is_ours(case, seen, instance))
 
@@ -131,16 +135,26 @@ def stopped_by_us(case: Case, seen: Seen, instance: Instance) -> bool:
 def _stop_is_ours(case: Case, seen: Seen, instance: Instance) -> bool:
     """Whether the stop that shows is the one that was claimed.
 
-    An accepted call is. After an unknown outcome only the time that the cloud tells speaks for it; where
-    none is told, somebody else's stop cannot be excluded, and what they stopped is not to be terminated.
+    An accepted call is, unless the cloud names another request. After an unknown outcome only the time that the
+    cloud tells speaks for it; where none is told, somebody else's stop cannot be excluded, and what they stopped is
+    not to be terminated.
     """
     if not seen.intent_written or case.claimed_at is None:
         return False
+    if instance.stopped_by:
+        return instance.stopped_by == seen.last_request
     if seen.last_outcome in {Outcome.ACCEPTED, Outcome.TOOK_EFFECT} or instance.state is InstanceState.STOPPING:
         return True
     if seen.last_outcome in {Outcome.REFUSED, Outcome.HAD_NO_EFFECT} or instance.stopped_at is None:
         return False
     return abs(instance.stopped_at - case.claimed_at) <= STOP_SHOWS_WITHIN
+
+
+def same_run(case: Case, instance: Instance) -> bool:
+    """Whether it is still the run that the case is about, or has not run since Costguard stopped it."""
+    if instance.run_epoch or not instance.stopped_by:
+        return instance.run_epoch == case.run_epoch
+    return instance.stopped_by == case.stop_request
 
 
 def started_again(case: Case, instance: Instance) -> bool:

@@ -80,8 +80,10 @@ class ManagedBy:
 class Instance:
     """One accelerator instance as an inventory read saw it.
 
-    `run_epoch` changes each time the instance starts. `launched_at` is the start of the current run,
-    `created_at` the first ever where the cloud says. `cannot_stop` is a vendor reason
+    `run_epoch` changes each time the instance starts. A cloud that does not tell the run of what is stopped
+    tells who stopped it: then `run_epoch` is empty and `stopped_by` the id of that request. `launched_at` is the
+    start of the current run, or an earlier moment where the cloud keeps that to itself; `created_at` the first ever
+    where it says. `cannot_stop` is a vendor reason
     (`one_time_spot`, `instance_store_root`) or empty. `local_disk_gib` is storage that a stop destroys:
     0.0 none, None unknown (treated as present). `stopped_at` only where the cloud tells it.
     `protected_by` lists the cloud's own protections already visible in the listing.
@@ -109,6 +111,7 @@ class Instance:
     operating_system: str = "linux"
     tenancy: str = "default"
     billed_while_stopped: bool = False
+    stopped_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

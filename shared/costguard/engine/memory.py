@@ -74,13 +74,13 @@ def claim_views(memory: Memory, cases: tuple[Case, ...]) -> dict[str, ClaimView]
     for case in cases:
         if case.phase is Phase.WAITING:
             continue
-        outcomes = [
-            intent.outcome
-            for intent in memory.intents.for_case(case.case_id)
-            if intent.action.decision_id == case.decision_id
+        intents = [
+            intent for intent in memory.intents.for_case(case.case_id) if intent.action.decision_id == case.decision_id
         ]
-        if outcomes:
-            views[case.decision_id] = ClaimView(min(outcomes, key=_LEAST_SETTLED_FIRST.index))
+        if intents:
+            answered = (intent.receipt.request_id for intent in intents if intent.receipt is not None)
+            least = min((intent.outcome for intent in intents), key=_LEAST_SETTLED_FIRST.index)
+            views[case.decision_id] = ClaimView(least, next(answered, ""))
     return views
 
 

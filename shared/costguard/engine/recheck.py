@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from costguard.cases import Case
+from costguard.cases import Case, same_run
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import ProviderError
 from costguard.domain.findings import Verdict
@@ -53,7 +53,7 @@ def _reread(reading: Reading, case: Case, policy: Policy, now: datetime) -> Inst
     if detail is None:
         return Reason(ReasonCode.VANISHED)
     instance = detail.instance
-    if instance.run_epoch != case.run_epoch:
+    if not same_run(case, instance):
         return Reason(ReasonCode.RESTARTED)
     return exemption(instance, policy, now) or detail
 

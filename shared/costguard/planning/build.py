@@ -157,6 +157,7 @@ def _steps(
             notice_late=notice.late if notice else False,
             intent_written=claim is not None or notice is not None,
             last_outcome=claim.last_outcome if claim else None,
+            last_request=claim.request_id if claim else "",
         )
         step = advance(case, seen, _grace(inputs))
         if step.case is not None:

@@ -31,9 +31,13 @@ class NoticeView:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """What became of a decision's intents, the least settled first: None means no outcome was written."""
+    """What became of a decision's intents, the least settled first: None means no outcome was written.
+
+    `request_id` is the cloud's own id of the call, where it answered.
+    """
 
     last_outcome: Outcome | None
+    request_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,9 @@ class AwsSession:
     """Credentials, clients and requests for one cloud (partition) of AWS; serves many threads.
 
     `may_change` False refuses, before anything leaves the process, whatever permissions.py does not list
-    as reading. `keys` are an access key id and its secret, None to look where the SDK does.
-    `deadline` returns the seconds left; no wait goes past it.
+    as reading; with `may_dry_run` it lets a change out that is sent with `DryRun=True`. `keys` are an access
+    key id and its secret, None to look where the SDK does. `deadline` returns the seconds left; no wait goes
+    past it.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class AwsSession:
         profile: str = "",
         endpoint_url: str = "",
         may_change: bool = False,
+        may_dry_run: bool = False,
         home_region: str = "",
         keys: tuple[str, str] | None = None,
         deadline: Callable[[], float] | None = None,
@@ -77,12 +79,13 @@ class AwsSession:
         self.cloud = cloud
         self.home_region = home_region or HOME_REGIONS[cloud]
         self.may_change = may_change
+        self.may_dry_run = may_dry_run
         self._profile = profile
         self._endpoint_url = endpoint_url
         self._keys = keys
         self._deadline = deadline
         self._pacer = pacer or Pacer(RATES)
-        self._gate = WatchedGate(may_change=may_change)
+        self._gate = WatchedGate(may_change=may_change, may_dry_run=may_dry_run)
         self._clients = Clients(endpoint_url=endpoint_url)
         self._routes: dict[str, Target] = {}
         self._identity: Identity | None = None
@@ -91,11 +94,19 @@ class AwsSession:
 
     def acting(self) -> AwsSession:
         """A session that may change things, for the same accounts, with credentials and connections of its own."""
+        return self._twin(may_change=True)
+
+    def dry_running(self) -> AwsSession:
+        """A session that asks what it would be allowed to change and can change nothing; as `acting` otherwise."""
+        return self._twin(may_dry_run=True)
+
+    def _twin(self, *, may_change: bool = False, may_dry_run: bool = False) -> AwsSession:
         twin = AwsSession(
             cloud=self.cloud,
             profile=self._profile,
             endpoint_url=self._endpoint_url,
-            may_change=True,
+            may_change=may_change,
+            may_dry_run=may_dry_run,
             home_region=self.home_region,
             keys=self._keys,
             deadline=self._deadline,
@@ -261,11 +272,13 @@ class AwsSession:
 
     def _send(self, key: str, region: str, service: str, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
         api = f"{service}:{operation}"
-        self._gate.check(api)
-        changes = OPERATIONS[api].changes_something
+        dry_run = parameters.get("DryRun") is True
+        self._gate.check(api, dry_run=dry_run)
+        family = family_of(api, changes=OPERATIONS[api].changes_something)
+        changes = OPERATIONS[api].changes_something and not dry_run
         attempt = 0
         while True:
-            self._wait(self._pacer.reserve(key, region, family_of(api, changes=changes)), api)
+            self._wait(self._pacer.reserve(key, region, family), api)
             try:
                 return self._send_once(key, region, service, operation, parameters, changes=changes)
             except (ThrottledError, UnavailableError) as err:

@@ -6,8 +6,9 @@ import functools
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from costguard.providers.aws.permissions import OPERATIONS
 from costguard.providers.aws.timestamps import parse_timestamp
@@ -35,26 +36,38 @@ def is_aws(endpoint_url: str) -> bool:
 class WatchedGate(Gate):
     """A gate that stands before every request of botocore sessions."""
 
-    def __init__(self, *, may_change: bool) -> None:
-        super().__init__(OPERATIONS, may_change=may_change)
+    def __init__(self, *, may_change: bool, may_dry_run: bool = False) -> None:
+        super().__init__(OPERATIONS, may_change=may_change, may_dry_run=may_dry_run)
 
     def watch(self, botocore_session: Any) -> None:
         """Stand before every client of this session, those of its credential providers included."""
         botocore_session.register("before-call", self._before_call)
         botocore_session.register("before-send", self._before_send)
 
-    def _before_call(self, event_name: str, **_: Any) -> None:
-        self.check(_operation(event_name))
+    def _before_call(self, event_name: str, params: Any = None, **_: Any) -> None:
+        body = params.get("body") if isinstance(params, Mapping) else None
+        self.check(_operation(event_name), dry_run=_asks_for_a_dry_run(body))
 
-    def _before_send(self, event_name: str, **_: Any) -> None:
-        name = _operation(event_name)
-        self.check(name)
-        self.sending(name)
+    def _before_send(self, event_name: str, request: Any = None, **_: Any) -> None:
+        name, dry_run = _operation(event_name), _asks_for_a_dry_run(getattr(request, "body", None))
+        self.check(name, dry_run=dry_run)
+        self.sending(name, dry_run=dry_run)
 
 
 def _operation(event_name: str) -> str:
     _, service, operation = event_name.split(".", 2)  # before-send.ec2.DescribeInstances
     return f"{service}:{operation}"
+
+
+def _asks_for_a_dry_run(body: Any) -> bool:
+    """Whether the form that leaves says `DryRun=true`, once and in no other way; anything unreadable does not."""
+    if isinstance(body, Mapping):
+        return body.get("DryRun") == "true"
+    if isinstance(body, (bytes, bytearray)):
+        body = body.decode("latin1")
+    if not isinstance(body, str):
+        return False
+    return [value for name, value in parse_qsl(body, keep_blank_values=True) if name == "DryRun"] == ["true"]
 
 
 def new_session(gate: WatchedGate, *, profile: str = "", credentials: Any = None) -> Any:

@@ -66,7 +66,7 @@ class EmbeddedAws:
                 assumable=frozenset(accounts_of(self._world)),
                 external_id=self._external_id,
             )
-            server = LoopbackServer(self.gateway)
+            server = LoopbackServer(self.gateway, self._clock)
             opening.callback(server.close)
             self.url = server.url
             self._open = opening.pop_all()

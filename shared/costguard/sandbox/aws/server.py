@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from email.utils import formatdate
 from io import BytesIO
 from threading import Lock, Thread
 from typing import Any
@@ -15,6 +16,7 @@ from moto.iam import models as iam
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import BaseWSGIServer, make_server
 
+from costguard.ports import Clock
 from costguard.sandbox.aws.prices import UnknownTokenError, get_products
 
 _READS = ("Describe", "Get", "List")
@@ -127,11 +129,14 @@ class Gateway:
 
 
 class LoopbackServer:
-    """Serves a WSGI application on 127.0.0.1 at a free port until closed, from threads of its own, in silence."""
+    """Serves a WSGI application on 127.0.0.1 at a free port until closed, from threads of its own, in silence.
 
-    def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
+    `clock` is the time its answers are dated with.
+    """
+
+    def __init__(self, application: Callable[..., Iterable[bytes]], clock: Clock) -> None:
         self._server: BaseWSGIServer = make_server(
-            "127.0.0.1", 0, application, threaded=True, request_handler=_SilentHandler
+            "127.0.0.1", 0, application, threaded=True, request_handler=_handler(clock)
         )
         self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
@@ -151,6 +156,14 @@ class LoopbackServer:
 class _SilentHandler(MotoRequestHandler):
     def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - werkzeug's own signature
         """Say nothing: the story's output belongs to the command line."""
+
+
+def _handler(clock: Clock) -> type[_SilentHandler]:
+    class DatedHandler(_SilentHandler):
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            return formatdate(clock.now().timestamp() if timestamp is None else timestamp, usegmt=True)
+
+    return DatedHandler
 
 
 def _whole_body(environ: Environ) -> bytes:

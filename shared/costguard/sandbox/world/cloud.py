@@ -15,7 +15,14 @@ from typing_extensions import assert_never
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Billing, InstanceState
 from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.records import ENDED, Machine, Refusal, WorldPartialEffectError, WorldRefusalError
+from costguard.sandbox.world.records import (
+    ENDED,
+    STOPPING_OPERATION,
+    Machine,
+    Refusal,
+    WorldPartialEffectError,
+    WorldRefusalError,
+)
 from costguard.sandbox.world.storage import Storage
 from costguard.sandbox.world.vendors import billed_when_stopped, bin_keeps
 
@@ -36,6 +43,7 @@ class World(Storage):
         machine = self._checked(Verb.STOP, native_id)
         if machine.state is not InstanceState.RUNNING:
             return
+        self._operate(machine, STOPPING_OPERATION)
         takes = machine.spec.stop_takes
         self._move(machine, InstanceState.STOPPING, STOP_TAKES if takes is None else takes)
         machine.stop_requested_at = self.now
@@ -73,6 +81,7 @@ class World(Storage):
         if again and not recycles:
             return
         self._record(by, "terminate", native_id, native_id)
+        self._operate(machine, "TerminateInstances")
         if again:
             self._destroy(machine, by, "destroyed")
             return
@@ -124,6 +133,7 @@ class World(Storage):
             raise WorldRefusalError(Refusal.WRONG_STATE, native_id)
         machine.state = InstanceState.STOPPED
         machine.changes_at = machine.recycled_at = machine.terminate_requested_at = None
+        self._operate(machine, "RecoverInstances")
         self._record(by, "restore", native_id, native_id)
 
     def launch(self, spec: MachineSpec, by: str) -> str:

@@ -10,6 +10,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_address, made_up_id
 from costguard.sandbox.world.records import (
+    STOPPING_OPERATION,
     Happening,
     Machine,
     Refusal,
@@ -111,6 +112,7 @@ class Estate:
             public_ip=spec.public_ip,
             stop_requested_at=ended if spec.state is InstanceState.STOPPED else None,
             local_disk_is_empty=not runs,
+            latest_operation="RunInstances" if runs else STOPPING_OPERATION,
         )
         self.machines[spec.native_id] = machine
         self._in_shard.setdefault(machine.shard, []).append(machine)
@@ -204,14 +206,18 @@ class Estate:
             machine.public_ip = None if machine.vendor.drops_ip_at_once else ""
             self._record(CLOUD, "public_ip_released", machine.native_id, machine.native_id)
 
+    def _operate(self, machine: Machine, operation: str) -> None:
+        machine.operations += 1
+        machine.latest_operation = operation
+
     def _begin_run(self, machine: Machine) -> None:
+        self._operate(machine, "StartInstances")
         machine.launched_at = self.now
-        machine.starts += 1
         machine.runs.append((self.now, None))
         machine.stop_requested_at = None
         machine.local_disk_is_empty = False
         if machine.spec.public_ip and not machine.public_ip:  # another one than before
-            machine.public_ip = made_up_address(machine.native_id, str(machine.starts))
+            machine.public_ip = made_up_address(machine.native_id, str(machine.operations))
 
     def _record(self, by: str, what: str, native_id: str, machine: str) -> None:
         self.history.append(Happening(self.now, by, what, native_id, machine))

@@ -149,10 +149,6 @@ class WorldPrices:
 class WorldExecutor(_OverWorld):
     """`ActionExecutor` over a world."""
 
-    def __init__(self, world: World, clock: MovingTime) -> None:
-        super().__init__(world, clock)
-        self._requests = 0
-
     def execute(self, action: Action) -> Receipt:
         """Do it in the world; it is accepted, not done.
 
@@ -163,8 +159,6 @@ class WorldExecutor(_OverWorld):
         """
         world = self._current()
         resource, native_id = action.resource, action.resource.native_id
-        self._requests += 1
-        request_id = f"request-{self._requests}"
         with _translated(action.verb.value):
             if action.verb is Verb.STOP:
                 world.require(resource.cloud, resource.account, Operation.STOP)
@@ -178,12 +172,12 @@ class WorldExecutor(_OverWorld):
             elif action.verb is Verb.SNAPSHOT:
                 world.require(resource.cloud, resource.account, Operation.SNAPSHOT)
                 snapshot = world.create_snapshot(native_id, _BY, decision_id=action.decision_id)
-                return Receipt(request_id, snapshot.native_id)
+                return Receipt(f"copy-{snapshot.native_id}", snapshot.native_id)
             elif action.verb is Verb.WARN:
                 raise RefusedError("a warning is a notice, not a call", operation="world:warn")
             else:
                 assert_never(action.verb)
-        return Receipt(request_id)
+        return Receipt(world.machines[native_id].latest_request_id)
 
 
 def _may_list(world: World, shard: Shard) -> bool:

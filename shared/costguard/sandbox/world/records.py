@@ -11,10 +11,12 @@ from typing import NamedTuple
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.domain.signals import SignalName
-from costguard.sandbox.world.fleet import Disk, MachineSpec
+from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_request_id
 from costguard.sandbox.world.vendors import Vendor, billed_when_stopped
 from costguard.sandbox.world.workload import Workload
 
+STOPPING_OPERATION = "StopInstances"
+ENDING_OPERATIONS = (STOPPING_OPERATION, "TerminateInstances")  # in CVM's own words
 ENDED = (InstanceState.TERMINATING, InstanceState.TERMINATED, InstanceState.UNKNOWN)
 """States in which a machine can only still be destroyed; `UNKNOWN` is the recycle bin."""
 
@@ -179,6 +181,8 @@ class Machine:
     runs: list[tuple[datetime, datetime | None]]
     public_ip: str | None = ""
     starts: int = 1
+    operations: int = 1
+    latest_operation: str = "RunInstances"
     changes_at: datetime | None = None
     stop_requested_at: datetime | None = None
     terminate_requested_at: datetime | None = None
@@ -194,9 +198,25 @@ class Machine:
         return self.spec.native_id
 
     @property
+    def latest_request_id(self) -> str:
+        """The id of the request that changed the machine last."""
+        return made_up_request_id(self.native_id, self.latest_operation, str(self.operations))
+
+    @property
     def run_epoch(self) -> str:
-        """What changes with each start, as precisely as the cloud tells it."""
-        return self.vendor.epoch(self.native_id, self.launched_at, self.starts)
+        """What changes with each start, as precisely as the cloud tells it.
+
+        Of what is stopped or ended, a cloud that tells the latest operation only tells no run.
+        """
+        if self.vendor.epoch is not None:
+            return self.vendor.epoch(self.launched_at)
+        return "" if self.latest_operation in ENDING_OPERATIONS else self.latest_request_id
+
+    @property
+    def stopped_by(self) -> str:
+        """The request that stopped it, where the cloud tells that instead of the run."""
+        told = self.vendor.epoch is None and self.latest_operation == STOPPING_OPERATION
+        return self.latest_request_id if told else ""
 
     @property
     def billed_while_stopped(self) -> bool:

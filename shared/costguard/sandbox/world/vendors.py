@@ -12,34 +12,30 @@ from types import MappingProxyType
 
 from costguard.domain.refs import provider_of
 from costguard.domain.resources import Billing
-from costguard.sandbox.world.fleet import MachineSpec, made_up_request_id
+from costguard.sandbox.world.fleet import MachineSpec
 
 _NEVER = timedelta(0)
 _PREPAID_BIN, _POSTPAID_BIN = timedelta(days=7), timedelta(hours=2)  # until Tencent empties its recycle bin by itself
 
-Epoch = Callable[[str, datetime, int], str]
-"""The run epoch of a machine from its id, the start of its run, and how often it has started."""
+Epoch = Callable[[datetime], str]
+"""What a cloud tells of a run by the time at which it began."""
 
 
-def _launch_time(_: str, launched_at: datetime, __: int) -> str:
+def _launch_time(launched_at: datetime) -> str:
     """EC2 LaunchTime: to the second."""
     return launched_at.replace(microsecond=0).isoformat()
 
 
-def _start_time(_: str, launched_at: datetime, __: int) -> str:
+def _start_time(launched_at: datetime) -> str:
     """ECS StartTime: to the minute only, so two starts within one minute have the same."""
     return launched_at.strftime("%Y-%m-%dT%H:%MZ")
-
-
-def _request_id(native_id: str, _: datetime, starts: int) -> str:
-    """The id of the request that started the run: CVM tells no time of a start."""
-    return made_up_request_id("start", native_id, str(starts))
 
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
     """How one cloud behaves where others behave otherwise.
 
+    `epoch` None: the cloud tells the latest operation and the id of its request, and no time of a start.
     `repeats_succeed`: stopping what is stopped and starting what runs is no error. `terminated_shown_for`: how long
     an ended machine is still listed. `denied_list_is_empty`: who may not list gets an empty answer, no error.
     `lists_protection`: DescribeInstances itself tells termination protection. `tells_stop_time`: so it does when
@@ -49,7 +45,7 @@ class Vendor:
     `whole_minutes`: times are told to the minute.
     """
 
-    epoch: Epoch
+    epoch: Epoch | None
     repeats_succeed: bool = False
     terminated_shown_for: timedelta = _NEVER
     denied_list_is_empty: bool = False
@@ -75,7 +71,7 @@ _VENDORS: Mapping[str, Vendor] = MappingProxyType(
             zones_apart=True,
         ),
         "alibaba": Vendor(_start_time, denied_list_is_empty=True, prepaid_stays=True, whole_minutes=True),
-        "tencent": Vendor(_request_id, drops_ip_at_once=True),
+        "tencent": Vendor(None, drops_ip_at_once=True),
     }
 )
 

@@ -19,7 +19,7 @@ def instance_of(world: World, machine: Machine) -> Instance:
         state=machine.state,
         billing=spec.billing,
         run_epoch=machine.run_epoch,
-        launched_at=told_time(vendor, machine.launched_at),
+        launched_at=told_time(vendor, machine.launched_at if vendor.epoch is not None else spec.launched_at),
         name=spec.name,
         zone=spec.zone,
         created_at=told_time(vendor, spec.launched_at),
@@ -32,6 +32,7 @@ def instance_of(world: World, machine: Machine) -> Instance:
         public_ip_is_kept=bool(world.addresses_of(machine.native_id)),
         protected_by=_protections(machine) if vendor.lists_protection and machine.protections else (),
         billed_while_stopped=machine.billed_while_stopped,
+        stopped_by=machine.stopped_by,
     )
 
 
