@@ -166,6 +166,8 @@ class Simulation:
             plan = make_plan(world, run_id)
             clock.sleep(delivery.saved_plan.total_seconds())
             report = carry_out(world, plan)
+            if report.duplicate:
+                process.alone = False  # what it planned was never carried out, and nothing of it remembered
         self.reports.append(report)
         self._add(silent_gaps(self, report, process))
 
