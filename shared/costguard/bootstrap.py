@@ -1,23 +1,16 @@
-"""The only place where ports meet their adapters, and the only clock."""
+"""The composition root: settings and policy in, everything that one run touches out; and the only clock."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import datetime, timezone
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import Self
-
-from costguard.domain.errors import InvalidInputError
-from costguard.domain.signals import SignalName
-from costguard.engine.scan import Reading
-from costguard.guards.rules import Mode
+from costguard.connections import Connections
 from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, CallLog, Clock, Notifier, Preflight, RecordStore, SignalSource, Target
+from costguard.ports import Clock, Notifier, RecordStore, Target
 
 if TYPE_CHECKING:
     from costguard.domain.reasons import Reason
@@ -25,8 +18,6 @@ if TYPE_CHECKING:
     from costguard.engine.policy_in_force import PolicyInForce
     from costguard.engine.surroundings import Surroundings
     from costguard.settings import Settings
-
-_AWS_CLOUDS = ("aws", "aws-cn", "aws-us-gov")
 
 
 class SystemClock:
@@ -41,134 +32,18 @@ class SystemClock:
         time.sleep(seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class CloudPorts:
-    """One cloud, connected. `executor` opens a second, acting session; it is never called in observe.
-
-    `preflight` opens a session of its own as well, which can change nothing, with the log of what it sent.
-    """
-
-    reading: Reading
-    calls: CallLog
-    executor: Callable[[], ActionExecutor]
-    preflight: Callable[[], tuple[Preflight, CallLog]]
-
-
-class Connections(ExitStack):
-    """The clouds a run talks to; closing it closes every connection."""
-
-    def __init__(self, settings: Settings, policy: Policy, clock: Clock, deadline: datetime | None = None) -> None:
-        super().__init__()
-        self._settings = settings
-        self._policy = policy
-        self._clock = clock
-        self._deadline = deadline
-        self.clouds: dict[str, CloudPorts] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return super().__exit__(kind, error, trace)
-
-    def open(self, targets: Sequence[Target]) -> Mapping[str, CloudPorts]:
-        """Connect every cloud that `targets` name; no request is sent yet."""
-        for target in targets:
-            if target.cloud not in self.clouds:
-                self.clouds[target.cloud] = self._connect(target.cloud)
-        return self.clouds
-
-    @property
-    def readings(self) -> Mapping[str, Reading]:
-        """The read-only ports by cloud."""
-        return {cloud: ports.reading for cloud, ports in self.clouds.items()}
-
-    def executors(self) -> Mapping[str, ActionExecutor]:
-        """Clients that may change things, only where a rule enforces; in observe there are none."""
-        if not any(rule.mode is Mode.ENFORCE for rule in self._policy.idle_gpu):
-            return {}
-        return {cloud: ports.executor() for cloud, ports in self.clouds.items()}
-
-    def _connect(self, cloud: str) -> CloudPorts:
-        if cloud in _AWS_CLOUDS:
-            return self._aws(cloud)
-        message = f"{cloud!r} cannot be scanned by this version; it knows {', '.join(_AWS_CLOUDS)}"
-        raise InvalidInputError(message)
-
-    def _aws(self, cloud: str) -> CloudPorts:
-        from costguard.providers.aws.compute import AwsInventory
-        from costguard.providers.aws.metrics import AwsSignals
-        from costguard.providers.aws.prices import AwsPrices
-        from costguard.providers.aws.session import AwsSession
-
-        settings = self._settings
-        session = AwsSession(
-            cloud=cloud,
-            profile=settings.aws_profile,
-            endpoint_url=settings.aws_endpoint_url,
-            home_region=settings.aws_region,
-            keys=(settings.aws_keys[0], settings.aws_keys[1].reveal()) if settings.aws_keys else None,
-            deadline=self._seconds_left if self._deadline is not None else None,
-        )
-        self.callback(session.close)
-        signals = AwsSignals(session, self._signals_named(), self._policy.signals.cloudwatch_namespace)
-        prices = AwsPrices(session, self._policy.prices, now=self._clock.now())
-
-        def acting() -> ActionExecutor:
-            from costguard.providers.aws.executor import AwsExecutor
-
-            twin = session.acting()
-            self.callback(twin.close)
-            return AwsExecutor(twin)
-
-        def asking() -> tuple[Preflight, CallLog]:
-            from costguard.providers.aws.preflight import AwsPreflight
-
-            twin = session.dry_running()
-            self.callback(twin.close)
-            return AwsPreflight(twin, now=self._clock.now), twin
-
-        reading = Reading(AwsInventory(session), self._with_prometheus(signals), prices)
-        return CloudPorts(reading, session, acting, asking)
-
-    def _signals_named(self) -> frozenset[SignalName]:
-        """GPU always, the others only where a rule names them: each costs requests."""
-        named = {name for rule in self._policy.idle_gpu for name, _ in rule.idle.bounds()}
-        return frozenset({SignalName.GPU, *named})
-
-    def _with_prometheus(self, signals: SignalSource) -> SignalSource:
-        if not self._policy.signals.prometheus:
-            return signals
-        from costguard.signal_sources.combined import CombinedSignals
-        from costguard.signal_sources.http import http_post
-        from costguard.signal_sources.prometheus import PrometheusSignals
-
-        authorization = self._settings.prometheus_authorization.reveal()
-        servers = [
-            PrometheusSignals(server, http_post(server.url, authorization=authorization), self._signals_named())
-            for server in self._policy.signals.prometheus
-        ]
-        return CombinedSignals([signals, *servers])
-
-    def _seconds_left(self) -> float:
-        if self._deadline is None:
-            return float("inf")
-        return (self._deadline - self._clock.now()).total_seconds()
-
-
 def targets_of(policy: Policy, settings: Settings) -> tuple[Target, ...]:
     """The accounts the policy names; without any, the one the credentials belong to."""
     if not policy.accounts:
-        return (Target(settings.cloud, role=settings.aws_role, external_id=settings.aws_external_id),)
+        access = settings.access(settings.cloud)
+        return (Target(settings.cloud, role=access.role, external_id=access.external_id),)
     return tuple(
         Target(
             cloud=account.cloud,
             account=account.id,
             regions=account.regions,
-            role=account.role or settings.aws_role,
-            external_id=account.external_id or settings.aws_external_id,
+            role=account.role or settings.access(account.cloud).role,
+            external_id=account.external_id or settings.access(account.cloud).external_id,
             owner=account.owner,
             organisation=account.organisation,
         )

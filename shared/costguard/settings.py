@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from costguard.domain.errors import InvalidInputError
-from costguard.domain.refs import CLOUDS
+from costguard.domain.refs import CLOUDS, provider_of
 
 LANGUAGES = ("en", "zh")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -77,8 +77,14 @@ VARIABLES = (
     Variable("COSTGUARD_LANG", "Language of notices and reports: `en` or `zh`", "`en`"),
     Variable("COSTGUARD_LOG_LEVEL", "Least severe log line written: `DEBUG`, `INFO`, `WARNING`, `ERROR`", "`INFO`"),
     Variable("COSTGUARD_CLOUD", "Cloud scanned where the policy names no account", "`aws`"),
-    Variable("COSTGUARD_AWS_ROLE", "Role assumed in guarded accounts: an ARN or a name, `{account}` is filled in"),
+    Variable("COSTGUARD_AWS_ROLE", "Role assumed in guarded AWS accounts: an ARN or a name, `{account}` is filled in"),
     Variable("COSTGUARD_AWS_EXTERNAL_ID", "ExternalId sent when assuming that role"),
+    Variable("COSTGUARD_ALIBABA_ROLE", "The same for Alibaba Cloud: an ARN (`acs:ram::…`) or a name"),
+    Variable("COSTGUARD_ALIBABA_EXTERNAL_ID", "ExternalId sent when assuming that role"),
+    Variable("COSTGUARD_ALIBABA_ENDPOINT", "Address that answers instead of every Alibaba Cloud product"),
+    Variable("COSTGUARD_TENCENT_ROLE", "The same for Tencent Cloud: an ARN (`qcs::cam::…`) or a name"),
+    Variable("COSTGUARD_TENCENT_EXTERNAL_ID", "ExternalId sent when assuming that role"),
+    Variable("COSTGUARD_TENCENT_ENDPOINT", "Address that answers instead of every Tencent Cloud product"),
     Variable(
         "COSTGUARD_PROMETHEUS_AUTHORIZATION",
         "Authorization header sent to the policy's Prometheus servers, such as `Bearer …`",
@@ -88,6 +94,15 @@ VARIABLES = (
     Variable("AWS_REGION", "Region where account-wide questions are asked", "the partition's first"),
     Variable("AWS_DEFAULT_REGION", "As `AWS_REGION`, where that is not set"),
     Variable("AWS_ENDPOINT_URL", "Address that answers instead of every AWS service"),
+    Variable("ALIBABA_CLOUD_ACCESS_KEY_ID", "Access key for Alibaba Cloud; Function Compute sets it from its role"),
+    Variable("ALIBABA_CLOUD_ACCESS_KEY_SECRET", "Its secret", secret=True),
+    Variable("ALIBABA_CLOUD_SECURITY_TOKEN", "Its token, where it is temporary", secret=True),
+    Variable("ALIYUN_ACCESS_KEY_ID", "Must not be set where Alibaba Cloud is guarded: its SDK prefers this key"),
+    Variable("TENCENTCLOUD_SECRETID", "Access key for Tencent Cloud; SCF sets it from its role"),
+    Variable("TENCENTCLOUD_SECRETKEY", "Its secret", secret=True),
+    Variable("TENCENTCLOUD_SESSIONTOKEN", "Its token, where it is temporary", secret=True),
+    Variable("TENCENTCLOUD_SECRET_ID", "As `TENCENTCLOUD_SECRETID`, where that is not set"),
+    Variable("TENCENTCLOUD_SECRET_KEY", "As `TENCENTCLOUD_SECRETKEY`, with `TENCENTCLOUD_SECRET_ID`", secret=True),
     Variable("AWS_LAMBDA_FUNCTION_NAME", "Set by Lambda: the host is `lambda`"),
     Variable("FC_FUNCTION_NAME", "Set by Function Compute: the host is `fc`"),
     Variable("TENCENTCLOUD_RUNENV", "Set by SCF: the host is `scf`"),
@@ -102,11 +117,35 @@ _HOST_MARKS = (
 
 
 @dataclass(frozen=True, slots=True)
+class AccessKey:
+    """A key of a cloud: its id, its secret, and the token of a temporary one."""
+
+    key_id: str
+    secret: Secret
+    token: Secret = field(default_factory=Secret)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How the clouds of one provider are reached.
+
+    `role` and `external_id` are for accounts whose entry in the policy names none; `endpoint_url` answers
+    instead of the cloud. `key` is never read from the environment for AWS, whose SDK finds credentials by
+    itself: there only the sandbox sets it.
+    """
+
+    role: str = ""
+    external_id: str = ""
+    endpoint_url: str = ""
+    key: AccessKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The surroundings of one process. An empty text means not set.
 
-    `host` is `lambda`, `fc`, `scf` or `local`; `ledger` may hold a password. `aws_keys` is never read from
-    the environment, where the SDK finds credentials by itself: only the sandbox sets it.
+    `host` is `lambda`, `fc`, `scf` or `local`; `ledger` may hold a password. `alibaba_overridden`: the variable is
+    set that makes Alibaba Cloud's SDK ignore the credentials it is given.
     """
 
     host: str = "local"
@@ -119,18 +158,23 @@ class Settings:
     language: str = "en"
     log_level: str = "INFO"
     cloud: str = "aws"
-    aws_role: str = ""
-    aws_external_id: str = ""
+    aws: Access = Access()
+    alibaba: Access = Access()
+    tencent: Access = Access()
     aws_profile: str = ""
     aws_region: str = ""
-    aws_endpoint_url: str = ""
-    aws_keys: tuple[str, Secret] | None = None
+    alibaba_overridden: bool = False
+
+    def access(self, cloud: str) -> Access:
+        """How this cloud is reached; partitions and sites of a provider share it."""
+        return {"aws": self.aws, "alibaba": self.alibaba, "tencent": self.tencent}[provider_of(cloud)]
 
     def secrets(self) -> tuple[str, ...]:
         """What no log line may show: tokens, keys, and the password within the ledger's address."""
-        key = self.aws_keys[1].reveal() if self.aws_keys else ""
+        keys = [access.key for access in (self.aws, self.alibaba, self.tencent) if access.key is not None]
+        parts = [part.reveal() for key in keys for part in (key.secret, key.token)]
         tokens = (self.slack_token.reveal(), self.prometheus_authorization.reveal())
-        known = (*tokens, key, _password_of(self.ledger.reveal()))
+        known = (*tokens, *parts, _password_of(self.ledger.reveal()))
         return tuple(value for value in known if value)
 
 
@@ -163,21 +207,52 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         language=values["COSTGUARD_LANG"].lower() or "en",
         log_level=values["COSTGUARD_LOG_LEVEL"].upper() or "INFO",
         cloud=values["COSTGUARD_CLOUD"] or "aws",
-        aws_role=values["COSTGUARD_AWS_ROLE"],
-        aws_external_id=values["COSTGUARD_AWS_EXTERNAL_ID"],
+        aws=_access(values, "AWS", endpoint="AWS_ENDPOINT_URL"),
+        alibaba=_access(values, "ALIBABA", key=_key_of(values, *_ALIBABA_KEY)),
+        tencent=_access(values, "TENCENT", key=_key_of(values, *_SCF_KEY) or _key_of(values, *_TENCENT_KEY)),
         aws_profile=values["AWS_PROFILE"],
         aws_region=values["AWS_REGION"] or values["AWS_DEFAULT_REGION"],
-        aws_endpoint_url=values["AWS_ENDPOINT_URL"],
+        alibaba_overridden=bool(values["ALIYUN_ACCESS_KEY_ID"]),
     )
     problems += _wrong_choice("COSTGUARD_LANG", settings.language, LANGUAGES)
     problems += _wrong_choice("COSTGUARD_LOG_LEVEL", settings.log_level, LOG_LEVELS)
     problems += _wrong_choice("COSTGUARD_CLOUD", settings.cloud, CLOUDS)
     problems += _wrong_address("COSTGUARD_SLACK_URL", settings.slack_url)
-    problems += _wrong_address("AWS_ENDPOINT_URL", settings.aws_endpoint_url)
+    for name in ("AWS_ENDPOINT_URL", "COSTGUARD_ALIBABA_ENDPOINT", "COSTGUARD_TENCENT_ENDPOINT"):
+        problems += _wrong_address(name, values[name])
+    for key in (_ALIBABA_KEY, _SCF_KEY, _TENCENT_KEY):
+        problems += _half_a_key(values, *key)
     problems += _forgetful_ledger(host, settings.ledger)
     if problems:
         raise InvalidInputError("environment: " + "; ".join(problems))
     return settings
+
+
+_ALIBABA_KEY = ("ALIBABA_CLOUD_ACCESS_KEY_ID", "ALIBABA_CLOUD_ACCESS_KEY_SECRET", "ALIBABA_CLOUD_SECURITY_TOKEN")
+_SCF_KEY = ("TENCENTCLOUD_SECRETID", "TENCENTCLOUD_SECRETKEY", "TENCENTCLOUD_SESSIONTOKEN")
+_TENCENT_KEY = ("TENCENTCLOUD_SECRET_ID", "TENCENTCLOUD_SECRET_KEY")
+
+
+def _access(values: Mapping[str, str], name: str, *, endpoint: str = "", key: AccessKey | None = None) -> Access:
+    return Access(
+        role=values[f"COSTGUARD_{name}_ROLE"],
+        external_id=values[f"COSTGUARD_{name}_EXTERNAL_ID"],
+        endpoint_url=values[endpoint or f"COSTGUARD_{name}_ENDPOINT"],
+        key=key,
+    )
+
+
+def _key_of(values: Mapping[str, str], key_id: str, secret: str, token: str = "") -> AccessKey | None:
+    if not values[key_id] or not values[secret]:
+        return None
+    return AccessKey(values[key_id], Secret(values[secret]), Secret(values[token] if token else ""))
+
+
+def _half_a_key(values: Mapping[str, str], key_id: str, secret: str, token: str = "") -> list[str]:
+    if bool(values[key_id]) is bool(values[secret]):
+        return [f"{token} is set without {key_id}"] if token and values[token] and not values[key_id] else []
+    there, missing = (key_id, secret) if values[key_id] else (secret, key_id)
+    return [f"{there} is set without {missing}"]
 
 
 _KNOWN = frozenset(variable.name for variable in VARIABLES)

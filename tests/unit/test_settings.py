@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from costguard.domain.errors import InvalidInputError
-from costguard.settings import VARIABLES, Secret, Settings, load_settings
+from costguard.settings import VARIABLES, AccessKey, Secret, Settings, load_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,7 +34,7 @@ def test_settings_are_read_from_the_mapping_given() -> None:
     assert (settings.policy, settings.language, settings.cloud) == ("policies", "zh", "aws-cn")
     assert settings.ledger.reveal() == "dynamodb://costguard?region=eu-west-1"
     assert settings.slack_token.reveal() == "xoxb-made-up"
-    assert (settings.aws_region, settings.aws_endpoint_url) == ("cn-north-1", "http://127.0.0.1:5000")
+    assert (settings.aws_region, settings.aws.endpoint_url) == ("cn-north-1", "http://127.0.0.1:5000")
 
 
 def test_aws_region_goes_before_the_default_region() -> None:
@@ -120,3 +120,37 @@ def test_a_refusal_is_short_and_fit_to_print() -> None:
         )
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 1000
+
+
+ALIBABA = {"ALIBABA_CLOUD_ACCESS_KEY_ID": "id-1", "ALIBABA_CLOUD_ACCESS_KEY_SECRET": "s-1"}
+SCF = {"TENCENTCLOUD_SECRETID": "id-2", "TENCENTCLOUD_SECRETKEY": "s-2", "TENCENTCLOUD_SESSIONTOKEN": "t-2"}
+TCCLI = {"TENCENTCLOUD_SECRET_ID": "id-3", "TENCENTCLOUD_SECRET_KEY": "s-3"}
+
+
+def test_keys_come_from_where_each_host_puts_them() -> None:
+    settings = load_settings({**ALIBABA, **SCF, **TCCLI})
+    assert settings.access("alibaba-intl").key == AccessKey("id-1", Secret("s-1"))
+    assert settings.access("tencent").key == AccessKey("id-2", Secret("s-2"), Secret("t-2"))
+    assert load_settings(TCCLI).tencent.key == AccessKey("id-3", Secret("s-3"))
+    assert load_settings({}).access("aws-cn").key is None
+    assert {"s-1", "s-2", "t-2"} <= set(settings.secrets())
+
+
+@pytest.mark.parametrize(("there", "missing"), [tuple(ALIBABA), tuple(ALIBABA)[::-1], tuple(TCCLI), tuple(TCCLI)[::-1]])
+def test_half_a_key_is_an_error_that_names_the_other_half(there: str, missing: str) -> None:
+    with pytest.raises(InvalidInputError, match=f"{there} is set without {missing}"):
+        load_settings({there: "x"})
+
+
+def test_a_token_without_its_key_is_an_error() -> None:
+    with pytest.raises(InvalidInputError, match="TENCENTCLOUD_SESSIONTOKEN is set without TENCENTCLOUD_SECRETID"):
+        load_settings({"TENCENTCLOUD_SESSIONTOKEN": "x"})
+
+
+def test_each_provider_has_its_own_role_and_stand_in() -> None:
+    given = {"COSTGUARD_TENCENT_ROLE": "guard", "COSTGUARD_ALIBABA_ENDPOINT": "http://127.0.0.1:1"}
+    settings = load_settings(given)
+    assert (settings.tencent.role, settings.alibaba.role, settings.aws.role) == ("guard", "", "")
+    assert settings.access("alibaba").endpoint_url == "http://127.0.0.1:1"
+    with pytest.raises(InvalidInputError, match="COSTGUARD_TENCENT_ENDPOINT is no address"):
+        load_settings({"COSTGUARD_TENCENT_ENDPOINT": "127.0.0.1"})

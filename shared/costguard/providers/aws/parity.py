@@ -1,0 +1,27 @@
+"""What AWS says to each row of the parity table."""
+
+from __future__ import annotations
+
+from costguard.providers.aws.metrics import AGENT_DELAY, EC2_DELAY
+from costguard.providers.parity import Row, Rows
+
+_MINUTE = 60
+
+ROWS: Rows = {
+    Row.CARD_METRIC: "per card, the maximum; from the CloudWatch agent's `nvidia_gpu` section",
+    Row.SAMPLES: f"as the agent sends, usually every minute; at most {AGENT_DELAY.seconds // _MINUTE} minutes late"
+    f" (CPU and network {EC2_DELAY.seconds // _MINUTE})",
+    Row.DENIED: "an error: a gap that names the permission",
+    Row.RUN: "`LaunchTime`, to the second",
+    Row.STOP: "the instance; disks and kept addresses stay billed",
+    Row.ADDRESS: "released by a stop; an Elastic IP stays, and is billed",
+    Row.LOCAL_DISK: "lost by a stop: held unless policy says `lose`, or `ask` and the owner agreed",
+    Row.COPIES: "several copies of a disk at once; tagged in the same call",
+    Row.TERMINATE: "final; batches fail by zone, so one instance a call",
+    Row.PREPAID: "a Reserved Instance is a discount, not a machine; capacity reservations, blocks and dedicated hosts"
+    " are shown, never touched",
+    Row.SPOT: "one-time requests cannot stop: held unless policy says `unstoppable: terminate`",
+    Row.MANAGED: "Auto Scaling groups, EKS, ECS, EMR, Batch, SageMaker, and what AWS marks as operated by a service",
+    Row.PRICES: "price list by type and region; spot from its history",
+    Row.MONEY: "USD; CNY in the partition `aws-cn`",
+}

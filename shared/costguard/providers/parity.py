@@ -1,0 +1,43 @@
+"""Where the clouds truly differ, row by row: what a policy that means the same everywhere meets there.
+
+Each provider's `parity.py` fills every row, from the constants of the code that implements it;
+docs/parity.md is made from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+
+class Row(str, Enum):
+    """One difference, in the words of the table's first column."""
+
+    CARD_METRIC = "utilisation of the cards"
+    SAMPLES = "how often and how late"
+    DENIED = "a role that may not list"
+    RUN = "how a restart is told"
+    STOP = "what a stop ends on the bill"
+    ADDRESS = "a plain public address"
+    LOCAL_DISK = "local disks"
+    COPIES = "copies of disks"
+    TERMINATE = "terminate"
+    PREPAID = "paid in advance"
+    SPOT = "spot"
+    MANAGED = "who else manages it"
+    PRICES = "prices"
+    MONEY = "currency"
+
+
+Rows = Mapping[Row, str]
+"""What one provider says to each row, in Markdown without line breaks."""
+
+
+def table(providers: Mapping[str, Rows]) -> str:
+    """The rows as a Markdown table, one column a provider.
+
+    Raises:
+        KeyError: a provider leaves a row out.
+    """
+    head = f"| | {' | '.join(providers)} |\n|---|{'---|' * len(providers)}\n"
+    return head + "".join(f"| {row.value} | {' | '.join(rows[row] for rows in providers.values())} |\n" for row in Row)
