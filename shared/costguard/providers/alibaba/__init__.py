@@ -1,0 +1,1 @@
+"""Alibaba Cloud: the China site (`alibaba`) and the international one (`alibaba-intl`)."""

@@ -1,0 +1,152 @@
+"""A page of DescribeMetricList, taken apart without trust, and folded into hours. Pure.
+
+CloudMonitor tells no sample counts, so points are asked for minute by minute and counted: a minute counts once, however
+often it comes. `Datapoints` is a JSON text within the JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from costguard.domain.errors import ProviderError
+from costguard.domain.signals import HOUR, SignalName
+from costguard.providers.documented import UNDOCUMENTED, Fields, as_documented, named, text
+from costguard.providers.hourly import Cells, Window, fold_counts, fold_values
+
+OPERATION = "cms:DescribeMetricList"
+MINUTES = 60  # an hour
+_MINUTE_MS = 60_000
+_BITS = 8  # of a byte: rates of networks come in bits a second
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A documented metric: what it tells of. `per_card`: a series for each `gpuId`; `part` of what it is, if any."""
+
+    name: str
+    signal: SignalName
+    per_card: bool = False
+    part: str = ""
+    needed: bool = True
+
+
+@dataclass(slots=True)
+class _Minutes:
+    """One series while its pages come: the largest value of each hour, and which minutes there were."""
+
+    cells: Cells
+    seen: bytearray
+
+
+@dataclass(slots=True)
+class Folding:
+    """The answer to one question, page by page: by instance and card. Points of others make it untrusted."""
+
+    metric: Metric
+    window: Window
+    asked: frozenset[str]
+    _series: dict[tuple[str, str], _Minutes] = field(default_factory=dict)
+    _hours: list[datetime] = field(init=False)
+    _start_ms: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._hours = [self.window.start + hour * HOUR for hour in range(self.window.hours)]
+        self._start_ms = int(self.window.start.timestamp()) * 1000
+
+    def take(self, answer: Fields) -> None:
+        """Fold one page in.
+
+        Raises:
+            ProviderError: it is not as documented.
+        """
+        with as_documented(OPERATION):
+            by_series: dict[tuple[str, str], list[tuple[int, Any]]] = {}
+            for point in points_in(answer):
+                key = self._key(point)
+                if key is not None:
+                    by_series.setdefault(key, []).append((self._minute(point), point["Maximum"]))
+            for key, points in by_series.items():
+                self._fold(key, points)
+
+    def finished(self) -> Iterator[tuple[str, str, Cells]]:
+        """Instance, card and hours of each series, once every page was taken."""
+        for (native_id, card), series in self._series.items():
+            counts = [sum(series.seen[at : at + MINUTES]) for at in range(0, len(series.seen), MINUTES)]
+            fold_counts(series.cells, self.window.start, self._hours, counts)
+            yield native_id, card, series.cells
+
+    def _key(self, point: Fields) -> tuple[str, str] | None:
+        native_id = named(point, "instanceId")
+        if native_id not in self.asked:
+            message = "a point of an instance that was not asked about"
+            raise ValueError(message)
+        if not self.metric.per_card:
+            return native_id, ""
+        card = text(point, "gpuId")
+        return (native_id, card) if card else None  # of no card in particular: says nothing about any
+
+    def _minute(self, point: Fields) -> int:
+        stamp = point["timestamp"]
+        if type(stamp) is not int:
+            message = "timestamp is no whole number"
+            raise TypeError(message)
+        minute = (stamp - self._start_ms) // _MINUTE_MS
+        if not 0 <= minute < self.window.hours * MINUTES:
+            message = "a point outside of the hours asked for"
+            raise ValueError(message)
+        return minute
+
+    def _fold(self, key: tuple[str, str], points: Sequence[tuple[int, Any]]) -> None:
+        series = self._series.get(key)
+        if series is None:
+            hours = self.window.hours
+            series = self._series[key] = _Minutes(Cells.empty(hours), bytearray(hours * MINUTES))
+        for minute, _ in points:
+            series.seen[minute] = 1
+        moments = [self._hours[minute // MINUTES] for minute, _ in points]
+        values = [value for _, value in points]
+        if self.metric.signal is SignalName.NETWORK:
+            values = [value / _BITS if type(value) in (int, float) else value for value in values]
+        fold_values(series.cells, self.metric.signal, self.window.start, moments, values)
+
+
+def points_in(answer: Fields) -> list[Fields]:
+    """The points of one page; nothing and an empty text are both an empty list.
+
+    Raises:
+        ProviderError: something else.
+    """
+    with as_documented(OPERATION):
+        told = text(answer, "Datapoints")
+        found = json.loads(told) if told else []
+    if not isinstance(found, list) or not all(isinstance(point, Mapping) for point in found):
+        message = f"{OPERATION}: Datapoints is no list of points: not as documented"
+        raise ProviderError(message, operation=OPERATION, code=UNDOCUMENTED)
+    return found
+
+
+def added(needed: Sequence[Cells], others: Sequence[Cells]) -> Cells:
+    """Rates as one: the sum of the largest values, although they may fall into different minutes, so never too little.
+
+    An hour counts as measured where every one of `needed` is, as often as the least of them; `others` are added where
+    they have something.
+    """
+    whole = Cells.empty(len(needed[0].maxima))
+    for hour in range(len(whole.maxima)):
+        samples = min(piece.samples[hour] for piece in needed)
+        if not samples:
+            continue
+        more = [piece.maxima[hour] for piece in others if piece.samples[hour]]
+        whole.maxima[hour] = sum((*(piece.maxima[hour] for piece in needed), *more))
+        whole.samples[hour] = samples
+    return whole
+
+
+def no_cells(hours: int) -> Cells:
+    """Of what was to be there and is not: no hour of it was measured."""
+    return Cells(array("d", [float("nan")]) * hours, array("I", [0]) * hours)

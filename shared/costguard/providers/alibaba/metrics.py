@@ -1,0 +1,278 @@
+"""How busy instances were, from CloudMonitor: hourly maxima with sample counts.
+
+Permissions: `cms:DescribeMetricList` and `cms:QueryMetricList`. Where the numbers come from (`acs_ecs_dashboard`):
+
+* GPU (percent) and power (watts) of single NVIDIA cards, by `gpuId`: CloudMonitor's agent and the GPU driver within
+  the machine. Without both there is no point at all, and the instance is unmeasured. The metrics of whole instances
+  are not read: a mean over cards hides one that is busy.
+* CPU (percent) and network (bits a second, told here in bytes) of the machine, from the host.
+
+Points are read by the minute: the hour's maximum would come 60 times cheaper, but says nothing about how much of the
+hour was measured, and an agent that died five minutes into it would pass for one that lives.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Any, Protocol
+
+from costguard.domain.errors import ProviderError, TruncatedReadError
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import AcceleratorKind, Gap, Instance
+from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading
+from costguard.ports import SignalReport
+from costguard.providers.alibaba.errors import gap
+from costguard.providers.alibaba.metric_answers import MINUTES, OPERATION, Folding, Metric, added, no_cells
+from costguard.providers.documented import as_documented, text
+from costguard.providers.hourly import Cells, Window, combine
+
+READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK})
+"""Signals this source can read."""
+
+NAMESPACE = "acs_ecs_dashboard"
+DELAY = timedelta(minutes=5)
+"""Host and agent report every minute or oftener; the documents name no bound for the way through CloudMonitor."""
+
+MOST_INSTANCES = 50  # of one question
+MOST_POINTS = 1440  # of one page
+LONGEST_SPAN = timedelta(days=31)  # of one question; points of a minute are kept no longer either
+_PAGES_OF_A_BATCH = 64
+_MOST_PAGES = 10_000
+_ANSWERS_IN_FLIGHT = 4  # over all shards: a page is about 0.2 MB, and several times that once parsed
+_NAMED = 5  # instances named in a gap; the others are counted
+_MS = 1000
+
+_DEVICE_METRICS = (
+    Metric("gpu_gpu_usedutilization", SignalName.GPU, per_card=True),
+    Metric("gpu_power_readings_power_draw", SignalName.POWER, per_card=True),
+)
+_HOST_METRICS = (
+    Metric("CPUUtilization", SignalName.CPU),
+    Metric("IntranetInRate", SignalName.NETWORK, part="intranet in"),
+    Metric("IntranetOutRate", SignalName.NETWORK, part="intranet out"),
+    Metric("InternetInRate", SignalName.NETWORK, part="internet in", needed=False),
+    Metric("InternetOutRate", SignalName.NETWORK, part="internet out", needed=False),
+)
+_ADDRESS_METRICS = (  # a public address in a VPC has series of its own
+    Metric("VPC_PublicIP_InternetInRate", SignalName.NETWORK, part="address in", needed=False),
+    Metric("VPC_PublicIP_InternetOutRate", SignalName.NETWORK, part="address out", needed=False),
+)
+_WAYS = ("in", "out")
+
+
+class AlibabaCalls(Protocol):
+    """The part of `AlibabaSession` that reading needs."""
+
+    def call(self, shard: Shard, service: str, operation: str, /, **parameters: Any) -> Mapping[str, Any]:
+        """One request, retried within the deadline; raises ProviderError."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    metric: Metric
+    instances: tuple[Instance, ...]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What one `read` has gathered so far; filled by several threads under `lock`."""
+
+    window: Window
+    until: datetime
+    cells: dict[tuple[ResourceRef, SignalName, str], dict[Metric, Cells]] = field(default_factory=dict)
+    failures: dict[ResourceRef, ProviderError] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class AlibabaSignals:
+    """`SignalSource` over CloudMonitor. Reads only the `signals` asked for; may be shared by threads."""
+
+    def __init__(self, session: AlibabaCalls, signals: frozenset[SignalName]) -> None:
+        self._session = session
+        self._signals = signals & READ
+        self._answers = threading.BoundedSemaphore(_ANSWERS_IN_FLIGHT)
+
+    def read(self, instances: Sequence[Instance], since: datetime, until: datetime) -> SignalReport:
+        """Hourly histories of every signal found from `since` to `until`, for instances of one shard.
+
+        What failed for an instance leaves it out, and is named in a gap. Hours further back than 31 days have no
+        samples, because CloudMonitor keeps none by the minute.
+
+        API: CMS DescribeMetricList, one metric of at most 50 instances a request, 1,440 points a page.
+        """
+        if not instances:
+            return SignalReport({})
+        shard = instances[0].ref.shard
+        reading = _Reading(Window.spanning(since, until), until)
+        questions = list(_questions(instances, self._signals, reading.window))
+        if len(questions) == 1:
+            self._ask(shard, questions[0], reading)
+        elif questions:
+            with ThreadPoolExecutor(min(_ANSWERS_IN_FLIGHT, len(questions))) as pool:
+                list(pool.map(lambda question: self._ask(shard, question, reading), questions))
+        return _report(shard, instances, reading)
+
+    def _ask(self, shard: Shard, question: _Question, reading: _Reading) -> None:
+        refs = {instance.ref.native_id: instance.ref for instance in question.instances}
+        folding = Folding(question.metric, reading.window, frozenset(refs))
+        try:
+            self._take_pages(shard, question, folding, reading)
+            with as_documented(OPERATION):
+                found = list(folding.finished())
+        except ProviderError as err:
+            with reading.lock:
+                for ref in refs.values():
+                    reading.failures.setdefault(ref, err)
+            return
+        with reading.lock:
+            for native_id, card, cells in found:
+                key = (refs[native_id], question.metric.signal, card)
+                reading.cells.setdefault(key, {})[question.metric] = cells
+
+    def _take_pages(self, shard: Shard, question: _Question, folding: Folding, reading: _Reading) -> None:
+        end = min(reading.window.start + reading.window.hours * HOUR, reading.until)
+        begin = max(reading.window.start, end - LONGEST_SPAN)
+        dimensions = [{"instanceId": instance.ref.native_id} for instance in question.instances]
+        request: dict[str, Any] = {
+            "Namespace": NAMESPACE,
+            "MetricName": question.metric.name,
+            "Dimensions": json.dumps(dimensions, separators=(",", ":")),
+            # points after StartTime up to EndTime: a millisecond earlier, the first is in and that of the end is not
+            "StartTime": str(int(begin.timestamp()) * _MS - 1),
+            "EndTime": str(int(end.timestamp()) * _MS - 1),
+            "Period": str(MINUTES),
+            "Length": str(MOST_POINTS),
+        }
+        tokens: set[str] = set()
+        while token := self._take_page(shard, request, folding):
+            if token in tokens or len(tokens) >= _MOST_PAGES:
+                message = f"{OPERATION}: the same page token came twice, or pages without end"
+                raise TruncatedReadError(message, operation=OPERATION, code="RepeatedToken")
+            tokens.add(token)
+            request["NextToken"] = token
+
+    def _take_page(self, shard: Shard, request: Mapping[str, Any], folding: Folding) -> str:
+        """Fold one answer and let it go; the token of the next, or nothing."""
+        with self._answers:
+            answer = self._session.call(shard, "cms", "DescribeMetricList", **request)
+            folding.take(answer)
+        with as_documented(OPERATION):
+            return "" if answer.get("NextToken") is None else text(answer, "NextToken")
+
+
+def _questions(instances: Sequence[Instance], signals: frozenset[SignalName], window: Window) -> Iterator[_Question]:
+    """One for each metric and batch: no question about what an instance cannot have."""
+    with_cards = [one for one in instances if one.accelerator.kind is AcceleratorKind.NVIDIA_GPU]
+    with_address = [one for one in instances if one.public_ip]
+    takers = ((_DEVICE_METRICS, with_cards), (_HOST_METRICS, instances), (_ADDRESS_METRICS, with_address))
+    for metrics, having in takers:
+        for metric in metrics:
+            if metric.signal in signals and window.hours:
+                yield from (_Question(metric, batch) for batch in batched(having, metric, window.hours))
+
+
+def batched(instances: Sequence[Instance], metric: Metric, hours: int) -> Iterator[tuple[Instance, ...]]:
+    """As many instances a question as it takes, and as give some dozens of full pages.
+
+    Of pages that follow one another only the last is not full, so the more of them the fewer requests in all; but
+    they are read one after the other.
+    """
+    batch: list[Instance] = []
+    points = 0.0
+    for instance in instances:
+        series = max(1, ceil(instance.accelerator.count)) if metric.per_card else 1
+        more = series * hours * MINUTES
+        if batch and (len(batch) == MOST_INSTANCES or points + more > _PAGES_OF_A_BATCH * MOST_POINTS):
+            yield tuple(batch)
+            batch, points = [], 0.0
+        batch.append(instance)
+        points += more
+    if batch:
+        yield tuple(batch)
+
+
+def _report(shard: Shard, instances: Sequence[Instance], reading: _Reading) -> SignalReport:
+    addressed = {instance.ref for instance in instances if instance.public_ip}
+    histories: dict[ResourceRef, list[SignalHistory]] = {}
+    for (ref, signal, device), pieces in reading.cells.items():
+        if signal is SignalName.NETWORK:
+            whole = _network(pieces, reading.window.hours, has_address=ref in addressed)
+        else:
+            whole = combine(signal, list(pieces.values()))
+        histories.setdefault(ref, []).append(
+            SignalHistory(
+                name=signal,
+                device=device,
+                start=reading.window.start,
+                maxima=whole.maxima,
+                samples=whole.samples,
+                source=f"cms:{NAMESPACE}",
+            )
+        )
+    readings = {
+        instance.ref: SignalReading(
+            tuple(
+                sorted(histories.get(instance.ref, ()), key=lambda one: (one.name.value, len(one.device), one.device))
+            ),
+            DELAY,
+        )
+        for instance in instances
+        if instance.ref not in reading.failures
+    }
+    return SignalReport(readings, tuple(_gaps(shard, reading.failures, len(instances))))
+
+
+def _network(pieces: Mapping[Metric, Cells], hours: int, *, has_address: bool) -> Cells:
+    """All traffic of a machine. Within the VPC it is always measured; that of a public address must be if there is one.
+
+    Which of two pairs of metrics carries it depends on the address; where both do, both are added: too much, not too
+    little.
+    """
+    by_part = {metric.part: cells for metric, cells in pieces.items()}
+    needed = [by_part.get(metric.part) or no_cells(hours) for metric in _HOST_METRICS if metric.part and metric.needed]
+    outside = [
+        by_part[f"{kind} {way}"] for kind in ("internet", "address") for way in _WAYS if f"{kind} {way}" in by_part
+    ]
+    if has_address:
+        for way in _WAYS:
+            found = [by_part[f"{kind} {way}"] for kind in ("internet", "address") if f"{kind} {way}" in by_part]
+            needed.append(_either(found, hours))
+        outside = []
+    return added(needed, outside)
+
+
+def _either(found: Sequence[Cells], hours: int) -> Cells:
+    """One way of traffic, measured where one of its metrics is."""
+    whole = no_cells(hours)
+    for hour in range(hours):
+        values = [piece.maxima[hour] for piece in found if piece.samples[hour]]
+        if values:
+            whole.maxima[hour] = sum(values)
+            whole.samples[hour] = max(piece.samples[hour] for piece in found)
+    return whole
+
+
+def _gaps(shard: Shard, failures: Mapping[ResourceRef, ProviderError], seen: int) -> Iterator[Gap]:
+    """One gap for each way of failing, naming the instances unless it is all of them."""
+    by_text: dict[str, list[ResourceRef]] = {}
+    errors: dict[str, ProviderError] = {}
+    for ref, error in failures.items():
+        by_text.setdefault(str(error), []).append(ref)
+        errors.setdefault(str(error), error)
+    for told, refs in by_text.items():
+        found = gap(shard, "signals", errors[told])
+        if len(refs) == seen:
+            yield found
+            continue
+        yield replace(found, detail=f"{found.detail} ({len(refs)} of {seen} instances: {_names(refs)})")
+
+
+def _names(refs: Iterable[ResourceRef]) -> str:
+    ids = [ref.native_id for ref in refs]
+    return ", ".join([*ids[:_NAMED], *(["…"] if len(ids) > _NAMED else [])])

@@ -1,0 +1,38 @@
+"""How fast each action may be asked, of one account in one region: burst, and requests a second.
+
+ECS throttles by account, region and action, with limits that only Quota Center tells, and lets nothing through for
+the rest of the minute once exceeded: these stay well below what the documents give as examples. CloudMonitor and STS
+count by account, whatever the region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from costguard.providers.alibaba.permissions import OPERATIONS
+
+_USUAL = {
+    "ecs": (20.0, 10.0),
+    "vpc": (20.0, 10.0),
+    "cms": (20.0, 40.0),  # of 50 a second, which the account's other users share
+    "sts": (20.0, 20.0),  # of 100 a second
+    "resourcedirectory": (5.0, 5.0),
+}
+_CHANGES = (5.0, 1.0)
+_OTHER = {"ecs:DescribePrice": (5.0, 2.0)}  # throttled hard
+_WHOLE_ACCOUNT = frozenset({"cms", "sts", "resourcedirectory"})
+
+
+def _rate_of(operation: str) -> tuple[float, float]:
+    if OPERATIONS[operation].changes_something:
+        return _CHANGES
+    return _OTHER.get(operation) or _USUAL[operation.partition(":")[0]]
+
+
+RATES: Mapping[str, tuple[float, float]] = {operation: _rate_of(operation) for operation in OPERATIONS}
+"""By operation: each is counted apart."""
+
+
+def region_of(operation: str, region: str) -> str:
+    """The region its limit is counted in; empty where all regions share one."""
+    return "" if operation.partition(":")[0] in _WHOLE_ACCOUNT else region

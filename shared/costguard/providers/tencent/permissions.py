@@ -1,0 +1,91 @@
+"""Every Tencent Cloud operation Costguard may call, the CAM permissions it needs, and policies made from them.
+
+This table is the whole reach of the program: an operation that is not listed never leaves the
+process, and one that changes something only leaves a session made for acting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from costguard.providers.operations import Feature, Operation
+
+
+def _reads(feature: Feature, *names: str) -> Iterable[Operation]:
+    return (Operation(name, feature, (name,)) for name in names)
+
+
+_OPERATIONS = (
+    Operation("sts:GetCallerIdentity", Feature.IDENTITY, ()),
+    *_reads(Feature.MEMBERS, "sts:AssumeRole"),
+    *_reads(Feature.ORGANISATION, "organization:DescribeOrganizationMembers"),
+    *_reads(
+        Feature.INVENTORY,
+        "region:DescribeRegions",
+        "cvm:DescribeInstances",
+        "cvm:DescribeZoneInstanceConfigInfos",
+        "cvm:DescribeInstanceTypeConfigs",
+        "as:DescribeAutoScalingInstances",
+        "tke:DescribeClusters",
+        "tke:DescribeClusterInstances",
+        "cbs:DescribeDisks",
+        "cbs:DescribeSnapshots",
+        "vpc:DescribeAddresses",
+    ),
+    *_reads(Feature.METRICS, "monitor:DescribeBaseMetrics", "monitor:GetMonitorData"),
+    *_reads(Feature.PRICES, "cbs:InquiryPriceCreateDisks"),
+    Operation("cvm:StopInstances", Feature.STOP, ("cvm:StopInstances",), changes_something=True),
+    Operation("cvm:StartInstances", Feature.START, ("cvm:StartInstances",), changes_something=True),
+    Operation("cvm:TerminateInstances", Feature.TERMINATE, ("cvm:TerminateInstances",), changes_something=True),
+    Operation("cbs:CreateSnapshot", Feature.SNAPSHOT, ("cbs:CreateSnapshot",), changes_something=True),
+)
+
+OPERATIONS = {operation.name: operation for operation in _OPERATIONS}
+
+ALSO_USED = {
+    Feature.PRICES: ("cvm:DescribeZoneInstanceConfigInfos",),
+    Feature.TERMINATE: ("cvm:DescribeInstances",),
+    Feature.SNAPSHOT: ("cbs:DescribeSnapshots",),
+}
+"""Operations listed for another feature that this one calls as well: the executor looks before it ends or copies."""
+
+
+def permission_for(operation: str) -> str:
+    """The permissions `operation` needs, for people; the operation's own name where it is not listed."""
+    known = OPERATIONS.get(operation)
+    return operation if known is None else " and ".join(known.permissions)
+
+
+def policy_document(
+    features: Collection[Feature], *, account: str = "", role_arns: Collection[str] = ()
+) -> dict[str, Any]:
+    """A CAM policy that allows exactly what `features` call.
+
+    `role_arns` are the member roles that `MEMBERS` may assume: without any, assuming is not granted. With an
+    `account` (the number of its owner, the uin), what changes something is limited to that account's machines.
+    CAM knows tags by key and value only, so a tag that protects whatever its value cannot be written as a
+    denial: Costguard's own rails are the only lock there.
+    """
+    wanted = [operation for operation in _OPERATIONS if operation.feature in features]
+    reads = {
+        permission
+        for operation in wanted
+        if not operation.changes_something and operation.feature is not Feature.MEMBERS
+        for permission in operation.permissions
+    }
+    reads |= {name for feature in features for name in ALSO_USED.get(feature, ())}
+    statements: list[dict[str, Any]] = []
+    if reads:
+        statements.append({"effect": "allow", "action": sorted(reads), "resource": ["*"]})
+    if Feature.MEMBERS in features and role_arns:
+        statements.append({"effect": "allow", "action": ["sts:AssumeRole"], "resource": sorted(role_arns)})
+    changes = sorted(operation.name for operation in wanted if operation.changes_something)
+    machines = [name for name in changes if name.startswith("cvm:")]
+    if machines:
+        resource = f"qcs::cvm::uin/{account}:instance/*" if account else "*"
+        statements.append({"effect": "allow", "action": machines, "resource": [resource]})
+    if "cbs:CreateSnapshot" in changes:
+        # of a disk, but a snapshot has no id yet and CAM's pages name no resource for it
+        statements.append({"effect": "allow", "action": ["cbs:CreateSnapshot"], "resource": ["*"]})
+    return {"version": "2.0", "statement": statements}

@@ -1,0 +1,94 @@
+"""Tencent's products as they are asked: versions, hosts, and how each operation hands out its pages. Data only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from costguard.domain.errors import InvalidInputError
+
+VERSIONS = {
+    "as": "2018-04-19",
+    "cbs": "2017-03-12",
+    "cvm": "2017-03-12",
+    "monitor": "2018-07-24",
+    "organization": "2021-03-31",
+    "region": "2022-06-27",
+    "sts": "2018-08-13",
+    "tke": "2018-05-25",
+    "vpc": "2017-03-12",
+}
+
+GLOBAL = frozenset({"organization", "region"})
+"""Products that are asked without a region."""
+
+ROOT_DOMAINS = {"tencent": "tencentcloudapi.com", "tencent-intl": "intl.tencentcloudapi.com"}
+"""Where the products of each site are reached; the China site and the international one share no account."""
+
+HOME_REGIONS = {"tencent": "ap-guangzhou", "tencent-intl": "ap-singapore"}
+"""Where account-wide questions are asked, by cloud."""
+
+CURRENCIES = {"tencent": "CNY", "tencent-intl": "USD"}
+
+REGIONS = frozenset(
+    {
+        "ap-bangkok",
+        "ap-beijing",
+        "ap-chengdu",
+        "ap-chongqing",
+        "ap-guangzhou",
+        "ap-hongkong",
+        "ap-jakarta",
+        "ap-nanjing",
+        "ap-seoul",
+        "ap-shanghai",
+        "ap-singapore",
+        "ap-tokyo",
+        "eu-frankfurt",
+        "na-ashburn",
+        "na-siliconvalley",
+        "sa-saopaulo",
+    }
+)
+"""Regions that every account can use (CVM guide, "Regions and AZs"): where only these are named, none is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """By `Offset` and `Limit`: `most` items a page, in all as many as `total` says. `as_text`: numbers in quotes."""
+
+    most: int
+    total: str = "TotalCount"
+    as_text: bool = False
+
+    def asked(self, offset: int) -> dict[str, int | str]:
+        """The parameters of the page that begins at `offset`, which is always a multiple of the limit."""
+        if self.as_text:
+            return {"Offset": str(offset), "Limit": str(self.most)}
+        return {"Offset": offset, "Limit": self.most}
+
+
+PAGES = {
+    "as:DescribeAutoScalingInstances": Paging(100),
+    "cbs:DescribeDisks": Paging(100),
+    "cbs:DescribeSnapshots": Paging(100),
+    "cvm:DescribeInstances": Paging(100),
+    "organization:DescribeOrganizationMembers": Paging(50, total="Total"),
+    "tke:DescribeClusters": Paging(100),
+    "tke:DescribeClusterInstances": Paging(100),
+    "vpc:DescribeAddresses": Paging(100),
+}
+"""What is not here gives one answer without pages."""
+
+
+def known_cloud(cloud: str) -> str:
+    """`cloud`, where it is a site of Tencent Cloud.
+
+    Raises:
+        InvalidInputError: it is none.
+    """
+    if cloud not in HOME_REGIONS:
+        message = (
+            f"{cloud!r} is not a site of Tencent Cloud that costguard knows; expected one of {', '.join(HOME_REGIONS)}"
+        )
+        raise InvalidInputError(message)
+    return cloud

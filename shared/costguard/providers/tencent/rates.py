@@ -1,0 +1,30 @@
+"""How often each operation may be asked in one region by one account, for the pacing before requests are sent.
+
+Tencent limits every operation of its own, so many calls in any one second. A tenth of the limit may be
+used at once and nine tenths a second after that: never more than the limit in any second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from costguard.providers.tencent.permissions import OPERATIONS
+
+_A_SECOND = {
+    # from the operations' own API pages; 20 a second where a page names none
+    "cvm:DescribeInstances": 40,
+    "cvm:DescribeZoneInstanceConfigInfos": 40,
+    "cvm:DescribeInstanceTypeConfigs": 40,
+    "cvm:StopInstances": 10,
+    "cvm:StartInstances": 10,
+    "cvm:TerminateInstances": 10,
+    "cbs:DescribeDisks": 100,
+    "monitor:GetMonitorData": 50,
+}
+_USUAL = 20
+
+RATES: Mapping[str, tuple[float, float]] = {
+    name: (max(1.0, limit * 0.1), limit * 0.9)
+    for name, limit in ((name, _A_SECOND.get(name, _USUAL)) for name in OPERATIONS)
+}
+"""Burst and calls a second, by operation."""

@@ -1,0 +1,283 @@
+"""CloudMonitor's points, minute by minute, as hourly maxima with honest counts."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from costguard.domain.errors import AccessDeniedError, ProviderError
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, GapKind, Instance, InstanceState
+from costguard.domain.signals import SignalHistory, SignalName
+from costguard.ports import SignalReport
+from costguard.providers.alibaba.metric_answers import Metric
+from costguard.providers.alibaba.metrics import MOST_INSTANCES, MOST_POINTS, AlibabaSignals, batched
+
+START = datetime(2026, 3, 2, 0, 0, tzinfo=timezone.utc)
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+GPU, CPU, NETWORK = SignalName.GPU, SignalName.CPU, SignalName.NETWORK
+UTILIZATION = "gpu_gpu_usedutilization"
+
+
+def machine(native_id: str = "i-1", cards: float = 1, **changes: Any) -> Instance:
+    ordinary = Instance(
+        ref=ResourceRef("alibaba", "1234567890123456", "cn-hangzhou", "instance", native_id),
+        instance_type="ecs.gn7i-c8g1.2xlarge",
+        accelerator=Accelerator(AcceleratorKind.NVIDIA_GPU, "A10", cards),
+        state=InstanceState.RUNNING,
+        billing=Billing.ON_DEMAND,
+        run_epoch="2026-02-21T09:00Z",
+        launched_at=START,
+    )
+    return replace(ordinary, **changes)
+
+
+def point(minute: float, value: Any, native_id: str = "i-1", card: str | None = None) -> dict[str, Any]:
+    stamp = int((START + minute * MINUTE).timestamp() * 1000)
+    of_card = {} if card is None else {"gpuId": card}
+    return {"timestamp": stamp, "userId": "1", "instanceId": native_id, **of_card, "Maximum": value}
+
+
+@dataclass
+class Monitor:
+    """CloudMonitor by metric: pages of points, or an error."""
+
+    pages: dict[str, list[Any]] = field(default_factory=dict)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    error: ProviderError | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def call(self, shard: Shard, service: str, operation: str, /, **parameters: Any) -> Mapping[str, Any]:
+        assert (shard.region, service, operation) == ("cn-hangzhou", "cms", "DescribeMetricList")
+        self.asked.append(parameters)
+        if self.error is not None:
+            raise self.error
+        pages = self.pages.get(parameters["MetricName"], [])
+        place = int(parameters.get("NextToken", 0))
+        answer: dict[str, Any] = {"RequestId": "R", "Code": "200", "Datapoints": ""}
+        if pages:
+            shown = pages[place]
+            answer["Datapoints"] = shown if isinstance(shown, str) else json.dumps(shown)
+        if place + 1 < len(pages):
+            answer["NextToken"] = str(place + 1)
+        return {**answer, **self.more}
+
+    def read(self, *machines: Instance, hours: float = 2, signals: Sequence[SignalName] = (GPU,)) -> SignalReport:
+        return AlibabaSignals(self, frozenset(signals)).read(machines, START, START + hours * HOUR)
+
+
+def history(report: SignalReport, name: SignalName = GPU, device: str = "0") -> SignalHistory:
+    (reading,) = report.readings.values()
+    (found,) = [one for one in reading.histories if (one.name, one.device) == (name, device)]
+    return found
+
+
+def card_hour(hour: int, value: float, card: str = "0", count: int = 60) -> list[dict[str, Any]]:
+    return [point(hour * 60 + minute, value, card=card) for minute in range(count)]
+
+
+def test_each_card_has_its_own_hours() -> None:
+    monitor = Monitor({UTILIZATION: [[*card_hour(0, 3.0), *card_hour(0, 98.0, "1"), *card_hour(1, 1.0, "1", 31)]]})
+
+    report = monitor.read(machine(cards=2))
+
+    assert list(history(report).maxima)[:1] == [3.0]
+    assert list(history(report).samples) == [60, 0]
+    assert list(history(report, device="1").maxima) == [98.0, 1.0]
+    assert list(history(report, device="1").samples) == [60, 31]
+    assert report.gaps == ()
+
+
+def test_a_minute_counts_once_however_often_it_comes() -> None:
+    """Else an agent that died early could make up for it by repeating itself."""
+    monitor = Monitor(
+        {UTILIZATION: [card_hour(0, 1.0, count=20), [*card_hour(0, 2.0, count=20), point(0.5, 9.0, card="0")]]}
+    )
+
+    found = history(monitor.read(machine(), hours=1))
+
+    assert (list(found.maxima), list(found.samples)) == ([9.0], [20])
+
+
+def test_pages_are_read_to_their_end() -> None:
+    monitor = Monitor({UTILIZATION: [card_hour(0, 1.0), card_hour(1, 2.0), []]})
+
+    assert list(history(monitor.read(machine())).samples) == [60, 60]
+    assert [asked.get("NextToken") for asked in monitor.asked] == [None, "1", "2"]
+
+
+@pytest.mark.parametrize("datapoints", ["", "[]"])
+def test_no_points_are_no_data_and_no_gap(datapoints: str) -> None:
+    monitor = Monitor({UTILIZATION: [datapoints]})
+    asked = machine()
+
+    report = monitor.read(asked)
+
+    assert report.readings[asked.ref].histories == ()
+    assert report.gaps == ()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "{",
+        "{}",
+        "null",
+        "[7]",
+        "[{}]",
+        [point(0, 1.0, "i-2", card="0")],
+        [point(-1, 1.0, card="0")],
+        [point(120, 1.0, card="0")],
+        [{**point(0, 1.0, card="0"), "timestamp": "1"}],
+        [{**point(0, 1.0, card="0"), "timestamp": True}],
+        [{k: v for k, v in point(0, 1.0, card="0").items() if k != "Maximum"}],
+        [{**point(0, 1.0), "gpuId": 0}],
+        [{**point(0, 1.0, card="0"), "instanceId": None}],
+        "[" * 100_000,
+    ],
+)
+def test_points_of_another_form_leave_their_instances_out(page: Any) -> None:
+    report = Monitor({UTILIZATION: [page]}).read(machine())
+
+    assert report.readings == {}
+    (gap,) = report.gaps
+    assert (gap.what, gap.kind) == ("signals", GapKind.UNREADABLE)
+
+
+def test_a_page_cut_short_is_a_gap_also_after_good_ones() -> None:
+    monitor = Monitor({UTILIZATION: [card_hour(0, 1.0), '[{"timestamp": 1']})
+
+    assert monitor.read(machine()).readings == {}
+
+
+@pytest.mark.parametrize("value", ["1.0", None, math.nan, -1.0, 250.0, True, 10**400])
+def test_a_value_its_unit_does_not_allow_is_kept_as_infinity(value: Any) -> None:
+    monitor = Monitor({UTILIZATION: [[point(0, value, card="0"), point(1, 2.0, card="0")]]})
+
+    assert list(history(monitor.read(machine(), hours=1)).maxima) == [math.inf]
+
+
+@pytest.mark.parametrize("more", [{"NextToken": "0"}, {"NextToken": 7}, {"Datapoints": None}, {"Datapoints": []}])
+def test_pages_without_end_or_of_another_type_are_a_gap(more: dict[str, Any]) -> None:
+    monitor = Monitor({UTILIZATION: [card_hour(0, 1.0)]}, more=more)
+
+    assert monitor.read(machine()).readings == {}
+    assert len(monitor.asked) <= 2
+
+
+def test_a_point_of_no_card_in_particular_says_nothing_about_any() -> None:
+    asked = machine()
+
+    assert Monitor({UTILIZATION: [[point(0, 1.0)]]}).read(asked).readings[asked.ref].histories == ()
+
+
+def test_only_nvidia_cards_are_asked_about() -> None:
+    monitor = Monitor()
+    fpga = machine(accelerator=Accelerator(AcceleratorKind.FPGA, "VU9P", 1))
+
+    assert monitor.read(fpga).readings[fpga.ref].histories == ()
+    assert monitor.asked == []
+
+
+def test_a_denied_read_names_both_permissions() -> None:
+    denied = AccessDeniedError("no", operation="cms:DescribeMetricList", code="AccessForbidden")
+
+    (gap,) = Monitor(error=denied).read(machine("i-1"), machine("i-2")).gaps
+
+    assert gap.kind is GapKind.DENIED
+    assert "cms:DescribeMetricList" in gap.fix
+    assert "cms:QueryMetricList" in gap.fix
+
+
+def test_the_window_is_asked_for_whole_hours_up_to_now() -> None:
+    """After StartTime up to EndTime: the first minute is in, and the one that begins at the end is not."""
+    monitor = Monitor()
+    AlibabaSignals(monitor, frozenset({GPU})).read([machine()], START + 0.5 * HOUR, START + 1.75 * HOUR)
+
+    (asked,) = monitor.asked
+    begin, end = int(START.timestamp()) * 1000, int((START + 1.75 * HOUR).timestamp()) * 1000
+    assert (asked["StartTime"], asked["EndTime"]) == (str(begin - 1), str(end - 1))
+    assert (asked["Period"], asked["Length"]) == ("60", "1440")
+    assert json.loads(asked["Dimensions"]) == [{"instanceId": "i-1"}]
+
+
+def test_no_question_reaches_further_back_than_points_are_kept() -> None:
+    monitor = Monitor()
+    AlibabaSignals(monitor, frozenset({GPU})).read([machine()], START - 40 * 24 * HOUR, START)
+
+    (asked,) = monitor.asked
+    assert int(asked["EndTime"]) - int(asked["StartTime"]) == 31 * 24 * 3_600_000
+
+
+def test_fifty_instances_are_one_question_and_fifty_one_are_two() -> None:
+    monitor = Monitor()
+    monitor.read(*(machine(f"i-{number}") for number in range(51)), hours=24)
+
+    assert [len(json.loads(asked["Dimensions"])) for asked in monitor.asked] == [50, 1]
+
+
+def test_questions_hold_some_dozens_of_full_pages() -> None:
+    metric = Metric(UTILIZATION, GPU, per_card=True)
+    many = [machine(f"i-{number}", cards=8) for number in range(100)]
+
+    sizes = [len(batch) for batch in batched(many, metric, 24)]
+
+    assert sum(sizes) == 100
+    assert max(sizes) == 64 * MOST_POINTS // (8 * 24 * 60) == 8
+    assert [len(batch) for batch in batched(many, metric, 24 * 365)] == [1] * 100
+    assert max(len(batch) for batch in batched(many, metric, 1)) == MOST_INSTANCES
+
+
+def rates(**bits: float) -> dict[str, list[Any]]:
+    return {name: [[point(minute, value) for minute in range(60)]] for name, value in bits.items()}
+
+
+def test_network_is_the_sum_of_both_ways_in_bytes() -> None:
+    monitor = Monitor(rates(IntranetInRate=800.0, IntranetOutRate=80.0, InternetInRate=8.0, InternetOutRate=8.0))
+
+    found = history(monitor.read(machine(), hours=1, signals=[NETWORK]), NETWORK, "")
+
+    assert (list(found.maxima), list(found.samples)) == ([112.0], [60])
+
+
+def test_network_without_one_of_its_ways_is_not_measured() -> None:
+    monitor = Monitor(rates(IntranetInRate=800.0, InternetInRate=8.0))
+
+    found = history(monitor.read(machine(), hours=1, signals=[NETWORK]), NETWORK, "")
+
+    assert list(found.samples) == [0]
+    assert math.isnan(found.maxima[0])
+
+
+def test_a_public_address_must_be_measured_by_one_of_its_metrics() -> None:
+    inside = {"IntranetInRate": 8.0, "IntranetOutRate": 8.0}
+    public = machine(public_ip="203.0.113.7")
+
+    def samples(**more: float) -> list[int]:
+        report = Monitor(rates(**inside, **more)).read(public, hours=1, signals=[NETWORK])
+        return list(history(report, NETWORK, "").samples)
+
+    assert samples() == [0]
+    assert samples(InternetInRate=8.0) == [0]
+    assert samples(InternetInRate=8.0, InternetOutRate=8.0) == [60]
+    assert samples(VPC_PublicIP_InternetInRate=8.0, VPC_PublicIP_InternetOutRate=8.0) == [60]
+
+
+def test_cpu_is_of_the_whole_machine() -> None:
+    monitor = Monitor(rates(CPUUtilization=12.5))
+
+    assert list(history(monitor.read(machine(), hours=1, signals=[CPU]), CPU, "").maxima) == [12.5]
+
+
+def test_nothing_to_ask_asks_nothing() -> None:
+    monitor = Monitor()
+
+    assert monitor.read() == SignalReport({})
+    assert monitor.read(machine(), hours=0).gaps == ()
+    assert monitor.asked == []
