@@ -26,7 +26,8 @@ from costguard.sandbox.aws.catalogue import TYPES
 from costguard.sandbox.aws.embedded import EmbeddedAws
 from costguard.sandbox.aws.server import Refused
 from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_machine, demo_fleet
+from costguard.sandbox.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_fleet, aws_machine
+from costguard.sandbox.wire.door import WorldDoor
 from costguard.sandbox.world import workload as does
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import Disk, MachineSpec
@@ -43,7 +44,8 @@ class Aws:
         self.clock = MovedClock(NOW)
         self.world = World(fleet, NOW)
         self._open = ExitStack()
-        self.embedded = self._open.enter_context(EmbeddedAws(self.world, self.clock, "sesame", "ap-east-1"))
+        door = WorldDoor(self.world, self.clock)
+        self.embedded = self._open.enter_context(EmbeddedAws(self.world, door, "sesame", "ap-east-1"))
         self.ids = [spec.native_id for spec in fleet]
 
     def __enter__(self) -> Self:
@@ -94,13 +96,13 @@ def aws() -> Iterator[Aws]:
 
 @pytest.fixture
 def demo() -> Iterator[Aws]:
-    with Aws(*demo_fleet(NOW)) as running:
+    with Aws(*aws_fleet(NOW)) as running:
         yield running
 
 
 def test_the_demo_starts_quickly() -> None:
     begun = time.perf_counter()
-    with Aws(*demo_fleet(NOW)):
+    with Aws(*aws_fleet(NOW)):
         assert time.perf_counter() - begun < 3
 
 

@@ -20,7 +20,8 @@ from costguard.sandbox.aws import gaps
 from costguard.sandbox.aws.embedded import EmbeddedAws
 from costguard.sandbox.aws.patching import Patch, applied
 from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import PRODUCT, RESEARCH, demo_fleet
+from costguard.sandbox.fleets import PRODUCT, RESEARCH, aws_fleet
+from costguard.sandbox.wire.door import WorldDoor
 from costguard.sandbox.world.cloud import World
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
@@ -195,9 +196,9 @@ def test_patches_are_undone_even_after_a_failure() -> None:
 
 
 def test_moto_is_itself_again_when_the_sandbox_closes() -> None:
-    world, as_it_was = World(demo_fleet(NOW), NOW), settings.ec2_load_default_amis
+    world, as_it_was = World(aws_fleet(NOW), NOW), settings.ec2_load_default_amis
     accounts = set(ec2_backends)
-    with EmbeddedAws(world, MovedClock(NOW), "sesame", "ap-east-1") as aws:
+    with EmbeddedAws(world, WorldDoor(world, MovedClock(NOW)), "sesame", "ap-east-1") as aws:
         assert aws.url.startswith("http://127.0.0.1:")
         assert settings.ec2_load_default_amis is not as_it_was
         assert {RESEARCH, PRODUCT} <= set(ec2_backends)

@@ -12,7 +12,7 @@ import pytest
 
 from costguard.domain.errors import InvalidInputError
 from costguard.ports import Target
-from costguard.sandbox.fleets import demo_fleet
+from costguard.sandbox.fleets import aws_fleet
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 from costguard.sandbox.story import live
 
@@ -48,7 +48,7 @@ def test_a_sandbox_has_everything_a_run_needs() -> None:
 
 def test_time_moves_the_world_and_what_clients_see() -> None:
     with Sandbox.start() as sandbox, ec2_of(sandbox) as ec2:
-        native_id = demo_fleet(STARTS_AT)[0].native_id
+        native_id = aws_fleet(STARTS_AT)[0].native_id
         ec2.stop_instances(InstanceIds=[native_id])
         assert sandbox.advance(timedelta(minutes=2)) == STARTS_AT + timedelta(minutes=2)
         assert [event.what for event in sandbox.world.history] == ["stop", "stopped"]

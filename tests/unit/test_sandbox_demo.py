@@ -20,7 +20,7 @@ from costguard.ledgers.open import open_ledger
 from costguard.policy.loader import load_policy
 from costguard.ports import Delivery, Message, Target
 from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import demo_fleet
+from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.policy import demo_policy
 from costguard.sandbox.story import live
 from costguard.sandbox.world.cloud import World

@@ -13,7 +13,7 @@ from costguard.domain.resources import AcceleratorKind, Billing, Keeper
 from costguard.guards.rules import Consent, Mode
 from costguard.policy.loader import load_policy
 from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import demo_fleet
+from costguard.sandbox.fleets import aws_fleet
 from costguard.sandbox.policy import demo_policy
 from costguard.sandbox.story import EVENTS, Stage, live
 from costguard.sandbox.world.cloud import World
@@ -27,7 +27,7 @@ class BareWorld:
 
     def __init__(self) -> None:
         self.clock = MovedClock(NOW)
-        self.world = World(demo_fleet(NOW), NOW)
+        self.world = World(aws_fleet(NOW), NOW)
 
     def advance(self, step: timedelta) -> datetime:
         now = self.clock.advance(step)
@@ -47,13 +47,13 @@ def test_a_moved_clock_goes_forward_only() -> None:
 
 
 def test_the_demo_fleet_stands_in_two_accounts_and_two_regions() -> None:
-    fleet = demo_fleet(NOW)
+    fleet = aws_fleet(NOW)
     assert len({(spec.account, spec.region) for spec in fleet}) == 4
     assert len({spec.native_id for spec in fleet}) == len(fleet) == 21
 
 
 def test_the_demo_fleet_shows_every_kind() -> None:
-    fleet = demo_fleet(NOW)
+    fleet = aws_fleet(NOW)
     assert {spec.billing for spec in fleet} >= {Billing.ON_DEMAND, Billing.SPOT, Billing.RESERVED}
     assert {spec.managed_by.keeper for spec in fleet if spec.managed_by} == {Keeper.AUTOSCALING, Keeper.KUBERNETES}
     assert {spec.accelerator.kind for spec in fleet} == {AcceleratorKind.NVIDIA_GPU, AcceleratorKind.NEURON}
@@ -92,7 +92,7 @@ def test_the_demo_policy_enforces_with_no_calendar_and_keeps_local_disks_of_prod
     assert [step.wait for step in research.ladder[1:]] == [timedelta(hours=24), timedelta(days=7)]
     assert (product.limits.local_disk, platform.mode) == (Consent.KEEP, Mode.WARN)
     guarded = {account.id for account in policy.accounts}
-    assert any(fnmatchcase(demo_fleet(NOW)[0].account, pattern) for pattern in guarded)
+    assert any(fnmatchcase(aws_fleet(NOW)[0].account, pattern) for pattern in guarded)
 
 
 def test_days_pass_in_order_and_people_act_an_hour_before_the_run() -> None:

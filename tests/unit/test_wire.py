@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from costguard.sandbox.clock import RunningClock
+from costguard.sandbox.wire.control import Control
 from costguard.sandbox.wire.faults import Fault, FaultKind, Faults
 from costguard.sandbox.wire.limits import RateLimits
 from costguard.sandbox.wire.messages import Answer, Ending, Request
@@ -101,3 +106,79 @@ def test_a_bucket_empties_and_fills_for_each_who_shares_it() -> None:
     now[0] = 0.1
     assert [limits.allow("DescribeInstances", "1", "a") for _ in range(2)] == [True, False]
     assert limits.throttled == 2
+
+
+class Moved:
+    """A clock to move."""
+
+    def __init__(self) -> None:
+        self.at = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
+
+    def now(self) -> datetime:
+        return self.at
+
+    def advance(self, step: timedelta) -> datetime:
+        self.at += step
+        return self.at
+
+
+def controlled(method: str, path: str, body: object = None, control: Control | None = None) -> tuple[int, Any]:
+    asked = Request(method, f"/_sandbox/{path}", "", {}, b"" if body is None else json.dumps(body).encode())
+    answer = (control or Control(Moved(), Faults(), []))(asked)
+    return answer.status, json.loads(answer.body)
+
+
+def test_a_server_with_control_keeps_the_clouds_own_paths(echo: Echo) -> None:
+    with WireServer(echo) as server:
+        server.control = Control(Moved(), Faults(), [])
+        opened = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=5)
+        opened.request("GET", "/_sandbox/state")
+        assert json.loads(opened.getresponse().read())["now"] == "2026-03-02T09:00:00+00:00"
+        opened.request("POST", "/", body="the cloud's")
+        assert opened.getresponse().read() == b"the cloud's"
+        opened.close()
+
+
+def test_time_is_moved_and_faults_are_added_from_outside() -> None:
+    clock, faults = Moved(), Faults()
+    control = Control(clock, faults, [])
+    assert controlled("POST", "advance", {"seconds": 3600}, control)[1]["now"] == "2026-03-02T10:00:00+00:00"
+    fault = {"kind": "refused", "action": "StopInstances", "times": 1, "code": "Throttling"}
+    assert controlled("POST", "faults", fault, control) == (200, {"added": True})
+    assert faults.take("StopInstances", "1", "r") == Fault(FaultKind.REFUSED, "StopInstances", code="Throttling")
+    controlled("POST", "faults", fault, control)
+    controlled("POST", "faults/clear", None, control)
+    assert faults.take("StopInstances", "1", "r") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("advance", {"seconds": -1}, "expected 0 to"),
+        ("advance", {"seconds": True}, "expected"),
+        ("advance", {"seconds": 1e300}, "expected 0 to"),
+        ("advance", [], "no JSON object"),
+        ("faults", {"kind": "worse"}, "expected one of refused"),
+        ("faults", {"kind": "reset", "when": "now"}, "unknown when"),
+        ("faults", {"kind": "reset", "times": "2"}, "times is no whole number"),
+    ],
+)
+def test_what_control_does_not_understand_it_says(path: str, body: object, said: str) -> None:
+    status, told = controlled("POST", path, body)
+    assert status == 400
+    assert said in told["error"]
+
+
+def test_an_unknown_path_of_control_names_those_there_are() -> None:
+    status, told = controlled("GET", "nowhere")
+    assert status == 404
+    assert "POST /_sandbox/advance" in told["error"]
+
+
+def test_a_running_clock_is_real_time_and_what_was_added() -> None:
+    wall = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
+    clock = RunningClock(lambda: wall)
+    assert clock.now() == wall
+    assert clock.advance(timedelta(hours=2)) == wall + timedelta(hours=2) == clock.now()
+    with pytest.raises(ValueError, match="forward only"):
+        clock.advance(-timedelta(seconds=1))

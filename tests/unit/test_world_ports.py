@@ -16,7 +16,7 @@ from costguard.domain.resources import Billing, InstanceState, SnapshotState
 from costguard.domain.signals import SignalName
 from costguard.ports import ActionExecutor, InventorySource, PriceSource, SignalSource, Target
 from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_machine, demo_fleet
+from costguard.sandbox.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_fleet, aws_machine
 from costguard.sandbox.world import workload as does
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import Disk
@@ -62,7 +62,7 @@ def machine(name: str = "box", kind: str = "g5.xlarge", **more: Any) -> Any:
 
 
 def test_an_organisation_is_all_its_shards_and_an_account_its_own() -> None:
-    stage = Stage(*demo_fleet(NOW))
+    stage = Stage(*aws_fleet(NOW))
     everywhere = stage.inventory.discover(Target("aws", organisation=True)).shards
     assert [str(shard) for shard in everywhere] == [
         f"aws:{RESEARCH}:{WEST}",

@@ -1,8 +1,10 @@
-"""A clock that stands still until it is moved."""
+"""Clocks that can be moved: one stands still otherwise, one runs on."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 
 
 class MovedClock:
@@ -40,3 +42,35 @@ class MovedClock:
             ValueError: it lies in the past.
         """
         return self.advance(moment - self._now)
+
+
+def _wall() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+class RunningClock:
+    """`Clock` for a sandbox that others use: real time, and whatever it was moved ahead by."""
+
+    def __init__(self, wall: Callable[[], datetime] = _wall) -> None:
+        self._wall = wall
+        self._ahead = timedelta(0)
+
+    def now(self) -> datetime:
+        """Real time and what was added."""
+        return self._wall() + self._ahead
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for real."""
+        time.sleep(seconds)
+
+    def advance(self, step: timedelta) -> datetime:
+        """Move forward and return the new moment.
+
+        Raises:
+            ValueError: the step goes back.
+        """
+        if step < timedelta(0):
+            message = f"time goes forward only, not by {step}"
+            raise ValueError(message)
+        self._ahead += step
+        return self.now()

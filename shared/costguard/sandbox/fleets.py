@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from costguard.domain.money import Money
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Keeper, ManagedBy
+from costguard.sandbox.alibaba import catalogue as alibaba
 from costguard.sandbox.aws.catalogue import TYPES, hourly
+from costguard.sandbox.tencent import catalogue as tencent
 from costguard.sandbox.world import workload as does
 from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_id
 from costguard.sandbox.world.workload import Workload
@@ -37,33 +39,19 @@ def aws_machine(
     """An EC2 instance of a known type; `more` are fields of `MachineSpec`."""
     facts = TYPES[instance_type]
     more = {"zone": f"{region}a", "local_disk_gib": facts.local_disk_gib, **more}
-    return MachineSpec(
-        cloud="aws",
-        account=account,
-        region=region,
-        native_id=made_up_id("aws", "instance", account, region, name),
-        instance_type=instance_type,
+    return _machine(
+        "aws",
+        account,
+        region,
+        name,
+        instance_type,
+        workload,
+        launched_at,
         accelerator=facts.accelerator,
         hourly=hourly(instance_type, region),
-        launched_at=launched_at,
-        workload=workload,
-        name=name,
         tags={"Name": name, **(tags or {})},  # on AWS a name is a tag
         **more,
     )
-
-
-_CHINESE_TYPES: Mapping[str, tuple[str, float, float, float, str]] = {
-    # model, cards, GiB a card, GiB of local disk, CNY an hour: round figures of the size of list prices
-    "ecs.gn6i-c4g1.xlarge": ("T4", 1, 16, 0, "9.70"),
-    "ecs.gn7i-c8g1.2xlarge": ("A10", 1, 24, 0, "12.70"),
-    "ecs.gn7e-c16g1.4xlarge": ("A100", 1, 80, 0, "34.70"),
-    "ecs.gn5-c4g1.xlarge": ("P100", 1, 16, 440, "12.30"),  # stops in economical mode are ignored
-    "GN7.2XLARGE32": ("T4", 1, 16, 0, "8.70"),
-    "GN10Xp.2XLARGE40": ("V100", 1, 32, 0, "22.60"),
-    "GT4.4XLARGE96": ("A100", 1, 40, 0, "26.20"),
-    "GN7.LARGE20": ("T4", 0.25, 4, 0, "2.30"),  # a slice of a card
-}
 
 
 def alibaba_machine(
@@ -78,8 +66,17 @@ def alibaba_machine(
     **more: Any,
 ) -> MachineSpec:
     """An ECS instance of a known type; `more` are fields of `MachineSpec`."""
-    more = {"zone": f"{region}-i", "disks": (Disk(100, "/dev/xvda", "cloud_essd"),), **more}
-    return _chinese(cloud, account, region, name, instance_type, workload, launched_at, **more)
+    facts = alibaba.TYPES[instance_type]
+    model, _, part = facts.gpu_spec.removeprefix("NVIDIA ").partition("*")  # NVIDIA T4*1/4 is a slice of a card
+    cards = facts.gpus * float(Fraction(part or 1))
+    defaults = {
+        "zone": f"{region}-i",
+        "disks": (Disk(100, "/dev/xvda", "cloud_essd"),),
+        "accelerator": Accelerator(AcceleratorKind.NVIDIA_GPU, model, cards, facts.gpu_gib),
+        "local_disk_gib": float(facts.local_disks * facts.local_gib),
+        "hourly": Money(facts.hourly_cny, "CNY"),
+    }
+    return _machine(cloud, account, region, name, instance_type, workload, launched_at, **{**defaults, **more})
 
 
 def tencent_machine(
@@ -94,11 +91,21 @@ def tencent_machine(
     **more: Any,
 ) -> MachineSpec:
     """A CVM instance of a known type, without a public address unless `more`, fields of `MachineSpec`, give one."""
-    more = {"zone": f"{region}-6", "disks": (Disk(100, "vda", "CLOUD_PREMIUM"),), "public_ip": None, **more}
-    return _chinese(cloud, account, region, name, instance_type, workload, launched_at, **more)
+    facts = tencent.TYPES[instance_type]
+    defaults = {
+        "zone": f"{region}-6",
+        "disks": (Disk(100, "vda", "CLOUD_PREMIUM"),),
+        "public_ip": None,
+        "accelerator": Accelerator(
+            AcceleratorKind.NVIDIA_GPU, facts.model.removeprefix("NVIDIA "), facts.gpus, facts.gpu_memory_gib
+        ),
+        "local_disk_gib": float(facts.local_disk_gib),
+        "hourly": Money(facts.hourly, "CNY"),
+    }
+    return _machine(cloud, account, region, name, instance_type, workload, launched_at, **{**defaults, **more})
 
 
-def _chinese(
+def _machine(
     cloud: str,
     account: str,
     region: str,
@@ -108,15 +115,12 @@ def _chinese(
     launched_at: datetime,
     **more: Any,
 ) -> MachineSpec:
-    model, cards, memory_gib, local_disk_gib, hourly_cny = _CHINESE_TYPES[instance_type]
-    more = {"hourly": Money(Decimal(hourly_cny), "CNY"), "local_disk_gib": float(local_disk_gib), **more}
     return MachineSpec(
         cloud=cloud,
         account=account,
         region=region,
         native_id=made_up_id(cloud, "instance", account, region, name),
         instance_type=instance_type,
-        accelerator=Accelerator(AcceleratorKind.NVIDIA_GPU, model, cards, memory_gib),
         launched_at=launched_at,
         workload=workload,
         name=name,
@@ -124,8 +128,8 @@ def _chinese(
     )
 
 
-def demo_fleet(at: datetime) -> tuple[MachineSpec, ...]:
-    """Twenty machines at `at`, the start of day 0: every kind of idle, of busy, and of hands off."""
+def aws_fleet(at: datetime) -> tuple[MachineSpec, ...]:
+    """The AWS machines at `at`, the start of day 0: every kind of idle, of busy, and of hands off."""
     return (*_research(at), *_product(at), *_platform(at))
 
 

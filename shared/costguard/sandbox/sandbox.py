@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,14 +16,18 @@ from typing_extensions import Self
 from costguard.domain.errors import InvalidInputError
 from costguard.ports import Target
 from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import demo_fleet
+from costguard.sandbox.demo_fleet import demo_fleet
+from costguard.sandbox.wire.door import WorldDoor
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import MachineSpec
+from costguard.settings import Access, AccessKey, Secret, Settings
 
 if TYPE_CHECKING:
+    from costguard.sandbox.alibaba.emulator import AlibabaEmulator
     from costguard.sandbox.aws.seeding import Credentials
     from costguard.sandbox.aws.server import Gateway
     from costguard.sandbox.slack import SlackStandIn
+    from costguard.sandbox.tencent.server import TencentEmulator
 
 STARTS_AT = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)  # a Monday morning; any fixed time would do
 ROLE = "costguard"
@@ -33,9 +38,13 @@ CLOSED_REGION = "ap-east-1"  # listed by DescribeRegions as not opted in
 class Sandbox:
     """A running sandbox; close it, or use it as a context manager.
 
+    AWS is always there, another cloud where the fleet has a machine.
+
     Attributes:
         endpoint_url: where every AWS service answers.
-        credentials: made-up keys of the organisation's management account.
+        credentials: made-up keys of the AWS organisation's management account.
+        alibaba: the emulator of Alibaba Cloud, None without a machine there.
+        tencent: the emulator of Tencent Cloud, None without a machine there.
         clock: the time of everything in it.
         slack: the Slack stand-in, with what was posted.
         ledger_url: an SQLite file that lives as long as the sandbox.
@@ -45,10 +54,13 @@ class Sandbox:
     credentials: Credentials
     slack: SlackStandIn
     ledger_url: str
+    alibaba: AlibabaEmulator | None = None
+    tencent: TencentEmulator | None = None
 
     def __init__(self, fleet: Iterable[MachineSpec], at: datetime) -> None:
         self.clock = MovedClock(at)
         self._world = World(fleet, at)
+        self.door = WorldDoor(self._world, self.clock)
         self._gateway: Gateway | None = None
         self._open = ExitStack()
 
@@ -70,13 +82,18 @@ class Sandbox:
     @property
     def world(self) -> World:
         """The truth, up to the present moment."""
-        self._world.tick(self.clock.now())
-        return self._world
+        with self.door.opened() as world:
+            return world
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """What to guard: the organisation, its members by role and ExternalId, every region opted in."""
-        return (Target(cloud="aws", role=ROLE, external_id=EXTERNAL_ID, organisation=True),)
+        """What to guard: each cloud's organisation, its members by role and ExternalId, every region opted in."""
+        return tuple(Target(cloud, role=ROLE, external_id=EXTERNAL_ID, organisation=True) for cloud in self._clouds)
+
+    @property
+    def _clouds(self) -> tuple[str, ...]:
+        """AWS always; the others where the fleet has a machine."""
+        return tuple(dict.fromkeys(("aws", *(spec.cloud for spec in self._world.fleet))))
 
     @property
     def gateway(self) -> Gateway:
@@ -84,6 +101,19 @@ class Sandbox:
         if self._gateway is None:
             raise InvalidInputError("the sandbox is not running")
         return self._gateway
+
+    def settings(self, bare: Settings) -> Settings:
+        """`bare`, with every address, key and token of this sandbox filled in."""
+        key = AccessKey(self.credentials.access_key_id, Secret(self.credentials.secret_access_key))
+        return replace(
+            bare,
+            ledger=Secret(self.ledger_url),
+            slack_token=Secret(self.slack.token),
+            slack_url=self.slack.base_url,
+            aws=Access(endpoint_url=self.endpoint_url, key=key),
+            alibaba=_access_to(self.alibaba),
+            tencent=_access_to(self.tencent),
+        )
 
     def advance(self, step: timedelta) -> datetime:
         """Let time pass, for clock and world; returns the new moment."""
@@ -111,5 +141,19 @@ class Sandbox:
         folder = self._open.enter_context(TemporaryDirectory(prefix="costguard-sandbox-", ignore_cleanup_errors=True))
         self.ledger_url = f"sqlite:///{Path(folder) / 'ledger.db'}"
         self.slack = self._open.enter_context(SlackStandIn(self.clock))
-        aws = self._open.enter_context(EmbeddedAws(self.world, self.clock, EXTERNAL_ID, CLOSED_REGION))
+        aws = self._open.enter_context(EmbeddedAws(self._world, self.door, EXTERNAL_ID, CLOSED_REGION))
         self.endpoint_url, self.credentials, self._gateway = aws.url, aws.credentials, aws.gateway
+        if "alibaba" in self._clouds:
+            from costguard.sandbox.alibaba.emulator import AlibabaEmulator
+
+            self.alibaba = self._open.enter_context(AlibabaEmulator(self.door, external_id=EXTERNAL_ID, role=ROLE))
+        if "tencent" in self._clouds:
+            from costguard.sandbox.tencent.server import TencentEmulator
+
+            self.tencent = self._open.enter_context(TencentEmulator(self.door, external_id=EXTERNAL_ID, role=ROLE))
+
+
+def _access_to(emulator: AlibabaEmulator | TencentEmulator | None) -> Access:
+    if emulator is None:
+        return Access()
+    return Access(endpoint_url=emulator.url, key=AccessKey(emulator.keys.key_id, Secret(emulator.keys.secret)))

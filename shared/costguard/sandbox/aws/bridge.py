@@ -53,19 +53,24 @@ class Bridge:
         self._clock = clock
         self._seen = -1
         self._instances: dict[str, Instance] = {
-            machine.native_id: seed_machine(world, machine) for machine in world.machines.values()
+            machine.native_id: seed_machine(world, machine) for machine in self._machines()
         }
+
+    def _machines(self) -> list[Machine]:
+        """Those of AWS; the world may hold other clouds as well."""
+        return [machine for machine in self.world.machines.values() if machine.ref.provider == "aws"]
 
     def refresh(self) -> None:
         """Bring the world to the clock and moto to the world; cheap when nothing changed."""
         self.world.tick(self._clock.now())
         if self.world.revision != self._seen:
-            for machine in self.world.machines.values():
+            for machine in self._machines():
                 self._copy(machine, self._instances[machine.native_id])
             for snapshot in self.world.snapshots.values():
-                self._copy_snapshot(snapshot)
+                if snapshot.machine in self._instances:
+                    self._copy_snapshot(snapshot)
             self._seen = self.world.revision
-        for machine in self.world.machines.values():
+        for machine in self._machines():
             if not self.world.is_listed(machine):
                 self._forget(machine)
 

@@ -12,13 +12,13 @@ from moto.organizations.models import organizations_backends
 from typing_extensions import Self
 
 from costguard.domain.errors import InvalidInputError
-from costguard.ports import Clock
 from costguard.sandbox.aws import gaps
 from costguard.sandbox.aws.bridge import Bridge
 from costguard.sandbox.aws.metrics import Metrics
 from costguard.sandbox.aws.patching import Wire, applied
 from costguard.sandbox.aws.seeding import Credentials, accounts_of, regions_of, seed_accounts
 from costguard.sandbox.aws.server import Gateway, LoopbackServer
+from costguard.sandbox.wire.door import WorldDoor
 from costguard.sandbox.world.cloud import World
 
 _one_at_a_time = Lock()  # moto keeps its state, and we our patches, in module globals
@@ -35,9 +35,10 @@ class EmbeddedAws:
     credentials: Credentials
     gateway: Gateway
 
-    def __init__(self, world: World, clock: Clock, external_id: str, closed_region: str) -> None:
+    def __init__(self, world: World, door: WorldDoor, external_id: str, closed_region: str) -> None:
         self._world = world
-        self._clock = clock
+        self._door = door
+        self._clock = door.clock
         self._external_id = external_id
         self._closed_region = closed_region
         self._open = ExitStack()
@@ -65,6 +66,7 @@ class EmbeddedAws:
                 regions_of(self._world),
                 assumable=frozenset(accounts_of(self._world)),
                 external_id=self._external_id,
+                lock=self._door.lock,
             )
             server = LoopbackServer(self.gateway, self._clock)
             opening.callback(server.close)

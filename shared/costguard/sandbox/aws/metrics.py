@@ -73,6 +73,8 @@ class Metrics:
         self._world = world
         self._by_shard: dict[tuple[str, str], dict[Any, Series]] = {}
         for machine in world.machines.values():
+            if machine.ref.provider != "aws":
+                continue
             shard = self._by_shard.setdefault((machine.spec.account, machine.spec.region), {})
             shard.update((series.key, series) for series in _series_of(machine))
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from email.utils import formatdate
 from io import BytesIO
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs
 from xml.sax.saxutils import escape
@@ -70,20 +71,26 @@ class Refused:
 
 
 class Gateway:
-    """WSGI: one lock for all of moto (its DynamoDB breaks under threads), the world brought up to date first.
+    """WSGI: one request at a time, the world brought up to date first.
 
-    EC2 calls that change something the world does not model are refused, so that it stays true.
+    One lock for moto, whose DynamoDB breaks under threads, and for the world, which other wires show too. EC2 calls
+    that change something the world does not model are refused, so that it stays true.
     """
 
     def __init__(
-        self, refresh: Callable[[], None], regions: tuple[str, ...], assumable: frozenset[str], external_id: str
+        self,
+        refresh: Callable[[], None],
+        regions: tuple[str, ...],
+        assumable: frozenset[str],
+        external_id: str,
+        lock: AbstractContextManager[Any],
     ) -> None:
         self._moto = DomainDispatcherApplication(create_backend_app)
         self._refresh = refresh
         self._regions = regions
         self._assumable = assumable
         self._external_id = external_id
-        self._lock = Lock()
+        self._lock = lock
         self.refused: list[Refused] = []
         self.calls: list[Call] = []
 

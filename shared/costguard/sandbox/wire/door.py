@@ -11,16 +11,16 @@ from costguard.sandbox.world.cloud import World
 
 
 class WorldDoor:
-    """A world is not thread-safe; whoever reads or changes it does so in here."""
+    """A world is not thread-safe; whoever reads or changes it does so in here, or holds `lock`."""
 
     def __init__(self, world: World, clock: Clock) -> None:
         self.clock = clock
         self._world = world
-        self._lock = RLock()
+        self.lock = RLock()
 
     @contextmanager
     def opened(self) -> Iterator[World]:
         """The world at the present moment, until the block ends."""
-        with self._lock:
+        with self.lock:
             self._world.tick(self.clock.now())
             yield self._world

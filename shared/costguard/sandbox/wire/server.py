@@ -12,6 +12,7 @@ from typing import Any
 
 from typing_extensions import Self
 
+from costguard.sandbox.wire.control import PREFIX
 from costguard.sandbox.wire.messages import Answer, Ending, Request
 
 Application = Callable[[Request], Answer]
@@ -30,6 +31,7 @@ class WireServer:
         self, application: Application, *, port: int = 0, latency_seconds: float = 0.0, stall_seconds: float = 30.0
     ) -> None:
         self._application = application
+        self.control: Application | None = None  # what answers under its own prefix, for tests in other languages
         self._latency = latency_seconds
         self._closing = Event()
         self._stall = stall_seconds
@@ -50,6 +52,8 @@ class WireServer:
             self.requests += 1
         if self._latency > 0:
             time.sleep(self._latency)
+        if self.control is not None and request.path.startswith(PREFIX):
+            return self.control(request)
         return self._application(request)
 
     def stall(self) -> None:

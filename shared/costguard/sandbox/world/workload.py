@@ -104,6 +104,26 @@ class Workload:
         highest = max([crc32(b"%d" % second, prefix) for second in slots])
         return peak * (0.5 + 0.4 * (highest / _HASH_RANGE))
 
+    def spread_of_slots(
+        self, signal: SignalName, card: int, slots: range, period: int, seed: str
+    ) -> tuple[float, float, float] | None:
+        """The smallest, mean and largest sample of some slots of one hour, or None as for `hour_peak`."""
+        hour = slots.start - slots.start % HOUR_SECONDS
+        peak = self.hour_peak(signal, card, hour, seed)
+        if not peak:
+            return None if peak is None else (peak, peak, peak)
+        prefix = _prefix(signal, card, seed)
+        top = hour + period * int(_unit(prefix, b"%d/slot" % hour) * (HOUR_SECONDS // period))
+        hashes = [crc32(moment, prefix) for moment in _written(slots)]
+        if top in slots:
+            del hashes[slots.index(top)]
+        values = [peak * (0.5 + 0.4 * (each / _HASH_RANGE)) for each in (min(hashes), max(hashes))] if hashes else []
+        total = peak * (0.5 * len(hashes) + 0.4 * (sum(hashes) / _HASH_RANGE))
+        if top in slots:
+            values.append(peak)
+            total += peak
+        return min(values), total / len(slots), max(values)
+
     def hour_peaks(self, signal: SignalName, card: int, hours: range, seed: str) -> list[float]:
         """`hour_peak` of a run of hours within which, and between which, nothing changes."""
         amplitude = self._amplitude(signal, card, hours[0])

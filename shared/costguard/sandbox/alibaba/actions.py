@@ -1,0 +1,127 @@
+"""Every action of the emulator: what answers it, which permission it takes, and how a denial looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+from costguard.sandbox.alibaba import (
+    addresses,
+    changes,
+    disks,
+    identity,
+    instances,
+    monitoring,
+    regions,
+    snapshots,
+    tagging,
+    types,
+)
+from costguard.sandbox.alibaba.site import Handler
+from costguard.sandbox.world.records import Operation
+
+
+class Denial(str, Enum):
+    """What who lacks the permission is answered."""
+
+    FORBIDDEN = "forbidden"  # HTTP 403 Forbidden.RAM
+    EMPTY = "empty"  # HTTP 200 and an empty list, unless it is a dry run
+    NO_PERMISSION = "no permission"  # HTTP 403 NoPermission, the code of STS and Resource Directory
+    ACCESS_FORBIDDEN = "access forbidden"  # HTTP 403 AccessForbidden, CloudMonitor's own
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One action. `permissions` are alternatives: any of them will do; none is needed where there are none.
+
+    `operation` is what the world itself may deny. `per_account`: its rate is shared by all regions. `dry_run`: with
+    DryRun=true only the permission is checked here, and DryRunOperation is the answer; other actions look further.
+    """
+
+    handler: Handler
+    permissions: tuple[str, ...] = ()
+    operation: Operation | None = None
+    denial: Denial = Denial.FORBIDDEN
+    when_denied: Handler | None = None
+    per_account: bool = False
+    dry_run: bool = False
+
+
+PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "AssumeRole": (100, 100),
+        "DescribeMetricList": (50, 50),
+        "DescribeMetricLast": (50, 50),
+    }
+)
+"""Burst and calls a second by account, where the vendor says them; those of ECS stand in the Quota Center only."""
+
+
+def _list(handler: Handler, permission: str, operation: Operation | None, empty: Handler | None = None) -> Action:
+    denial = Denial.EMPTY if empty else Denial.FORBIDDEN
+    return Action(handler, (permission,), operation, denial, when_denied=empty, dry_run=True)
+
+
+def _cms() -> dict[tuple[str, str], Action]:
+    """CloudMonitor counts calls by account, whatever the region, and has a code of its own for a denial."""
+    reading = {
+        "DescribeMetricList": (monitoring.describe_metric_list, ("cms:QueryMetricList",)),  # documents name both
+        "DescribeMetricLast": (monitoring.describe_metric_last, ("cms:QueryMetricLast",)),
+        "DescribeMetricMetaList": (monitoring.describe_metric_meta_list, ("cms:QueryMetricMeta",)),
+        "DescribeMonitoringAgentStatuses": (monitoring.describe_monitoring_agent_statuses, ()),
+    }
+    return {
+        ("cms", name): Action(
+            handler,
+            (f"cms:{name}", *more),
+            Operation.SIGNALS if name in ("DescribeMetricList", "DescribeMetricLast") else None,
+            Denial.ACCESS_FORBIDDEN,
+            per_account=True,
+        )
+        for name, (handler, more) in reading.items()
+    }
+
+
+ACTIONS: Mapping[tuple[str, str], Action] = MappingProxyType(
+    {
+        ("sts", "GetCallerIdentity"): Action(identity.get_caller_identity, per_account=True),
+        ("sts", "AssumeRole"): Action(
+            identity.assume_role, ("sts:AssumeRole",), denial=Denial.NO_PERMISSION, per_account=True
+        ),
+        ("resourcedirectory", "ListAccounts"): Action(
+            identity.list_accounts,
+            ("resourcedirectory:ListAccounts", "resourcemanager:ListAccounts"),  # pages differ
+            denial=Denial.NO_PERMISSION,
+            per_account=True,
+        ),
+        **_cms(),
+        ("vpc", "DescribeEipAddresses"): _list(addresses.describe_eip_addresses, "vpc:DescribeEipAddresses", None),
+        ("ecs", "DescribeRegions"): Action(regions.describe_regions, ("ecs:DescribeRegions",)),
+        ("ecs", "DescribeInstanceTypes"): Action(types.describe_instance_types, ("ecs:DescribeInstanceTypes",)),
+        ("ecs", "DescribePrice"): Action(types.describe_price, ("ecs:DescribePrice",)),
+        ("ecs", "DescribeDisks"): _list(disks.describe_disks, "ecs:DescribeDisks", Operation.DISKS, disks.no_disks),
+        ("ecs", "DescribeSnapshots"): _list(snapshots.describe_snapshots, "ecs:DescribeSnapshots", None),
+        ("ecs", "CreateSnapshot"): Action(snapshots.create_snapshot, ("ecs:CreateSnapshot",), Operation.SNAPSHOT),
+        ("ecs", "TagResources"): Action(tagging.tag_resources, ("ecs:TagResources",)),
+        ("ecs", "UntagResources"): Action(tagging.untag_resources, ("ecs:UntagResources",)),
+        ("ecs", "ModifyInstanceAttribute"): Action(tagging.modify_instance_attribute, ("ecs:ModifyInstanceAttribute",)),
+        ("ecs", "DescribeInstances"): _list(
+            instances.describe_instances, "ecs:DescribeInstances", Operation.LIST, instances.no_instances
+        ),
+        ("ecs", "DescribeInstanceStatus"): Action(
+            instances.describe_instance_status, ("ecs:DescribeInstanceStatus",), Operation.LIST
+        ),
+        ("ecs", "DescribeInstanceAttribute"): Action(
+            instances.describe_instance_attribute, ("ecs:DescribeInstanceAttribute",), Operation.LIST
+        ),
+        ("ecs", "StopInstances"): Action(changes.stop_instances, ("ecs:StopInstances",), Operation.STOP),
+        ("ecs", "StopInstance"): Action(changes.stop_instance, ("ecs:StopInstance",), Operation.STOP),
+        ("ecs", "StartInstances"): Action(changes.start_instances, ("ecs:StartInstances",), Operation.START),
+        ("ecs", "StartInstance"): Action(changes.start_instance, ("ecs:StartInstance",), Operation.START),
+        ("ecs", "DeleteInstances"): Action(changes.delete_instances, ("ecs:DeleteInstances",), Operation.TERMINATE),
+        ("ecs", "DeleteInstance"): Action(changes.delete_instance, ("ecs:DeleteInstance",), Operation.TERMINATE),
+    }
+)
+"""By product and action, as RAM names them."""

@@ -1,0 +1,279 @@
+"""Machines of the world as DescribeInstances tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from typing_extensions import assert_never
+
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Billing, InstanceState
+from costguard.sandbox.alibaba.catalogue import facts_of, family_of
+from costguard.sandbox.alibaba.errors import NOT_FOUND, ApiError
+from costguard.sandbox.alibaba.paging import Pages
+from costguard.sandbox.alibaba.parameters import Asked
+from costguard.sandbox.alibaba.shapes import some, tags, wrapped
+from costguard.sandbox.alibaba.site import ApiCall
+from costguard.sandbox.alibaba.times import NEVER, minute
+from costguard.sandbox.world.cloud import World
+from costguard.sandbox.world.fleet import MachineSpec, made_up_address
+from costguard.sandbox.world.records import Machine
+
+_GIB = 1024  # MiB
+_PREPAID_UNTIL = "2027-03-02T16:00Z"  # where the fleet says only that it has not expired
+
+
+def describe_instances(call: ApiCall, world: World) -> Mapping[str, Any]:
+    """The machines of one region that fit every filter, in pages."""
+    asked = call.asked
+    found = _filtered(machines_of(call, world), asked)
+    by_token = asked.given("MaxResults") or asked.given("NextToken")
+    page = Pages("DescribeInstances", asked, most=100, usual=10, least=10).of(found, by_token=by_token)
+    return {
+        "Instances": {"Instance": [described(world, machine) for machine in page.items]},
+        "NextToken": page.token,
+        "PageNumber": page.number,
+        "PageSize": 0 if by_token else page.size,
+        "TotalCount": 0 if by_token else len(found),  # by token it means nothing
+    }
+
+
+def no_instances(_: ApiCall, __: World) -> Mapping[str, Any]:
+    """What who may not ask was answered until 20 December 2025, word for word."""
+    return {"Instances": {"Instance": []}, "NextToken": "", "PageNumber": 1, "PageSize": 10, "TotalCount": 0}
+
+
+def describe_instance_status(call: ApiCall, world: World) -> Mapping[str, Any]:
+    """Id and status only, by page number."""
+    wanted, zone = call.asked.many("InstanceId"), call.asked.text("ZoneId")
+    found = [
+        machine
+        for machine in machines_of(call, world)
+        if (not call.asked.given("InstanceId") or machine.native_id in wanted) and zone in ("", machine.spec.zone)
+    ]
+    page = Pages("DescribeInstanceStatus", call.asked, most=50, usual=10).of(found, by_token=False)
+    statuses = [{"InstanceId": machine.native_id, "Status": status_of(machine)} for machine in page.items]
+    return {
+        "InstanceStatuses": wrapped("InstanceStatus", statuses),
+        "PageNumber": page.number,
+        "PageSize": page.size,
+        "TotalCount": len(found),
+    }
+
+
+def describe_instance_attribute(call: ApiCall, world: World) -> Mapping[str, Any]:
+    """One machine, with fewer facts than DescribeInstances tells: neither tags nor protection."""
+    machine = machine_named(call, world, call.asked.text("InstanceId"))
+    everything = described(world, machine)
+    return {name: everything[name] for name in _ATTRIBUTES if name in everything}
+
+
+_ATTRIBUTES = (
+    *("ClusterId", "Cpu", "CreationTime", "CreditSpecification", "DedicatedHostAttribute", "Description"),
+    *("EipAddress", "ExpiredTime", "HostName", "ImageId", "InnerIpAddress", "InstanceChargeType", "InstanceId"),
+    *("InstanceName", "InstanceNetworkType", "InstanceType", "InternetChargeType", "InternetMaxBandwidthIn"),
+    *("InternetMaxBandwidthOut", "Memory", "OperationLocks", "PublicIpAddress", "RegionId", "SecurityGroupIds"),
+    *("SerialNumber", "Status", "StoppedMode", "VpcAttributes", "ZoneId"),
+)
+
+
+def machines_of(call: ApiCall, world: World) -> list[Machine]:
+    """Every machine of the caller's account in the region of the call that the cloud lists."""
+    return [*world.machines_in(Shard(call.site.cloud, call.account, call.region))]
+
+
+def machine_named(call: ApiCall, world: World, native_id: str) -> Machine:
+    """One machine of the caller's account in the region of the call.
+
+    Raises:
+        ApiError: there is none of this id.
+    """
+    machine = world.machines.get(native_id)
+    shard = Shard(call.site.cloud, call.account, call.region)
+    if machine is None or machine.shard != shard or not world.is_listed(machine):
+        raise ApiError("InvalidInstanceId.NotFound", "The specified InstanceId does not exist.", NOT_FOUND)
+    return machine
+
+
+def status_of(machine: Machine) -> str:
+    """The state in the vendor's words; what is being released is shown as stopping, or as stopped if it was."""
+    state = machine.state
+    if state is InstanceState.PENDING:
+        return "Starting" if len(machine.runs) > 1 else "Pending"
+    if state is InstanceState.RUNNING:
+        return "Running"
+    if state is InstanceState.STOPPING:
+        return "Stopping"
+    if state is InstanceState.STOPPED:
+        return "Stopped"
+    if state in (InstanceState.TERMINATING, InstanceState.TERMINATED, InstanceState.UNKNOWN):
+        return "Stopping" if machine.stop_requested_at is None else "Stopped"
+    assert_never(state)
+
+
+def stopped_mode_of(machine: Machine) -> str:
+    """What a stop did to the bill; nothing is said of what runs, nor where economical mode does not exist."""
+    if machine.state is not InstanceState.STOPPED or not economical(machine.spec):
+        return "Not-applicable"
+    return "KeepCharging" if machine.billed_while_stopped else "StopCharging"
+
+
+def economical(spec: MachineSpec) -> bool:
+    """Whether economical mode exists for this machine: never for prepaid ones, local disks, and some families."""
+    local = spec.local_disk_gib is not None and spec.local_disk_gib > 0
+    return spec.billing is not Billing.PREPAID and not local
+
+
+def described(world: World, machine: Machine) -> dict[str, Any]:
+    """One machine, field by field as DescribeInstances tells it."""
+    spec, facts = machine.spec, facts_of(machine.spec)
+    prepaid = spec.billing is Billing.PREPAID
+    spot = spec.billing is Billing.SPOT
+    until = spec.prepaid_until
+    groups = spec.region[-4:]
+    told = {
+        "InstanceId": spec.native_id,
+        "InstanceName": spec.name or spec.native_id,
+        "HostName": spec.name or spec.native_id,
+        "Description": "",
+        "RegionId": spec.region,
+        "ZoneId": spec.zone,
+        "ClusterId": "",
+        "Status": status_of(machine),
+        "StoppedMode": stopped_mode_of(machine),
+        "InstanceType": spec.instance_type,
+        "InstanceTypeFamily": facts.family,
+        "Cpu": facts.cores,
+        "Memory": int(facts.memory_gib * _GIB),
+        "GPUAmount": facts.gpus,
+        "GPUSpec": facts.gpu_spec,
+        "LocalStorageAmount": facts.local_disks or None,
+        "LocalStorageCapacity": facts.local_gib * facts.local_disks or None,
+        "InstanceChargeType": charge_type_of(spec),
+        "SpotStrategy": "SpotAsPriceGo" if spot else "NoSpot",
+        "SpotPriceLimit": 0.0,
+        "SpotDuration": 0 if spot else None,
+        "SpotInterruptionBehavior": "Terminate" if spot else None,
+        "CreationTime": minute(spec.launched_at),
+        "StartTime": machine.run_epoch,
+        "ExpiredTime": (minute(until) if until else _PREPAID_UNTIL) if prepaid else NEVER,
+        "AutoReleaseTime": "",
+        "SaleCycle": "month" if prepaid else "",
+        "DeletionProtection": "termination_protection" in machine.protections,
+        "Recyclable": False,
+        "DeviceAvailable": True,
+        "IoOptimized": True,
+        "ImageId": "ubuntu_22_04_x64_20G_alibase_20260119.vhd",
+        "OSName": "Ubuntu 22.04 64位",
+        "OSNameEn": "Ubuntu  22.04 64 bit",
+        "OSType": "linux",
+        "SerialNumber": spec.native_id[2:],
+        "KeyPairName": "",
+        "CreditSpecification": "",
+        "DeploymentSetId": "",
+        "HpcClusterId": "",
+        "VlanId": "",
+        "ResourceGroupId": "",
+        "InstanceNetworkType": "vpc",
+        "InternetChargeType": "PayByTraffic",
+        "InternetMaxBandwidthIn": 100,
+        "InternetMaxBandwidthOut": 5 if machine.public_ip else 0,
+        **_addresses(world, machine),
+        "VpcAttributes": {
+            "VpcId": f"vpc-{groups}",
+            "VSwitchId": f"vsw-{spec.zone}",
+            "NatIpAddress": "",
+            "PrivateIpAddress": wrapped("IpAddress", [_private(spec.native_id)]),
+        },
+        "SecurityGroupIds": wrapped("SecurityGroupId", [f"sg-{groups}"]),
+        "NetworkInterfaces": wrapped("NetworkInterface", [_interface(spec.native_id)]),
+        "RdmaIpAddress": "",
+        **some("OperationLocks", "LockReason", [], spec.native_id),
+        **tags(machine.tags, spec.native_id),
+        "DedicatedHostAttribute": {"DedicatedHostId": "", "DedicatedHostName": "", "DedicatedHostClusterId": ""},
+        "DedicatedInstanceAttribute": {"Affinity": "", "Tenancy": ""},
+        "EcsCapacityReservationAttr": {"CapacityReservationId": "", "CapacityReservationPreference": ""},
+        "MetadataOptions": {"HttpEndpoint": "", "HttpTokens": ""},
+        "CpuOptions": {"CoreCount": max(1, facts.cores // 2), "ThreadsPerCore": 2, "Numa": ""},
+        "HibernationOptions": {"Configured": False},
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def address_of(machine: Machine, allocation_id: str) -> str:
+    """The public address behind a kept one of a machine."""
+    return machine.public_ip or made_up_address(allocation_id)
+
+
+def _addresses(world: World, machine: Machine) -> dict[str, Any]:
+    kept = [*world.addresses_of(machine.native_id)]
+    plain = [] if kept or not machine.public_ip else [machine.public_ip]
+    eip: dict[str, Any] = {"IpAddress": "", "AllocationId": "", "InternetChargeType": ""}
+    if kept:
+        eip = {
+            "IpAddress": address_of(machine, kept[0].native_id),
+            "AllocationId": kept[0].native_id,
+            "InternetChargeType": "PayByTraffic",
+            "Bandwidth": 5,
+            "IsSupportUnassociate": True,
+        }
+    return {
+        **some("PublicIpAddress", "IpAddress", plain, machine.native_id),
+        **some("InnerIpAddress", "IpAddress", [], machine.native_id[::2]),
+        "EipAddress": eip,
+    }
+
+
+def _private(native_id: str) -> str:
+    last, third = (sum(native_id.encode()) % 250 + 2, sum(native_id[3:9].encode()) % 250)
+    return f"172.16.{third}.{last}"
+
+
+def _interface(native_id: str) -> dict[str, Any]:
+    address = _private(native_id)
+    return {
+        "NetworkInterfaceId": f"eni-{native_id[2:]}",
+        "PrimaryIpAddress": address,
+        "MacAddress": "00:16:3e:00:00:01",
+        "Type": "Primary",
+        "PrivateIpSets": wrapped("PrivateIpSet", [{"PrivateIpAddress": address, "Primary": True}]),
+    }
+
+
+_EXACT: Mapping[str, Callable[[Machine], str]] = {
+    "Status": lambda machine: status_of(machine),
+    "InstanceType": lambda machine: machine.spec.instance_type,
+    "InstanceTypeFamily": lambda machine: family_of(machine.spec.instance_type),
+    "InstanceChargeType": lambda machine: charge_type_of(machine.spec),
+    "InstanceNetworkType": lambda _: "vpc",
+    "ZoneId": lambda machine: machine.spec.zone,
+}
+
+
+def charge_type_of(spec: MachineSpec) -> str:
+    """How it is paid for, in the vendor's words; spot is paid by use as well."""
+    return "PrePaid" if spec.billing is Billing.PREPAID else "PostPaid"
+
+
+def _filtered(machines: list[Machine], asked: Asked) -> list[Machine]:
+    """The machines that fit every filter that is there; ten thousand are looked at for each page."""
+    ids = asked.ids("InstanceIds")
+    if ids is not None:
+        wanted = frozenset(ids)
+        machines = [machine for machine in machines if machine.native_id in wanted]
+    for name, told in _EXACT.items():
+        if asked.text(name):
+            machines = [machine for machine in machines if told(machine) == asked.text(name)]
+    if asked.text("InstanceName"):
+        machines = [machine for machine in machines if fnmatchcase(machine.spec.name, asked.text("InstanceName"))]
+    if asked.given("Tag"):
+        machines = [machine for machine in machines if has_tags(machine.tags, asked)]
+    return machines
+
+
+def has_tags(found: Mapping[str, str], asked: Asked) -> bool:
+    """Whether every tag that is asked for is there; one without a value may have any."""
+    wanted = ((str(tag.get("Key", "")), tag.get("Value")) for tag in asked.groups("Tag"))
+    return all(key in found and value in (None, found[key]) for key, value in wanted)

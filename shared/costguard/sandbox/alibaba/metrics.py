@@ -1,0 +1,189 @@
+"""CloudMonitor's metrics over the world's sensors: what each is called, how often it comes, and what it measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from math import ceil
+
+from costguard.domain.resources import AcceleratorKind
+from costguard.domain.signals import SignalName
+from costguard.sandbox.world.records import Machine
+from costguard.sandbox.world.sensors import PERIOD_SECONDS, windows_of
+
+Window = tuple[float, float]
+Statistics = tuple[float, float, float]
+"""Minimum, average and maximum of one period."""
+
+_BITS = 8
+_KEPT_FOR = ((60, timedelta(days=7)), (300, timedelta(days=31)))
+_LONGEST = timedelta(days=91)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric. `signal` None is one that the world does not measure: it is known, and has never any data.
+
+    `per_card`: a series for each card, told apart by `gpuId`. `of_device`: it comes from driver and agent within the
+    machine. `factor` turns what the sensor says into the metric's own unit.
+    """
+
+    name: str
+    unit: str
+    signal: SignalName | None = None
+    per_card: bool = False
+    of_device: bool = False
+    factor: float = 1.0
+
+    @property
+    def periods(self) -> tuple[int, ...]:
+        """Seconds over which it may be asked for; the first is the one in which it is reported."""
+        return (15, 60, 900, 3600) if self.of_device else (60, 900, 3600)
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """What tells its series apart."""
+        return ("userId", "instanceId", "gpuId") if self.per_card else ("userId", "instanceId")
+
+
+def _gpu(name: str, unit: str, signal: SignalName | None = None) -> tuple[Metric, Metric]:
+    """Each GPU metric comes for every card, and once more for the whole machine."""
+    return (
+        Metric(f"gpu_{name}", unit, signal, per_card=True, of_device=True),
+        Metric(f"instance_gpu_{name}", unit, signal, of_device=True),
+    )
+
+
+def _rate(name: str, share: float) -> Metric:
+    """A part of what the one network sensor of the world says, in bits."""
+    return Metric(name, "bit/s", SignalName.NETWORK, factor=share * _BITS)
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        *_gpu("gpu_usedutilization", "%", SignalName.GPU),
+        *_gpu("power_readings_power_draw", "W", SignalName.POWER),
+        *_gpu("memory_usedutilization", "%"),
+        *_gpu("memory_freeutilization", "%"),
+        *_gpu("memory_usedspace", "bytes"),
+        *_gpu("memory_freespace", "bytes"),
+        *_gpu("memory_totalspace", "bytes"),
+        *_gpu("encoder_utilization", "%"),
+        *_gpu("decoder_utilization", "%"),
+        *_gpu("gpu_temperature", "C"),
+        Metric("CPUUtilization", "%", SignalName.CPU),
+        _rate("IntranetInRate", 0.5),  # the four together are the world's bytes of both ways
+        _rate("IntranetOutRate", 0.2),
+        _rate("InternetInRate", 0.2),
+        _rate("InternetOutRate", 0.1),
+        Metric("VPC_PublicIP_InternetInRate", "bit/s"),
+        Metric("VPC_PublicIP_InternetOutRate", "bit/s"),
+        Metric("DiskReadBPS", "byte/s"),
+        Metric("DiskWriteBPS", "byte/s"),
+        Metric("DiskReadIOPS", "count/s"),
+        Metric("DiskWriteIOPS", "count/s"),
+        Metric("cpu_total", "%", of_device=True),
+        Metric("memory_usedutilization", "%", of_device=True),
+        Metric("load_1m", "", of_device=True),
+    )
+    if not metric.name.startswith("gpu_memory_") or metric.per_card
+}
+"""By name, as in acs_ecs_dashboard."""
+
+
+def kept_for(period: int) -> timedelta:
+    """How long points of this period are kept."""
+    return next((time for below, time in _KEPT_FOR if period < below), _LONGEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One metric of one machine, of one card of it where `card` is a number and of all of them where it is None."""
+
+    machine: Machine
+    metric: Metric
+    signal: SignalName
+    card: int | None
+    windows: Sequence[Window]
+
+    def stamps(self, after: int, until: int, period: int) -> list[int]:
+        """The beginnings of the periods with data, above `after` and up to `until`, in Unix time.
+
+        A period is told once it is over. One shorter than the sensor's own repeats the sample that it lies within.
+        """
+        own = PERIOD_SECONDS[self.signal]
+        step = max(own, period)
+        found: dict[int, None] = {}
+        for start, end in self.windows:
+            first = -(-max(ceil(start), after - step) // own) * own
+            last = min(int(end), until + step)
+            if period < own:
+                slots = range(first, last - own + 1, own)
+                found.update(dict.fromkeys(at for slot in slots for at in range(slot, slot + own, period)))
+            else:
+                begins = range(first - first % period, last - own + 1, period)
+                found.update(dict.fromkeys(begins))
+        return [at for at in found if after < at <= until]
+
+    def statistics(self, begin: int, period: int) -> Statistics:
+        """What was measured in one period that has data."""
+        factor, cards = self.metric.factor, self._cards()
+        if len(cards) == 1:
+            low, mean, high = self._spread(cards[0] or 0, begin, period)
+            return low * factor, mean * factor, high * factor
+        parts = [self._spread(card or 0, begin, period) for card in cards]
+        mean = sum(part[1] for part in parts) / len(parts)
+        return min(part[0] for part in parts) * factor, mean * factor, max(part[2] for part in parts) * factor
+
+    def _cards(self) -> Sequence[int | None]:
+        return (self.card,) if self.card is not None else _cards(self.machine, self.metric)
+
+    def _spread(self, card: int, begin: int, period: int) -> Statistics:
+        own, seed = PERIOD_SECONDS[self.signal], self.machine.native_id
+        workload = self.machine.workload
+        if period <= own:
+            value = workload.sample(self.signal, card, begin - begin % own, own, seed)
+            return value, value, value
+        if any(start <= begin and begin + period <= last for start, last in self.windows):
+            known = workload.spread_of_slots(self.signal, card, range(begin, begin + period, own), own, seed)
+            if known is not None:
+                return known
+        slots = self._slots(begin, begin + period, own)
+        values = [workload.sample(self.signal, card, slot, own, seed) for slot in slots]
+        return min(values), sum(values) / len(values), max(values)
+
+    def _slots(self, begin: int, end: int, own: int) -> list[int]:
+        return [
+            slot
+            for start, last in self.windows
+            for slot in range(
+                -(-max(begin, ceil(start)) // own) * own,
+                min(end, int(last) - own + 1),
+                own,
+            )
+        ]
+
+
+def series_of(machine: Machine, metric: Metric, now: float) -> Iterator[Series]:
+    """The series of one metric of a machine up to `now`; none where no card, driver or agent ever measured."""
+    if metric.signal is None or (metric.of_device and not _measures_cards(machine)):
+        return
+    windows = windows_of(machine, now, of_devices=metric.of_device)
+    for card in _cards(machine, metric) if metric.per_card else (None,):
+        yield Series(machine, metric, metric.signal, card, windows)
+
+
+def agent_runs(machine: Machine, now: float) -> bool:
+    """Whether the agent within the machine lives now."""
+    died = machine.workload.agent_dies_at
+    return machine.workload.agent and (died is None or now < died.timestamp())
+
+
+def _measures_cards(machine: Machine) -> bool:
+    return machine.spec.accelerator.kind is AcceleratorKind.NVIDIA_GPU and machine.workload.agent
+
+
+def _cards(machine: Machine, metric: Metric) -> Sequence[int | None]:
+    return range(ceil(machine.spec.accelerator.count)) if metric.of_device else (None,)

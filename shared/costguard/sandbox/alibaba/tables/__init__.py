@@ -1,0 +1,43 @@
+"""The vendor's published parameters, one module a product."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from costguard.sandbox.alibaba.parameters import Table
+from costguard.sandbox.alibaba.tables.cms import CMS
+from costguard.sandbox.alibaba.tables.ecs import ECS
+from costguard.sandbox.alibaba.tables.ecs_changes import ECS_CHANGES
+from costguard.sandbox.alibaba.tables.resource_directory import RESOURCE_DIRECTORY
+from costguard.sandbox.alibaba.tables.sts import STS
+from costguard.sandbox.alibaba.tables.vpc import VPC
+
+PRODUCTS: Mapping[str, str] = MappingProxyType(
+    {
+        "2014-05-26": "ecs",
+        "2016-04-28": "vpc",
+        "2019-01-01": "cms",
+        "2015-04-01": "sts",
+        "2022-04-19": "resourcedirectory",
+    }
+)
+"""A request names no product: its Version does. The names are those of RAM permissions."""
+
+
+def _all(product: str, published: Mapping[str, str]) -> dict[tuple[str, str], Table]:
+    owners = product in ("ecs", "vpc")
+    return {(product, action): Table(text, owners=owners) for action, text in published.items()}
+
+
+TABLES: Mapping[tuple[str, str], Table] = MappingProxyType(
+    {
+        **_all("ecs", ECS),
+        **_all("ecs", ECS_CHANGES),
+        **_all("vpc", VPC),
+        **_all("cms", CMS),
+        **_all("sts", STS),
+        **_all("resourcedirectory", RESOURCE_DIRECTORY),
+    }
+)
+"""The parameters of every action that the emulator has, by product and action."""

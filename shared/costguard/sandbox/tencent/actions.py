@@ -1,0 +1,117 @@
+"""Every action there is: by product, version and name, with its parameters, its answer, and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from costguard.sandbox.tencent import acting, addresses, cvm, disks, identity, keepers, monitor, pricing, tags
+from costguard.sandbox.tencent.asking import Answer, Asked
+from costguard.sandbox.tencent.parameters import Table
+from costguard.sandbox.tencent.tables import cvm as c
+from costguard.sandbox.tencent.tables import identity as i
+from costguard.sandbox.tencent.tables import keepers as k
+from costguard.sandbox.tencent.tables import monitor as m
+from costguard.sandbox.tencent.tables import storage as s
+from costguard.sandbox.world.records import Operation
+
+Handler = Callable[[Asked], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One action. `regional`: it is asked of a region. `operation`: what the world's own denials call it."""
+
+    parameters: Table
+    answer: Handler
+    operation: Operation | None = None
+    regional: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One version of a product, with its own words for a denial and for too many calls."""
+
+    version: str
+    actions: Mapping[str, Action]
+    denied: str = "UnauthorizedOperation"
+    throttled: str = "RequestLimitExceeded"
+
+
+def _global(parameters: Table, answer: Handler) -> Action:
+    return Action(parameters, answer, regional=False)
+
+
+_STS = {
+    "AssumeRole": _global(i.ASSUME_ROLE, identity.assume_role),
+    "GetCallerIdentity": _global(i.GET_CALLER_IDENTITY, identity.get_caller_identity),
+}
+_ORGANIZATION = {
+    "DescribeOrganization": _global(i.DESCRIBE_ORGANIZATION, identity.describe_organization),
+    "DescribeOrganizationMembers": _global(i.DESCRIBE_ORGANIZATION_MEMBERS, identity.describe_organization_members),
+}
+_REGION = {
+    "DescribeRegions": _global(i.DESCRIBE_REGIONS, identity.describe_regions),
+    "DescribeZones": Action(i.DESCRIBE_ZONES, identity.describe_zones),
+}
+_CVM = {
+    "DescribeRegions": _global(c.NOTHING, identity.describe_cvm_regions),
+    "DescribeZones": Action(c.NOTHING, identity.describe_zones),
+    "DescribeInstances": Action(c.DESCRIBE_INSTANCES, cvm.describe_instances, Operation.LIST),
+    "DescribeInstancesStatus": Action(c.DESCRIBE_INSTANCES_STATUS, cvm.describe_instances_status, Operation.LIST),
+    "DescribeInstanceTypeConfigs": Action(c.DESCRIBE_INSTANCE_TYPE_CONFIGS, pricing.describe_instance_type_configs),
+    "DescribeZoneInstanceConfigInfos": Action(
+        c.DESCRIBE_ZONE_INSTANCE_CONFIG_INFOS, pricing.describe_zone_instance_config_infos
+    ),
+    "InquiryPriceRunInstances": Action(c.INQUIRY_PRICE_RUN_INSTANCES, pricing.inquiry_price_run_instances),
+    "InquiryPriceTerminateInstances": Action(
+        c.INQUIRY_PRICE_TERMINATE_INSTANCES, pricing.inquiry_price_terminate_instances
+    ),
+    "StopInstances": Action(c.STOP_INSTANCES, acting.stop_instances, Operation.STOP),
+    "StartInstances": Action(c.START_INSTANCES, acting.start_instances, Operation.START),
+    "RebootInstances": Action(c.REBOOT_INSTANCES, acting.reboot_instances),
+    "TerminateInstances": Action(c.TERMINATE_INSTANCES, acting.terminate_instances, Operation.TERMINATE),
+    "ModifyInstancesAttribute": Action(c.MODIFY_INSTANCES_ATTRIBUTE, acting.modify_instances_attribute),
+}
+_CBS = {
+    "DescribeDisks": Action(s.DESCRIBE_DISKS, disks.describe_disks, Operation.DISKS),
+    "DescribeSnapshots": Action(s.DESCRIBE_SNAPSHOTS, disks.describe_snapshots, Operation.DISKS),
+    "CreateSnapshot": Action(s.CREATE_SNAPSHOT, disks.create_snapshot, Operation.SNAPSHOT),
+    "DeleteSnapshots": Action(s.DELETE_SNAPSHOTS, disks.delete_snapshots),
+    "InquiryPriceCreateDisks": Action(s.INQUIRY_PRICE_CREATE_DISKS, pricing.inquiry_price_create_disks),
+}
+_VPC = {"DescribeAddresses": Action(s.DESCRIBE_ADDRESSES, addresses.describe_addresses)}
+_TAG = {
+    "TagResources": _global(m.TAG_RESOURCES, tags.tag_resources),
+    "UnTagResources": _global(m.UNTAG_RESOURCES, tags.untag_resources),
+    "ModifyResourceTags": _global(m.MODIFY_RESOURCE_TAGS, tags.modify_resource_tags),
+    "GetResources": _global(m.GET_RESOURCES, tags.get_resources),
+}
+_MONITOR = {
+    "GetMonitorData": Action(m.GET_MONITOR_DATA, monitor.get_monitor_data, Operation.SIGNALS),
+    "DescribeBaseMetrics": Action(m.DESCRIBE_BASE_METRICS, monitor.describe_base_metrics),
+}
+_AS = {
+    "DescribeAutoScalingInstances": Action(k.DESCRIBE_AUTO_SCALING_INSTANCES, keepers.describe_auto_scaling_instances)
+}
+_TKE = {
+    "DescribeClusters": Action(k.DESCRIBE_CLUSTERS, keepers.describe_clusters),
+    "DescribeClusterInstances": Action(k.DESCRIBE_CLUSTER_INSTANCES, keepers.describe_cluster_instances),
+}
+_GATE = "AuthFailure.UnauthorizedOperation"  # some products leave the refusal to the gate before them
+
+PRODUCTS: Mapping[str, Product] = MappingProxyType(
+    {
+        "sts": Product("2018-08-13", _STS, throttled="InvalidParameter.OverLimit"),
+        "organization": Product("2021-03-31", _ORGANIZATION),
+        "region": Product("2022-06-27", _REGION, _GATE),
+        "cvm": Product("2017-03-12", _CVM),
+        "cbs": Product("2017-03-12", _CBS),
+        "vpc": Product("2017-03-12", _VPC, throttled="LimitExceeded.ActionLimited"),
+        "tag": Product("2018-08-13", _TAG, _GATE),
+        "monitor": Product("2018-07-24", _MONITOR, _GATE),
+        "as": Product("2018-04-19", _AS, _GATE),
+        "tke": Product("2018-05-25", _TKE, "UnauthorizedOperation.CamNoAuth"),
+    }
+)

@@ -1,0 +1,46 @@
+"""How one emulator is set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        # burst and calls a second, per action, account and region: the figures of each action's page
+        **dict.fromkeys(
+            ("DescribeInstances", "DescribeInstanceTypeConfigs", "DescribeZoneInstanceConfigInfos"), (40, 40)
+        ),
+        **dict.fromkeys(("StopInstances", "StartInstances", "TerminateInstances", "RebootInstances"), (10, 10)),
+        **dict.fromkeys(("ModifyInstancesAttribute", "InquiryPriceRunInstances"), (10, 10)),
+        **dict.fromkeys(("DescribeInstancesStatus", "InquiryPriceTerminateInstances"), (10, 10)),
+        **dict.fromkeys(("DescribeRegions", "DescribeZones", "DescribeOrganizationMembers"), (20, 20)),
+        **dict.fromkeys(("DescribeOrganization", "GetCallerIdentity", "DescribeBaseMetrics"), (20, 20)),
+        **dict.fromkeys(
+            ("CreateSnapshot", "DeleteSnapshots", "DescribeSnapshots", "InquiryPriceCreateDisks"), (20, 20)
+        ),
+        **dict.fromkeys(("TagResources", "UnTagResources", "ModifyResourceTags", "GetResources"), (20, 20)),
+        **dict.fromkeys(("DescribeAutoScalingInstances", "DescribeClusters", "DescribeClusterInstances"), (20, 20)),
+        "DescribeAddresses": (20, 20),
+        "DescribeDisks": (100, 100),
+        "GetMonitorData": (50, 50),
+        "AssumeRole": (600, 600),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`monitor_instances` and `monitor_points` bound one GetMonitorData (pages differ: 10 and 1,440, or 50 and 7,200).
+
+    `refuses_stop_charging`: instance types whose stop without charges is refused instead of being ignored.
+    `regions` None means all that the cloud is known to have, and those of the fleet.
+    """
+
+    cloud: str
+    role: str
+    monitor_instances: int
+    monitor_points: int
+    refuses_stop_charging: frozenset[str]
+    regions: Sequence[str] | None

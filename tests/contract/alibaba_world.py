@@ -1,0 +1,366 @@
+"""A small Alibaba Cloud to test adapters on: a world of the sandbox, its emulator, and a relay that may lie."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tests.contract.cloud_worlds import DENIED, LEFT_OUT, LOST, REPEATED, THROTTLED, World
+from tests.contract.preflight_worlds import Asked
+
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Accelerator, AcceleratorKind, Instance
+from costguard.ports import Target
+from costguard.providers.alibaba.compute import AlibabaInventory
+from costguard.providers.alibaba.executor import AlibabaExecutor
+from costguard.providers.alibaba.instance_types import TypeCatalogue
+from costguard.providers.alibaba.permissions import OPERATIONS
+from costguard.providers.alibaba.preflight import AlibabaPreflight
+from costguard.providers.alibaba.rates import RATES
+from costguard.providers.alibaba.session import AlibabaSession
+from costguard.providers.pacing import Pacer
+from costguard.sandbox.alibaba.emulator import AlibabaEmulator
+from costguard.sandbox.clock import MovedClock
+from costguard.sandbox.fleets import HANGZHOU, alibaba_machine
+from costguard.sandbox.wire.door import WorldDoor
+from costguard.sandbox.wire.faults import Fault, FaultKind
+from costguard.sandbox.wire.messages import Answer, Ending, Request
+from costguard.sandbox.wire.server import WireServer
+from costguard.sandbox.world import workload as does
+from costguard.sandbox.world.cloud import World as Clouds
+from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_id
+
+NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+_OFTEN = 1_000
+_MOST_WORLDS = 120  # in one module
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def patient_pacer() -> Pacer:
+    """Never waits: its clock moves by what it is told to sleep."""
+    moved = [0.0]
+
+    def sleep(seconds: float) -> None:
+        moved[0] += seconds
+
+    return Pacer(RATES, monotonic=lambda: moved[0], sleep=sleep, chance=lambda: 1.0)
+
+
+class Relay:
+    """Stands before the emulator and may falsify what it answers; counts what arrives."""
+
+    def __init__(self, url: str) -> None:
+        self._place = urlsplit(url).netloc
+        self.changes: dict[str, Change] = {}
+        self.asked: list[dict[str, str]] = []
+        self.ignored: set[str] = set()
+        self._first: dict[str, Answer] = {}
+        self._server = WireServer(self._answer, stall_seconds=2.0)
+        self.url = self._server.url
+
+    def close(self) -> None:
+        self._server.close()
+
+    def reset(self) -> None:
+        self.changes.clear()
+        self.ignored.clear()
+        self.asked.clear()
+        self._first.clear()
+
+    @property
+    def requests(self) -> int:
+        return self._server.requests
+
+    def _answer(self, request: Request) -> Answer:
+        asked = {name: values[0] for name, values in parse_qs(request.query, keep_blank_values=True).items()}
+        self.asked.append(asked)
+        action = asked.get("Action", "")
+        if asked.get("NextToken") == "again":
+            return self._first[action]
+        if action in self.ignored and asked.get("DryRun") == "true":
+            return Answer(200, b'{"RequestId": "R"}')
+        change = self.changes.get(action)
+        answer = self._forwarded(request)
+        if change is None or answer.ending is not Ending.WHOLE or answer.status >= 300:
+            return answer
+        body = json.dumps(change(json.loads(answer.body))).encode()
+        self._first[action] = falsified = replace(answer, body=body)
+        return falsified
+
+    def _forwarded(self, request: Request) -> Answer:
+        connection = HTTPConnection(self._place, timeout=30)
+        try:
+            connection.request(request.method, f"{request.path}?{request.query}", request.body, dict(request.headers))
+            got = connection.getresponse()
+            return Answer(got.status, got.read(), got.headers["Content-Type"])
+        except (OSError, HTTPException):
+            return Answer(200, b"", ending=Ending.RESET)
+        finally:
+            connection.close()
+
+
+class AlibabaStandIn:
+    """The emulator for a module's tests, with an account for each of them."""
+
+    def __init__(self) -> None:
+        self.clock = MovedClock(NOW)
+        self._accounts = iter([f"{10**15 + number}" for number in range(_MOST_WORLDS)])
+        far = [
+            alibaba_machine("far", does.busy(), NOW, account=f"{10**15 + number}", region="eu-central-1")
+            for number in range(_MOST_WORLDS)
+        ]
+        self.world = Clouds(far, NOW)
+        self.emulator = AlibabaEmulator(WorldDoor(self.world, self.clock))
+        self.relay = Relay(self.emulator.url)
+        self.catalogue = TypeCatalogue()
+
+    def reset(self) -> str:
+        """Nothing goes wrong, nothing was asked; an account that nobody used."""
+        self.emulator.faults.clear()
+        self.emulator.calls.clear()
+        self.relay.reset()
+        return next(self._accounts)
+
+    def close(self) -> None:
+        self.relay.close()
+        self.emulator.close()
+
+
+class AlibabaWorld:
+    """ECS of the emulator. Machines appear once something is asked: before, they are only written down."""
+
+    _CALLS = {  # noqa: RUF012 - never written
+        "list": "DescribeInstances",
+        "volumes": "DescribeDisks",
+        "stop": "StopInstances",
+        "start": "StartInstances",
+        "terminate": "DeleteInstances",
+        "snapshot": "CreateSnapshot",
+    }
+
+    def __init__(self, stand_in: AlibabaStandIn) -> None:
+        self.stand_in = stand_in
+        self.emulator, self.relay, self.clock = stand_in.emulator, stand_in.relay, stand_in.clock
+        self.shard = Shard("alibaba", stand_in.reset(), HANGZHOU)
+        self._written: dict[str, MachineSpec] = {}
+        self._count = 0
+        self.session = AlibabaSession(
+            keys=self.emulator.keys_of(self.shard.account),
+            endpoint=self.relay.url,
+            pacer=patient_pacer(),
+            now=self.clock.now,
+        )
+        self.acting = self.session.acting()
+
+    def close(self) -> None:
+        self.session.close()
+        self.acting.close()
+
+    @property
+    def inventory(self) -> AlibabaInventory:
+        self._appear()
+        return AlibabaInventory(self.session, catalogue=self.stand_in.catalogue)
+
+    @property
+    def executor(self) -> AlibabaExecutor:
+        self._appear()
+        return AlibabaExecutor(self.acting)
+
+    @property
+    def world(self) -> Clouds:
+        self._appear()
+        return self.stand_in.world
+
+    def target(self, *regions: str, every: bool = False) -> Target:
+        return Target("alibaba", regions=None if every else regions)
+
+    def launch(self, *, gpu: bool = True, tags: dict[str, str] | None = None, **more: Any) -> str:
+        """Start one instance; `more` are fields of `MachineSpec`."""
+        self._count += 1
+        name = (tags or {}).get("Name", f"machine-{self._count}")
+        more = {"account": self.shard.account, "tags": tags or {}, **more}
+        spec = alibaba_machine(name, does.idle(), NOW - HOUR, **more)
+        if not gpu:
+            plain = Accelerator(AcceleratorKind.OTHER, "", 0)
+            spec = replace(spec, instance_type="ecs.g7.xlarge", accelerator=plain)
+        self._written[spec.native_id] = spec
+        return spec.native_id
+
+    def _appear(self) -> None:
+        written, self._written = self._written, {}
+        for spec in written.values():
+            self.stand_in.world.launch(spec, "owner")
+        if written:
+            self.pass_(MINUTE)
+
+    def stop(self, instance: str) -> None:
+        self.world.stop(instance, "owner")
+        self.pass_(2 * MINUTE)
+        self.emulator.calls.clear()
+
+    def terminate(self, instance: str) -> None:
+        self.world.terminate(instance, "owner")
+        self.pass_(2 * MINUTE)
+        self.emulator.calls.clear()
+
+    def state(self, instance: str) -> str:
+        self.heal()
+        self.pass_(5 * MINUTE)
+        return self.world.machines[instance].state.value
+
+    def add_volume(self, instance: str) -> str:
+        return self.world.attach(instance, Disk(20, "/dev/xvdb", "cloud_essd"), "owner")
+
+    def volumes(self, instance: str) -> set[str]:
+        return {volume.native_id for volume in self.world.volumes_of(instance)}
+
+    def keep_address(self, instance: str) -> str:
+        """Before anything is asked of it: a world has no way to bind an address to what runs."""
+        self._written[instance] = replace(self._written[instance], kept_address=True)
+        return made_up_id("alibaba", "address", instance)
+
+    def protect(self, instance: str) -> None:
+        self.world.protect(instance, "termination_protection", "owner")
+
+    def go_wrong(self, what: str, how: str) -> None:
+        action = self._CALLS[what]
+        if how == DENIED:
+            self.world.deny(self.shard.cloud, self.shard.account, action)
+        elif how == THROTTLED:
+            self.fault(FaultKind.REFUSED, action, code="Throttling.User", status=400)
+        elif how == LOST:
+            self.fault(FaultKind.LOST_ANSWER, action)
+        elif how == REPEATED:
+            self.relay.changes[action] = twice if what == "volumes" else with_token
+        elif how == LEFT_OUT:
+            self.relay.changes[action] = without_last_item
+
+    def fault(self, kind: FaultKind, action: str, *, times: int = _OFTEN, code: str = "", status: int = 0) -> None:
+        self._appear()
+        self.emulator.faults.add(Fault(kind, action, times, code=code, status=status))
+
+    def heal(self) -> None:
+        """Nothing goes wrong any more."""
+        self.emulator.faults.clear()
+        self.relay.changes.clear()
+        for action in self._CALLS.values():
+            self.world.allow(self.shard.cloud, self.shard.account, action)
+
+    def changes_sent(self) -> list[str]:
+        verbs = {action: verb for verb, action in self._CALLS.items() if not action.startswith("Describe")}
+        return [verbs[call.action] for call in self.emulator.calls if call.action in verbs]
+
+    def requests(self) -> int:
+        return self.relay.requests
+
+    def pass_(self, step: timedelta) -> None:
+        """Let time pass."""
+        self.stand_in.world.tick(self.clock.advance(step))
+
+
+def with_token(answer: dict[str, Any]) -> dict[str, Any]:
+    """The same page token on every page."""
+    return {**answer, "NextToken": "again"}
+
+
+def twice(answer: dict[str, Any]) -> dict[str, Any]:
+    """The same disks again, as a page that shifts while it is read."""
+    disks = answer["Disks"]["Disk"]
+    return {**answer, "Disks": {"Disk": [*disks, *disks]}}
+
+
+def without_last_item(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer less its last disk, still well formed."""
+    return {**answer, "Disks": {"Disk": answer["Disks"]["Disk"][:-1]}}
+
+
+@contextmanager
+def alibaba_stand_in() -> Iterator[AlibabaStandIn]:
+    made = AlibabaStandIn()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextmanager
+def alibaba_world(stand_in: AlibabaStandIn) -> Iterator[AlibabaWorld]:
+    world = AlibabaWorld(stand_in)
+    try:
+        yield world
+    finally:
+        world.close()
+
+
+@contextmanager
+def alibaba() -> Iterator[Callable[[], AbstractContextManager[World]]]:
+    """For `WORLDS`."""
+    with alibaba_stand_in() as stand_in:
+        yield lambda: alibaba_world(stand_in)
+
+
+class AlibabaAsked:
+    """ECS of the emulator, asked before anything is done."""
+
+    untellable = frozenset({"ecs:CreateSnapshot"})
+    unasked = {  # noqa: RUF012 - never written
+        "sts:AssumeRole": "discovery has used it to come here",
+        "resourcedirectory:ListAccounts": "discovery has used it where an organisation is named",
+    }
+    a_read, a_change = "ecs:DescribeDisks", "ecs:StopInstances"
+
+    def __init__(self, world: AlibabaWorld) -> None:
+        self._world = world
+        self.now = datetime.now(timezone.utc)
+        self.session = world.session.dry_running()
+        self.preflight = AlibabaPreflight(self.session, now=lambda: self.now)
+        self.calls = self.session
+        self.shard = world.shard
+        self.operations = {name: one for name, one in OPERATIONS.items() if one.permissions}
+        world.inventory.discover(world.target(world.shard.region))
+
+    def machine(self) -> Instance:
+        native_id = self._world.launch()
+        found = {one.ref.native_id: one for one in self._world.inventory.read(self.shard).instances}
+        return found[native_id]
+
+    def truth(self) -> tuple[object, ...]:
+        world = self._world.world
+        states = [(native_id, machine.state) for native_id, machine in world.machines.items()]
+        return (*states, *world.snapshots, *(event.what for event in world.history))
+
+    def deny(self, operation: str) -> None:
+        self._world.world.deny(self.shard.cloud, self.shard.account, operation.partition(":")[2])
+
+    def break_down(self, operation: str) -> None:
+        self._world.fault(FaultKind.REFUSED, operation.partition(":")[2], code="InternalError", status=500)
+
+    def refuse_everybody(self) -> None:
+        self._world.fault(FaultKind.REFUSED, "GetCallerIdentity", code="InvalidTimeStamp.Expired", status=400)
+
+    def ignore_dry_runs(self, operation: str) -> None:
+        self._world.relay.ignored.add(operation.partition(":")[2])
+
+
+@contextmanager
+def alibaba_asked(stand_in: AlibabaStandIn) -> Iterator[AlibabaAsked]:
+    with alibaba_world(stand_in) as world:
+        asked = AlibabaAsked(world)
+        try:
+            yield asked
+        finally:
+            asked.session.close()
+
+
+@contextmanager
+def alibaba_preflight() -> Iterator[Callable[[], AbstractContextManager[Asked]]]:
+    """For `PREFLIGHTS`."""
+    with alibaba_stand_in() as stand_in:
+        yield lambda: alibaba_asked(stand_in)

@@ -1,0 +1,251 @@
+"""CVM and what belongs to it on the emulator of Tencent Cloud: a world for the contract suites of the ports."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlsplit
+
+from costguard.domain.money import Money
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Accelerator, AcceleratorKind
+from costguard.domain.signals import SignalName
+from costguard.ports import Target
+from costguard.providers.keys import Keys
+from costguard.providers.pacing import Pacer
+from costguard.providers.tencent.compute import TencentInventory
+from costguard.providers.tencent.executor import TencentExecutor
+from costguard.providers.tencent.instance_types import TypeCatalogue
+from costguard.providers.tencent.metrics import TencentSignals
+from costguard.providers.tencent.rates import RATES
+from costguard.providers.tencent.session import TencentSession
+from costguard.sandbox.clock import MovedClock
+from costguard.sandbox.fleets import TENCENT_ACCOUNT, tencent_machine
+from costguard.sandbox.tencent.server import TencentEmulator
+from costguard.sandbox.wire.door import WorldDoor
+from costguard.sandbox.wire.faults import Fault, FaultKind
+from costguard.sandbox.wire.messages import Answer, Request
+from costguard.sandbox.wire.server import WireServer
+from costguard.sandbox.world import workload as does
+from costguard.sandbox.world.cloud import World as CloudWorld
+from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_id
+from costguard.sandbox.world.records import WorldAddress
+
+NOW = datetime(2026, 3, 2, 9, 0, 20, tzinfo=timezone.utc)
+SHARD = Shard("tencent", TENCENT_ACCOUNT, "ap-guangzhou")
+_ELSEWHERE = "ap-shanghai"  # where a machine stands so that the account exists; the shard in use begins empty
+_ALWAYS = 1_000_000
+_SOON = timedelta(minutes=5)  # until whatever was begun is done
+
+_ACTIONS = {
+    "list": "DescribeInstances",
+    "volumes": "DescribeDisks",
+    "stop": "StopInstances",
+    "start": "StartInstances",
+    "terminate": "TerminateInstances",
+    "snapshot": "CreateSnapshot",
+}
+_CHANGES = {action: verb for verb, action in _ACTIONS.items() if not action.startswith("Describe")}
+
+
+class Between:
+    """Forwards every request to an emulator as it came, and changes the answers of some actions on the way back."""
+
+    def __init__(self, url: str) -> None:
+        self._host = urlsplit(url).netloc
+        self._edits: dict[str, Callable[[dict[str, Any]], None]] = {}
+        self._server = WireServer(self._forward)
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    def change(self, action: str, edit: Callable[[dict[str, Any]], None]) -> None:
+        """From now on let `edit` have the fields of every answer to `action`."""
+        self._edits[action] = edit
+
+    def leave_alone(self) -> None:
+        self._edits.clear()
+
+    def close(self) -> None:
+        self._server.close()
+
+    def _forward(self, request: Request) -> Answer:
+        connection = http.client.HTTPConnection(self._host, timeout=10)
+        try:
+            connection.putrequest(request.method, request.path or "/", skip_host=True, skip_accept_encoding=True)
+            for name, value in request.headers.items():
+                connection.putheader(name, value)
+            connection.endheaders(request.body)
+            answer = connection.getresponse()
+            body = answer.read()
+        finally:
+            connection.close()
+        edit = self._edits.get(request.headers.get("x-tc-action", ""))
+        if edit is not None:
+            document = json.loads(body)
+            edit(document["Response"])
+            body = json.dumps(document).encode()
+        return Answer(answer.status, body, answer.headers.get("Content-Type", ""))
+
+
+def more_to_come(fields: dict[str, Any]) -> None:
+    """The same page, and a count that says that there is more."""
+    fields["TotalCount"] += 100
+
+
+def without_last_item(fields: dict[str, Any]) -> None:
+    """The answer less its last item, and a count that fits."""
+    items = next(value for value in fields.values() if isinstance(value, list))
+    if items:
+        items.pop()
+        fields["TotalCount"] -= 1
+
+
+def patient_pacer() -> Pacer:
+    """Never waits: its clock moves by what it is told to sleep."""
+    moved = [0.0]
+
+    def sleep(seconds: float) -> None:
+        moved[0] += seconds
+
+    return Pacer(RATES, monotonic=lambda: moved[0], sleep=sleep, chance=lambda: 1.0)
+
+
+class TencentWorld:
+    """One account of the emulator with one region in use. What owners do to it goes past the wire."""
+
+    shard = SHARD
+    missing = "ins-0123abcd"
+
+    def __init__(self, **emulated: Any) -> None:
+        self.clock = MovedClock(NOW)
+        elsewhere = tencent_machine("elsewhere", does.idle(), NOW - timedelta(days=9), region=_ELSEWHERE)
+        self.world = CloudWorld([elsewhere], NOW)
+        self.emulator = TencentEmulator(WorldDoor(self.world, self.clock), **emulated)
+        self._between: Between | None = None
+        self._launched = 0
+        self._sessions: list[TencentSession] = []
+        self._begin(self.emulator.url)
+
+    def _begin(self, url: str) -> None:
+        keys: Keys = self.emulator.keys
+        self.session = TencentSession(keys=keys, endpoint=url, pacer=patient_pacer(), now=self.clock.now)
+        self.acting = self.session.acting()
+        self._sessions += [self.session, self.acting]
+        self.inventory = TencentInventory(self.session, catalogue=TypeCatalogue())
+        self.executor = TencentExecutor(self.acting)
+        self.signals = TencentSignals(self.session, frozenset(SignalName))
+
+    def close(self) -> None:
+        for session in self._sessions:
+            session.close()
+        if self._between is not None:
+            self._between.close()
+        self.emulator.close()
+
+    def pass_time(self, span: timedelta = _SOON) -> None:
+        self.clock.advance(span)
+        self.world.tick(self.clock.now())
+
+    def target(self, *regions: str, every: bool = False) -> Target:
+        return Target("tencent", regions=None if every else regions)
+
+    def launch(self, *, gpu: bool = True, tags: dict[str, str] | None = None, **more: Any) -> str:
+        """Start one machine and wait until it runs; `more` are fields of `MachineSpec`."""
+        self._launched += 1
+        name = (tags or {}).get("Name", f"machine-{self._launched}")
+        spec = tencent_machine(
+            f"{name}-{self._launched}", more.pop("workload", does.idle()), self.clock.now(), tags=tags or {}, **more
+        )
+        if not gpu:
+            spec = without_gpu(spec)
+        self.world.launch(renamed(spec, name), "owner")
+        self.pass_time()
+        return spec.native_id
+
+    def stop(self, instance: str) -> None:
+        self.world.stop(instance, "owner")
+        self.pass_time()
+
+    def terminate(self, instance: str) -> None:
+        self.world.terminate(instance, "owner")
+        self.pass_time()
+
+    def state(self, instance: str) -> str:
+        self.emulator.faults.clear()
+        if self._between is not None:
+            self._between.leave_alone()
+        self.pass_time()
+        return self.world.machines[instance].state.value
+
+    def add_volume(self, instance: str) -> str:
+        return self.world.attach(instance, Disk(20, "vdb", "CLOUD_PREMIUM"), "owner")
+
+    def volumes(self, instance: str) -> set[str]:
+        return {volume.native_id for volume in self.world.volumes_of(instance)}
+
+    def keep_address(self, instance: str) -> str:
+        native_id = made_up_id("tencent", "address", instance)
+        self.world.addresses[native_id] = WorldAddress(native_id, instance)
+        return native_id
+
+    def protect(self, instance: str) -> None:
+        self.world.protect(instance, "termination_protection", "owner")
+
+    def go_wrong(self, what: str, how: str) -> None:
+        action = _ACTIONS[what]
+        faults = {
+            "denied": Fault(FaultKind.REFUSED, action, _ALWAYS, code="UnauthorizedOperation"),
+            "throttled": Fault(FaultKind.REFUSED, action, _ALWAYS, code="RequestLimitExceeded"),
+            "lost": Fault(FaultKind.LOST_ANSWER, action, _ALWAYS),
+        }
+        if how in faults:
+            self.emulator.faults.add(faults[how])
+        else:
+            self.changing(action, more_to_come if how == "repeated page" else without_last_item)
+
+    def changing(self, action: str, edit: Callable[[dict[str, Any]], None]) -> None:
+        """From now on answers to `action` are changed on their way back."""
+        if self._between is None:
+            self._between = Between(self.emulator.url)
+            self._begin(self._between.url)
+            self.session.identity()
+        self._between.change(action, edit)
+
+    def changes_sent(self) -> list[str]:
+        return [_CHANGES[call.action] for call in self.emulator.calls if call.action in _CHANGES]
+
+    def requests(self) -> int:
+        return self.emulator.requests
+
+
+def renamed(spec: MachineSpec, name: str) -> MachineSpec:
+    return replace(spec, name=name)
+
+
+def without_gpu(spec: MachineSpec) -> MachineSpec:
+    none = Accelerator(AcceleratorKind.OTHER, "", 0)
+    return replace(spec, instance_type="S5.LARGE8", accelerator=none, hourly=Money(Decimal("0.68"), "CNY"))
+
+
+@contextmanager
+def tencent_world(**emulated: Any) -> Iterator[TencentWorld]:
+    """A world of its own, closed again; `emulated` goes to the emulator."""
+    world = TencentWorld(**emulated)
+    try:
+        yield world
+    finally:
+        world.close()
+
+
+@contextmanager
+def tencent() -> Iterator[Callable[[], AbstractContextManager[TencentWorld]]]:
+    """What `WORLDS` of `cloud_worlds.py` wants: each test gets a world, and an emulator, of its own."""
+    yield tencent_world
