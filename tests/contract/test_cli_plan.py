@@ -57,7 +57,7 @@ def test_something_due_is_status_10_and_the_documented_json(cli: Cli) -> None:
     jsonschema.validate(told.json, SCHEMA)
     assert {action["verb"] for action in told.json["due"]} == {"warn"}
     assert [held["reason"] for held in told.json["held"]] == ["protected_by_cloud"]
-    assert len(told.json["findings"]) == 21
+    assert len(told.json["findings"]) == 29
 
 
 def test_a_plan_writes_no_ledger_and_changes_nothing(cli: Cli) -> None:
@@ -213,6 +213,8 @@ def test_what_people_say_counts_in_the_next_plan(cli: Cli, plan: Path) -> None:
     (asking / "policies").mkdir(parents=True)
     for path in DEMO_POLICY.rglob("*.yaml"):
         text = path.read_text(encoding="utf-8").replace("local_disk: keep", "local_disk: ask")
+        others = ("{cloud: alibaba", "{cloud: tencent")
+        text = "\n".join(line for line in text.splitlines() if not any(other in line for other in others))
         (asking / path.relative_to(DEMO_POLICY)).write_text(text, encoding="utf-8")
     here = ("--policy", str(asking))
 

@@ -35,7 +35,7 @@ def test_a_scan_tells_owners_costs_evidence_and_that_nothing_was_changed(cli: Cl
 
     assert told.status == Exit.OK
     assert told.err == ""
-    assert "21 accelerator instances among 21 instances" in told.out
+    assert "29 accelerator instances among 29 instances" in told.out
     assert "0 calls that can change anything" in told.out
     for said in (
         "infrastructure",
@@ -58,7 +58,7 @@ def test_a_scan_as_json_adds_up(cli: Cli) -> None:
     assert (report["since"], report["until"]) == ("2026-02-23T09:00:00Z", "2026-03-02T09:00:00Z")
     assert report["proof"]["changing_calls"] == 0
     assert report["proof"]["calls"] > 10
-    assert sum(owner["instances"] for owner in report["owners"]) == len(machines) == 21
+    assert sum(owner["instances"] for owner in report["owners"]) == len(machines) == 29
     assert machines["reserved-capacity"]["never_touched"]
     assert machines["reserved-capacity"]["idle_hours"] == 168
     assert machines["pretraining-a"]["idle_hours"] == 0
@@ -83,7 +83,7 @@ def test_every_machine_goes_into_the_csv(cli: Cli) -> None:
 
     rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
     assert "Most expensive idle instances" in shown.out
-    assert len(rows) == 21
+    assert len(rows) == 29
     assert list(csv.DictReader(io.StringIO(printed.out))) == rows
     assert cli("scan", "--csv", "-", "--json", ledger=False).status == Exit.BAD_INPUT
     assert "cannot be written" in cli("scan", "--csv", str(cli.folder / "no" / "x.csv"), ledger=False).err
@@ -99,13 +99,23 @@ def test_a_denied_region_is_a_gap_with_its_permission_and_the_rest_is_told(cli: 
     assert told.status == Exit.GAPS
     assert {(gap["region_id"], gap["kind"]) for gap in told.json["gaps"]} == {("eu-west-1", "denied")}
     assert all("ec2:DescribeInstances" in gap["fix"] for gap in told.json["gaps"])
-    assert {machine["id"].split(":")[2] for machine in told.json["instances"]} == {"us-east-1"}
+    assert {machine["id"].split(":")[2] for machine in told.json["instances"]} == {
+        *("us-east-1", "cn-hangzhou", "ap-guangzhou"),
+    }
 
 
 def test_where_nothing_can_be_read_there_is_no_answer(cli: Cli) -> None:
+    only_aws = cli.folder / "costguard.yaml"
+    only_aws.write_text(
+        "version: 1\n"
+        "accounts: [{cloud: aws, id: '111122223333', regions: all}]\n"
+        "idle_gpu: [{name: all, then: [warn]}]\n"
+        "notify: {default: 'slack:#gpu-costs'}\n",
+        encoding="utf-8",
+    )
     cli.sandbox.gateway.refused.append(refused("DescribeRegions"))
     try:
-        told = cli("scan", ledger=False)
+        told = cli("scan", "--policy", str(only_aws), ledger=False)
     finally:
         cli.sandbox.gateway.refused.clear()
 

@@ -67,8 +67,8 @@ def _live(here: Workplace, days: int, *, show: bool) -> tuple[list[DemoDay], End
     if show:
         fleet = sandbox.world.fleet
         cost = totals(spec.hourly for spec in fleet if spec.hourly is not None)
-        accounts, regions = len({spec.account for spec in fleet}), len({spec.region for spec in fleet})
-        _say(opening_lines(len(fleet), accounts, regions, cost, days, language))
+        accounts, clouds = len({spec.account for spec in fleet}), len({spec.cloud for spec in fleet})
+        _say(opening_lines(len(fleet), accounts, clouds, cost, days, language))
     with open_surroundings(here.settings, _GUARD, clock=here.clock) as world:
         for day in _days(sandbox, world, days, language):
             names.update(names_of(day.plan))
@@ -162,7 +162,8 @@ def _copies(world: Surroundings, sandbox: Sandbox, names: Names) -> Copies | Non
     for copy in sandbox.world.snapshots.values():
         machine = machines[copy.machine]
         owners[names.get(machine, machine.native_id)] = None
-        disk = Volume(machine.sibling("volume", copy.volume), float(copy.size_gib), "gp3")
+        kind = sandbox.world.volumes[copy.volume].disk.volume_type
+        disk = Volume(machine.sibling("volume", copy.volume), float(copy.size_gib), kind)
         costs.append(world.readings[machine.cloud].prices.snapshot_hourly(disk))
     if not costs:
         return None

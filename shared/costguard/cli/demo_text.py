@@ -32,13 +32,13 @@ _VERBS = (Verb.WARN, Verb.STOP, Verb.SNAPSHOT, Verb.TERMINATE, Verb.START)
 
 
 def opening_lines(
-    machines: int, accounts: int, regions: int, cost: Sequence[Money], days: int, language: Language
+    machines: int, accounts: int, clouds: int, cost: Sequence[Money], days: int, language: Language
 ) -> Iterator[str]:
     """What is about to be shown."""
     yield phrase("demo_title", language, days=days)
     yield ""
     yield from wrapped(phrase("demo_intro", language))
-    fleet = phrase("demo_fleet", language, machines=machines, accounts=accounts, regions=regions, hourly=amounts(cost))
+    fleet = phrase("demo_fleet", language, machines=machines, accounts=accounts, clouds=clouds, hourly=amounts(cost))
     yield from wrapped(BOOKS[language].space.join((fleet, phrase("demo_policy", language))))
 
 

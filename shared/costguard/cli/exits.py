@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 
 class Exit(IntEnum):
-    """Where several apply the first of GAPS, HELD, DUE wins."""
+    """Where several apply the first of UNSAFE, GAPS, HELD, DUE wins."""
 
     OK = 0
     UNEXPECTED = 1
@@ -19,20 +19,22 @@ class Exit(IntEnum):
     REFUSED = 12
     HELD = 13
     BROKEN = 14
+    UNSAFE = 15
     INTERRUPTED = 130
 
 
 MEANINGS: Mapping[Exit, str] = MappingProxyType(
     {
-        Exit.OK: "Done; for `plan`: nothing is due.",
+        Exit.OK: "Done; for `plan`: nothing is due; for `doctor`: safe to enforce.",
         Exit.UNEXPECTED: "A fault of Costguard itself, with a traceback; please report it.",
         Exit.BAD_INPUT: "An option, file, policy or event is wrong; the message says where. Nothing was changed.",
         Exit.UNAVAILABLE: "A cloud, the ledger or a channel could not be used at all, so there is no answer.",
         Exit.DUE: "`plan`: something is due.",
-        Exit.GAPS: "Something could not be read; what was read is shown. Wins over 10 and 13.",
+        Exit.GAPS: "Something could not be read; what was read is shown. Wins over 10, 13. `doctor`: could not tell.",
         Exit.REFUSED: "`apply`: the plan no longer matches the world, the policy or the ledger. Nothing was changed.",
         Exit.HELD: "`apply`, `invoke`: something due was not done: held, refused by the cloud, or its outcome unknown.",
         Exit.BROKEN: "`audit verify`: the audit was altered, or a part of it is missing.",
+        Exit.UNSAFE: "`doctor`: do not enforce; what bars it is shown, with what mends it. Wins over 11.",
         Exit.INTERRUPTED: "Interrupted from the keyboard.",
     }
 )

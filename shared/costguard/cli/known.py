@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from costguard.bootstrap import Connections, read_policy, targets_of
+from costguard.bootstrap import read_policy, targets_of
 from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.cli.program import Workplace
 from costguard.cli.progress import shard_progress
+from costguard.connections import Connections
 from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.findings import Finding

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from costguard.cli import answers, audit, cases, demo, invoke, plan, policy, scan
+from costguard.cli import answers, audit, cases, demo, doctor, invoke, plan, policy, sandbox, scan
 from costguard.cli.exits import MEANINGS, Exit
 from costguard.cli.output import complain, survive_any_encoding
 from costguard.cli.program import Program
@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 app.command(epilog=demo.DEMO_EXAMPLES)(demo.demo)
 app.command(epilog=scan.SCAN_EXAMPLES)(scan.scan)
+app.command(epilog=doctor.DOCTOR_EXAMPLES)(doctor.doctor)
 app.command(epilog=plan.PLAN_EXAMPLES)(plan.plan)
 app.command(epilog=plan.APPLY_EXAMPLES)(plan.apply)
 app.command(epilog=invoke.INVOKE_EXAMPLES)(invoke.invoke)
@@ -39,6 +40,7 @@ app.command(epilog=answers.PAUSE_EXAMPLES)(answers.pause)
 app.command(epilog=answers.RESUME_EXAMPLES)(answers.resume)
 app.add_typer(policy.app, name="policy")
 app.add_typer(audit.app, name="audit")
+app.add_typer(sandbox.app, name="sandbox")
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - the signature Typer calls

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -24,16 +25,23 @@ if TYPE_CHECKING:
 _SANDBOX_NEEDS = frozenset({"moto", "werkzeug", "flask"})
 
 
+def _until_interrupted() -> None:
+    with suppress(KeyboardInterrupt):
+        Event().wait()
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """What the whole command line is given; empty for people, filled in by tests.
 
     `clock` None is the clock on the wall; a `sandbox` that runs already is used in the place of fresh ones.
+    `wait` is what a command does that serves others until it is interrupted.
     """
 
     settings: Callable[[], Settings] = process_settings
     clock: Clock | None = None
     sandbox: Sandbox | None = None
+    wait: Callable[[], None] = _until_interrupted
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +107,7 @@ def _sandbox_surroundings(
         return
     with ExitStack() as opened:
         running = program.sandbox or opened.enter_context(start_sandbox())
-        keys = running.credentials
-        settings = replace(
-            bare,
-            ledger=Secret(ledger or running.ledger_url),
-            slack_token=Secret(running.slack.token),
-            slack_url=running.slack.base_url,
-            aws_endpoint_url=running.endpoint_url,
-            aws_keys=(keys.access_key_id, Secret(keys.secret_access_key)),
-        )
+        settings = replace(running.settings(bare), ledger=Secret(ledger or running.ledger_url))
         yield Workplace(settings, running.clock, running)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -112,7 +112,8 @@ def scan(
 
 
 def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool) -> WasteReport:
-    from costguard.bootstrap import Connections, read_policy
+    from costguard.bootstrap import read_policy
+    from costguard.connections import Connections
     from costguard.engine import scan as scanning
     from costguard.guards.idle_gpu_rules import IdleBounds
     from costguard.planning import judge_all
@@ -132,9 +133,7 @@ def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool
             lookback=scanning.Lookback(back, IdleBounds()),
             progress=step,
         )
-        calls: list[CallCount] = []
-        for ports in connections.clouds.values():
-            calls.extend(ports.calls.calls_made())
+        calls = _added_up(call for ports in connections.clouds.values() for call in ports.calls.calls_made())
     if not seen.facts and seen.gaps:
         raise _no_answer(seen.gaps, here)
     return waste_report(
@@ -169,6 +168,15 @@ def _targets(here: Workplace, policy: Policy, where: _Where) -> Sequence[Target]
             )
         )
     return chosen
+
+
+def _added_up(calls: Iterable[CallCount]) -> list[CallCount]:
+    """Clouds have some operations by the same name, such as `sts:AssumeRole`: one row each."""
+    found: dict[tuple[str, str], CallCount] = {}
+    for call in calls:
+        row = (call.operation, call.permission)
+        found[row] = replace(call, calls=call.calls + found[row].calls) if row in found else call
+    return list(found.values())
 
 
 def _no_answer(gaps: Sequence[Gap], here: Workplace) -> UnavailableError:

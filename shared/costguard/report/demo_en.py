@@ -7,12 +7,15 @@ from collections.abc import Mapping
 DEMO: Mapping[str, str] = {
     "demo_title": "Costguard demo: {days} days of a GPU fleet, lived in a minute",
     "demo_intro": (
-        "Everything here is made up and runs in this process: a cloud, Slack, a ledger and a clock that can be moved."
-        " The engine, the policy and the calls are the real ones."
+        "Everything here is made up and runs in this process: three clouds, Slack, a ledger and a clock that can be"
+        " moved. The engine, the policy and the calls are the real ones."
     ),
-    "demo_fleet": "{machines} machines in {accounts} accounts and {regions} regions cost {hourly} an hour.",
+    "demo_fleet": (
+        "{machines} machines in {accounts} accounts of {clouds} clouds cost {hourly} an hour. One policy for all of"
+        " them:"
+    ),
     "demo_policy": (
-        "The policy: the owner of a machine that was idle for 24 h is told, and a day after that notice the machine is"
+        "the owner of a machine that was idle for 24 h is told, and a day after that notice the machine is"
         " stopped. A research machine that nobody misses for a week more is copied and terminated."
     ),
     "demo_starting": "Starting the sandbox",

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 DEMO: Mapping[str, str] = {
     "demo_title": "Costguard 演示：一分钟看完一个 GPU 机群的 {days} 天",
     "demo_intro": (
-        "这里的一切都是虚构的，全部在本进程内运行：云平台、Slack、账本，以及可以拨动的时钟。"
+        "这里的一切都是虚构的，全部在本进程内运行：三家云平台、Slack、账本，以及可以拨动的时钟。"
         "引擎、策略和调用都是真实的。"
     ),
-    "demo_fleet": "{accounts} 个账号、{regions} 个地域中的 {machines} 台机器，每小时花费 {hourly}。",
+    "demo_fleet": "{clouds} 家云平台 {accounts} 个账号中的 {machines} 台机器，每小时花费 {hourly}。它们共用一套策略：",
     "demo_policy": (
-        "策略：机器空闲满 24 小时即通知负责人，通知送达一天后停机；研究团队的机器若再过一周仍无人需要，"
-        "则先创建快照，再释放。"
+        "机器空闲满 24 小时即通知负责人，通知送达一天后停机；研究团队的机器若再过一周仍无人需要，则先创建快照，再释放。"
     ),
     "demo_starting": "正在启动沙箱",
     "demo_living": "第 {number} 天",

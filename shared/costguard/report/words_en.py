@@ -5,7 +5,7 @@ from __future__ import annotations
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import GapKind
-from costguard.report import commands_en, demo_en, reasons_en
+from costguard.report import commands_en, demo_en, doctor_en, reasons_en
 from costguard.report.book import Book
 
 BOOK = Book(
@@ -172,6 +172,7 @@ BOOK = Book(
     phrases={
         **commands_en.COMMANDS,
         **demo_en.DEMO,
+        **doctor_en.DOCTOR,
         # savings
         "saves": "saves {amount} an hour",
         "saves_unknown": "saves an unknown amount: its price is unknown",

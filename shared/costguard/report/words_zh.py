@@ -5,7 +5,7 @@ from __future__ import annotations
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import GapKind
-from costguard.report import commands_zh, demo_zh, reasons_zh
+from costguard.report import commands_zh, demo_zh, doctor_zh, reasons_zh
 from costguard.report.book import Book
 
 BOOK = Book(
@@ -172,6 +172,7 @@ BOOK = Book(
     phrases={
         **commands_zh.COMMANDS,
         **demo_zh.DEMO,
+        **doctor_zh.DOCTOR,
         "saves": "每小时节省 {amount}",
         "saves_unknown": "节省金额未知：价格未知",
         "saves_terminate": "实例费用在停机时已停止；随实例删除的云盘也停止计费",

@@ -1,0 +1,202 @@
+"""`costguard doctor`: is it safe to enforce, and if not, what mends it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import typer
+from typing_extensions import assert_never
+
+from costguard.cli.exits import Exit
+from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
+from costguard.cli.output import Answer, emit, safe
+from costguard.cli.program import Workplace, ledger_read_only, sqlite_file, workplace
+from costguard.cli.progress import shard_progress
+from costguard.cli.wrapping import cells, wrapped
+from costguard.domain.errors import InvalidInputError, LedgerError
+from costguard.report.words import Language
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from costguard.engine.memory import Memory
+    from costguard.policy.model import Policy
+    from costguard.ports import CallCount, Target
+    from costguard.report.doctor import Check, Diagnosis, Health
+
+DOCTOR_EXAMPLES = examples(
+    "costguard doctor --policy policies/",
+    "costguard doctor --sandbox",
+    "costguard doctor --json --lang zh",
+)
+
+
+def doctor(
+    ctx: typer.Context,
+    *,
+    policy: PolicyPath = "",
+    ledger: LedgerUrl = "",
+    sandbox: Sandbox = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Say whether it is safe to enforce: for every target, and for this deployment.
+
+    Who the credentials are, what they may do, which regions answer, what is measured, whether the clock is right and
+    whether another Costguard works there; then ledger, policy, channel and kill switch. Changes nothing: what may be
+    done is learnt from dry runs.
+    """
+    with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
+        found = _diagnosis(here)
+        language = here.language
+    from costguard.report.doctor_views import doctor_json
+
+    if not as_json:
+        tell(found, language, _console() if sys.stdout.isatty() else None)
+        raise typer.Exit(_status(found.verdict))
+    emit(Answer(doctor_json(found, language), exit=_status(found.verdict)), as_json=True)
+
+
+def _diagnosis(here: Workplace) -> Diagnosis:
+    from costguard.bootstrap import read_policy
+    from costguard.engine.doctor import examine_ledger, examine_switch
+    from costguard.engine.doctor_checks import policy_check
+    from costguard.report.doctor import Diagnosis
+
+    checks: list[Check] = []
+    calls: Sequence[CallCount] = ()
+    with _ledger(here) as memory:
+        try:
+            policy = read_policy(here.settings)
+        except InvalidInputError as err:
+            checks.append(policy_check(err))
+        else:
+            asked, calls = _of_targets(here, policy, memory)
+            checks.extend(asked)
+        path = sqlite_file(here.settings)
+        kind = here.settings.ledger.reveal().partition(":")[0].lower()
+        checks.append(examine_ledger(memory, kind, is_new=path is not None and not path.exists()))
+        checks.append(examine_switch(memory, host_paused=here.settings.paused))
+    return Diagnosis(here.clock.now(), tuple(checks), tuple(calls))
+
+
+def _of_targets(
+    here: Workplace, policy: Policy, memory: Memory | LedgerError
+) -> tuple[Sequence[Check], Sequence[CallCount]]:
+    """What is asked of the clouds, and of the policy that names them."""
+    from costguard.connections import Connections
+    from costguard.engine.doctor import Practice, examine_policy, examine_targets
+    from costguard.engine.doctor_checks import channel_check
+
+    targets = _targets(here, policy)
+    with Connections(here.settings, policy, here.clock) as connections, shard_progress("Asking") as step:
+        connections.open(targets)
+        asking = {cloud: ports.preflight() for cloud, ports in connections.clouds.items()}
+        practice = Practice(
+            policy=policy,
+            targets=targets,
+            readings=connections.readings,
+            preflights={cloud: preflight for cloud, (preflight, _) in asking.items()},
+            memory=None if isinstance(memory, LedgerError) else memory,
+            clock=here.clock,
+            progress=step,
+        )
+        found = [*examine_targets(practice), examine_policy(practice)]
+        logs = [*(ports.calls for ports in connections.clouds.values()), *(log for _, log in asking.values())]
+        calls = _added_up(call for log in logs for call in log.calls_made())
+    found.append(channel_check(policy, frozenset({"slack"}) if here.settings.slack_token else frozenset()))
+    return found, calls
+
+
+def _targets(here: Workplace, policy: Policy) -> Sequence[Target]:
+    from costguard.bootstrap import targets_of
+
+    if here.sandbox is not None and not policy.accounts:
+        return here.sandbox.targets
+    return targets_of(policy, here.settings)
+
+
+@contextmanager
+def _ledger(here: Workplace) -> Iterator[Memory | LedgerError]:
+    """The ledger, or why it cannot be opened: one more thing to tell."""
+    with ExitStack() as opened:
+        found: Memory | LedgerError
+        try:
+            found = opened.enter_context(ledger_read_only(here))
+        except LedgerError as err:
+            found = err
+        yield found
+
+
+def _added_up(calls: Iterator[CallCount]) -> tuple[CallCount, ...]:
+    """One row an operation, though several sessions sent it."""
+    found: dict[str, CallCount] = {}
+    for call in calls:
+        known = found.get(call.operation)
+        found[call.operation] = call if known is None else replace(known, calls=known.calls + call.calls)
+    return tuple(found[name] for name in sorted(found))
+
+
+def _status(verdict: Health) -> Exit:
+    from costguard.report.doctor import Health
+
+    if verdict is Health.OK or verdict is Health.WARNING:
+        return Exit.OK
+    if verdict is Health.COULD_NOT_TELL:
+        return Exit.GAPS
+    if verdict is Health.BARS:
+        return Exit.UNSAFE
+    assert_never(verdict)
+
+
+def tell(found: Diagnosis, language: Language, console: Console | None = None) -> None:
+    """Each check with its verdict in front, coloured on the terminal given; the sentence that decides comes last."""
+    from costguard.report.doctor_views import calls_words, check_lines, health_words, verdict_words
+
+    wide = max(cells(health_words(check.health, language)) for check in found.checks)
+    for check in found.checks:
+        label = health_words(check.health, language)
+        first, *more = check_lines(check, language)
+        _line(first, label + " " * (wide - cells(label) + 2), check.health, console)
+        for line in more:
+            _line(line, " " * (wide + 4), None, console)
+    _line(calls_words(found, language), "", None, console)
+    _line(verdict_words(found, language), "", found.verdict, console)
+
+
+def _line(text: str, start: str, health: Health | None, console: Console | None) -> None:
+    if console is None:
+        typer.echo(safe(start + text))
+        return
+    from rich.text import Text
+
+    first, *more = wrapped(safe(text), start, 0, console.width)
+    marked = Text(first)
+    if health is not None:
+        marked.stylize(_style(health), 0, len(start) or len(first))
+    for line in (marked, *map(Text, more)):
+        console.print(line, soft_wrap=True)
+
+
+def _style(health: Health) -> str:
+    from costguard.report.doctor import Health
+
+    if health is Health.OK:
+        return "green"
+    if health is Health.WARNING:
+        return "yellow"
+    if health is Health.COULD_NOT_TELL:
+        return "bold magenta"
+    if health is Health.BARS:
+        return "bold red"
+    assert_never(health)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False)

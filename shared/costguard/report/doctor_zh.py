@@ -1,0 +1,113 @@
+"""Chinese: what the doctor says, as in `doctor_en`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_GRANT = "请授予下列权限，然后重新检查。"
+_READ_ALL = "请查看下列内容；未能完整应答的地域中不会执行任何操作。"
+
+DOCTOR: Mapping[str, str] = {
+    "doctor_health_ok": "正常",
+    "doctor_health_warning": "警告",
+    "doctor_health_could_not_tell": "无法判断",
+    "doctor_health_bars_enforcing": "不可执行",
+    "doctor_verdict_ok": "可以安全执行（enforce）：共 {checks} 项检查，无需处理。",
+    "doctor_verdict_warning": "可以安全执行（enforce）：共 {checks} 项检查，{warnings} 项警告。",
+    "doctor_verdict_could_not_tell": "无法判断能否安全执行（enforce）：{checks} 项检查中有 {untold} 项无法判断。",
+    "doctor_verdict_bars_enforcing": (
+        "请勿执行（enforce）：{checks} 项检查中有 {barring} 项不允许[；另有 {untold} 项无法判断]。"
+    ),
+    "doctor_calls": "共 {calls} 次调用[，其中 {dry_runs} 次为预检]；可更改资源的调用 0 次。",
+    "doctor_calls_dirty": "共 {calls} 次调用，其中 {changing} 次可更改资源：{operations}。",
+    "doctor_more": "另有 {count} 项；`--json` 会全部列出",
+    "doctor_here": "本部署",
+    "doctor_line": "[{target}：]{words}",
+    "doctor_fix": "处理办法：{fix}",
+    "doctor_detail": "{where}[：{said}][。处理办法：{fix}]",
+    "doctor_caller_known": "当前凭证为账号 {account} 的 {name}[；在该账号使用的角色：{role}]。",
+    "doctor_caller_refused": "云平台不接受当前凭证[：{detail}]。",
+    "doctor_fix_caller_refused": "请提供策略所指定的云和分区的有效凭证。",
+    "doctor_caller_untold": "无法查询当前凭证的身份[：{detail}]。",
+    "doctor_fix_caller_untold": "请检查网络、代理和访问地址，然后重新检查。",
+    "doctor_clock_right": "时钟准确：与云平台相差 {skew_seconds} 秒。",
+    "doctor_clock_off": "时钟比云平台{direction} {skew_seconds} 秒。",
+    "doctor_fix_clock_off": "请用 NTP 校准本机时间：相差超过 5 分钟时不可执行。",
+    "doctor_clock_wrong": "时钟比云平台{direction} {skew_seconds} 秒，所有等待时间都会出错。",
+    "doctor_fix_clock_wrong": "请用 NTP 校准本机时间。",
+    "doctor_clock_untold": "云平台的应答没有给出时间。",
+    "doctor_fix_clock_untold": "请在云平台恢复应答后重新检查，并人工核对本机时间。",
+    "doctor_ahead": "快",
+    "doctor_behind": "慢",
+    "doctor_regions_answer": (
+        "{accounts} 个账号的全部 {answered} 个地域均已完整应答：{names}。共有 {instances} 台实例。"
+    ),
+    "doctor_regions_none": "没有需要守护的地域。",
+    "doctor_fix_regions_none": "请在策略中写明地域，或使用 `regions: all`。",
+    "doctor_regions_unread": "{asked} 个地域中只有 {answered} 个完整应答[：{names}]。",
+    "doctor_fix_regions_unread": _READ_ALL,
+    "doctor_regions_denied": "{asked} 个地域中只有 {answered} 个允许读取[：{names}]。",
+    "doctor_fix_regions_denied": _GRANT,
+    "doctor_permissions_granted": "权限齐全：{operations} 个接口，在 {shards} 个地域中询问过。",
+    "doctor_permissions_untold": "没有发现缺失的权限；{operations} 个接口中有 {untold} 个云平台未给出答复。",
+    "doctor_fix_permissions_untold": "请与 Costguard 生成的权限策略核对。",
+    "doctor_permissions_wanted": "缺少 {missing} 个接口的权限，但不影响执行。",
+    "doctor_fix_permissions_wanted": "请授予这些权限：没有价格时，金额上限会搁置所有操作；不能启动时，恢复须手工完成。",
+    "doctor_permissions_unread": "未能在所有地域询问权限。",
+    "doctor_fix_permissions_unread": "请查看下列内容，然后重新检查。",
+    "doctor_permissions_missing": "缺少权限：{operations} 个接口中缺 {missing} 个。",
+    "doctor_fix_permissions_missing": _GRANT,
+    "doctor_permissions_unsafe": "某次预检可能已被真正执行，因此不再继续询问[：{detail}]。",
+    "doctor_fix_permissions_unsafe": "请立即查看该地域的机器；会忽略 `DryRun` 的访问地址不是这个云。",
+    "doctor_measured_all": "规则覆盖的 {running} 台运行中机器全部可测量[；{no_rule} 台没有规则]。",
+    "doctor_measured_nothing_runs": "没有规则覆盖的机器在运行[；{no_rule} 台没有规则]。",
+    "doctor_measured_partly": (
+        "{running} 台运行中的机器有 {measured} 台可测量（{share_percent}%）[；{no_rule} 台没有规则]。"
+        "其余机器绝不会被操作。"
+    ),
+    "doctor_fix_measured_partly": "请修复下列机器的监控指标。",
+    "doctor_measured_unread": "无法判断测量情况：没有地域完整应答。",
+    "doctor_fix_measured_unread": _READ_ALL,
+    "doctor_measured_none": "{running} 台运行中的机器没有一台可测量：守护等于失明。",
+    "doctor_fix_measured_none": "执行之前，请先修复下列机器的监控指标。",
+    "doctor_other_not_seen": (
+        "没有发现另一个 Costguard 的痕迹：查看了 {machines_in_all} 台机器中 {machines} 台的 {snapshots} 个快照，"
+        "其中 {marked} 个由本账本创建。从未创建快照的部署不会留下痕迹。"
+    ),
+    "doctor_other_unread": (
+        "无法判断是否有另一个 Costguard：查看了 {machines_in_all} 台机器中 {machines} 台的 {snapshots} 个快照。"
+    ),
+    "doctor_fix_other_unread": "请授予下列权限，并指明创建这些快照的账本。",
+    "doctor_other_seen": (
+        "另一个 Costguard 曾在这里工作：{marked} 个带标记的快照中，有 {unknown} 个的决定不在本账本中。"
+    ),
+    "doctor_fix_other_seen": (
+        "一个目标只能有一个账本：请使用创建它们的账本，"
+        "或先停用另一个部署，再移除其快照上的标签 `costguard:decision-id`。"
+    ),
+    "doctor_ledger_ready": "账本（{kind}）可用且持久：进行中的案件 {cases} 个[；最近一次运行 {latest_run}]。",
+    "doctor_ledger_new": "账本（{kind}）尚不存在：首次运行时会创建。",
+    "doctor_fix_ledger_new": "如果运行使用另一个账本，请用 `--ledger` 或 COSTGUARD_LEDGER 指明。",
+    "doctor_ledger_forgetful": "账本（{kind}）会随进程消失，因此不可执行。",
+    "doctor_fix_ledger_forgetful": "请用 `--ledger` 或 COSTGUARD_LEDGER 指定文件或数据库。",
+    "doctor_ledger_newer": "账本（{kind}）由更新版本的 Costguard 写入[：{detail}]。",
+    "doctor_fix_ledger_newer": "请升级本 Costguard。",
+    "doctor_ledger_unusable": "账本（{kind}）无法使用[：{detail}]。",
+    "doctor_fix_ledger_unusable": "请检查其地址、服务器以及当前用户的权限。",
+    "doctor_policy_enforces": "策略有效：{rules} 条规则中有 {enforcing} 条为 enforce。",
+    "doctor_policy_gentle": "策略有效，{rules} 条规则中没有一条为 enforce：不会执行任何操作。",
+    "doctor_policy_remarked": "策略有效：{rules} 条规则中有 {enforcing} 条为 enforce。另有值得留意之处。",
+    "doctor_fix_policy_remarked": "请阅读下列提示；它们不阻止任何操作。",
+    "doctor_policy_invalid": "策略无效[：{detail}]。",
+    "doctor_fix_policy_invalid": "请用 `costguard policy check` 检查该策略，并按提示改正。",
+    "doctor_channel_proves": "通知发往 {channels} 个可证明送达的渠道[；默认 {default}]。",
+    "doctor_channel_partly": "{lacking} 个渠道无法证明送达：其负责人的机器绝不会被停机。",
+    "doctor_fix_channel_partly": "请设置 `notify.default`，并使用已配置的渠道，例如 slack:#gpu。",
+    "doctor_channel_missing": "没有可证明送达的渠道，因此绝不会停机。",
+    "doctor_fix_channel_missing": "请设置 COSTGUARD_SLACK_TOKEN，并将 `notify.default` 设为渠道，例如 slack:#gpu。",
+    "doctor_switch_open": "停止开关可以读取，且未被拉下。",
+    "doctor_switch_paused": "Costguard 已暂停[，由 {by} 设置][：{reason}]：不会开始任何操作。",
+    "doctor_fix_switch_paused": "确认安全后，请执行 `costguard resume`，或取消设置 COSTGUARD_PAUSED。",
+    "doctor_switch_unreadable": "停止开关无法读取，按已拉下处理[：{detail}]。",
+    "doctor_fix_switch_unreadable": "请先修复账本。",
+}
