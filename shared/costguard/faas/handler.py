@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import IO, Any
 
 from costguard.domain.errors import CostguardError
+from costguard.faas.credentials import settings_of_call
 from costguard.faas.events import Host
 from costguard.faas.invocation import Invocation, parse_invocation, recognise_host, request_id_of
 from costguard.faas.logs import start_logging, write_metrics
@@ -41,7 +42,7 @@ def build_handler(
         """Run the function once."""
         call = _Call(function, recognise_host(event, context), request_id_of(context), stream)
         try:
-            call.read_settings(settings())
+            call.read_settings(settings(), context)
             watch = clock or _system_clock()
             invocation = parse_invocation(event, context, function=function, now=watch.now(), host=call.host)
             return call.answer(invocation, run or _own_run(), watch)
@@ -70,12 +71,12 @@ class _Call:
         self._fields: dict[str, object] = {"function": function, "host": host.value, "request_id": request_id}
         self._stream = stream
 
-    def read_settings(self, settings: Settings) -> None:
+    def read_settings(self, settings: Settings, context: object) -> None:
         """Know the secrets and the host, and log accordingly; the host's own mark goes before the event's shape."""
-        self._settings = settings
-        self.redactor = Redactor.of(settings.secrets())
         named = Host(settings.host)
         self.host = self.host if named is Host.LOCAL else named
+        self._settings = settings_of_call(settings, context, self.host)
+        self.redactor = Redactor.of((*settings.secrets(), *self._settings.secrets()))
         self._fields["host"] = self.host.value
         self.start_logging()
 

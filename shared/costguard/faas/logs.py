@@ -1,7 +1,8 @@
 """One shape of log line on every host: JSON with a constant message and facts as fields, secrets blanked.
 
 On Lambda the lines and metrics are made by Powertools; elsewhere the same keys are made by the standard library.
-Only the logger `costguard` is set up; the host keeps its own for everything else.
+Only the logger `costguard` is set up; the host keeps its own for everything else. On FC and SCF that is made to
+write less: their runtimes leave the root logger at INFO and DEBUG, where SDKs write whole requests with their tokens.
 """
 
 from __future__ import annotations
@@ -68,6 +69,18 @@ class CleanHandler(_StreamHandler):
         return self.redactor.clean(super().format(record))
 
 
+class _CleanFormatter(logging.Formatter):
+    """Blanks what another formatter has made."""
+
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self.inner = inner
+        self.redactor = Redactor()
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self.redactor.clean(self.inner.format(record))
+
+
 def start_logging(
     host: Host, fields: Mapping[str, object], redactor: Redactor, *, level: str = "INFO", stream: IO[str] | None = None
 ) -> None:
@@ -83,6 +96,19 @@ def start_logging(
     logger.addHandler(handler)
     handler.setFormatter(_powertools(handler, fields, level) if host is Host.LAMBDA else JsonFormatter(fields))
     logger.setLevel(level)
+    if host in {Host.FC, Host.SCF}:
+        _quieten_the_others(redactor)
+
+
+def _quieten_the_others(redactor: Redactor) -> None:
+    """Libraries, and the host itself, write through the root's handlers: warnings and worse, blanked."""
+    root = logging.getLogger()
+    root.setLevel(max(root.level, logging.WARNING))
+    for handler in root.handlers:
+        made_by = handler.formatter or logging.Formatter()
+        clean = made_by if isinstance(made_by, _CleanFormatter) else _CleanFormatter(made_by)
+        clean.redactor = redactor
+        handler.setFormatter(clean)
 
 
 def write_metrics(host: Host, function: str, figures: Mapping[str, float], *, stream: IO[str] | None = None) -> None:

@@ -15,7 +15,7 @@ _SHORTEST = 6  # a shorter "secret" would blank ordinary words; real tokens have
 _SIGNED = re.compile(
     r"""(?ix) (?<![a-z0-9])
     ( x-amz-(?:signature|credential|security-token) | awsaccesskeyid      # S3
-    | ossaccesskeyid | security-token | signature | accesskeyid           # Alibaba Cloud
+    | ossaccesskeyid | security-?token | signature | accesskeyid          # Alibaba Cloud
     | q-ak | q-signature | x-cos-security-token                           # Tencent COS
     | sig | access_token | token | secret | password )
     = [^&\s"'<>\\]+"""
@@ -23,7 +23,8 @@ _SIGNED = re.compile(
 _USER_INFO = re.compile(r"(?<=://)[^/\s@\"']*:[^/\s@\"']*(?=@)")
 _TOKENS = re.compile(
     r"""(?x) xox[a-z]-[A-Za-z0-9-]+ | xapp-[A-Za-z0-9-]+ | hooks\.slack\.com/[A-Za-z0-9/_-]+   # Slack
-    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b | \bLTAI[A-Za-z0-9]{12,26}\b | \bAKID[A-Za-z0-9]{13,40}\b  # access key ids
+    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b | \bLTAI[A-Za-z0-9]{12,26}\b   # access key ids
+    | \bSTS\.[A-Za-z0-9]{12,} | \bAKID[A-Za-z0-9_-]{13,}           # those of roles, 68 characters at Tencent Cloud
     | (?<=Bearer\ )[A-Za-z0-9._~+/=-]+"""
 )
 
