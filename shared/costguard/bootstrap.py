@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from costguard.connections import Connections
+from costguard.domain.errors import UnavailableError
 from costguard.policy.model import Policy
 from costguard.ports import Clock, Notifier, RecordStore, Target
 
@@ -157,6 +158,9 @@ def run_function(
     """One scheduled run, as a function host asks for it; returns its figures.
 
     A policy that is broken now is replaced by the last good one for at most seven days; people are told.
+
+    Raises:
+        UnavailableError: no instance was seen while something could not be read; all the rest was done.
     """
     from costguard.engine.policy_in_force import tell_of_broken_policy
     from costguard.engine.run import run, summary
@@ -176,7 +180,12 @@ def run_function(
             deadline=deadline,
         ) as world:
             tell_of_broken_policy(memory, found, settings.language, clock.now())
-            return summary(run(world, run_id, deadline=deadline))
+            report = run(world, run_id, deadline=deadline)
+            plan = report.plan
+            if plan is not None and plan.gaps and not plan.instances_seen:
+                message = f"no instance was seen, and not everything could be read: {plan.gaps[0].detail}"
+                raise UnavailableError(message)  # the host counts it as an error, and alarms
+            return summary(report)
 
 
 def _policy_in_force(settings: Settings, memory: Memory, now: datetime) -> PolicyInForce:

@@ -23,6 +23,7 @@ from costguard.guards.rules import Mode
 from costguard.planning import Plan, PlanInputs, Transition, build_plan, subjects_to_examine
 
 _LOG = logging.getLogger(__name__)
+_MOST_GAPS_LOGGED = 20  # the report has them all
 NOTICE_WAIT = timedelta(seconds=30)  # longest total wait for Slack's Retry-After inside one run
 
 
@@ -92,6 +93,15 @@ def run(
     if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
         return RunReport(run_id, None, duplicate=True)
     plan = make_plan(world, run_id, deadline=deadline, progress=progress)
+    for gap in plan.gaps[:_MOST_GAPS_LOGGED]:
+        facts = {
+            "shard": str(gap.shard),
+            "what": gap.what,
+            "kind": gap.kind.value,
+            "detail": gap.detail,
+            "fix": gap.fix,
+        }
+        _LOG.warning("could not be read", extra=facts)
     return carry_out(world, plan, deadline=deadline)
 
 
