@@ -1,0 +1,28 @@
+"""What Alibaba Cloud says to each row of the parity table."""
+
+from __future__ import annotations
+
+from costguard.providers.alibaba.metrics import DELAY, MOST_INSTANCES, MOST_POINTS, NAMESPACE
+from costguard.providers.alibaba.prices import CURRENCIES
+from costguard.providers.parity import Row, Rows
+
+_MINUTE = 60
+
+ROWS: Rows = {
+    Row.CARD_METRIC: f"per card, the maximum; from the CloudMonitor agent and the GPU driver (`{NAMESPACE}`)",
+    Row.SAMPLES: f"every minute; at most {DELAY.seconds // _MINUTE} minutes late; {MOST_INSTANCES} instances and"
+    f" {MOST_POINTS:,} points a call",
+    Row.DENIED: "**an empty list**: an empty answer is asked for again as a dry run, and is a gap when that is denied",
+    Row.RUN: "`StartTime`, to the minute: two starts within one minute cannot be told apart",
+    Row.STOP: "the instance, in economical mode; **ignored without an error** for types with local disks and some more,"
+    " which is read back, told to people, and counted as no saving",
+    Row.ADDRESS: "released by an economical stop; an EIP stays, and is billed",
+    Row.LOCAL_DISK: "lost by an economical stop: held unless policy says `lose`, or `ask` and the owner agreed",
+    Row.COPIES: "one copy of a disk at a time; a client token makes a repeated request the same copy",
+    Row.TERMINATE: "final; refused for prepaid and protected instances",
+    Row.PREPAID: "shown with owner, cost and the end of the term; never touched",
+    Row.SPOT: "stops and starts as any other",
+    Row.MANAGED: "ESS, ACK, EMR, E-HPC, PAI, and whatever tags of `acs:` are not known to be people's",
+    Row.PRICES: "`DescribePrice` by type, region and disk",
+    Row.MONEY: f"{CURRENCIES['alibaba']}; {CURRENCIES['alibaba-intl']} on the international site",
+}

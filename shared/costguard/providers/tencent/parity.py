@@ -1,0 +1,32 @@
+"""What Tencent Cloud says to each row of the parity table."""
+
+from __future__ import annotations
+
+from costguard.providers.parity import Row, Rows
+from costguard.providers.tencent.metric_answers import FINEST, MAX_INSTANCES, MAX_POINTS
+from costguard.providers.tencent.metrics import AGENT_DELAY, METRICS, NAMESPACE
+
+_MINUTE = 60
+
+ROWS: Rows = {
+    Row.CARD_METRIC: f"**the mean over all cards** (`{METRICS[0].name}` in `{NAMESPACE}`): the bound is divided by the"
+    " number of cards, so one that works is seen; which ones are idle is not",
+    Row.SAMPLES: f"every {FINEST} s; at most {AGENT_DELAY.seconds // _MINUTE} minutes late; {MAX_INSTANCES} instances"
+    f" and {MAX_POINTS:,} points a call",
+    Row.DENIED: "an error: a gap that names the permission",
+    Row.RUN: "no time of a start: the id of the latest operation's request; our own stop is known by its request id,"
+    " and a stop whose answer was lost counts as somebody else's",
+    Row.STOP: "the instance, with `STOP_CHARGING`; where that is not to be had it is read back, told to people, and"
+    " counted as no saving",
+    Row.ADDRESS: "released by a stop without charges, and null at once; an EIP stays, and is billed",
+    Row.LOCAL_DISK: "lost by a stop without charges: held unless policy says `lose`, or `ask` and the owner agreed",
+    Row.COPIES: "one copy of a disk at a time; a failed one never says so and stays pending",
+    Row.TERMINATE: "may only put the instance into the recycle bin; **a second call destroys it**, so there is"
+    " never one",
+    Row.PREPAID: "shown with owner, cost and the end of the term; never touched",
+    Row.SPOT: "stops and starts as any other",
+    Row.MANAGED: "scaling groups and TKE clusters as their own APIs list them; EMR and Batch by name",
+    Row.PRICES: "`DescribeZoneInstanceConfigInfos`, the later and cheaper tiers of a pay-as-you-go hour included; of"
+    " snapshots none",
+    Row.MONEY: "CNY; USD on the international site",
+}
