@@ -153,3 +153,19 @@ def test_what_each_mode_lets_through(verb: Verb) -> None:
     assert mode_rail(verb, Mode.OBSERVE) == held(ReasonCode.MODE_OBSERVE)
     assert mode_rail(verb, Mode.WARN) == (None if verb is Verb.WARN else held(ReasonCode.MODE_WARN))
     assert mode_rail(verb, Mode.ENFORCE) is None
+
+
+@pytest.mark.parametrize(
+    ("consent", "code"), [(Consent.KEEP, ReasonCode.LOCAL_DISK), (Consent.ASK, ReasonCode.APPROVAL_NEEDED)]
+)
+def test_no_copy_is_made_for_an_end_that_a_local_disk_forbids(consent: Consent, code: ReasonCode) -> None:
+    """Its notice names no date, as nothing would follow: so nothing does, and no copies are paid for."""
+    spot = instance(cannot_stop="one_time_spot", local_disk_gib=125.0)
+    assert rail(Verb.SNAPSHOT, spot, local_disk=consent) == held(code, local_disk_gib=125.0)
+    assert rail(Verb.SNAPSHOT, spot, local_disk=Consent.LOSE) is None
+    assert rail(Verb.SNAPSHOT, spot, local_disk=Consent.ASK, approved=True) is None
+
+
+def test_a_copy_for_its_own_sake_loses_no_local_disk() -> None:
+    running = instance(local_disk_gib=125.0)
+    assert rail(Verb.SNAPSHOT, running, local_disk=Consent.KEEP) is None

@@ -35,13 +35,19 @@ def world_rail(
         return Reason(ReasonCode.CANNOT_STOP, {"cause": instance.cannot_stop})
     if verb in {Verb.SNAPSHOT, Verb.TERMINATE} and not detail.volumes:
         return Reason(ReasonCode.NO_VOLUMES)
-    if verb in DESTRUCTIVE and case.climbed_at(Verb.STOP) is None:
+    if _towards_the_end(verb, rule, instance) and case.climbed_at(Verb.STOP) is None:
         lost = _local_disk_rail(instance, rule.limits, approved=approved)
         if lost is not None:
             return lost
     if verb is Verb.TERMINATE:
         return _terminate_rail(case, instance, detail)
     return None
+
+
+def _towards_the_end(verb: Verb, rule: IdleRule, instance: Instance) -> bool:
+    """What loses a local disk, and the copies made only for that: where leave is missing, nothing would follow them."""
+    ends = any(rung.verb is Verb.TERMINATE for rung in rule.ladder)
+    return verb in DESTRUCTIVE or (verb is Verb.SNAPSHOT and bool(instance.cannot_stop) and ends)
 
 
 def _local_disk_rail(instance: Instance, limits: Limits, *, approved: bool) -> Reason | None:

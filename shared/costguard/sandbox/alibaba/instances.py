@@ -243,7 +243,7 @@ def _interface(native_id: str) -> dict[str, Any]:
 
 
 _EXACT: Mapping[str, Callable[[Machine], str]] = {
-    "Status": lambda machine: status_of(machine),
+    "Status": status_of,
     "InstanceType": lambda machine: machine.spec.instance_type,
     "InstanceTypeFamily": lambda machine: family_of(machine.spec.instance_type),
     "InstanceChargeType": lambda machine: charge_type_of(machine.spec),

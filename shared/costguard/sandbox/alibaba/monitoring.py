@@ -34,7 +34,7 @@ def describe_metric_list(call: ApiCall, world: World) -> Mapping[str, Any]:
     found = _series(call, world, metric)
     length = _length(call)
     skip = place_of("DescribeMetricList", call.asked.text("NextToken")) if call.asked.given("NextToken") else 0
-    points: list[dict[str, Any]] = []
+    points: list[str] = []
     more = False
     for series in found:
         stamps = series.stamps(since, until, period)
@@ -108,24 +108,20 @@ def describe_monitoring_agent_statuses(call: ApiCall, world: World) -> Mapping[s
     return {"Code": "200", "Success": True, "NodeStatusList": {"NodeStatus": statuses}}
 
 
-def _answered(points: Sequence[Mapping[str, Any]], found: Sequence[Series], period: int) -> dict[str, Any]:
+def _answered(points: Sequence[str], found: Sequence[Series], period: int) -> dict[str, Any]:
     """No point at all is an empty list where series exist, and an empty text where there never was one."""
-    text = json.dumps(points, separators=(",", ":")) if points or found else ""
+    text = f"[{','.join(points)}]" if points or found else ""
     return {"Code": "200", "Success": True, "Period": str(period), "Datapoints": text}
 
 
-def _point(call: ApiCall, series: Series, stamp: int, period: int) -> dict[str, Any]:
+def _point(call: ApiCall, series: Series, stamp: int, period: int) -> str:
+    """One point as JSON, written by hand: a scan of ten thousand machines asks for a million of them."""
     low, mean, high = series.statistics(stamp, period)
-    card = {} if series.card is None else {"gpuId": str(series.card)}
-    return {
-        "timestamp": stamp * _MILLISECONDS,
-        "userId": call.account,
-        "instanceId": series.machine.native_id,
-        **card,
-        "Minimum": round(low, 4),
-        "Average": round(mean, 4),
-        "Maximum": round(high, 4),
-    }
+    card = "" if series.card is None else f'"gpuId":"{series.card}",'
+    return (
+        f'{{"timestamp":{stamp * _MILLISECONDS},"userId":"{call.account}","instanceId":"{series.machine.native_id}",'
+        f'{card}"Minimum":{round(low, 4)},"Average":{round(mean, 4)},"Maximum":{round(high, 4)}}}'
+    )
 
 
 def _metric(call: ApiCall) -> tuple[Metric, int]:

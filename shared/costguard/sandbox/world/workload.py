@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import repeat
 from zlib import crc32
 
 from costguard.domain.signals import SignalName
@@ -114,15 +115,17 @@ class Workload:
             return None if peak is None else (peak, peak, peak)
         prefix = _prefix(signal, card, seed)
         top = hour + period * int(_unit(prefix, b"%d/slot" % hour) * (HOUR_SECONDS // period))
-        hashes = [crc32(moment, prefix) for moment in _written(slots)]
-        if top in slots:
+        hashes = list(map(crc32, _written(slots), repeat(prefix)))
+        has_top = top in slots
+        if has_top:
             del hashes[slots.index(top)]
-        values = [peak * (0.5 + 0.4 * (each / _HASH_RANGE)) for each in (min(hashes), max(hashes))] if hashes else []
-        total = peak * (0.5 * len(hashes) + 0.4 * (sum(hashes) / _HASH_RANGE))
-        if top in slots:
-            values.append(peak)
-            total += peak
-        return min(values), total / len(slots), max(values)
+        if not hashes:
+            return peak, peak, peak
+        rest = peak * (0.5 * len(hashes) + 0.4 * (sum(hashes) / _HASH_RANGE))
+        lowest = peak * (0.5 + 0.4 * (min(hashes) / _HASH_RANGE))
+        if has_top:
+            return lowest, (rest + peak) / len(slots), peak
+        return lowest, rest / len(slots), peak * (0.5 + 0.4 * (max(hashes) / _HASH_RANGE))
 
     def hour_peaks(self, signal: SignalName, card: int, hours: range, seed: str) -> list[float]:
         """`hour_peak` of a run of hours within which, and between which, nothing changes."""
