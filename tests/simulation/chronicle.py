@@ -18,11 +18,12 @@ from costguard.domain.resources import Instance, InstanceDetail
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A close look at one machine: what the cloud showed, which a stale read may have kept from earlier."""
+    """A close look at one machine: what the cloud showed, true `as_of` a moment that a stale read puts before it."""
 
     process: Process
     number: int
     at: datetime
+    as_of: datetime
     writes: int
     shown: InstanceDetail | None
 

@@ -155,12 +155,13 @@ class FaultyInventory(Reader):
         found = dict(clouds.inventory.details(refs))
         if fault is Fault.MISSING and found:
             del found[max(found)]
+        as_of = dict.fromkeys(refs, hub.now)
         if fault is Fault.STALE:
             for ref in refs:
                 if ref in clouds.shown and hub.now - clouds.shown[ref][0] <= STALE_FOR:
-                    found[ref] = clouds.shown[ref][1]
+                    as_of[ref], found[ref] = clouds.shown[ref]
         for ref in refs:
-            look = Look(self.process, hub.calls, hub.now, self.process.writes, found.get(ref))
+            look = Look(self.process, hub.calls, hub.now, as_of[ref], self.process.writes, found.get(ref))
             clouds.chronicle.looks.setdefault(ref.native_id, []).append(look)
         return found
 

@@ -214,7 +214,7 @@ def stopped_at(judged: Judged) -> datetime | None:
     ours = False
     done: datetime | None = None
     for happening in judged.world.history:
-        mine = happening.native_id == judged.effect.machine and began <= happening.at <= judged.look.at
+        mine = happening.native_id == judged.effect.machine and began <= happening.at <= judged.look.as_of
         if mine and happening.what == "stop":
             ours, done = happening.by == "costguard" or _claimed_near(judged, happening.at), None
         elif mine and happening.what == "stopped":
@@ -224,7 +224,7 @@ def stopped_at(judged: Judged) -> datetime | None:
 
 def began_at(judged: Judged) -> datetime:
     """When the run of the machine began that the last look was shown."""
-    starts = [start for start, _ in judged.machine.runs if start <= judged.look.at]
+    starts = [start for start, _ in judged.machine.runs if start <= judged.look.as_of]
     return max(starts, default=judged.machine.runs[0][0])
 
 
