@@ -29,6 +29,7 @@ from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
 
 _Result = TypeVar("_Result")
+_JUST_BEFORE = timedelta(microseconds=1)  # what is remembered was true before the owner's act of that moment
 STALE_FOR = timedelta(minutes=2)  # how far behind a read may be; far less than the hour a claim has to show its effect
 
 
@@ -159,7 +160,8 @@ class FaultyInventory(Reader):
         if fault is Fault.STALE:
             for ref in refs:
                 if ref in clouds.shown and hub.now - clouds.shown[ref][0] <= STALE_FOR:
-                    as_of[ref], found[ref] = clouds.shown[ref]
+                    remembered, found[ref] = clouds.shown[ref]
+                    as_of[ref] = remembered - _JUST_BEFORE
         for ref in refs:
             look = Look(self.process, hub.calls, hub.now, as_of[ref], self.process.writes, found.get(ref))
             clouds.chronicle.looks.setdefault(ref.native_id, []).append(look)
