@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -14,12 +14,15 @@ from urllib.parse import parse_qs, urlsplit
 from tests.contract.cloud_worlds import DENIED, LEFT_OUT, LOST, REPEATED, THROTTLED, World
 from tests.contract.preflight_worlds import Asked
 
-from costguard.domain.refs import Shard
-from costguard.domain.resources import Accelerator, AcceleratorKind, Instance
+from costguard.domain.errors import AccessDeniedError
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Instance, InstanceState
+from costguard.domain.signals import SignalName
 from costguard.ports import Target
 from costguard.providers.alibaba.compute import AlibabaInventory
 from costguard.providers.alibaba.executor import AlibabaExecutor
 from costguard.providers.alibaba.instance_types import TypeCatalogue
+from costguard.providers.alibaba.metrics import AlibabaSignals
 from costguard.providers.alibaba.permissions import OPERATIONS
 from costguard.providers.alibaba.preflight import AlibabaPreflight
 from costguard.providers.alibaba.rates import RATES
@@ -145,6 +148,8 @@ class AlibabaWorld:
         "snapshot": "CreateSnapshot",
     }
 
+    missing = "i-0123456789abcdef0"
+
     def __init__(self, stand_in: AlibabaStandIn) -> None:
         self.stand_in = stand_in
         self.emulator, self.relay, self.clock = stand_in.emulator, stand_in.relay, stand_in.clock
@@ -193,6 +198,10 @@ class AlibabaWorld:
         self._written[spec.native_id] = spec
         return spec.native_id
 
+    def rewrite(self, instance: str, **more: Any) -> None:
+        """Change what was written down of a machine that has not appeared yet."""
+        self._written[instance] = replace(self._written[instance], **more)
+
     def _appear(self) -> None:
         written, self._written = self._written, {}
         for spec in written.values():
@@ -223,7 +232,7 @@ class AlibabaWorld:
 
     def keep_address(self, instance: str) -> str:
         """Before anything is asked of it: a world has no way to bind an address to what runs."""
-        self._written[instance] = replace(self._written[instance], kept_address=True)
+        self.rewrite(instance, kept_address=True)
         return made_up_id("alibaba", "address", instance)
 
     def protect(self, instance: str) -> None:
@@ -364,3 +373,71 @@ def alibaba_preflight() -> Iterator[Callable[[], AbstractContextManager[Asked]]]
     """For `PREFLIGHTS`."""
     with alibaba_stand_in() as stand_in:
         yield lambda: alibaba_asked(stand_in)
+
+
+Hours = Mapping[int, tuple[float, int]]
+"""Hour → (largest sample, number of samples)."""
+
+
+class AlibabaRig:
+    """CloudMonitor with points of one's own choosing: what `tests/contract/test_signal_source.py` needs."""
+
+    _METRICS: Mapping[SignalName, tuple[tuple[str, float], ...]] = {
+        SignalName.GPU: (("gpu_gpu_usedutilization", 1.0),),
+        SignalName.POWER: (("gpu_power_readings_power_draw", 1.0),),
+        SignalName.CPU: (("CPUUtilization", 1.0),),
+        SignalName.NETWORK: (("IntranetInRate", 6.0), ("IntranetOutRate", 2.0)),  # bits of both ways
+    }
+
+    def __init__(self, start: datetime) -> None:
+        self._start = start
+        self._points: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        self._refused = False
+        self._made = 0
+
+    def instance(self) -> Instance:
+        self._made += 1
+        return Instance(
+            ref=ResourceRef("alibaba", "1234567890123456", HANGZHOU, "instance", f"i-{self._made}"),
+            instance_type="ecs.gn6i-c24g1.24xlarge",
+            accelerator=Accelerator(AcceleratorKind.NVIDIA_GPU, "T4", 2),
+            state=InstanceState.RUNNING,
+            billing=Billing.ON_DEMAND,
+            run_epoch="1",
+            launched_at=self._start,
+        )
+
+    def measured(self, instance: Instance, signal: SignalName, device: str, hours: Hours) -> None:
+        for metric, factor in self._METRICS[signal]:
+            points = self._points.setdefault((instance.ref.native_id, metric), [])
+            for hour, (value, count) in hours.items():
+                points += [
+                    {
+                        "timestamp": int((self._start + hour * HOUR + minute * MINUTE).timestamp() * 1000),
+                        "instanceId": instance.ref.native_id,
+                        **({"gpuId": device} if device else {}),
+                        "Maximum": (value if minute == 0 else min(value, 0.0)) * factor,
+                    }
+                    for minute in range(count)
+                ]
+
+    def source(self, *signals: SignalName) -> AlibabaSignals:
+        return AlibabaSignals(self, frozenset(signals))
+
+    def refuse(self) -> None:
+        self._refused = True
+
+    def call(self, shard: Shard, service: str, operation: str, /, **parameters: Any) -> Mapping[str, Any]:
+        """What `AlibabaSession.call` is to the source."""
+        api = f"{service}:{operation}"
+        if self._refused:
+            message = f"{shard}: {api}: AccessForbidden: no"
+            raise AccessDeniedError(message, operation=api, code="AccessForbidden")
+        since, until = int(parameters["StartTime"]), int(parameters["EndTime"])
+        points = [
+            point
+            for asked in json.loads(parameters["Dimensions"])
+            for point in self._points.get((asked["instanceId"], parameters["MetricName"]), ())
+            if since < point["timestamp"] <= until
+        ]
+        return {"RequestId": "R", "Code": "200", "Datapoints": json.dumps(points)}

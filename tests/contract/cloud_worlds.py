@@ -1,6 +1,6 @@
 """A small cloud to test adapters on: what the contract suites of `InventorySource` and `ActionExecutor` need.
 
-A further provider adds its own world to `WORLDS`; the suites then run on it.
+A further provider adds its own world to `provider_worlds.py`; the suites then run on it.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ class World(Protocol):
     @property
     def shard(self) -> Shard: ...
     @property
+    def missing(self) -> str:
+        """The id of an instance that never was, in this cloud's form."""
+
+    @property
     def inventory(self) -> InventorySource: ...
     @property
     def executor(self) -> ActionExecutor: ...
@@ -69,6 +73,8 @@ class AwsWorld:
         "terminate": "TerminateInstances",
         "snapshot": "CreateSnapshot",
     }
+
+    missing = "i-0123456789abcdef0"
 
     def __init__(self, stand_in: StandIn, account: str, credentials: dict[str, str]) -> None:
         self.stand_in = stand_in
@@ -197,10 +203,7 @@ def aws_world(stand_in: StandIn, account: str = "") -> Iterator[AwsWorld]:
 
 
 @contextmanager
-def _aws() -> Iterator[Callable[[], AbstractContextManager[World]]]:
+def aws() -> Iterator[Callable[[], AbstractContextManager[World]]]:
+    """For `WORLDS`."""
     with aws_stand_in() as stand_in:
         yield lambda: aws_world(stand_in)
-
-
-WORLDS: dict[str, Callable[[], AbstractContextManager[Callable[[], AbstractContextManager[World]]]]] = {"aws": _aws}
-"""Provider → a server for a module's tests, from which each test gets a world of its own."""

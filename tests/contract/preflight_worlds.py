@@ -120,10 +120,7 @@ def aws_asked(stand_in: StandIn) -> Iterator[AwsAsked]:
 
 
 @contextmanager
-def _aws() -> Iterator[Callable[[], AbstractContextManager[Asked]]]:
+def aws_preflight() -> Iterator[Callable[[], AbstractContextManager[Asked]]]:
+    """For `PREFLIGHTS`."""
     with aws_stand_in() as stand_in:
         yield lambda: aws_asked(stand_in)
-
-
-PREFLIGHTS: dict[str, Callable[[], AbstractContextManager[Callable[[], AbstractContextManager[Asked]]]]] = {"aws": _aws}
-"""Provider → a server for a module's tests, from which each test gets an account of its own."""

@@ -279,7 +279,7 @@ def test_a_cloud_of_somebody_else_is_refused() -> None:
 
 
 class Answers(TencentSession):
-    """A session that has these answers, one a page."""
+    """A session that has these answers, one a page, in whatever order they are asked for."""
 
     def __init__(self, *answers: dict[str, Any]) -> None:
         super().__init__(keys=None, now=lambda: NOW)
@@ -289,7 +289,8 @@ class Answers(TencentSession):
     def call(self, shard: Shard, service: str, action: str, /, **parameters: Any) -> dict[str, Any]:
         del shard, service, action
         self.asked.append(parameters)
-        return self._answers[len(self.asked) - 1]
+        offset: int = parameters["Offset"]
+        return self._answers[offset // 100]
 
 
 def page(first: int, count: int, total: Any) -> dict[str, Any]:
@@ -321,6 +322,8 @@ def test_a_count_that_is_too_low_ends_with_a_short_page() -> None:
         ([page(0, 99, 200)], "EndedEarly"),
         ([page(0, 0, 1)], "EndedEarly"),
         ([page(0, 100, 300), page(100, 100, 299)], "Shifted"),
+        ([page(0, 100, 300), page(100, 100, 300), page(201, 98, 299)], "Shifted"),
+        ([page(0, 100, 300), page(101, 100, 299), page(200, 100, 300)], "Shifted"),  # the last was answered before
         ([page(0, 100, 300), page(0, 100, 300)], "RepeatedPage"),
         ([page(0, 101, 101)], "TooLong"),
         ([{"TotalCount": 0}], "MissingResult"),

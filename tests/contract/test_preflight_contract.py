@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from tests.contract.aws_stand_in import StandIn, aws_stand_in
-from tests.contract.preflight_worlds import PREFLIGHTS, Asked, AwsAsked, aws_asked
+from tests.contract.preflight_worlds import Asked, AwsAsked, aws_asked
+from tests.contract.provider_worlds import PREFLIGHTS
 
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, ProviderError
 from costguard.ports import Permit

@@ -241,6 +241,8 @@ def test_what_is_published_and_not_modelled_is_never_overlooked(lasting: Cloud) 
         ("vpc", "DescribeAddresses", {"Filters": [{"Name": "network-interface-id", "Values": ["eni-1"]}]}),
     ):
         assert lasting.refused(service, action, **given) == "Emulator.NotModelled", f"{service}:{action}"
+    kept = {**one, "ReleaseAddress": False, "ReleasePrepaidDataDisks": False}  # what happens anyway
+    assert lasting.refused("cvm", "TerminateInstances", **kept) == "InvalidInstanceId.NotFound"
 
 
 def test_every_action_refuses_an_unknown_parameter(lasting: Cloud) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import boto3
 import pytest
+from tests.contract.alibaba_world import AlibabaRig
 from tests.contract.aws_stand_in import StandIn, aws_stand_in, credentials_of, new_account, patient_pacer
 
 from costguard.domain.refs import ResourceRef
@@ -129,7 +130,18 @@ def aws_rig(stand_in: StandIn, environment: pytest.MonkeyPatch) -> Iterator[Rig]
         rig.close()
 
 
-RIGS: Mapping[str, Callable[[StandIn, pytest.MonkeyPatch], AbstractContextManager[Rig]]] = {"aws": aws_rig}
+@contextmanager
+def alibaba_rig(_: StandIn, __: pytest.MonkeyPatch) -> Iterator[Rig]:
+    class OnCloudMonitor(AlibabaRig, Rig):
+        pass
+
+    yield OnCloudMonitor(START)
+
+
+RIGS: Mapping[str, Callable[[StandIn, pytest.MonkeyPatch], AbstractContextManager[Rig]]] = {
+    "aws": aws_rig,
+    "alibaba": alibaba_rig,  # Tencent Cloud tells means over cards, which its own tests hold against the world
+}
 
 
 @pytest.fixture(scope="module")

@@ -87,7 +87,8 @@ class Instance:
     (`one_time_spot`, `instance_store_root`) or empty. `local_disk_gib` is storage that a stop destroys:
     0.0 none, None unknown (treated as present). `stopped_at` only where the cloud tells it.
     `protected_by` lists the cloud's own protections already visible in the listing.
-    `billed_while_stopped`: the cloud says a stop did not end the billing of the instance.
+    `billed_while_stopped`: the cloud says a stop did not end the billing of the instance. `paid_until`: when the
+    term of a prepaid one ends or is renewed.
     """
 
     ref: ResourceRef
@@ -112,6 +113,7 @@ class Instance:
     tenancy: str = "default"
     billed_while_stopped: bool = False
     stopped_by: str = ""
+    paid_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

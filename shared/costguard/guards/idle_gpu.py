@@ -117,7 +117,9 @@ def kept_reason(instance: Instance) -> Reason | None:
         code = _KEEPER_REASONS[instance.managed_by.keeper]
         return Reason(code, {"manager": instance.managed_by.name})
     if instance.billing in _BILLING_REASONS:
-        return Reason(_BILLING_REASONS[instance.billing])
+        until = instance.paid_until
+        facts = {} if until is None else {"until": until.date().isoformat()}
+        return Reason(_BILLING_REASONS[instance.billing], facts)
     if instance.protected_by:
         return Reason(ReasonCode.PROTECTED_BY_CLOUD, {"protection": ", ".join(instance.protected_by)})
     return None

@@ -10,9 +10,9 @@ _SECRETS = (
     (
         re.compile(
             r"(?i)(X-Amz-[A-Za-z-]+|X-TC-[A-Za-z-]+|SessionToken|SecurityToken|SecretAccessKey|AccessKeySecret|AccessKeyId"
-            r"|SecretKey|SecretId|Token|Signature|SignatureNonce|Credential)=[^&\s,'\"]+"
+            r"|SecretKey|SecretId|Token|Signature|SignatureNonce|Credential)(=|%3D|%253D)[^&%\s,'\"]+"
         ),
-        r"\1=[removed]",
+        r"\1\2[removed]",
     ),
     (re.compile(r"\b(?:LTAI|STS\.)[A-Za-z0-9]{8,}"), "[key id removed]"),
     (re.compile(r"\bAKID[A-Za-z0-9_-]{8,}"), "[key id removed]"),

@@ -35,7 +35,7 @@ REASONS: Mapping[Code, str] = {
     Code.SIGNALS_UNREAD: "Not measured: its metrics could not be read[ ({detail|cause})].",
     Code.NOT_RUNNING: "Not running[: it is {state}].",
     Code.NO_RULE: "No rule of the policy applies to it.",
-    Code.PREPAID: "Prepaid: paid for until its term ends, so stopping saves nothing. Shown, never touched.",
+    Code.PREPAID: "Prepaid: paid for already[, until {until}], so stopping saves nothing. Shown, never touched.",
     Code.RESERVED: "Runs on capacity already committed[: {commitment}]; stopping saves nothing. Shown, never touched.",
     Code.BILLING_UNKNOWN: "How it is paid for is unknown, so it is treated as committed. Shown, never touched.",
     Code.AUTOSCALED: "Belongs to an autoscaling group[: {manager}], which would replace it. Shown, never touched.",

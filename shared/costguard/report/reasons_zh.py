@@ -29,7 +29,7 @@ REASONS: Mapping[Code, str] = {
     Code.SIGNALS_UNREAD: "未测量：无法读取其监控指标[（{detail|cause}）]。",
     Code.NOT_RUNNING: "未在运行[：{state}]。",
     Code.NO_RULE: "策略中没有适用于它的规则。",
-    Code.PREPAID: "包年包月或预付费：到期前费用已付，停机不省钱。只展示，不操作。",
+    Code.PREPAID: "包年包月或预付费：费用已付[至 {until}]，停机不省钱。只展示，不操作。",
     Code.RESERVED: "使用已承诺的容量[：{commitment}]，停机不省钱。只展示，不操作。",
     Code.BILLING_UNKNOWN: "计费方式未知，按已承诺处理。只展示，不操作。",
     Code.AUTOSCALED: "属于弹性伸缩组[：{manager}]，停掉会被重新拉起。只展示，不操作。",

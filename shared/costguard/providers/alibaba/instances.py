@@ -34,13 +34,14 @@ def to_instance(shard: Shard, described: Fields, accelerator: Accelerator, local
     tags = tags_of(described, API)
     state = _STATES.get(text(described, "Status"), InstanceState.UNKNOWN)
     public_ip, kept = _public_ip(described)
+    billing = _billing(described)
     mode = text(described, "StoppedMode")
     return Instance(
         ref=ResourceRef(shard.cloud, shard.account, shard.region, "instance", named(described, "InstanceId")),
         instance_type=text(described, "InstanceType"),
         accelerator=accelerator,
         state=state,
-        billing=_billing(described),
+        billing=billing,
         run_epoch=text(described, "StartTime"),
         launched_at=time_of(described, "StartTime"),
         name=text(described, "InstanceName"),
@@ -55,6 +56,7 @@ def to_instance(shard: Shard, described: Fields, accelerator: Accelerator, local
         operating_system="windows" if text(described, "OSType").lower() == "windows" else "linux",
         tenancy=text(part(described, "DedicatedInstanceAttribute"), "Tenancy") or "default",
         billed_while_stopped=state is InstanceState.STOPPED and mode in _BILLS_ON,
+        paid_until=time_of(described, "ExpiredTime") if billing is Billing.PREPAID else None,
     )
 
 

@@ -61,12 +61,13 @@ def to_instance(shard: Shard, described: Fields, accelerator: Accelerator, local
     placement = told(part(known, "Placement"), "HostId", "DedicatedResourcePackIds", "DedicatedResourcePackTenancy")
     created_at = moment(known, "CreatedTime")
     run_epoch, stopped_by = run_of(known, state)
+    billing = _billing(known, placement)
     return Instance(
         ref=ResourceRef(shard.cloud, shard.account, shard.region, "instance", named(known, "InstanceId")),
         instance_type=text(known, "InstanceType"),
         accelerator=accelerator,
         state=state,
-        billing=_billing(known, placement),
+        billing=billing,
         run_epoch=run_epoch,
         launched_at=created_at,
         name=name,
@@ -82,6 +83,7 @@ def to_instance(shard: Shard, described: Fields, accelerator: Accelerator, local
         tenancy="host" if text(placement, "HostId") else "default",
         billed_while_stopped=state is InstanceState.STOPPED and text(known, "StopChargingMode") != "STOP_CHARGING",
         stopped_by=stopped_by,
+        paid_until=moment(known, "ExpiredTime") if billing is Billing.PREPAID else None,
     )
 
 

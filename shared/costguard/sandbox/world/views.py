@@ -33,6 +33,7 @@ def instance_of(world: World, machine: Machine) -> Instance:
         protected_by=_protections(machine) if vendor.lists_protection and machine.protections else (),
         billed_while_stopped=machine.billed_while_stopped,
         stopped_by=machine.stopped_by,
+        paid_until=told_time(vendor, spec.prepaid_until) if spec.prepaid_until is not None else None,
     )
 
 
