@@ -52,7 +52,10 @@ SDKS: dict[str, tuple[str, ...]] = {
 }
 """Where an SDK may be imported: folders and files below `shared/costguard`."""
 
-PROVIDER_FILES = ("session", "compute", "metrics", "prices", "errors", "permissions")
+PROVIDER_FILES = (
+    *("transport", "session", "compute", "metrics", "prices", "executor", "preflight"),
+    *("errors", "permissions", "rates", "parity"),
+)
 """The same names in every provider's folder, for the guards there are."""
 
 CARRIED = {"botocore": "boto3", "pydantic-core": "pydantic", "werkzeug": "moto"}

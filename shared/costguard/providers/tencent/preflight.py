@@ -12,7 +12,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance
 from costguard.ports import Caller, Permit
 from costguard.providers.operations import ACTING, READING
-from costguard.providers.tencent.errors import UNSUPPORTED, fix_for
+from costguard.providers.tencent.errors import fix_for
 from costguard.providers.tencent.metrics import NAMESPACE
 from costguard.providers.tencent.permissions import OPERATIONS
 from costguard.providers.tencent.products import PAGES
@@ -70,23 +70,27 @@ class TencentPreflight:
     def _ask(self, shard: Shard, operation: str, parameters: Mapping[str, Any] | None) -> Permit:
         if parameters is None:
             why = _NEEDS_A_CLUSTER if operation.startswith("tke:") else _NEEDS_AN_INSTANCE
-            return Permit(shard, operation, None, why)
+            return _permit(shard, operation, allowed=None, detail=why)
         service, action = operation.split(":")
         paging = PAGES.get(operation)
         page = {} if paging is None else {"Offset": 0, "Limit": 1}
         try:
             self._session.call(shard, service, action, **parameters, **page)
         except AccessDeniedError as err:
-            return Permit(shard, operation, allowed=False, detail=str(err), fix=fix_for(err))
+            return _permit(shard, operation, allowed=False, detail=str(err), fix=fix_for(err))
         except ProviderError as err:
             # refused for another reason than permission, or not there on a stand-in: nothing is known
-            known = None if err.code != UNSUPPORTED else True
-            return Permit(shard, operation, known, str(err), fix_for(err))
-        return Permit(shard, operation, allowed=True)
+            return _permit(shard, operation, allowed=None, detail=str(err), fix=fix_for(err))
+        return _permit(shard, operation, allowed=True)
 
     def _untold(self, shard: Shard, operation: str) -> Permit:
         grant = " and ".join(OPERATIONS[operation].permissions)
-        return Permit(shard, operation, None, _NO_DRY_RUN, f"see that the role may do {grant}")
+        return _permit(shard, operation, allowed=None, detail=_NO_DRY_RUN, fix=f"see that the role may do {grant}")
+
+
+def _permit(shard: Shard, operation: str, *, allowed: bool | None, detail: str = "", fix: str = "") -> Permit:
+    feature = OPERATIONS[operation].feature.value
+    return Permit(shard, operation, allowed, detail, fix, feature)
 
 
 _QUESTIONS: Mapping[str, Mapping[str, Any]] = {

@@ -82,6 +82,7 @@ class AlibabaEmulator:
         self.limits = RateLimits(rates or {})
         self.calls: list[Call] = []
         self.server = WireServer(self._answer, port=port, latency_seconds=latency_seconds)
+        self.server.now = door.clock.now
 
     @property
     def url(self) -> str:

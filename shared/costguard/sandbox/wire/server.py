@@ -6,6 +6,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
 from typing import Any
@@ -31,6 +32,7 @@ class WireServer:
         self, application: Application, *, port: int = 0, latency_seconds: float = 0.0, stall_seconds: float = 30.0
     ) -> None:
         self._application = application
+        self.now: Callable[[], datetime] | None = None  # what the Date of an answer is told by; None is the wall
         self.control: Application | None = None  # what answers under its own prefix, for tests in other languages
         self._latency = latency_seconds
         self._closing = Event()
@@ -133,6 +135,11 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = self.rfile.read(int(length))
         self._send(self.server.wire.answer(Request(self.command, path, query, headers, body)))
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        """The Date header."""
+        now = self.server.wire.now
+        return super().date_time_string(timestamp if now is None else now().timestamp())
 
     def _send(self, answer: Answer) -> None:
         if answer.ending is Ending.RESET:
