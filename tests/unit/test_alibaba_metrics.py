@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,7 +18,8 @@ from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Ga
 from costguard.domain.signals import SignalHistory, SignalName
 from costguard.ports import SignalReport
 from costguard.providers.alibaba.metric_answers import Metric
-from costguard.providers.alibaba.metrics import MOST_INSTANCES, MOST_POINTS, AlibabaSignals, batched
+from costguard.providers.alibaba.metric_questions import MOST_INSTANCES, MOST_POINTS, Span, batched, cut
+from costguard.providers.alibaba.metrics import AlibabaSignals
 
 START = datetime(2026, 3, 2, 0, 0, tzinfo=timezone.utc)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -211,27 +213,74 @@ def test_no_question_reaches_further_back_than_points_are_kept() -> None:
     monitor = Monitor()
     AlibabaSignals(monitor, frozenset({GPU})).read([machine()], START - 40 * 24 * HOUR, START)
 
-    (asked,) = monitor.asked
-    assert int(asked["EndTime"]) - int(asked["StartTime"]) == 31 * 24 * 3_600_000
+    begin = min(int(asked["StartTime"]) for asked in monitor.asked)
+    assert max(int(asked["EndTime"]) for asked in monitor.asked) - begin == 31 * 24 * 3_600_000
 
 
 def test_fifty_instances_are_one_question_and_fifty_one_are_two() -> None:
     monitor = Monitor()
     monitor.read(*(machine(f"i-{number}") for number in range(51)), hours=24)
 
-    assert [len(json.loads(asked["Dimensions"])) for asked in monitor.asked] == [50, 1]
+    assert {asked["Dimensions"].count("instanceId") for asked in monitor.asked} == {50, 1}
+
+
+DAY = 24 * 60
+PER_CARD = Metric(UTILIZATION, GPU, per_card=True)
 
 
 def test_questions_hold_some_dozens_of_full_pages() -> None:
-    metric = Metric(UTILIZATION, GPU, per_card=True)
     many = [machine(f"i-{number}", cards=8) for number in range(100)]
 
-    sizes = [len(batch) for batch in batched(many, metric, 24)]
+    sizes = [len(batch) for batch in batched(many, PER_CARD, DAY)]
 
     assert sum(sizes) == 100
-    assert max(sizes) == 64 * MOST_POINTS // (8 * 24 * 60) == 8
-    assert [len(batch) for batch in batched(many, metric, 24 * 365)] == [1] * 100
-    assert max(len(batch) for batch in batched(many, metric, 1)) == MOST_INSTANCES
+    assert max(sizes) == 64 * MOST_POINTS // (8 * DAY) == 8
+    assert [len(batch) for batch in batched(many, PER_CARD, 365 * DAY)] == [1] * 100
+
+
+def test_a_question_ends_where_its_last_page_is_full() -> None:
+    """Fifty series of 24.5 hours are 51 pages and a bit; 48 are 49 pages and nothing."""
+    many = [machine(f"i-{number}") for number in range(2 * MOST_INSTANCES)]
+
+    assert [len(batch) for batch in batched(many, PER_CARD, DAY + 30)] == [48, 48, 4]
+
+
+@pytest.mark.parametrize("series", [1, 4, 48, 50, 400])
+@pytest.mark.parametrize("minutes", [60, DAY, DAY + 30, 31 * DAY])
+@pytest.mark.parametrize("parts", [1, 3, 8])
+def test_a_question_in_parts_has_as_many_pages_as_whole(series: int, minutes: int, parts: int) -> None:
+    spans = cut(Span(10, 10 + minutes), series, parts)
+
+    assert (spans[0].first, spans[-1].last) == (10, 10 + minutes)
+    assert all(before.last == after.first for before, after in pairwise(spans))
+    pages = sum(math.ceil(series * (span.last - span.first) / MOST_POINTS) for span in spans)
+    assert pages <= math.ceil(series * minutes / MOST_POINTS) + 1
+    assert len(spans) <= parts
+
+
+def test_a_short_question_is_not_cut() -> None:
+    """Where nothing reports, each part costs a request."""
+    assert cut(Span(0, DAY), 7, parts=8) == [Span(0, DAY)]
+
+
+def test_parts_of_a_question_are_read_side_by_side_and_folded_together() -> None:
+    monitor = Monitor({UTILIZATION: [[point(minute, minute % 100, card="0") for minute in range(60)]]})
+    report = monitor.read(*(machine(f"i-{number}") for number in range(50)), hours=24)
+
+    assert len(monitor.asked) > 1
+    assert {asked["Dimensions"] for asked in monitor.asked} == {monitor.asked[0]["Dimensions"]}
+    ends = sorted((int(asked["StartTime"]), int(asked["EndTime"])) for asked in monitor.asked)
+    assert all(before[1] == after[0] for before, after in pairwise(ends))
+    (reading,) = [one for one in report.readings.values() if one.histories]
+    assert [history.samples[0] for history in reading.histories] == [60]  # the same minutes in every part count once
+
+
+def test_one_failed_part_leaves_its_instances_out() -> None:
+    monitor = Monitor(error=AccessDeniedError("no", operation="cms:DescribeMetricList", code="NoPermission"))
+    report = monitor.read(*(machine(f"i-{number}") for number in range(50)), hours=24)
+
+    assert not report.readings
+    assert len(report.gaps) == 1
 
 
 def rates(**bits: float) -> dict[str, list[Any]]:

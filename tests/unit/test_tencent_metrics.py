@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
+from math import ceil
 from typing import Any
 
 import pytest
@@ -119,24 +120,36 @@ def test_points_at_the_end_of_an_interval_are_counted_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "expected"),
+    ("points", "machines", "calls"),
     [
-        (0, ()),
-        (1, (Piece(1, 10),)),
-        (143, (Piece(143, 10),)),
-        (292, (Piece(159, 9), Piece(133, 10))),  # four machines a call would waste a sixth
-        (1439, (Piece(1439, 1),)),
-        (1461, (Piece(1439, 1), Piece(22, 10))),
-        (10080, (*[Piece(1439, 1)] * 7, Piece(7, 10))),
+        (0, 2520, 0),
+        (1, 2520, 252),
+        (143, 2520, 252),
+        (292, 2520, 532),  # nine and ten machines a call; four would waste a sixth
+        (1439, 2520, 2520),
+        (1470, 1, 2),
+        (1470, 2, 3),
+        (1470, 100, 103),  # a call for each machine and one in ten for the last half hour would be 110
+        (10080, 1, 8),
     ],
 )
-def test_calls_are_full(points: int, expected: tuple[Piece, ...]) -> None:
-    assert pieces(points) == expected
+def test_calls_are_few(points: int, machines: int, calls: int) -> None:
+    assert calls_for(pieces(points, machines), machines) == calls
 
 
+def calls_for(found: Sequence[Piece], machines: int) -> int:
+    return sum(ceil(machines / piece.instances) for piece in found)
+
+
+@pytest.mark.parametrize("points", [1439, 1440, 1461, 1470, 1499, 10_080, 21_600])
+def test_many_machines_waste_hardly_any_call(points: int) -> None:
+    assert calls_for(pieces(points, 1000), 1000) <= 1.01 * points * 1000 / MAX_POINTS
+
+
+@pytest.mark.parametrize("machines", [1, 3, 10, 1000])
 @pytest.mark.parametrize("points", [1, 12, 144, 300, 719, 800, 1438, 1440, 1441, 1500, 2016, 8928, 10_140, 44_640])
-def test_no_call_asks_for_more_than_it_may_even_with_its_end(points: int) -> None:
-    found = pieces(points)
+def test_no_call_asks_for_more_than_it_may_even_with_its_end(points: int, machines: int) -> None:
+    found = pieces(points, machines)
     assert sum(piece.points for piece in found) == points
     assert all((piece.points + 1) * piece.instances <= MAX_POINTS and piece.instances <= 10 for piece in found)
 

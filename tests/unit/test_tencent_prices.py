@@ -141,6 +141,7 @@ def test_a_prepaid_month_is_spread_over_its_hours() -> None:
     prepaid = replace(MACHINE, billing=Billing.PREPAID)
     quotes = Quotes(entry("PREPAID", OriginalPrice=7300, DiscountPrice=3000), entry(**STEPS))
     assert rate(quotes, prepaid) == (Money(Decimal(7300) / HOURS_PER_MONTH, "CNY"), "tencent-cvm")
+    assert rate(Quotes(entry("PREPAID", OriginalPrice=0)), prepaid) is None
 
 
 def test_spot_is_quoted_at_the_price_of_the_moment() -> None:
@@ -213,6 +214,8 @@ def test_disks_bill_on_at_their_quote_and_addresses_at_an_unknown_price() -> Non
         ({"UnitPrice": 0.04, "UnitPriceHigh": None}, "0.04"),
         ({"UnitPrice": None, "UnitPriceHigh": "0.042"}, "0.042"),
         ({"UnitPrice": None, "UnitPriceHigh": None}, None),
+        ({"UnitPrice": 0, "UnitPriceHigh": None}, None),
+        ({"UnitPrice": 0, "UnitPriceHigh": "0"}, None),
         ({"UnitPriceHigh": "dear"}, None),
         ({"UnitPriceHigh": "NaN"}, None),
         ({"UnitPriceHigh": "1E+999999"}, None),

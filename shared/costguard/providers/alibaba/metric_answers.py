@@ -74,8 +74,9 @@ class Folding:
                 self._fold(key, points)
 
     def finished(self) -> Iterator[tuple[str, str, Cells]]:
-        """Instance, card and hours of each series, once every page was taken."""
-        for (native_id, card), series in self._series.items():
+        """Instance, card and hours of each series, once every page was taken; they are not kept."""
+        while self._series:
+            (native_id, card), series = self._series.popitem()
             counts = [sum(series.seen[at : at + MINUTES]) for at in range(0, len(series.seen), MINUTES)]
             fold_counts(series.cells, self.window.start, self._hours, counts)
             yield native_id, card, series.cells

@@ -25,10 +25,11 @@ from typing import Any, Protocol
 from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import AcceleratorKind, Gap, Instance
-from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading
+from costguard.domain.signals import SignalHistory, SignalName, SignalReading
 from costguard.ports import SignalReport
 from costguard.providers.alibaba.errors import gap
 from costguard.providers.alibaba.metric_answers import MINUTES, OPERATION, Folding, Metric, added, no_cells
+from costguard.providers.alibaba.metric_questions import MOST_POINTS, Span, batched, cut, series_of
 from costguard.providers.documented import as_documented, text
 from costguard.providers.hourly import Cells, Window, combine
 
@@ -39,14 +40,12 @@ NAMESPACE = "acs_ecs_dashboard"
 DELAY = timedelta(minutes=5)
 """Host and agent report every minute or oftener; the documents name no bound for the way through CloudMonitor."""
 
-MOST_INSTANCES = 50  # of one question
-MOST_POINTS = 1440  # of one page
 LONGEST_SPAN = timedelta(days=31)  # of one question; points of a minute are kept no longer either
-_PAGES_OF_A_BATCH = 64
 _MOST_PAGES = 10_000
-_ANSWERS_IN_FLIGHT = 4  # over all shards: a page is about 0.2 MB, and several times that once parsed
+_ANSWERS_IN_FLIGHT = 8  # over all shards: a page is about 0.2 MB, and several times that once parsed
 _NAMED = 5  # instances named in a gap; the others are counted
 _MS = 1000
+_MINUTE = timedelta(minutes=1)
 
 _DEVICE_METRICS = (
     Metric("gpu_gpu_usedutilization", SignalName.GPU, per_card=True),
@@ -73,10 +72,17 @@ class AlibabaCalls(Protocol):
         """One request, retried within the deadline; raises ProviderError."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Question:
+    """A metric of some instances, asked in one or several spans; its answers are folded together."""
+
     metric: Metric
-    instances: tuple[Instance, ...]
+    refs: Mapping[str, ResourceRef]
+    spans: Sequence[Span]
+    folding: Folding
+    open: int
+    error: ProviderError | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 @dataclass(slots=True)
@@ -110,35 +116,33 @@ class AlibabaSignals:
             return SignalReport({})
         shard = instances[0].ref.shard
         reading = _Reading(Window.spanning(since, until), until)
-        questions = list(_questions(instances, self._signals, reading.window))
-        if len(questions) == 1:
-            self._ask(shard, questions[0], reading)
-        elif questions:
-            with ThreadPoolExecutor(min(_ANSWERS_IN_FLIGHT, len(questions))) as pool:
-                list(pool.map(lambda question: self._ask(shard, question, reading), questions))
+        asked = [
+            (question, span) for question in _questions(instances, self._signals, reading) for span in question.spans
+        ]
+        if len(asked) == 1:
+            question, span = asked[0]
+            self._ask(shard, question, span, reading)
+        elif asked:
+            with ThreadPoolExecutor(min(_ANSWERS_IN_FLIGHT, len(asked))) as pool:
+                list(pool.map(lambda each: self._ask(shard, each[0], each[1], reading), asked))
         return _report(shard, instances, reading)
 
-    def _ask(self, shard: Shard, question: _Question, reading: _Reading) -> None:
-        refs = {instance.ref.native_id: instance.ref for instance in question.instances}
-        folding = Folding(question.metric, reading.window, frozenset(refs))
+    def _ask(self, shard: Shard, question: _Question, span: Span, reading: _Reading) -> None:
+        """One span of a question; whoever ends the last of them hands the whole in."""
         try:
-            self._take_pages(shard, question, folding, reading)
-            with as_documented(OPERATION):
-                found = list(folding.finished())
+            if question.error is None:
+                self._take_pages(shard, question, span, reading)
         except ProviderError as err:
-            with reading.lock:
-                for ref in refs.values():
-                    reading.failures.setdefault(ref, err)
-            return
-        with reading.lock:
-            for native_id, card, cells in found:
-                key = (refs[native_id], question.metric.signal, card)
-                reading.cells.setdefault(key, {})[question.metric] = cells
+            question.error = err
+        with question.lock:
+            question.open -= 1
+            if question.open == 0:
+                _hand_in(question, reading)
 
-    def _take_pages(self, shard: Shard, question: _Question, folding: Folding, reading: _Reading) -> None:
-        end = min(reading.window.start + reading.window.hours * HOUR, reading.until)
-        begin = max(reading.window.start, end - LONGEST_SPAN)
-        dimensions = [{"instanceId": instance.ref.native_id} for instance in question.instances]
+    def _take_pages(self, shard: Shard, question: _Question, span: Span, reading: _Reading) -> None:
+        begin = reading.window.start + timedelta(minutes=span.first)
+        end = min(reading.window.start + timedelta(minutes=span.last), reading.until)
+        dimensions = [{"instanceId": native_id} for native_id in question.refs]
         request: dict[str, Any] = {
             "Namespace": NAMESPACE,
             "MetricName": question.metric.name,
@@ -150,51 +154,64 @@ class AlibabaSignals:
             "Length": str(MOST_POINTS),
         }
         tokens: set[str] = set()
-        while token := self._take_page(shard, request, folding):
+        while token := self._take_page(shard, request, question):
             if token in tokens or len(tokens) >= _MOST_PAGES:
                 message = f"{OPERATION}: the same page token came twice, or pages without end"
                 raise TruncatedReadError(message, operation=OPERATION, code="RepeatedToken")
             tokens.add(token)
             request["NextToken"] = token
 
-    def _take_page(self, shard: Shard, request: Mapping[str, Any], folding: Folding) -> str:
+    def _take_page(self, shard: Shard, request: Mapping[str, Any], question: _Question) -> str:
         """Fold one answer and let it go; the token of the next, or nothing."""
         with self._answers:
             answer = self._session.call(shard, "cms", "DescribeMetricList", **request)
-            folding.take(answer)
+            with question.lock:
+                question.folding.take(answer)
         with as_documented(OPERATION):
             return "" if answer.get("NextToken") is None else text(answer, "NextToken")
 
 
-def _questions(instances: Sequence[Instance], signals: frozenset[SignalName], window: Window) -> Iterator[_Question]:
-    """One for each metric and batch: no question about what an instance cannot have."""
+def _hand_in(question: _Question, reading: _Reading) -> None:
+    found: list[tuple[str, str, Cells]] = []
+    if question.error is None:
+        try:
+            with as_documented(OPERATION):
+                found = list(question.folding.finished())
+        except ProviderError as err:
+            question.error = err
+    with reading.lock:
+        if question.error is not None:
+            for ref in question.refs.values():
+                reading.failures.setdefault(ref, question.error)
+        for native_id, card, cells in found:
+            key = (question.refs[native_id], question.metric.signal, card)
+            reading.cells.setdefault(key, {})[question.metric] = cells
+
+
+def _questions(instances: Sequence[Instance], signals: frozenset[SignalName], reading: _Reading) -> Iterator[_Question]:
+    """One for each metric and batch: no question about what an instance cannot have.
+
+    They are asked side by side, as many as may be under way; the last ones, which would not fill all places, in spans.
+    """
+    window = reading.window
+    last = min(window.hours * MINUTES, ceil((reading.until - window.start) / _MINUTE))
+    whole = Span(max(0, last - LONGEST_SPAN // _MINUTE), last)
     with_cards = [one for one in instances if one.accelerator.kind is AcceleratorKind.NVIDIA_GPU]
     with_address = [one for one in instances if one.public_ip]
     takers = ((_DEVICE_METRICS, with_cards), (_HOST_METRICS, instances), (_ADDRESS_METRICS, with_address))
-    for metrics, having in takers:
-        for metric in metrics:
-            if metric.signal in signals and window.hours:
-                yield from (_Question(metric, batch) for batch in batched(having, metric, window.hours))
-
-
-def batched(instances: Sequence[Instance], metric: Metric, hours: int) -> Iterator[tuple[Instance, ...]]:
-    """As many instances a question as it takes, and as give some dozens of full pages.
-
-    Of pages that follow one another only the last is not full, so the more of them the fewer requests in all; but
-    they are read one after the other.
-    """
-    batch: list[Instance] = []
-    points = 0.0
-    for instance in instances:
-        series = max(1, ceil(instance.accelerator.count)) if metric.per_card else 1
-        more = series * hours * MINUTES
-        if batch and (len(batch) == MOST_INSTANCES or points + more > _PAGES_OF_A_BATCH * MOST_POINTS):
-            yield tuple(batch)
-            batch, points = [], 0.0
-        batch.append(instance)
-        points += more
-    if batch:
-        yield tuple(batch)
+    asked = [
+        (metric, batch)
+        for metrics, having in takers
+        for metric in metrics
+        if metric.signal in signals and window.hours
+        for batch in batched(having, metric, whole.last - whole.first)
+    ]
+    left_over = len(asked) % _ANSWERS_IN_FLIGHT
+    for place, (metric, batch) in enumerate(asked):
+        parts = ceil(_ANSWERS_IN_FLIGHT / left_over) if place >= len(asked) - left_over else 1
+        refs = {instance.ref.native_id: instance.ref for instance in batch}
+        spans = cut(whole, sum(series_of(instance, metric) for instance in batch), parts)
+        yield _Question(metric, refs, spans, Folding(metric, window, frozenset(refs)), len(spans))
 
 
 def _report(shard: Shard, instances: Sequence[Instance], reading: _Reading) -> SignalReport:

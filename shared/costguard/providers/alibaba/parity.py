@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from costguard.providers.alibaba.metrics import DELAY, MOST_INSTANCES, MOST_POINTS, NAMESPACE
+from costguard.providers.alibaba.metric_questions import MOST_INSTANCES, MOST_POINTS
+from costguard.providers.alibaba.metrics import DELAY, NAMESPACE
 from costguard.providers.alibaba.prices import CURRENCIES
 from costguard.providers.parity import Row, Rows
 

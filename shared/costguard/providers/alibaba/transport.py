@@ -10,6 +10,8 @@
 * Its errors carry signed addresses and tokens, its loggers print them: answers are read from the wire, not from its
   errors, and its loggers are silent.
 * A kept connection that died while a function slept fails the next call: changes have a connection of their own.
+* Its bundled HTTP library dates from 2018. On Python 3.12 and later it believes that TLS cannot name the server it
+  asks for (SNI), and it brings frozen certificates: connections are made here, by this system's own TLS.
 """
 
 from __future__ import annotations
@@ -229,10 +231,10 @@ def silence_the_sdk() -> None:
     own.setLevel(logging.NOTSET)
 
 
-@functools.lru_cache(maxsize=1)
-def _tls() -> ssl.SSLContext:
-    """This system's own certificates and protocol versions; the SDK carries frozen ones."""
-    return ssl.create_default_context()
+@functools.lru_cache(maxsize=4)
+def _tls(cafile: str | None, capath: str | None) -> ssl.SSLContext:
+    """This system's protocol versions, with the certificates named: building one takes some 20 ms."""
+    return ssl.create_default_context(cafile=cafile, capath=capath)
 
 
 @functools.lru_cache(maxsize=1)
@@ -242,12 +244,35 @@ def _system_certificates() -> str | None:
 
 
 @functools.lru_cache(maxsize=1)
+def _pools() -> dict[str, Any]:
+    """Connections by scheme; made on first use, as their bases are the SDK's."""
+    from aliyunsdkcore.vendored.requests.packages.urllib3.connection import VerifiedHTTPSConnection
+    from aliyunsdkcore.vendored.requests.packages.urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+    class Connection(VerifiedHTTPSConnection):  # type: ignore[misc]
+        def connect(self) -> None:
+            plain = self._new_conn()
+            host = self.host
+            if self._tunnel_host:  # through a proxy
+                self.sock, self.auto_open, host = plain, 0, self._tunnel_host
+                self._tunnel()
+            try:
+                self.sock = _tls(self.ca_certs, self.ca_cert_dir).wrap_socket(plain, server_hostname=host)
+            except OSError:
+                plain.close()
+                raise
+            self.is_verified = True
+
+    class Pool(HTTPSConnectionPool):  # type: ignore[misc]
+        ConnectionCls = Connection
+
+    return {"http": HTTPConnectionPool, "https": Pool}
+
+
+@functools.lru_cache(maxsize=1)
 def _adapter() -> Any:
     """The class that stands where requests leave; made on first use, as its base is the SDK's."""
     from aliyunsdkcore.vendored.requests.adapters import HTTPAdapter
-    from aliyunsdkcore.vendored.requests.exceptions import (
-        ConnectionError as BrokenError,
-    )
     from aliyunsdkcore.vendored.requests.exceptions import ConnectTimeout, ProxyError, RequestException
     from aliyunsdkcore.vendored.requests.packages.urllib3.exceptions import HTTPError, NewConnectionError
     from aliyunsdkcore.vendored.requests.utils import should_bypass_proxies
@@ -257,11 +282,14 @@ def _adapter() -> Any:
             self._transport = transport
             super().__init__(pool_connections=_KEPT_CONNECTIONS, pool_maxsize=_KEPT_CONNECTIONS)
 
-        def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **more: Any) -> None:  # noqa: FBT001, FBT002 - the base class's signature
-            super().init_poolmanager(connections, maxsize, block=block, ssl_context=_tls(), **more)
+        def init_poolmanager(self, *sizes: Any, **more: Any) -> None:
+            super().init_poolmanager(*sizes, **more)
+            self.poolmanager.pool_classes_by_scheme = _pools()
 
         def proxy_manager_for(self, proxy: str, **more: Any) -> Any:
-            return super().proxy_manager_for(proxy, ssl_context=_tls(), **more)
+            manager = super().proxy_manager_for(proxy, **more)
+            manager.pool_classes_by_scheme = _pools()
+            return manager
 
         def send(self, request: Any, **how: Any) -> Any:
             exchange = self._transport.leaving(request.url)
@@ -276,20 +304,21 @@ def _adapter() -> Any:
                 exchange.sent = True
                 body = _body_of(response, exchange)
             except (RequestException, HTTPError, HTTPException, OSError, ValueError) as err:
-                sent = exchange.sent or not _never_sent(err)
-                raise WireError(
-                    type(err).__name__, str(err), sent=sent
-                ) from None  # its own text has the signed address
+                cause = _cause(err)
+                sent = exchange.sent or not _never_sent(err, cause)
+                raise WireError(type(err).__name__, str(cause), sent=sent) from None  # `err` has the signed address
             response._content, response._content_consumed = body, True  # noqa: SLF001 - read here, to its end
             exchange.answer = Answer(response.status_code, body, _date(response.headers.get("Date")))
             return response
 
-    def _never_sent(err: Exception) -> bool:
+    def _cause(err: Exception) -> Any:
+        """What went wrong, without the address that all the rest is wrapped in."""
+        return getattr(err.args[0] if err.args else err, "reason", err)
+
+    def _never_sent(err: Exception, cause: Any) -> bool:
         """The connection was not made: nothing can have arrived."""
-        if isinstance(err, (ConnectTimeout, ProxyError)):
-            return True
-        reason = getattr(err.args[0], "reason", None) if isinstance(err, BrokenError) and err.args else None
-        return isinstance(reason, NewConnectionError) or "CERTIFICATE_VERIFY_FAILED" in str(err)
+        unconnected = isinstance(err, (ConnectTimeout, ProxyError)) or isinstance(cause, NewConnectionError)
+        return unconnected or "CERTIFICATE_VERIFY_FAILED" in str(cause)
 
     return Adapter
 

@@ -94,7 +94,7 @@ class TencentExecutor:
             self._look_before_the_end(action)
             self._ended.add(native_id)
         try:
-            return self._change(action, "TerminateInstances", ReleaseAddress=False, ReleasePrepaidDataDisks=False)
+            return self._change(action, "TerminateInstances", ReleaseAddress=False)
         except OutcomeUnknownError:
             raise
         except ProviderError:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
+from math import ceil
 from typing import Any
 
 from costguard.domain.errors import TruncatedReadError
@@ -25,6 +26,7 @@ _RETENTION = ((60, timedelta(days=15)), (300, timedelta(days=31)), (3600, timede
 would cost six times the calls for it: a window of a day already begins before they do."""
 
 FINEST = _RETENTION[0][0]
+_MANY = 2520  # machines that fill calls of every size up to ten: for more, the best cut is the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,41 +54,37 @@ def period_for(since: datetime, now: datetime, finest: int = FINEST) -> int:
     return _RETENTION[-1][0]
 
 
-@lru_cache(maxsize=256)
-def pieces(points: int) -> tuple[Piece, ...]:
-    """How to cut so many points of every machine into calls, with the fewest calls for many machines.
+def pieces(points: int, machines: int) -> tuple[Piece, ...]:
+    """How to cut so many points of each of so many machines into the fewest calls.
 
     One call of 1,439 points for one machine costs as much as one of 143 points for ten. An interval may be
     answered with its end included, so each has room for one point more than it is long.
     """
-    return _cheapest(points)[1]
+    return _cheapest(points, min(machines, _MANY))
 
 
-@lru_cache(maxsize=4096)
-def _cheapest(points: int) -> tuple[float, tuple[Piece, ...]]:
-    """Calls for each machine, and the pieces."""
-    if points <= 0:
-        return 0.0, ()
-    best: tuple[float, tuple[Piece, ...]] | None = None
-    for instances in range(1, MAX_INSTANCES + 1):
-        most = MAX_POINTS // instances - 1
-        if points <= most:
-            whole_rest = (1 / instances, (Piece(points, instances),))
-            best = whole_rest if best is None or whole_rest[0] < best[0] else best
-    if points <= MAX_POINTS // MAX_INSTANCES - 1 and best is not None:
-        return best
-    for instances in range(1, MAX_INSTANCES + 1):
-        most = MAX_POINTS // instances - 1
-        if most < points:
-            cost, rest = _cheapest(points - most)
-            if best is None or 1 / instances + cost < best[0]:
-                best = (1 / instances + cost, (Piece(most, instances), *rest))
-            if instances == 1:
-                break  # full calls for single machines waste nothing; only the rest is worth weighing
-    if best is None:  # never: one machine and one point always fit
-        message = f"{points} points fit no call"
-        raise ValueError(message)
-    return best
+@lru_cache(maxsize=256)
+def _cheapest(points: int, machines: int) -> tuple[Piece, ...]:
+    """The fewest calls for every length up to the whole.
+
+    A full call for one machine wastes nothing, so those go first: only what is left, less than two of them, is weighed.
+    """
+    single = MAX_POINTS - 1
+    alone = max(0, points // single - 1)
+    left = points - alone * single
+    sizes = [(each, MAX_POINTS // each - 1, ceil(machines / each)) for each in range(1, MAX_INSTANCES + 1)]
+    calls, chosen = [0], [Piece(0, 0)]
+    for length in range(1, left + 1):
+        fewest, fuller, most = min(
+            (calls[max(0, length - most)] + cost, -each, min(length, most)) for each, most, cost in sizes
+        )
+        calls.append(fewest)
+        chosen.append(Piece(most, -fuller))
+    found = [Piece(single, 1)] * alone
+    while left > 0:
+        found.append(chosen[left])
+        left -= chosen[left].points
+    return tuple(found)
 
 
 def points_in(answer: Fields, asked: frozenset[str], begin: datetime, end: datetime, period: int) -> list[Points]:

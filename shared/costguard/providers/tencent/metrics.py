@@ -230,7 +230,7 @@ def jobs_for(
         period = period_for(window.start, until, metric.finest)
         last = min(until, window.start + window.hours * HOUR)
         begin = window.start
-        for piece in pieces((last - begin) // timedelta(seconds=period)):
+        for piece in pieces((last - begin) // timedelta(seconds=period), len(refs)):
             end = begin + piece.points * timedelta(seconds=period)
             for first in range(0, len(refs), piece.instances):
                 yield _Job(metric, tuple(refs[first : first + piece.instances]), begin, end, period)

@@ -16,6 +16,7 @@ from costguard.providers.gate import Gate
 from costguard.providers.keys import Keys
 from costguard.providers.pacing import Pacer
 from costguard.providers.tencent import errors
+from costguard.providers.tencent.ahead import Ahead
 from costguard.providers.tencent.credentials import OWN, Identity, Roles
 from costguard.providers.tencent.permissions import OPERATIONS
 from costguard.providers.tencent.products import HOME_REGIONS, PAGES, Paging, known_cloud
@@ -123,10 +124,11 @@ class TencentSession:
     def pages(
         self, shard: Shard, service: str, action: str, result_key: str, /, **parameters: Any
     ) -> Iterator[list[Any]]:
-        """The list under `result_key` of every page, one page at a time.
+        """The list under `result_key` of every page, in order; once their number is known, some are asked for ahead.
 
         An offset moves when something before it vanishes, and then an item is passed over: fewer in all than
-        before, or fewer than announced, is an error and never a short list.
+        before, or fewer than announced, is an error and never a short list. Whichever of two pages was answered
+        first, the one that was answered after something vanished tells the smaller count.
 
         Raises:
             TruncatedReadError: a page without that list, pages that contradict their own count, or without end.
@@ -136,19 +138,24 @@ class TencentSession:
         if paging is None:
             yield _listed(self.call(shard, service, action, **parameters), result_key, operation)
             return
-        seen, most, last = 0, 0, None
-        for _ in range(_MOST_PAGES):
-            answer = self.call(shard, service, action, **parameters, **paging.asked(seen))
+
+        def page(offset: int) -> tuple[list[Any], int]:
+            answer = self.call(shard, service, action, **parameters, **paging.asked(offset))
             items = _listed(answer, result_key, operation)
             with as_documented(operation):
-                total = whole(answer, paging.total)
-            yield items
-            if items and items == last:
-                raise _cut_short(operation, f"the same page came twice, after {seen} items", "RepeatedPage")
-            seen, last = seen + len(items), items
-            if _is_last(operation, paging, items, seen, total, most):
-                return
-            most = max(most, total)
+                return items, whole(answer, paging.total)
+
+        seen, most, last = 0, 0, None
+        with Ahead(page, paging.most) as ahead:
+            for _ in range(_MOST_PAGES):
+                items, total = ahead.take(seen, most)
+                yield items
+                if items and items == last:
+                    raise _cut_short(operation, f"the same page came twice, after {seen} items", "RepeatedPage")
+                seen, last = seen + len(items), items
+                if _is_last(operation, paging, items, seen, total, most):
+                    return
+                most = max(most, total)
         raise _cut_short(operation, f"more than {_MOST_PAGES} pages", "TooManyPages")
 
     def clock_ahead_seconds(self) -> float | None:

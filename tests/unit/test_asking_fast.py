@@ -1,0 +1,76 @@
+"""How fast Alibaba Cloud and Tencent Cloud are asked: near their limits, never beyond, and pages before their turn."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from costguard.providers.alibaba.rates import RATES as ALIBABA
+from costguard.providers.pacing import Pacer
+from costguard.providers.tencent.ahead import Ahead
+from costguard.providers.tencent.rates import RATES as TENCENT
+
+
+@pytest.mark.parametrize(
+    ("rates", "operation", "limit"),
+    [
+        (ALIBABA, "cms:DescribeMetricList", 50),
+        (TENCENT, "monitor:GetMonitorData", 50),
+        (TENCENT, "cvm:DescribeInstances", 40),
+        (TENCENT, "cvm:StopInstances", 10),
+        (TENCENT, "sts:GetCallerIdentity", 20),
+    ],
+)
+def test_no_second_is_full_and_hardly_any_is_wasted(
+    rates: dict[str, tuple[float, float]], operation: str, limit: int
+) -> None:
+    """Requests bunch up on their way: a twentieth of the limit is left for that."""
+    pacer = Pacer(rates, monotonic=lambda: 0.0)
+    sent = [pacer.reserve("1", "r", operation) for _ in range(20 * limit)]
+
+    within = [sum(begin <= at < begin + 1 for at in sent) for begin in sent[: 10 * limit]]
+    assert max(within) <= 0.95 * limit
+    assert sent[-1] <= 1.25 * len(sent) / limit
+
+
+def test_a_list_of_one_page_is_asked_once() -> None:
+    asked: list[int] = []
+    with Ahead(asked.append, 100) as ahead:
+        ahead.take(0, 0)
+    assert asked == [0]
+
+
+def test_pages_are_asked_ahead_and_taken_in_order() -> None:
+    """The first of them is answered last; nothing beyond what is announced is asked for."""
+    asked: list[int] = []
+    last_was_asked = threading.Event()
+
+    def read(offset: int) -> int:
+        asked.append(offset)
+        if offset == 300:
+            last_was_asked.set()
+        assert last_was_asked.wait(timeout=10)
+        return offset
+
+    with Ahead(read, 100) as ahead:
+        taken = [ahead.take(offset, 350) for offset in (100, 200, 300)]
+    assert taken == [100, 200, 300]
+    assert sorted(asked) == [100, 200, 300]
+
+
+def test_what_fails_ahead_fails_in_its_turn() -> None:
+    def read(offset: int) -> int:
+        if offset == 200:
+            raise LookupError
+        return offset
+
+    with Ahead(read, 100) as ahead:
+        assert ahead.take(100, 500) == 100
+        with pytest.raises(LookupError):
+            ahead.take(200, 500)
+
+
+def test_a_page_that_was_not_announced_is_read_on_the_spot() -> None:
+    with Ahead(lambda offset: offset, 100) as ahead:
+        assert [ahead.take(offset, 200) for offset in (0, 100, 200)] == [0, 100, 200]
