@@ -18,7 +18,8 @@ from costguard.providers.aws.executor import AwsExecutor
 from costguard.providers.aws.metrics import AwsSignals
 from costguard.providers.aws.prices import AwsPrices
 from costguard.providers.aws.session import AwsSession
-from costguard.sandbox.sandbox import Sandbox
+from costguard.sandbox.fleets import aws_fleet
+from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 from costguard.sandbox.world.ports import WorldInventory, WorldPrices, WorldSignals
 
 SIGNALS = (SignalName.GPU, SignalName.CPU, SignalName.NETWORK, SignalName.POWER)
@@ -47,7 +48,7 @@ class BothWays:
 
 @pytest.fixture
 def both() -> Iterator[BothWays]:
-    with Sandbox.start() as sandbox:
+    with Sandbox.start(aws_fleet(STARTS_AT)) as sandbox:
         ways = BothWays(sandbox)
         yield ways
         ways.close()

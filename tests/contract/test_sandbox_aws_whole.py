@@ -37,7 +37,10 @@ def test_a_sandbox_has_everything_a_run_needs() -> None:
     with Sandbox.start() as sandbox:
         folder = Path(sandbox.ledger_url.removeprefix("sqlite:///")).parent
         assert sandbox.clock.now() == sandbox.world.now == STARTS_AT
-        assert sandbox.targets == (Target("aws", role="costguard", external_id="costguard-sandbox", organisation=True),)
+        assert sandbox.targets == tuple(
+            Target(cloud, role="costguard", external_id="costguard-sandbox", organisation=True)
+            for cloud in ("aws", "alibaba", "tencent")
+        )
         assert sandbox.endpoint_url.startswith("http://127.0.0.1:")
         assert sandbox.slack.posted == []
         assert folder.is_dir()

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -176,3 +177,13 @@ def test_a_shorter_story_in_chinese(capfd: pytest.CaptureFixture[str]) -> None:
     assert "第 1 天，2026-03-03 09:00 UTC" in out
     assert "fresh-experiment 三小时前才启动" in out
     assert "停机：ad-ranking-dev、npc-notebook、cloud-desktop、thesis-notebook、" in out
+
+
+def test_the_readme_shows_what_the_demo_prints(text: str) -> None:
+    """The first thing anybody sees must be true."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    transcript = readme.partition("```text\n")[2].partition("```")[0]
+    shown = [line for line in transcript.splitlines() if line.strip() not in {"", "…"}]
+    printed = text.splitlines()
+    assert len(shown) > 40
+    assert [line for line in shown if line not in printed] == []

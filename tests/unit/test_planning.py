@@ -28,7 +28,7 @@ from tests.builders import (
 )
 
 from costguard.cases import ClimbedRung, claimed, confirming
-from costguard.domain.actions import Verb
+from costguard.domain.actions import Outcome, Verb
 from costguard.domain.facts import InstanceFact
 from costguard.domain.findings import Verdict
 from costguard.domain.money import HourlyRate, Money
@@ -284,9 +284,18 @@ def test_a_snapshot_rung_is_one_action_a_volume() -> None:
 
 def test_an_action_under_way_is_looked_at_closely_and_not_repeated() -> None:
     called = confirming(claimed(case(), NOW - timedelta(minutes=5)))
-    given = replace(waiting_to_stop(), cases=(called,), claims={called.decision_id: ClaimView(None)})
+    given = replace(waiting_to_stop(), cases=(called,), claims={called.decision_id: ClaimView(None, "")})
     assert subjects_to_examine(given) == (IDLE,)
     assert not build_plan(given).due
+
+
+@pytest.mark.parametrize(("request_id", "code"), [("req-1", ReasonCode.CONFIRMED), ("", ReasonCode.STOPPED_BY_OTHERS)])
+def test_a_stop_that_the_cloud_names_is_ours_by_the_id_of_our_call(request_id: str, code: ReasonCode) -> None:
+    called = confirming(claimed(case(), NOW - timedelta(hours=2)))
+    named = replace(STOPPED, run_epoch="", stopped_by="req-1")
+    claims = {called.decision_id: ClaimView(Outcome.ACCEPTED, request_id)}
+    (step,) = build_plan(inputs(fact(named), cases=(called,), claims=claims)).transitions
+    assert step.after.reason.code is code
 
 
 def test_the_same_inputs_give_the_same_plan() -> None:

@@ -168,7 +168,7 @@ def test_a_notice_that_nobody_wrote_is_decided_anew() -> None:
 def test_a_claim_whose_notice_is_not_in_the_outbox_yet_is_pending() -> None:
     """The intent is written before the notice is."""
     before = asked()
-    plan = build_plan(inputs(cases=(before,), claims={before.decision_id: ClaimView(None)}))
+    plan = build_plan(inputs(cases=(before,), claims={before.decision_id: ClaimView(None, "")}))
     assert moved(plan).reason == Reason(ReasonCode.NOTICE_UNDELIVERED, {"dead": 0})
 
 
@@ -176,10 +176,10 @@ def test_a_claim_whose_notice_is_not_in_the_outbox_yet_is_pending() -> None:
     ("claims", "code"),
     [
         ({}, ReasonCode.NOT_TAKEN_EFFECT),
-        ({"this": ClaimView(Outcome.REFUSED)}, ReasonCode.NOT_TAKEN_EFFECT),
-        ({"this": ClaimView(Outcome.ACCEPTED)}, ReasonCode.OUTCOME_UNKNOWN),
-        ({"this": ClaimView(None)}, ReasonCode.OUTCOME_UNKNOWN),
-        ({"another": ClaimView(Outcome.ACCEPTED)}, ReasonCode.NOT_TAKEN_EFFECT),
+        ({"this": ClaimView(Outcome.REFUSED, "")}, ReasonCode.NOT_TAKEN_EFFECT),
+        ({"this": ClaimView(Outcome.ACCEPTED, "")}, ReasonCode.OUTCOME_UNKNOWN),
+        ({"this": ClaimView(None, "")}, ReasonCode.OUTCOME_UNKNOWN),
+        ({"another": ClaimView(Outcome.ACCEPTED, "")}, ReasonCode.NOT_TAKEN_EFFECT),
     ],
 )
 def test_what_came_of_a_terminate_is_read_from_its_own_intents(claims: dict[str, ClaimView], code: ReasonCode) -> None:

@@ -12,7 +12,7 @@ from costguard.cases import Case, ClimbedRung
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState
-from costguard.guards.rules import Consent, Mode
+from costguard.guards.rules import Consent, Mode, Step
 from costguard.planning import world_rail
 from costguard.planning.rails import mode_rail
 
@@ -169,3 +169,11 @@ def test_no_copy_is_made_for_an_end_that_a_local_disk_forbids(consent: Consent, 
 def test_a_copy_for_its_own_sake_loses_no_local_disk() -> None:
     running = instance(local_disk_gib=125.0)
     assert rail(Verb.SNAPSHOT, running, local_disk=Consent.KEEP) is None
+
+
+def test_a_copy_of_a_spot_machine_that_leads_to_no_end_loses_no_local_disk() -> None:
+    spot = instance(cannot_stop="one_time_spot", local_disk_gib=125.0)
+    applied = rule(
+        ladder=(Step(Verb.WARN, DAY), Step(Verb.SNAPSHOT, DAY)), limits=replace(rule().limits, local_disk=Consent.KEEP)
+    )
+    assert world_rail(Verb.SNAPSHOT, case(), applied, spot, detail(spot), approved=False) is None

@@ -37,7 +37,7 @@ class ClaimView:
     """
 
     last_outcome: Outcome | None
-    request_id: str = ""
+    request_id: str
 
 
 @dataclass(frozen=True, slots=True)
