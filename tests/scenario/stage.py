@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.builders import policy
 from costguard.cases import Case
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import NoticeError
+from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef
 from costguard.engine import answers
 from costguard.engine.memory import Memory
@@ -23,7 +25,7 @@ from costguard.planning import Plan
 from costguard.policy.model import Policy
 from costguard.ports import ActionExecutor, Clock, Delivery, Message, Target
 from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import aws_machine
+from costguard.sandbox.fleets import alibaba_machine, aws_machine, tencent_machine
 from costguard.sandbox.world import workload
 from costguard.sandbox.world.cloud import World as Cloud
 from costguard.sandbox.world.fleet import MachineSpec
@@ -71,12 +73,18 @@ class Recorder:
         return receipt
 
 
-def idle_machine(name: str = "notebook", kind: str = "g5g.xlarge", **more: Any) -> MachineSpec:
-    """Idle for ten days, no local disk, one volume, owned by the vision team."""
+CLOUDS = ("aws", "alibaba", "tencent")
+
+
+def idle_machine(name: str = "notebook", kind: str = "g5g.xlarge", *, cloud: str = "aws", **more: Any) -> MachineSpec:
+    """Idle for ten days, no local disk, one volume, owned by the vision team. `kind` is for AWS."""
     does = more.pop("does", workload.idle())
     launched = more.pop("launched_at", START - 10 * DAY)
     tags = {"owner": "vision", **more.pop("tags", {})}
-    return aws_machine(name, kind, does, launched, tags=tags, **more)
+    if cloud == "aws":
+        return aws_machine(name, kind, does, launched, tags=tags, **more)
+    made = alibaba_machine if cloud == "alibaba" else tencent_machine
+    return made(name, does, launched, tags=tags, hourly=Money(Decimal("0.42"), "USD"), **more)
 
 
 class Stage:
@@ -85,6 +93,7 @@ class Stage:
     def __init__(self, folder: Path, *fleet: MachineSpec, under: Policy | None = None, ledger: str = "") -> None:
         self.clock = MovedClock(START)
         self.cloud = Cloud(fleet or (idle_machine(),), START)
+        self.clouds = tuple(dict.fromkeys(spec.cloud for spec in self.cloud.fleet))
         self.policy = under or policy()
         self.memory = Memory.over(open_ledger(ledger or f"sqlite:///{folder / 'ledger.sqlite3'}"))
         self.mailbox = Mailbox()
@@ -103,9 +112,9 @@ class Stage:
         return Surroundings(
             guard="idle_gpu",
             policy=self.policy,
-            targets=(Target("aws", organisation=True),),
-            readings={"aws": self.reading},
-            executors={"aws": self.executor},
+            targets=tuple(Target(cloud, organisation=True) for cloud in self.clouds),
+            readings=dict.fromkeys(self.clouds, self.reading),
+            executors=dict.fromkeys(self.clouds, self.executor),
             memory=self.memory,
             notifier=self.mailbox,
             clock=clock,
