@@ -16,6 +16,7 @@ from costguard.domain.money import HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory, Volume
 from costguard.domain.signals import SignalReading
+from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
 
 Result = TypeVar("Result")
 
@@ -111,6 +112,27 @@ class PriceSource(Protocol):
 
     def snapshot_hourly(self, volume: Volume) -> Money | None:
         """Upper bound for keeping a full snapshot of `volume`, an hour."""
+
+
+class SpendSource(Protocol):
+    """Reads what was billed. Read-only, and on some clouds paid for by the request."""
+
+    def read(
+        self, target: Target, scopes: Sequence[SpendScope], since: datetime, until: datetime
+    ) -> Mapping[SpendScope, SpendReport]:
+        """The charges of each scope from `since` to `until`, as `target`'s payer is billed.
+
+        With `target.organisation` the bill of all its accounts, else only of its own. Lines are daily or finer and
+        may begin before `since` or end after `until`. A scope that cannot hold anything of this cloud gets an empty
+        report, complete up to `until`. Whatever could not be read is a gap of the report, never an empty list.
+        """
+
+    def budgets(self, target: Target) -> Sequence[VendorBudget]:
+        """The budgets set up in the cloud's own console.
+
+        Raises:
+            ProviderError: they could not all be read.
+        """
 
 
 class ActionExecutor(Protocol):

@@ -13,7 +13,7 @@ from tests.simulation.scenario import PROTECTING_TAGS
 
 from costguard.domain.resources import Billing, InstanceDetail, SnapshotState
 from costguard.domain.signals import SignalName
-from costguard.sandbox.world.ports import SPOT_SHARE
+from costguard.sandbox.world.prices import SPOT_SHARE
 from costguard.sandbox.world.records import Machine
 from costguard.sandbox.world.sensors import PERIOD_SECONDS, Sensor
 

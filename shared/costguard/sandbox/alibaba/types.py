@@ -12,7 +12,7 @@ from costguard.sandbox.alibaba.paging import Pages
 from costguard.sandbox.alibaba.parameters import Asked
 from costguard.sandbox.alibaba.site import ApiCall
 from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.ports import SPOT_SHARE
+from costguard.sandbox.world.prices import SPOT_SHARE
 
 _HUNDRED = 100  # MaxResults, since November 2023; older documents say 1,600
 _SYSTEM_DISK = ("cloud_efficiency", 20)  # what a price includes of which nothing was said

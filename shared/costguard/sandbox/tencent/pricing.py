@@ -17,7 +17,7 @@ from costguard.sandbox.tencent.catalogue import TYPES, InstanceType
 from costguard.sandbox.tencent.errors import ApiError, missing
 from costguard.sandbox.tencent.identity import zones_of
 from costguard.sandbox.tencent.machines import type_of
-from costguard.sandbox.world.ports import SPOT_SHARE
+from costguard.sandbox.world.prices import SPOT_SHARE
 
 _MONTHLY_SHARE = Decimal("0.55")  # what a prepaid month costs of a month by the hour
 _TRAFFIC_GB = 0.8

@@ -9,7 +9,7 @@ from math import inf
 from costguard.domain.refs import Shard
 from costguard.sandbox.world.estate import CLOUD, Estate
 from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.records import Machine, Operation, Refusal, Silence, WorldRefusalError
+from costguard.sandbox.world.records import Machine, Operation, OtherCharge, Refusal, Silence, WorldRefusalError
 from costguard.sandbox.world.vendors import vendor_of
 from costguard.sandbox.world.workload import Load
 
@@ -50,6 +50,11 @@ class Conditions(Estate):
         """How many more prepaid machines Tencent takes back from this account; without it there is no limit."""
         self._refunds[cloud, account] = left
         self._record(CLOUD, f"refund_quota {left}", account, "")
+
+    def charge(self, other: OtherCharge) -> None:
+        """Something that is no machine is charged for; the bill shows it when it shows the time it is for."""
+        self.other_charges.append(other)
+        self._record(CLOUD, f"charge {other.service} {other.money}", other.native_id or other.account, "")
 
     def deny(self, cloud: str, account: str, operation: Operation | str) -> None:
         """From now on the program's own role may not do this in that account; vendors' names are understood."""

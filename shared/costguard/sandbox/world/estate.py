@@ -13,6 +13,7 @@ from costguard.sandbox.world.records import (
     STOPPING_OPERATION,
     Happening,
     Machine,
+    OtherCharge,
     Refusal,
     WorldAddress,
     WorldRefusalError,
@@ -35,6 +36,7 @@ class Estate:
         self.volumes: dict[str, WorldVolume] = {}
         self.snapshots: dict[str, WorldSnapshot] = {}
         self.addresses: dict[str, WorldAddress] = {}
+        self.other_charges: list[OtherCharge] = []
         self.history: list[Happening] = []
         self.revision = 0  # grows with every change, so that a wire knows when to look again
         self._due: list[tuple[datetime, str]] = []  # a heap; what was overtaken meanwhile is passed over
@@ -42,6 +44,7 @@ class Estate:
         self._attached: dict[str, list[WorldVolume]] = {}
         self._copies: dict[str, list[WorldSnapshot]] = {}
         self._pointing: dict[str, list[WorldAddress]] = {}
+        self._ever_attached: dict[str, list[WorldVolume]] = {}
         for spec in self.fleet:
             self._place(spec)
 
@@ -84,6 +87,10 @@ class Estate:
         """The disks attached to a machine now."""
         return [*self._attached.get(native_id, ())]
 
+    def volumes_ever_of(self, native_id: str) -> Sequence[WorldVolume]:
+        """The disks once attached to a machine, wherever they are now."""
+        return [*self._ever_attached.get(native_id, ())]
+
     def snapshots_of(self, volume_id: str) -> Sequence[WorldSnapshot]:
         """The copies of one volume that exist, oldest first."""
         return [*self._copies.get(volume_id, ())]
@@ -117,7 +124,8 @@ class Estate:
         self.machines[spec.native_id] = machine
         self._in_shard.setdefault(machine.shard, []).append(machine)
         for disk in spec.disks:
-            self._attach(machine, disk, made_up_id(spec.cloud, "volume", spec.native_id, disk.device))
+            volume_id = made_up_id(spec.cloud, "volume", spec.native_id, disk.device)
+            self._attach(machine, disk, volume_id, spec.launched_at)
         if spec.kept_address:
             address_id = made_up_id(spec.cloud, "address", spec.native_id)
             address = WorldAddress(address_id, spec.native_id)
@@ -125,11 +133,17 @@ class Estate:
             self._pointing[spec.native_id] = [address]
         return machine
 
-    def _attach(self, machine: Machine, disk: Disk, volume_id: str) -> None:
+    def _attach(self, machine: Machine, disk: Disk, volume_id: str, created_at: datetime) -> None:
         volume = WorldVolume(
-            volume_id, disk, machine.native_id, snapshots_fail=disk.snapshots_fail, cloud=machine.spec.cloud
+            native_id=volume_id,
+            disk=disk,
+            machine=machine.native_id,
+            snapshots_fail=disk.snapshots_fail,
+            cloud=machine.spec.cloud,
+            created_at=created_at,
         )
         self.volumes[volume_id] = volume
+        self._ever_attached.setdefault(machine.native_id, []).append(volume)
         self._attached.setdefault(machine.native_id, []).append(volume)
 
     def _machine(self, native_id: str) -> Machine:

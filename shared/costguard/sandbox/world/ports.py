@@ -19,15 +19,12 @@ from costguard.domain.signals import SignalReading
 from costguard.ports import Discovery, SignalReport, Target
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.hours import histories
+from costguard.sandbox.world.prices import ADDRESS_HOUR, DISK_GIB_MONTH, SNAPSHOT_GIB_MONTH, SPOT_SHARE
 from costguard.sandbox.world.records import Operation, Refusal, WorldRefusalError
 from costguard.sandbox.world.vendors import vendor_of
 from costguard.sandbox.world.views import detail_of, instance_of
 
 DOCUMENTED_DELAY = timedelta(minutes=5)
-SPOT_SHARE = Decimal("0.4")  # what a spot hour costs of an on-demand hour here
-DISK_GIB_MONTH = Decimal("0.08")
-SNAPSHOT_GIB_MONTH = Decimal("0.05")
-ADDRESS_HOUR = Decimal("0.005")
 _BY = "costguard"
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
+from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.domain.signals import SignalName
+from costguard.domain.spend import ChargeCategory
 from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_request_id
 from costguard.sandbox.world.vendors import Vendor, billed_when_stopped
 from costguard.sandbox.world.workload import Workload
@@ -69,6 +72,7 @@ class Operation(str, Enum):
     START = "start"
     TERMINATE = "terminate"
     SNAPSHOT = "snapshot"
+    BILL = "bill"
 
     @classmethod
     def _missing_(cls, value: object) -> Operation | None:
@@ -114,6 +118,7 @@ class WorldVolume:
     deleted_at: datetime | None = None
     snapshots_fail: bool = False
     cloud: str = ""
+    created_at: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -139,6 +144,25 @@ class WorldAddress:
 
     native_id: str
     machine: str
+
+
+@dataclass(frozen=True, slots=True)
+class OtherCharge:
+    """A charge for something that is no machine: a platform's notebook, support, a tax, a voucher, a refund.
+
+    `service` is our word for it: `ai_platform` (SageMaker, PAI, TI-ONE), `support`, `tax`, `credit`, `refund`.
+    """
+
+    cloud: str
+    account: str
+    region: str
+    service: str
+    category: ChargeCategory
+    start: datetime
+    end: datetime
+    money: Money
+    native_id: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 class Silence(NamedTuple):

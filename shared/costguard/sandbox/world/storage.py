@@ -33,7 +33,7 @@ class Storage(Conditions):
         if machine.state in ENDED:
             raise WorldRefusalError(Refusal.WRONG_STATE, native_id)
         volume_id = made_up_id(machine.spec.cloud, "volume", native_id, disk.device, str(len(self.volumes)))
-        self._attach(machine, disk, volume_id)
+        self._attach(machine, disk, volume_id, self.now)
         self._record(by, "attach", volume_id, native_id)
         return volume_id
 

@@ -42,7 +42,8 @@ class Vendor:
     a machine was stopped. `one_copy_at_a_time`: a disk being copied cannot be copied again. `zones_apart`: of a
     batch, the zones without a protected machine go through. `prepaid_stays`: an unexpired prepaid machine cannot be
     deleted. `drops_ip_at_once`: the plain public address is gone, and null, as soon as a stop begins.
-    `whole_minutes`: times are told to the minute.
+    `whole_minutes`: times are told to the minute. The bill is renewed every `bill_every`, and then holds the charges up
+    to `bill_delay` before.
     """
 
     epoch: Epoch | None
@@ -56,6 +57,8 @@ class Vendor:
     prepaid_stays: bool = False
     drops_ip_at_once: bool = False
     whole_minutes: bool = False
+    bill_delay: timedelta = timedelta(hours=8)
+    bill_every: timedelta = timedelta(hours=16)
 
 
 _VENDORS: Mapping[str, Vendor] = MappingProxyType(
@@ -69,9 +72,23 @@ _VENDORS: Mapping[str, Vendor] = MappingProxyType(
             tells_stop_time=True,  # in StateTransitionReason
             one_copy_at_a_time=False,
             zones_apart=True,
+            bill_delay=timedelta(hours=8),  # Cost Explorer is 8 to 24 hours behind
+            bill_every=timedelta(hours=16),
         ),
-        "alibaba": Vendor(_start_time, denied_list_is_empty=True, prepaid_stays=True, whole_minutes=True),
-        "tencent": Vendor(None, drops_ip_at_once=True),
+        "alibaba": Vendor(
+            _start_time,
+            denied_list_is_empty=True,
+            prepaid_stays=True,
+            whole_minutes=True,
+            bill_delay=timedelta(hours=5),  # 5 to 24 hours behind
+            bill_every=timedelta(hours=19),
+        ),
+        "tencent": Vendor(
+            None,
+            drops_ip_at_once=True,
+            bill_delay=timedelta(hours=10),  # yesterday's bill is there in the morning, China's time
+            bill_every=timedelta(hours=24),
+        ),
     }
 )
 

@@ -1,0 +1,1 @@
+"""What is not known yet, worked out from what is: exchange, burn, forecast. Pure."""

@@ -1,0 +1,221 @@
+"""What a world's owners are charged, and how much of it their bill shows yet.
+
+Machines are charged for the time they run, at their list price and to the second, their disks as long as they exist;
+everything else is put there with `World.charge`. Wires give these charges their vendor's shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+
+from costguard.domain.money import HOURS_PER_MONTH, Money, hours
+from costguard.domain.refs import provider_of
+from costguard.domain.resources import Billing
+from costguard.domain.spend import ChargeCategory, PricingCategory
+from costguard.sandbox.world.cloud import World
+from costguard.sandbox.world.prices import DISK_GIB_MONTH, PREPAID_SHARE, PREPAID_TERM, SPOT_SHARE, currency_of
+from costguard.sandbox.world.records import Machine, OtherCharge
+from costguard.sandbox.world.vendors import billed_when_stopped, vendor_of
+
+DAY = timedelta(days=1)
+CHINA = timedelta(hours=8)  # bills of Alibaba Cloud and Tencent Cloud count days in UTC+8
+_ORIGIN = datetime(2024, 1, 1, tzinfo=timezone.utc)  # bills are renewed at fixed times, counted from some moment
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one thing cost from `start` to `end`; `service` is ours: `compute`, `volume`, or as `World.charge` says.
+
+    `hours` is how long a machine ran in that time, 0 for everything else.
+    """
+
+    account: str
+    region: str
+    service: str
+    category: ChargeCategory
+    start: datetime
+    end: datetime
+    billed: Money
+    effective: Money
+    hours: Decimal = Decimal(0)
+    machine: Machine | None = None
+    native_id: str = ""
+    instance_type: str = ""
+    pricing: PricingCategory = PricingCategory.STANDARD
+    tags: Mapping[str, str] | None = None
+
+
+def billed_until(cloud: str, now: datetime) -> datetime:
+    """Up to when the charges are in the bill that can be read at `now`: hours to a day behind, as documented."""
+    vendor = vendor_of(cloud)
+    renewed = _ORIGIN + (now - _ORIGIN) // vendor.bill_every * vendor.bill_every
+    return renewed - vendor.bill_delay
+
+
+def day_offset(cloud: str) -> timedelta:
+    """How far this cloud's billing days begin before those of UTC."""
+    return timedelta(0) if provider_of(cloud) == "aws" else CHINA
+
+
+def bill(world: World, cloud: str, since: datetime, until: datetime, step: timedelta = DAY) -> Iterator[Charge]:
+    """Every charge the bill shows now for the time from `since` to `until`, in the cloud's own days or in hours."""
+    yield from charges(world, cloud, since, min(until, billed_until(cloud, world.now)), step)
+
+
+def charges(world: World, cloud: str, since: datetime, until: datetime, step: timedelta = DAY) -> Iterator[Charge]:
+    """Every charge that really arose from `since` to `until`, whether the bill shows it yet or not."""
+    until = min(until, world.now)
+    if until <= since:
+        return
+    for machine in world.machines.values():
+        if machine.spec.cloud == cloud:
+            for start, end in _buckets(since, until, step, day_offset(cloud)):
+                yield from _of_machine(machine, start, end)
+                yield from _of_disks(world, machine, start, end)
+    for other in world.other_charges:
+        if other.cloud == cloud and since <= other.start and other.end <= until:
+            yield _other(other)
+
+
+def _buckets(
+    since: datetime, until: datetime, step: timedelta, offset: timedelta
+) -> Iterator[tuple[datetime, datetime]]:
+    start = since
+    while start < until:
+        whole = _ORIGIN - offset + ((start - _ORIGIN + offset) // step + 1) * step
+        end = min(whole, until)
+        yield start, end
+        start = end
+
+
+def _of_machine(machine: Machine, start: datetime, end: datetime) -> Iterator[Charge]:
+    spec = machine.spec
+    ran = sum((_overlap(run, start, end) for run in _paid_runs(machine)), timedelta(0))
+    if spec.hourly is None or not ran:
+        return
+    length = hours(ran)
+    list_cost = spec.hourly.times(length)
+    billed = effective = list_cost
+    pricing = PricingCategory.STANDARD
+    if spec.billing is Billing.SPOT:
+        billed = effective = list_cost.times(SPOT_SHARE)
+        pricing = PricingCategory.DYNAMIC
+    elif spec.billing in {Billing.PREPAID, Billing.RESERVED}:
+        billed, effective, pricing = list_cost.times(0), list_cost.times(PREPAID_SHARE), PricingCategory.COMMITTED
+    yield _charge(machine, "compute", start, end, billed, effective, length, pricing)
+    paid_at = _term_begins(machine, start, end)
+    if paid_at is not None:
+        term = spec.hourly.times(PREPAID_SHARE * hours(PREPAID_TERM))
+        purchase = _charge(machine, "compute", start, end, term, term.times(0), Decimal(0), PricingCategory.COMMITTED)
+        yield _as_purchase(purchase)
+
+
+def _paid_runs(machine: Machine) -> Iterator[tuple[datetime, datetime | None]]:
+    """The times a machine is paid for; where a stop ends no bill, all of its life is one."""
+    if billed_when_stopped(machine.spec):
+        yield machine.runs[0][0], machine.terminated_at
+    else:
+        yield from machine.runs
+
+
+def _term_begins(machine: Machine, start: datetime, end: datetime) -> datetime | None:
+    until = machine.spec.prepaid_until
+    if until is None:
+        return None
+    terms_left = (until - start) // PREPAID_TERM
+    begins = until - terms_left * PREPAID_TERM
+    return begins if start <= begins < end else None
+
+
+def _of_disks(world: World, machine: Machine, start: datetime, end: datetime) -> Iterator[Charge]:
+    for volume in world.volumes_ever_of(machine.native_id):
+        existed = _overlap((volume.created_at or machine.runs[0][0], volume.deleted_at), start, end)
+        if not existed:
+            continue
+        cost = Money(volume.disk.size_gib * DISK_GIB_MONTH / HOURS_PER_MONTH * hours(existed), _currency(machine))
+        yield Charge(
+            account=machine.spec.account,
+            region=machine.spec.region,
+            service="volume",
+            category=ChargeCategory.USAGE,
+            start=start,
+            end=end,
+            billed=cost,
+            effective=cost,
+            native_id=volume.native_id,
+            tags={**volume.tags},
+        )
+
+
+def _charge(
+    machine: Machine,
+    service: str,
+    start: datetime,
+    end: datetime,
+    billed: Money,
+    effective: Money,
+    length: Decimal,
+    pricing: PricingCategory,
+) -> Charge:
+    return Charge(
+        account=machine.spec.account,
+        region=machine.spec.region,
+        service=service,
+        category=ChargeCategory.USAGE,
+        start=start,
+        end=end,
+        billed=billed,
+        effective=effective,
+        hours=length,
+        machine=machine,
+        native_id=machine.native_id,
+        instance_type=machine.spec.instance_type,
+        pricing=pricing,
+        tags={**machine.tags},
+    )
+
+
+def _as_purchase(charge: Charge) -> Charge:
+    return Charge(
+        account=charge.account,
+        region=charge.region,
+        service=charge.service,
+        category=ChargeCategory.PURCHASE,
+        start=charge.start,
+        end=charge.end,
+        billed=charge.billed,
+        effective=charge.effective,
+        machine=charge.machine,
+        native_id=charge.native_id,
+        instance_type=charge.instance_type,
+        pricing=charge.pricing,
+        tags=charge.tags,
+    )
+
+
+def _other(other: OtherCharge) -> Charge:
+    return Charge(
+        account=other.account,
+        region=other.region,
+        service=other.service,
+        category=other.category,
+        start=other.start,
+        end=other.end,
+        billed=other.money,
+        effective=other.money,
+        native_id=other.native_id,
+        tags=dict(other.tags),
+    )
+
+
+def _currency(machine: Machine) -> str:
+    hourly = machine.spec.hourly
+    return hourly.currency if hourly is not None else currency_of(machine.spec.cloud)
+
+
+def _overlap(run: tuple[datetime, datetime | None], start: datetime, end: datetime) -> timedelta:
+    begun, ended = run
+    return max(timedelta(0), min(end, ended or end) - max(start, begun))
