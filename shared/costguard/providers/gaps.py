@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
 from costguard.domain.errors import (
     AccessDeniedError,
     ProviderError,
@@ -9,10 +12,13 @@ from costguard.domain.errors import (
     TruncatedReadError,
     UnavailableError,
 )
-from costguard.domain.resources import GapKind
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Gap, GapKind
 
 DEADLINE = "DeadlineExceeded"
 """A code of our own: not asked, because the time allowed is used up."""
+
+_NAMED = 5  # instances named in a gap; the others are counted
 
 
 def gap_kind(error: ProviderError) -> GapKind:
@@ -28,3 +34,24 @@ def gap_kind(error: ProviderError) -> GapKind:
     if isinstance(error, UnavailableError):
         return GapKind.UNAVAILABLE
     return GapKind.UNREADABLE
+
+
+def signal_gaps(
+    shard: Shard,
+    failures: Mapping[ResourceRef, ProviderError],
+    seen: int,
+    gap: Callable[[Shard, str, ProviderError], Gap],
+) -> Iterator[Gap]:
+    """One gap for each way of failing, naming the instances unless it is all of the `seen`."""
+    refs_of: dict[str, list[ResourceRef]] = {}
+    errors: dict[str, ProviderError] = {}
+    for ref, error in failures.items():
+        refs_of.setdefault(str(error), []).append(ref)
+        errors.setdefault(str(error), error)
+    for told, refs in refs_of.items():
+        found = gap(shard, "signals", errors[told])
+        if len(refs) == seen:
+            yield found
+            continue
+        names = [ref.native_id for ref in refs[:_NAMED]] + (["…"] if len(refs) > _NAMED else [])
+        yield replace(found, detail=f"{found.detail} ({len(refs)} of {seen} instances: {', '.join(names)})")

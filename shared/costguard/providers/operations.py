@@ -15,6 +15,7 @@ class Feature(str, Enum):
     INVENTORY = "inventory"
     METRICS = "metrics"
     PRICES = "prices"
+    BILLING = "billing"
     STOP = "stop"
     SNAPSHOT = "snapshot"
     TERMINATE = "terminate"
@@ -23,6 +24,9 @@ class Feature(str, Enum):
 
 READING = frozenset({Feature.IDENTITY, Feature.INVENTORY, Feature.METRICS, Feature.PRICES})
 """What `costguard scan` of one account uses; `MEMBERS` and `ORGANISATION` reach further accounts."""
+
+SPENDING = frozenset({Feature.IDENTITY, Feature.BILLING})
+"""What reading the bill adds, in the payer's account; only where the policy has budgets."""
 
 ACTING = frozenset({Feature.STOP, Feature.SNAPSHOT, Feature.TERMINATE, Feature.START})
 

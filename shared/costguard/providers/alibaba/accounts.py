@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 
-from costguard.domain.errors import AccessDeniedError, ProviderError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.ports import Discovery, Target
@@ -13,10 +11,10 @@ from costguard.providers.alibaba import errors
 from costguard.providers.alibaba.forms import structures_in
 from costguard.providers.alibaba.products import is_region
 from costguard.providers.alibaba.session import AlibabaSession
+from costguard.providers.discovery import Discoverer, Members, Regions
 from costguard.providers.documented import account_id, as_documented, named, text
 from costguard.providers.redaction import without_secrets
 
-_WORKERS = 8
 _LISTING = "resourcedirectory:ListAccounts"
 _REGIONS = "ecs:DescribeRegions"
 _PAGE = 100
@@ -34,26 +32,16 @@ def discover(session: AlibabaSession, target: Target) -> Discovery:
     Raises:
         AccessDeniedError: there are no credentials at all.
     """
-    identity = session.identity()
-    first = target.account or identity.account
-    accounts = [first]
-    gaps: list[Gap] = []
-    if target.organisation:
-        try:
-            session.for_account(target, first)
-            members, gaps = _members(session, target, first)
-            accounts = sorted({first, *members})
-        except ProviderError as err:
-            gaps.append(errors.gap(Shard(target.cloud, first), "accounts", err))
-    with ThreadPoolExecutor(max_workers=_WORKERS) as pool:
-        found = list(pool.map(lambda account: _shards(session, target, account), accounts))
-    return Discovery(
-        shards=tuple(shard for shards, _ in found for shard in shards),
-        gaps=(*gaps, *(gap for _, own in found for gap in own)),
+    regions = Regions(
+        listed=lambda whole: _regions(session, whole),
+        usable=lambda name, _: name not in CLOSED_REGIONS,
+        likely=lambda name: is_region(name) and name not in CLOSED_REGIONS,
+        unusable=_unusable,
     )
+    return Discoverer(session, lambda first: _members(session, target, first), regions, errors.gap).discover(target)
 
 
-def _members(session: AlibabaSession, target: Target, lister: str) -> tuple[list[str], list[Gap]]:
+def _members(session: AlibabaSession, target: Target, lister: str) -> Members:
     """Usable members of the organisation, as its management or a delegated account lists them.
 
     API: ResourceDirectoryMaster ListAccounts, 100 accounts a page.
@@ -72,36 +60,10 @@ def _members(session: AlibabaSession, target: Target, lister: str) -> tuple[list
             else:
                 detail = f"the organisation lists this account as {without_secrets(status) or 'nothing'}"
                 gaps.append(Gap(Shard(target.cloud, account), "accounts", GapKind.UNREADABLE, detail))
-    return active, gaps
+    return Members(sorted({lister, *active}), gaps=gaps)
 
 
-def _shards(session: AlibabaSession, target: Target, account: str) -> tuple[Sequence[Shard], Sequence[Gap]]:
-    whole = Shard(target.cloud, account)
-    try:
-        session.for_account(target, account)
-    except ProviderError as err:
-        return (), (errors.gap(whole, "accounts", err),)
-    if target.regions is not None and not target.regions:
-        return (), ()
-    named_ones = None if target.regions is None else tuple(dict.fromkeys(target.regions))
-    try:
-        listed = _regions(session, whole)
-    except AccessDeniedError as err:
-        if named_ones is None:
-            return (), (errors.gap(whole, "regions", err),)
-        listed = frozenset(name for name in named_ones if is_region(name))
-    except ProviderError as err:
-        return (), (errors.gap(whole, "regions", err),)
-    open_ones = listed - CLOSED_REGIONS
-    if named_ones is None:
-        return [Shard(target.cloud, account, name) for name in sorted(open_ones)], ()
-    return (
-        [Shard(target.cloud, account, name) for name in named_ones if name in open_ones],
-        [_unusable(target.cloud, account, name) for name in named_ones if name not in open_ones],
-    )
-
-
-def _regions(session: AlibabaSession, whole: Shard) -> frozenset[str]:
+def _regions(session: AlibabaSession, whole: Shard) -> dict[str, str]:
     """The regions that this account may use; one that is sold out may still hold machines.
 
     API: ECS DescribeRegions, one answer without pages.
@@ -113,14 +75,15 @@ def _regions(session: AlibabaSession, whole: Shard) -> frozenset[str]:
         if strange or not listed:
             message = f"{len(strange)} of {len(listed)} regions have no name of one"
             raise ValueError(message)
-    return frozenset(listed)
+    return dict.fromkeys(listed, "")
 
 
-def _unusable(cloud: str, account: str, region: str) -> Gap:
+def _unusable(shard: Shard, _: Mapping[str, str]) -> Gap:
+    region = shard.region
     if region in CLOSED_REGIONS:
         detail = f"region {region} was shut down by Alibaba Cloud in 2024"
         fix = "take it out of the policy's regions"
     else:
-        detail = f"account {account} has no region {without_secrets(region)!r}"
+        detail = f"account {shard.account} has no region {without_secrets(region)!r}"
         fix = "correct the policy's regions"
-    return Gap(Shard(cloud, account, region), "regions", GapKind.UNREADABLE, detail, fix)
+    return Gap(shard, "regions", GapKind.UNREADABLE, detail, fix)

@@ -7,11 +7,10 @@ is not permitted may come back empty, without an error: an empty one counts only
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from costguard.domain.errors import ProviderError, TruncatedReadError
+from costguard.domain.errors import ProviderError
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, Inventory
+from costguard.domain.resources import Instance, InstanceDetail, Inventory
 from costguard.ports import Discovery, Target
 from costguard.providers.alibaba import accounts, errors
 from costguard.providers.alibaba.attached import read_attached
@@ -20,11 +19,12 @@ from costguard.providers.alibaba.instance_types import CATALOGUE, TypeCatalogue,
 from costguard.providers.alibaba.instances import API, to_instance
 from costguard.providers.alibaba.proof import prove_permitted
 from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.documented import Fields, as_documented, named, text
-from costguard.providers.redaction import without_secrets
+from costguard.providers.documented import Fields, as_documented, text
+from costguard.providers.reading import Described, Reading, batches, by_id
 
 _PAGE = 100  # the most DescribeInstances gives, and the most ids it takes
 _LIST = "Instances.Instance"
+_UNDESCRIBED = "ecs:DescribeInstanceTypes: {} is not described"
 
 
 class AlibabaInventory:
@@ -46,7 +46,7 @@ class AlibabaInventory:
 
         API: ECS DescribeInstances, 100 a page; DescribeInstanceTypes once for each type a process meets.
         """
-        reading = _Reading(self._session, self._catalogue, shard)
+        reading = _Pages(self._session, self._catalogue, shard)
         try:
             for page in self._session.pages(shard, "ecs", "DescribeInstances", _LIST, MaxResults=_PAGE):
                 with as_documented(API):
@@ -73,12 +73,10 @@ class AlibabaInventory:
         DescribeEipAddresses once for each further network interface.
         """
         details: dict[ResourceRef, InstanceDetail] = {}
-        for shard in sorted({ref.shard for ref in refs}):
-            ids = sorted({ref.native_id for ref in refs if ref.shard == shard})
-            for start in range(0, len(ids), _PAGE):
-                with as_documented(API):
-                    for detail in self._details(shard, ids[start : start + _PAGE]):
-                        details[detail.instance.ref] = detail
+        for shard, ids in batches(refs, _PAGE):
+            with as_documented(API):
+                for detail in self._details(shard, ids):
+                    details[detail.instance.ref] = detail
         return details
 
     def _details(self, shard: Shard, ids: Sequence[str]) -> Iterator[InstanceDetail]:
@@ -94,28 +92,21 @@ class AlibabaInventory:
                 instances.append(to_instance(shard, item, facts.accelerator, facts.local_disk_gib))
         yield from read_attached(self._session, shard, instances, described)
 
-    def _describe(self, shard: Shard, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def _describe(self, shard: Shard, ids: Sequence[str]) -> Described:
         # an empty list of ids would be a filter that nothing passes: `json_list` refuses to write one
         pages = self._session.pages(
             shard, "ecs", "DescribeInstances", _LIST, InstanceIds=json_list(ids), MaxResults=_PAGE
         )
-        described: dict[str, dict[str, Any]] = {}
-        for item in (item for page in pages for item in page):
-            if described.setdefault(named(item, "InstanceId"), item) != item:
-                raise _contradiction(named(item, "InstanceId"))
-        return {native_id: described[native_id] for native_id in ids if native_id in described}
+        return by_id(API, (item for page in pages for item in page), ids)
 
 
-class _Reading:
+class _Pages(Reading):
     """One pass over the pages of a shard; keeps only instances with accelerators."""
 
     def __init__(self, session: AlibabaSession, catalogue: TypeCatalogue, shard: Shard) -> None:
+        super().__init__(shard, API, gap=errors.gap, undescribed=_UNDESCRIBED)
         self._session = session
         self._catalogue = catalogue
-        self._shard = shard
-        self._undescribed: set[str] = set()
-        self._taken: dict[str, Instance] = {}
-        self.gaps: list[Gap] = []
         self.seen = 0
 
     def take(self, page: Sequence[Fields]) -> None:
@@ -126,37 +117,13 @@ class _Reading:
         """
         self.seen += len(page)
         candidates = [item for item in page if may_carry_accelerator(item)]
-        self._learn({_type(item) for item in candidates})
+        types = {_type(item) for item in candidates}
+        self.learn(lambda: self._catalogue.learn(self._session, self.shard, types))
         for item in candidates:
             facts = self._catalogue.facts(_type(item))
             if facts.accelerator is not None:
-                found = to_instance(self._shard, item, facts.accelerator, facts.local_disk_gib)
-                if self._taken.setdefault(found.ref.native_id, found) != found:
-                    raise _contradiction(found.ref.native_id)
-
-    @property
-    def found(self) -> Sequence[Instance]:
-        """Each once: a page that shifts while it is read repeats some."""
-        return list(self._taken.values())
-
-    def _learn(self, types: set[str]) -> None:
-        try:
-            undescribed = self._catalogue.learn(self._session, self._shard, types) - self._undescribed
-        except ProviderError as err:
-            # shown as far as their names tell, and the shard is incomplete: nothing is done in it
-            self.gaps.append(errors.gap(self._shard, "inventory", err))
-            return
-        if undescribed:
-            self._undescribed |= undescribed
-            names = ", ".join(sorted(undescribed))
-            detail = f"ecs:DescribeInstanceTypes: {without_secrets(names)} is not described"
-            self.gaps.append(Gap(self._shard, "types", GapKind.UNREADABLE, detail))
+                self.keep(to_instance(self.shard, item, facts.accelerator, facts.local_disk_gib))
 
 
 def _type(item: Fields) -> str:
     return text(item, "InstanceType")
-
-
-def _contradiction(native_id: str) -> TruncatedReadError:
-    message = f"{API}: {without_secrets(native_id)} is described twice, and differently"
-    return TruncatedReadError(message, operation=API, code="Contradiction")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from costguard.domain.resources import Keeper, ManagedBy
+from costguard.providers.tags import tag_value
 
 # tag name or `prefix*` → keeper; the first match wins, so Kubernetes goes before the group it scales with.
 # The name is the tag's value, or what follows the prefix.
@@ -40,17 +41,8 @@ _OF_PEOPLE = ("acs:rm:", "acs:tag:", "acs:ros:")
 def keeper_of(tags: Mapping[str, str]) -> ManagedBy | None:
     """The controller of an instance with these tags, or None."""
     for pattern, keeper in _TAGS:
-        name = _match(pattern, tags)
+        name = tag_value(pattern, tags)
         if name is not None:
             return ManagedBy(keeper, name)
     unknown = sorted(tag for tag in tags if tag.startswith("acs:") and not tag.startswith(_OF_PEOPLE))
     return ManagedBy(Keeper.CLOUD_SERVICE, unknown[0]) if unknown else None
-
-
-def _match(pattern: str, tags: Mapping[str, str]) -> str | None:
-    if not pattern.endswith("*"):
-        value = tags.get(pattern)
-        return None if value is None else value or pattern
-    prefix = pattern[:-1]
-    found = sorted(tag for tag in tags if tag.startswith(prefix))
-    return (found[0][len(prefix) :] or prefix) if found else None

@@ -15,22 +15,23 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Any, Protocol
 
 from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import AcceleratorKind, Gap, Instance
+from costguard.domain.resources import AcceleratorKind, Instance
 from costguard.domain.signals import SignalHistory, SignalName, SignalReading
 from costguard.ports import SignalReport
 from costguard.providers.alibaba.errors import gap
 from costguard.providers.alibaba.metric_answers import MINUTES, OPERATION, Folding, Metric, added, no_cells
 from costguard.providers.alibaba.metric_questions import MOST_POINTS, Span, batched, cut, series_of
 from costguard.providers.documented import as_documented, text
+from costguard.providers.gaps import signal_gaps
 from costguard.providers.hourly import Cells, Window, combine
 
 READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK})
@@ -43,7 +44,6 @@ DELAY = timedelta(minutes=5)
 LONGEST_SPAN = timedelta(days=31)  # of one question; points of a minute are kept no longer either
 _MOST_PAGES = 10_000
 _ANSWERS_IN_FLIGHT = 8  # over all shards: a page is about 0.2 MB, and several times that once parsed
-_NAMED = 5  # instances named in a gap; the others are counted
 _MS = 1000
 _MINUTE = timedelta(minutes=1)
 
@@ -242,7 +242,7 @@ def _report(shard: Shard, instances: Sequence[Instance], reading: _Reading) -> S
         for instance in instances
         if instance.ref not in reading.failures
     }
-    return SignalReport(readings, tuple(_gaps(shard, reading.failures, len(instances))))
+    return SignalReport(readings, tuple(signal_gaps(shard, reading.failures, len(instances), gap)))
 
 
 def _network(pieces: Mapping[Metric, Cells], hours: int, *, has_address: bool) -> Cells:
@@ -273,23 +273,3 @@ def _either(found: Sequence[Cells], hours: int) -> Cells:
             whole.maxima[hour] = sum(values)
             whole.samples[hour] = max(piece.samples[hour] for piece in found)
     return whole
-
-
-def _gaps(shard: Shard, failures: Mapping[ResourceRef, ProviderError], seen: int) -> Iterator[Gap]:
-    """One gap for each way of failing, naming the instances unless it is all of them."""
-    by_text: dict[str, list[ResourceRef]] = {}
-    errors: dict[str, ProviderError] = {}
-    for ref, error in failures.items():
-        by_text.setdefault(str(error), []).append(ref)
-        errors.setdefault(str(error), error)
-    for told, refs in by_text.items():
-        found = gap(shard, "signals", errors[told])
-        if len(refs) == seen:
-            yield found
-            continue
-        yield replace(found, detail=f"{found.detail} ({len(refs)} of {seen} instances: {_names(refs)})")
-
-
-def _names(refs: Iterable[ResourceRef]) -> str:
-    ids = [ref.native_id for ref in refs]
-    return ", ".join([*ids[:_NAMED], *(["…"] if len(ids) > _NAMED else [])])

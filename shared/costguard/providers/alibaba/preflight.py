@@ -21,6 +21,7 @@ from costguard.providers.alibaba import errors
 from costguard.providers.alibaba.metrics import NAMESPACE
 from costguard.providers.alibaba.permissions import OPERATIONS
 from costguard.providers.alibaba.session import AlibabaSession
+from costguard.providers.clocks import clock_skew
 
 _NO_ID = "no machine here to ask about"
 _NO_DRY_RUN = "the API has no dry run of it"
@@ -69,9 +70,7 @@ class AlibabaPreflight:
 
         The header has whole seconds, so it lies half a second behind on average, and the answer was on its way.
         """
-        before = self._now()
-        told = self._session.ask_time()
-        return None if told is None else told + timedelta(seconds=0.5) - (before + (self._now() - before) / 2)
+        return clock_skew(self._now, self._session.ask_time)
 
     def permits(self, shard: Shard, instances: Sequence[Instance], *, acting: bool) -> Sequence[Permit]:
         """What scanning asks there, and with `acting` the four changes as dry runs on `instances`.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,9 +15,6 @@ from costguard.domain.errors import (
     InvalidInputError,
     ProviderError,
     RefusedError,
-    ThrottledError,
-    TruncatedReadError,
-    UnavailableError,
 )
 from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
@@ -30,17 +26,14 @@ from costguard.providers.alibaba.rates import RATES, region_of
 from costguard.providers.alibaba.times import needed_time
 from costguard.providers.alibaba.transport import Question, Transport, WireError, check_endpoint
 from costguard.providers.documented import account_id, as_documented, named, part, text
-from costguard.providers.gaps import DEADLINE
 from costguard.providers.gate import Gate
 from costguard.providers.keys import Keys
 from costguard.providers.pacing import Pacer
+from costguard.providers.paging import by_token
+from costguard.providers.patience import Patience
 from costguard.providers.redaction import without_secrets
 
-log = logging.getLogger(__name__)
-
 _OWN = ""  # the account key of the credentials we started with
-_MOST_PAGES = 10_000  # a million instances
-_MOST_TRIES = {ThrottledError: 8, UnavailableError: 4}
 _READ_SECONDS = 30.0  # one request in all
 _CHANGE_SECONDS = 90.0  # the SDK itself waits 86 s for CreateSnapshot
 _ROLE_LASTS = timedelta(hours=1)
@@ -104,6 +97,7 @@ class AlibabaSession:
         self._now = now
         self._deadline = deadline
         self._pacer = pacer or Pacer(RATES)
+        self._patience = Patience(self._pacer, deadline)
         self._gate = Gate(OPERATIONS, may_change=may_change, may_dry_run=may_dry_run)
         self._transport = Transport(self._gate)
         self._routes: dict[str, Target] = {}
@@ -200,21 +194,11 @@ class AlibabaSession:
             TruncatedReadError: no such list, a token seen before, or pages without end.
         """
         api = f"{service}:{operation}"
-        seen: set[str] = set()
-        for _ in range(_MOST_PAGES):
-            answer = self.call(shard, service, operation, **parameters)
-            yield items_in(answer, result_key, api)
-            with as_documented(api):
-                token = "" if answer.get("NextToken") is None else text(answer, "NextToken")
-            if not token:
-                return
-            if token in seen:
-                message = f"{api}: the same page token came twice, after {len(seen) + 1} pages"
-                raise TruncatedReadError(message, operation=api, code="RepeatedToken")
-            seen.add(token)
-            parameters["NextToken"] = token
-        message = f"{api}: more than {_MOST_PAGES} pages"
-        raise TruncatedReadError(message, operation=api, code="TooManyPages")
+
+        def ask(page: dict[str, str]) -> dict[str, Any]:
+            return self.call(shard, service, operation, **{**parameters, **page})
+
+        yield from by_token(api, ask, lambda answer: items_in(answer, result_key, api), _next_token)
 
     def calls_made(self) -> Sequence[CallCount]:
         """Every operation this session sent, counted where requests leave the process."""
@@ -295,17 +279,12 @@ class AlibabaSession:
         self._gate.check(api, dry_run=dry_run)
         question = self._question(region, service, operation, parameters)
         changes = OPERATIONS[api].changes_something and not dry_run
-        attempt = 0
-        while True:
-            self._wait(self._pacer.reserve(entered.account, region_of(api, region), api), api)
-            try:
-                return self._send_once(entered.keys, question, changes=changes)
-            except (ThrottledError, UnavailableError) as err:
-                attempt += 1
-                if changes or attempt >= _MOST_TRIES.get(type(err), 1):
-                    raise
-                log.debug("asking again", extra={"operation": api, "attempt": attempt, "code": err.code})
-                self._wait(self._pacer.back_off(attempt - 1), api, err)
+        return self._patience.ask(
+            api,
+            lambda: self._pacer.reserve(entered.account, region_of(api, region), api),
+            lambda: self._send_once(entered.keys, question, changes=changes),
+            changes=changes,
+        )
 
     def _question(self, region: str, service: str, operation: str, parameters: Mapping[str, Any]) -> Question:
         api = f"{service}:{operation}"
@@ -331,12 +310,6 @@ class AlibabaSession:
             self._date = answer.date
         return errors.fields_of(answer, question.operation, changes=changes)
 
-    def _wait(self, seconds: float, operation: str, cause: ProviderError | None = None) -> None:
-        left = None if self._deadline is None else self._deadline()
-        if left is not None and left <= seconds:
-            if cause is not None:
-                raise cause
-            message = f"{operation}: not asked: the time allowed is used up"
-            raise UnavailableError(message, operation=operation, code=DEADLINE)
-        if seconds > 0:
-            self._pacer.sleep(seconds)
+
+def _next_token(answer: dict[str, Any]) -> str:
+    return "" if answer.get("NextToken") is None else text(answer, "NextToken")

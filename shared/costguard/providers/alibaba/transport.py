@@ -24,14 +24,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from costguard.domain.errors import InvalidInputError
 from costguard.providers.alibaba.products import SERVICES
+from costguard.providers.clocks import date_told
 from costguard.providers.gate import Gate
 from costguard.providers.keys import Keys
 from costguard.providers.redaction import without_secrets
@@ -308,7 +308,7 @@ def _adapter() -> Any:
                 sent = exchange.sent or not _never_sent(err, cause)
                 raise WireError(type(err).__name__, str(cause), sent=sent) from None  # `err` has the signed address
             response._content, response._content_consumed = body, True  # noqa: SLF001 - read here, to its end
-            exchange.answer = Answer(response.status_code, body, _date(response.headers.get("Date")))
+            exchange.answer = Answer(response.status_code, body, date_told(response.headers.get("Date")))
             return response
 
     def _cause(err: Exception) -> Any:
@@ -351,11 +351,3 @@ def _body_of(response: Any, exchange: _Exchange) -> bytes:
         else:
             raw.close()
     return bytes(found)
-
-
-def _date(text: str | None) -> datetime | None:
-    try:
-        told = parsedate_to_datetime(text) if text else None
-    except ValueError:
-        return None
-    return told.astimezone(timezone.utc) if told is not None and told.tzinfo is not None else None

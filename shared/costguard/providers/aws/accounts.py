@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 
-from costguard.domain.errors import AccessDeniedError, ProviderError, TruncatedReadError
+from costguard.domain.errors import TruncatedReadError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.ports import Discovery, Target
 from costguard.providers.aws import errors
 from costguard.providers.aws.session import AwsSession
+from costguard.providers.discovery import Discoverer, Members, Regions
 from costguard.providers.documented import account_id, as_documented, named, text
 from costguard.providers.redaction import without_secrets
 
-_WORKERS = 8
 _LISTING = "organizations:ListAccounts"
 _ACTIVE = "ACTIVE"
 _CLOSED = frozenset({"SUSPENDED", "PENDING_CLOSURE", "CLOSED"})
@@ -58,27 +57,17 @@ def discover(session: AwsSession, target: Target) -> Discovery:
         InvalidInputError: the credentials belong to another partition.
         AccessDeniedError: there are no credentials at all.
     """
-    identity = session.identity()
-    first = target.account or identity.account
-    accounts = [first]
-    closed: list[str] = []
-    gaps: list[Gap] = []
-    if target.organisation:
-        try:
-            session.for_account(target, first)
-            accounts, closed, gaps = _members(session, target, first)
-        except ProviderError as err:
-            gaps.append(errors.gap(Shard(target.cloud, first), "accounts", err))
-    with ThreadPoolExecutor(max_workers=_WORKERS) as pool:
-        found = list(pool.map(lambda account: _shards(session, target, account), accounts))
-    return Discovery(
-        shards=tuple(shard for shards, _ in found for shard in shards),
-        gaps=(*gaps, *(gap for _, own in found for gap in own)),
-        closed_accounts=tuple(closed),
+    regions = Regions(
+        listed=lambda whole: _regions(session, whole, every=target.regions is not None),
+        usable=lambda _, status: status != _NOT_OPTED_IN,
+        likely=lambda name: _in_partition(target.cloud, name),
+        unusable=_unusable,
+        always=ALWAYS_ON.get(target.cloud, frozenset()),
     )
+    return Discoverer(session, lambda first: _members(session, target, first), regions, errors.gap).discover(target)
 
 
-def _members(session: AwsSession, target: Target, lister: str) -> tuple[list[str], list[str], list[Gap]]:
+def _members(session: AwsSession, target: Target, lister: str) -> Members:
     """Active and closed accounts of the organisation, as its management or a delegated account lists them.
 
     API: Organizations ListAccounts, 20 accounts a page.
@@ -101,36 +90,7 @@ def _members(session: AwsSession, target: Target, lister: str) -> tuple[list[str
     if both:
         message = f"{_LISTING}: {', '.join(sorted(both))} is listed as closed and as something else"
         raise TruncatedReadError(message, operation=_LISTING, code="Contradiction")
-    return sorted(set(active)), sorted(set(closed)), gaps
-
-
-def _shards(session: AwsSession, target: Target, account: str) -> tuple[Sequence[Shard], Sequence[Gap]]:
-    whole = Shard(target.cloud, account)
-    try:
-        session.for_account(target, account)
-    except ProviderError as err:
-        return (), (errors.gap(whole, "accounts", err),)
-    if target.regions is not None and not target.regions:
-        return (), ()
-    named = None if target.regions is None else tuple(dict.fromkeys(target.regions))
-    if named is not None and ALWAYS_ON.get(target.cloud, frozenset()).issuperset(named):
-        return [Shard(target.cloud, account, name) for name in named], ()
-    try:
-        listed = _regions(session, whole, every=named is not None)
-    except AccessDeniedError as err:
-        if named is None:
-            return (), (errors.gap(whole, "regions", err),)
-        listed = dict.fromkeys((name for name in named if _in_partition(target.cloud, name)), "")
-    except ProviderError as err:
-        return (), (errors.gap(whole, "regions", err),)
-    if named is None:
-        wanted: Iterable[str] = (name for name, status in listed.items() if status != _NOT_OPTED_IN)
-        return [Shard(target.cloud, account, name) for name in sorted(wanted)], ()
-    good = [name for name in named if listed.get(name, _NOT_OPTED_IN) != _NOT_OPTED_IN]
-    return (
-        [Shard(target.cloud, account, name) for name in good],
-        [_unusable(target.cloud, account, name, listed) for name in named if name not in good],
-    )
+    return Members(sorted(set(active)), sorted(set(closed)), gaps)
 
 
 def _regions(session: AwsSession, whole: Shard, *, every: bool) -> dict[str, str]:
@@ -149,11 +109,12 @@ def _in_partition(cloud: str, region: str) -> bool:
     return region.startswith(expected)
 
 
-def _unusable(cloud: str, account: str, region: str, listed: dict[str, str]) -> Gap:
+def _unusable(shard: Shard, listed: Mapping[str, str]) -> Gap:
+    region = shard.region
     if region in listed:
-        detail = f"account {account} has not opted in to region {region}"
+        detail = f"account {shard.account} has not opted in to region {region}"
         fix = "opt in to the region, or take it out of the policy's regions"
     else:
-        detail = f"{cloud} has no region {without_secrets(region)!r}"
+        detail = f"{shard.cloud} has no region {without_secrets(region)!r}"
         fix = "correct the policy's regions"
-    return Gap(Shard(cloud, account, region), "regions", GapKind.UNREADABLE, detail, fix)
+    return Gap(shard, "regions", GapKind.UNREADABLE, detail, fix)

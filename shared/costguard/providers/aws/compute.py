@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from costguard.domain.errors import NotFoundError, ProviderError, TruncatedReadError
+from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, Inventory
+from costguard.domain.resources import Instance, InstanceDetail, Inventory
 from costguard.ports import Discovery, Target
 from costguard.providers.aws import accounts, errors
 from costguard.providers.aws.attached import read_attached
@@ -19,11 +19,12 @@ from costguard.providers.aws.instance_types import CATALOGUE, TypeCatalogue, may
 from costguard.providers.aws.instances import to_instance
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.documented import as_documented, named, text
-from costguard.providers.redaction import without_secrets
+from costguard.providers.reading import Described, Reading, batches, by_id, known_among
 
 _PAGE = 1000  # the most DescribeInstances gives
 _BATCH = 100  # ids in one request; AWS takes 1,000, but one unknown id fails them all
 _API = "ec2:DescribeInstances"
+_UNDESCRIBED = "ec2:DescribeInstanceTypes: AWS does not describe {} here"
 _STATES = [{"Name": "instance-state-name", "Values": ["pending", "running", "shutting-down", "stopping", "stopped"]}]
 
 
@@ -46,7 +47,7 @@ class AwsInventory:
         API: EC2 DescribeInstances, 1,000 a page; DescribeInstanceTypes once for each type a process meets;
         DescribeSpotInstanceRequests and DescribeReservedInstances where there are instances they concern.
         """
-        reading = _Reading(self._session, self._catalogue, shard)
+        reading = _Pages(self._session, self._catalogue, shard)
         try:
             for page in self._session.pages(
                 shard, "ec2", "DescribeInstances", "Reservations", MaxResults=_PAGE, Filters=_STATES
@@ -77,16 +78,14 @@ class AwsInventory:
         DescribeInstanceAttribute twice an instance.
         """
         details: dict[ResourceRef, InstanceDetail] = {}
-        for shard in sorted({ref.shard for ref in refs}):
-            ids = sorted({ref.native_id for ref in refs if ref.shard == shard})
-            for start in range(0, len(ids), _BATCH):
-                with as_documented(_API):
-                    for detail in self._details(shard, ids[start : start + _BATCH]):
-                        details[detail.instance.ref] = detail
+        for shard, ids in batches(refs, _BATCH):
+            with as_documented(_API):
+                for detail in self._details(shard, ids):
+                    details[detail.instance.ref] = detail
         return details
 
     def _details(self, shard: Shard, ids: Sequence[str]) -> Iterator[InstanceDetail]:
-        described = self._by_id(shard, ids)
+        described = known_among(ids, lambda some: self._describe(shard, some))
         self._catalogue.learn(self._session, shard, map(_type, described.values()))
         instances: list[Instance] = []
         for item in described.values():
@@ -96,37 +95,19 @@ class AwsInventory:
         found = with_spot_requests(self._session, shard, instances, _spot_requests(described.values()))
         yield from read_attached(self._session, shard, found, described)
 
-    def _by_id(self, shard: Shard, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        try:
-            return self._describe(shard, ids)
-        except NotFoundError:
-            if len(ids) == 1:
-                return {}
-        described: dict[str, dict[str, Any]] = {}
-        for one in ids:
-            described.update(self._by_id(shard, [one]))
-        return described
-
-    def _describe(self, shard: Shard, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    def _describe(self, shard: Shard, ids: Sequence[str]) -> Described:
         pages = self._session.pages(shard, "ec2", "DescribeInstances", "Reservations", InstanceIds=list(ids))
-        described: dict[str, dict[str, Any]] = {}
         with as_documented(_API):
-            for item in (item for page in pages for item in _instances(page)):
-                if described.setdefault(named(item, "InstanceId"), item) != item:
-                    raise _contradiction(named(item, "InstanceId"))
-        return {native_id: described[native_id] for native_id in ids if native_id in described}
+            return by_id(_API, (item for page in pages for item in _instances(page)), ids)
 
 
-class _Reading:
+class _Pages(Reading):
     """One pass over the pages of a shard; keeps only instances with accelerators."""
 
     def __init__(self, session: AwsSession, catalogue: TypeCatalogue, shard: Shard) -> None:
+        super().__init__(shard, _API, gap=errors.gap, undescribed=_UNDESCRIBED)
         self._session = session
         self._catalogue = catalogue
-        self._shard = shard
-        self._undescribed: set[str] = set()
-        self._taken: dict[str, Instance] = {}
-        self.gaps: list[Gap] = []
         self.spot_requests: dict[str, str] = {}
         self.seen = 0
 
@@ -141,41 +122,17 @@ class _Reading:
             self.seen += 1
             if may_carry_accelerator(_type(item)):
                 candidates.append(item)
-        self._learn({_type(item) for item in candidates})
+        types = {_type(item) for item in candidates}
+        self.learn(lambda: self._catalogue.learn(self._session, self.shard, types))
         for item in candidates:
             facts = self._catalogue.facts(_type(item))
             if facts.accelerator is not None:
-                found = to_instance(self._shard, item, facts.accelerator, facts.local_disk_gib)
-                if self._taken.setdefault(found.ref.native_id, found) != found:
-                    raise _contradiction(found.ref.native_id)
+                self.keep(to_instance(self.shard, item, facts.accelerator, facts.local_disk_gib))
                 self.spot_requests.update(_spot_requests([item]))
-
-    @property
-    def found(self) -> Sequence[Instance]:
-        """Each once: a page that shifts while it is read repeats some."""
-        return list(self._taken.values())
-
-    def _learn(self, types: set[str]) -> None:
-        try:
-            undescribed = self._catalogue.learn(self._session, self._shard, types) - self._undescribed
-        except ProviderError as err:
-            # shown as far as their names tell, and the shard is incomplete: nothing is done in it
-            self.gaps.append(errors.gap(self._shard, "inventory", err))
-            return
-        if undescribed:
-            self._undescribed |= undescribed
-            names = ", ".join(sorted(undescribed))
-            detail = f"ec2:DescribeInstanceTypes: AWS does not describe {without_secrets(names)} here"
-            self.gaps.append(Gap(self._shard, "types", GapKind.UNREADABLE, detail))
 
 
 def _type(item: Mapping[str, Any]) -> str:
     return text(item, "InstanceType")
-
-
-def _contradiction(native_id: str) -> TruncatedReadError:
-    message = f"{_API}: {without_secrets(native_id)} is described twice, and differently"
-    return TruncatedReadError(message, operation=_API, code="Contradiction")
 
 
 def _instances(reservations: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

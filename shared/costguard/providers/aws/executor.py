@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from typing_extensions import assert_never
 
 from costguard.domain.actions import Action, Receipt, Verb
-from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError, RefusedError
+from costguard.domain.errors import OutcomeUnknownError
 from costguard.providers.aws.attached import CASE_TAG, DECISION_TAG
 from costguard.providers.aws.session import HOME_REGIONS, AwsSession
-from costguard.providers.documented import as_documented, part, parts, text
+from costguard.providers.changing import after_sending, require_acting, require_instance, require_volume, unfit
+from costguard.providers.documented import part, parts, text
 
 _LONGEST_TAG = 256
 _LONGEST_DESCRIPTION = 255
@@ -27,9 +26,7 @@ class AwsExecutor:
         Raises:
             InvalidInputError: `session` is read-only: whoever wires this would act where nothing may be done.
         """
-        if not session.may_change:
-            message = "an executor needs a session made for acting (AwsSession.acting()), this one is read-only"
-            raise InvalidInputError(message)
+        require_acting(AwsSession.__name__, may_change=session.may_change)
         self._session = session
 
     def execute(self, action: Action) -> Receipt:
@@ -56,16 +53,14 @@ class AwsExecutor:
         if verb is Verb.SNAPSHOT:
             return self._snapshot(action)
         if verb is Verb.WARN:
-            raise _unfit(action, "warning people is not the cloud's business")
+            raise unfit(action, "warning people is not the cloud's business")
         assert_never(verb)
 
     def _change(self, action: Action, operation: str, result_key: str) -> Receipt:
-        if action.resource != action.subject:
-            raise _unfit(action, "it must change the instance of its case")
-        _check(action, "instance")
+        require_instance(action, HOME_REGIONS, "an AWS instance")
         native_id = action.resource.native_id
         answer = self._session.call(action.resource.shard, "ec2", operation, InstanceIds=[native_id])
-        with _after_sending(f"ec2:{operation}"):
+        with after_sending(f"ec2:{operation}"):
             changed = [text(item, "InstanceId") for item in parts(answer, result_key)]
             receipt = Receipt(request_id=_request_id(answer))
         if changed != [native_id]:
@@ -75,9 +70,7 @@ class AwsExecutor:
         return receipt
 
     def _snapshot(self, action: Action) -> Receipt:
-        _check(action, "volume")
-        if action.resource.shard != action.subject.shard:
-            raise _unfit(action, "volume and instance must be of one account and region")
+        require_volume(action, HOME_REGIONS, "an AWS volume")
         instance = action.subject.native_id
         tags = {
             "Name": f"costguard {instance} {action.resource.native_id}",
@@ -85,7 +78,7 @@ class AwsExecutor:
             CASE_TAG: action.case_id,
         }
         if any(len(value) > _LONGEST_TAG for value in tags.values()):
-            raise _unfit(action, f"a tag would be longer than {_LONGEST_TAG} characters")
+            raise unfit(action, f"a tag would be longer than {_LONGEST_TAG} characters")
         answer = self._session.call(
             action.resource.shard,
             "ec2",
@@ -99,36 +92,13 @@ class AwsExecutor:
                 }
             ],
         )
-        with _after_sending("ec2:CreateSnapshot"):
+        with after_sending("ec2:CreateSnapshot"):
             native_id, volume = text(answer, "SnapshotId"), text(answer, "VolumeId") or action.resource.native_id
             receipt = Receipt(request_id=_request_id(answer), native_id=native_id)
         if not native_id or volume != action.resource.native_id:
             message = f"ec2:CreateSnapshot: answered without a snapshot of {action.resource.native_id}"
             raise OutcomeUnknownError(message, operation="ec2:CreateSnapshot", code="UnexpectedAnswer")
         return receipt
-
-
-@contextmanager
-def _after_sending(operation: str) -> Iterator[None]:
-    """The change was sent: an answer that cannot be read leaves its outcome unknown."""
-    try:
-        with as_documented(operation):
-            yield
-    except ProviderError as err:
-        message = f"{err}; it may have taken effect"
-        raise OutcomeUnknownError(message, operation=operation, code=err.code) from err
-
-
-def _check(action: Action, kind: str) -> None:
-    if action.resource.kind != kind or action.resource.cloud not in HOME_REGIONS:
-        raise _unfit(action, f"it needs an AWS {kind}")
-    if not action.resource.native_id or not action.resource.region:
-        raise _unfit(action, "its resource has no id or region")  # an empty list of ids could mean all
-
-
-def _unfit(action: Action, why: str) -> RefusedError:
-    message = f"{action.verb.value} of {action.resource}: not sent: {why}"
-    return RefusedError(message, code="Unfit")
 
 
 def _request_id(answer: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from costguard.domain.resources import Keeper, ManagedBy
 from costguard.providers.documented import flag, text
+from costguard.providers.tags import tag_value
 
 # tag name or `prefix*` → keeper; the first match wins, so Kubernetes goes before the group it scales with.
 # The name is the tag's value, or what follows the prefix.
@@ -53,7 +54,7 @@ def keeper_of(tags: Mapping[str, str], operator: Mapping[str, Any] | None) -> Ma
     An operator that says `Managed` counts whatever the tags say: EC2 refuses to stop its machines.
     """
     for pattern, keeper in _TAGS:
-        name = _match(pattern, tags)
+        name = tag_value(pattern, tags)
         if name is not None:
             return ManagedBy(keeper, name)
     if operator and flag(operator, "Managed"):
@@ -61,12 +62,3 @@ def keeper_of(tags: Mapping[str, str], operator: Mapping[str, Any] | None) -> Ma
         keeper = Keeper.KUBERNETES if principal.startswith("eks.") else Keeper.CLOUD_SERVICE
         return ManagedBy(keeper, principal)
     return None
-
-
-def _match(pattern: str, tags: Mapping[str, str]) -> str | None:
-    if not pattern.endswith("*"):
-        value = tags.get(pattern)
-        return None if value is None else value or pattern
-    prefix = pattern[:-1]
-    found = sorted(tag for tag in tags if tag.startswith(prefix))
-    return (found[0][len(prefix) :] or prefix) if found else None

@@ -22,19 +22,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import AcceleratorKind, Gap, Instance, Keeper
+from costguard.domain.resources import AcceleratorKind, Instance, Keeper
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading
 from costguard.ports import SignalReport
 from costguard.providers import documented
 from costguard.providers.aws.errors import gap
 from costguard.providers.aws.metric_answers import OPERATION, Answered, next_token, results_in, worse
 from costguard.providers.documented import as_documented
+from costguard.providers.gaps import signal_gaps
 from costguard.providers.hourly import Cells, Window, combine, fold_counts, fold_values
 
 READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK})
@@ -53,7 +54,6 @@ EC2_DELAY = timedelta(minutes=10)
 (EC2 user guide, "CloudWatch metrics for your instances"): the newest is up to two intervals old."""
 
 _MOST_PAGES = 100  # of one call: its points fit one page
-_NAMED = 5  # instances named in a gap; the others are counted
 
 
 class AwsCalls(Protocol):
@@ -245,7 +245,7 @@ class AwsSignals:
             for instance in instances
             if instance.ref not in reading.failures
         }
-        return SignalReport(readings, tuple(_gaps(shard, reading.failures, len(instances))))
+        return SignalReport(readings, tuple(signal_gaps(shard, reading.failures, len(instances), gap)))
 
 
 def device_metrics(instances: Sequence[Instance], namespace: str) -> Mapping[DeviceMetric, Sequence[Instance]]:
@@ -355,19 +355,3 @@ def _fold(answered: Sequence[Answered], batch: Sequence[Series], reading: _Readi
             error = err
         statuses[one.name] = worse(statuses.get(one.name), error, later_page=False)
     return statuses
-
-
-def _gaps(shard: Shard, failures: Mapping[ResourceRef, ProviderError], seen: int) -> Iterator[Gap]:
-    """One gap for each way of failing, naming the instances unless it is all of them."""
-    by_text: dict[str, list[ResourceRef]] = {}
-    errors: dict[str, ProviderError] = {}
-    for ref, error in failures.items():
-        by_text.setdefault(str(error), []).append(ref)
-        errors.setdefault(str(error), error)
-    for text, refs in by_text.items():
-        found = gap(shard, "signals", errors[text])
-        if len(refs) == seen:
-            yield found
-            continue
-        names = [ref.native_id for ref in refs[:_NAMED]] + (["…"] if len(refs) > _NAMED else [])
-        yield replace(found, detail=f"{found.detail} ({len(refs)} of {seen} instances: {', '.join(names)})")

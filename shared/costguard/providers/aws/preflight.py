@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from costguard.domain.errors import AccessDeniedError, InvalidInputError, OutcomeUnknownError, ProviderError
@@ -22,6 +21,7 @@ from costguard.providers.aws.attached import CASE_TAG, DECISION_TAG
 from costguard.providers.aws.permissions import OPERATIONS
 from costguard.providers.aws.prices import PRICE_LIST_REGIONS
 from costguard.providers.aws.session import AwsSession
+from costguard.providers.clocks import clock_skew, date_told
 from costguard.providers.documented import as_documented, named, parts
 
 _WOULD_BE_ALLOWED = "DryRunOperation"
@@ -75,14 +75,7 @@ class AwsPreflight:
 
         The header has whole seconds, and the answer was on its way: right to a second and half the round trip.
         """
-        before = self._now()
-        try:
-            answer = self._session.call(Shard(self._session.cloud, ""), "sts", "GetCallerIdentity")
-        except ProviderError as err:
-            answer = getattr(err.__cause__, "response", None) or {}
-        after = self._now()
-        told = _date_of(answer)
-        return None if told is None else told + timedelta(seconds=0.5) - (before + (after - before) / 2)
+        return clock_skew(self._now, self._ask_time)
 
     def permits(self, shard: Shard, instances: Sequence[Instance], *, acting: bool) -> Sequence[Permit]:
         """What scanning asks there, and with `acting` the four changes as dry runs on `instances`.
@@ -99,6 +92,13 @@ class AwsPreflight:
     def calls_made(self) -> Sequence[CallCount]:
         """Every operation sent, counted where requests leave the process."""
         return self._session.calls_made()
+
+    def _ask_time(self) -> datetime | None:
+        try:
+            answer = self._session.call(Shard(self._session.cloud, ""), "sts", "GetCallerIdentity")
+        except ProviderError as err:
+            answer = getattr(err.__cause__, "response", None) or {}
+        return _date_of(answer)
 
     def _reads(self, shard: Shard, instances: Sequence[Instance]) -> Iterator[_Question]:
         listed = {"MaxResults": _FEW, "DryRun": True}
@@ -215,9 +215,4 @@ def _on_each(instances: Sequence[Instance], state: InstanceState) -> list[dict[s
 def _date_of(answer: Any) -> datetime | None:
     metadata = answer.get("ResponseMetadata") if isinstance(answer, dict) else None
     headers = metadata.get("HTTPHeaders") if isinstance(metadata, dict) else None
-    text = headers.get("date") if isinstance(headers, dict) else None
-    try:
-        told = parsedate_to_datetime(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-    return told.astimezone(timezone.utc) if told is not None and told.tzinfo is not None else None
+    return date_told(headers.get("date")) if isinstance(headers, dict) else None

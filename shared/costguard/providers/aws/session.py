@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +12,7 @@ from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
     ProviderError,
-    ThrottledError,
     TruncatedReadError,
-    UnavailableError,
 )
 from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
@@ -24,19 +21,16 @@ from costguard.providers.aws.permissions import OPERATIONS
 from costguard.providers.aws.rates import RATES, family_of
 from costguard.providers.aws.transport import Clients, WatchedGate, is_aws, new_session
 from costguard.providers.documented import account_id, as_documented, moment, named, part, text
-from costguard.providers.gaps import DEADLINE
 from costguard.providers.pacing import Pacer
+from costguard.providers.paging import by_token
+from costguard.providers.patience import Patience
 from costguard.providers.redaction import without_secrets
-
-log = logging.getLogger(__name__)
 
 HOME_REGIONS = {"aws": "us-east-1", "aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"}
 """Where account-wide questions are asked, by cloud; the clouds are named as AWS names its partitions."""
 
 _WHO = "sts:GetCallerIdentity"
 _OWN = ""  # the account key of the credentials we started with
-_MOST_PAGES = 10_000  # 10 million instances
-_MOST_TRIES = {ThrottledError: 8, UnavailableError: 4}
 _ROLE_SECONDS = 3600  # what role chaining allows at most
 
 
@@ -85,6 +79,7 @@ class AwsSession:
         self._keys = keys
         self._deadline = deadline
         self._pacer = pacer or Pacer(RATES)
+        self._patience = Patience(self._pacer, deadline, final=(errors.UNSUPPORTED,))
         self._gate = WatchedGate(may_change=may_change, may_dry_run=may_dry_run)
         self._clients = Clients(endpoint_url=endpoint_url)
         self._routes: dict[str, Target] = {}
@@ -170,25 +165,18 @@ class AwsSession:
             TruncatedReadError: a page without that list, a token seen before, or pages without end.
         """
         api = f"{service}:{operation}"
-        seen: set[str] = set()
-        for _ in range(_MOST_PAGES):
-            answer = self.call(shard, service, operation, **parameters)
+
+        def ask(page: dict[str, str]) -> dict[str, Any]:
+            return self.call(shard, service, operation, **{**parameters, **page})
+
+        def items_in(answer: dict[str, Any]) -> list[Any]:
             items = answer.get(result_key)
             if not isinstance(items, list):
                 message = f"{api}: answered without {result_key}: not as documented"
                 raise TruncatedReadError(message, operation=api, code="MissingResult")
-            yield items
-            with as_documented(api):
-                token = text(answer, "NextToken")
-            if not token:
-                return
-            if token in seen:
-                message = f"{api}: the same page token came twice, after {len(seen) + 1} pages"
-                raise TruncatedReadError(message, operation=api, code="RepeatedToken")
-            seen.add(token)
-            parameters["NextToken"] = token
-        message = f"{api}: more than {_MOST_PAGES} pages"
-        raise TruncatedReadError(message, operation=api, code="TooManyPages")
+            return items
+
+        yield from by_token(api, ask, items_in, lambda answer: text(answer, "NextToken"))
 
     def calls_made(self) -> Sequence[CallCount]:
         """Every operation this session sent, counted where requests leave the process."""
@@ -276,18 +264,12 @@ class AwsSession:
         self._gate.check(api, dry_run=dry_run)
         family = family_of(api, changes=OPERATIONS[api].changes_something)
         changes = OPERATIONS[api].changes_something and not dry_run
-        attempt = 0
-        while True:
-            self._wait(self._pacer.reserve(key, region, family), api)
-            try:
-                return self._send_once(key, region, service, operation, parameters, changes=changes)
-            except (ThrottledError, UnavailableError) as err:
-                attempt += 1
-                most = _MOST_TRIES.get(type(err), 1)
-                if changes or attempt >= most or err.code == errors.UNSUPPORTED:
-                    raise
-                log.debug("asking again", extra={"operation": api, "attempt": attempt, "code": err.code})
-                self._wait(self._pacer.back_off(attempt - 1), api, err)
+        return self._patience.ask(
+            api,
+            lambda: self._pacer.reserve(key, region, family),
+            lambda: self._send_once(key, region, service, operation, parameters, changes=changes),
+            changes=changes,
+        )
 
     def _send_once(
         self, key: str, region: str, service: str, operation: str, parameters: dict[str, Any], *, changes: bool
@@ -311,13 +293,3 @@ class AwsSession:
             sent = self._gate.was_sent(api)
             raise errors.translate(err, api, changes=changes, sent=sent, stand_in=stand_in) from err
         return answer
-
-    def _wait(self, seconds: float, operation: str, cause: ProviderError | None = None) -> None:
-        left = None if self._deadline is None else self._deadline()
-        if left is not None and left <= seconds:
-            if cause is not None:
-                raise cause
-            message = f"{operation}: not asked: the time allowed is used up"
-            raise UnavailableError(message, operation=operation, code=DEADLINE)
-        if seconds > 0:
-            self._pacer.sleep(seconds)

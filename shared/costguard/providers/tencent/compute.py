@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-from costguard.domain.errors import NotFoundError, ProviderError, TruncatedReadError
+from costguard.domain.errors import ProviderError
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, Inventory, ManagedBy
+from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory, ManagedBy
 from costguard.ports import Discovery, Target
 from costguard.providers.documented import Fields, as_documented, named, text
-from costguard.providers.redaction import without_secrets
+from costguard.providers.reading import Described, Reading, batches, by_id, known_among
 from costguard.providers.tencent import accounts, errors
 from costguard.providers.tencent.attached import kept_addresses, read_attached, with_kept_address
 from costguard.providers.tencent.instance_types import (
@@ -29,6 +28,7 @@ from costguard.providers.tencent.managed import read_memberships
 from costguard.providers.tencent.session import TencentSession
 
 _API = "cvm:DescribeInstances"
+_UNDESCRIBED = "cvm:DescribeInstanceTypeConfigs: Tencent does not describe {} here"
 _BATCH = 100  # ids in one request
 
 
@@ -53,7 +53,7 @@ class TencentInventory:
         type a process meets; where there are accelerators, AS DescribeAutoScalingInstances, TKE DescribeClusters
         and DescribeClusterInstances, and VPC DescribeAddresses where some have a public address.
         """
-        reading = _Reading(self._session, self._catalogue, shard)
+        reading = _Pages(self._session, self._catalogue, shard)
         try:
             for page in self._session.pages(shard, "cvm", "DescribeInstances", "InstanceSet"):
                 with as_documented(_API):
@@ -78,15 +78,14 @@ class TencentInventory:
         and the lists of scaling groups and clusters.
         """
         details: dict[ResourceRef, InstanceDetail] = {}
-        for shard in sorted({ref.shard for ref in refs}):
-            ids = sorted({ref.native_id for ref in refs if ref.shard == shard})
-            for start in range(0, len(ids), _BATCH):
-                for detail in self._details(shard, ids[start : start + _BATCH]):
-                    details[detail.instance.ref] = detail
+        for shard, ids in batches(refs, _BATCH):
+            for detail in self._details(shard, ids):
+                details[detail.instance.ref] = detail
         return details
 
     def _details(self, shard: Shard, ids: Sequence[str]) -> Iterator[InstanceDetail]:
-        described = self._by_id(shard, ids)
+        # ids nobody knows are no error, they are not there; but some are refused for their form
+        described = known_among(ids, lambda some: self._describe(shard, some))
         if not described:
             return
         with as_documented(_API):
@@ -102,21 +101,10 @@ class TencentInventory:
             kept = _kept(instances, read_memberships(self._session, shard))
             yield from read_attached(self._session, shard, kept, described)
 
-    def _by_id(self, shard: Shard, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Ids nobody knows are no error, they are not there; some are refused for their form, and then one by one."""
-        described: dict[str, dict[str, Any]] = {}
-        try:
-            for page in self._session.pages(shard, "cvm", "DescribeInstances", "InstanceSet", InstanceIds=list(ids)):
-                with as_documented(_API):
-                    for item in page:
-                        if described.setdefault(named(item, "InstanceId"), item) != item:
-                            raise _contradiction(named(item, "InstanceId"))
-        except NotFoundError:
-            if len(ids) == 1:
-                return {}
-            for one in ids:
-                described.update(self._by_id(shard, [one]))
-        return {native_id: described[native_id] for native_id in ids if native_id in described}
+    def _describe(self, shard: Shard, ids: Sequence[str]) -> Described:
+        pages = self._session.pages(shard, "cvm", "DescribeInstances", "InstanceSet", InstanceIds=list(ids))
+        with as_documented(_API):
+            return by_id(_API, (item for page in pages for item in page), ids)
 
     def _with_keepers(self, shard: Shard, found: Sequence[Instance], gaps: list[Gap]) -> Sequence[Instance]:
         try:
@@ -137,27 +125,19 @@ class TencentInventory:
         return [with_kept_address(instance, addresses) for instance in found]
 
 
-class _Reading:
+class _Pages(Reading):
     """One pass over the pages of a shard; keeps only instances with accelerators."""
 
     def __init__(self, session: TencentSession, catalogue: TypeCatalogue, shard: Shard) -> None:
+        super().__init__(shard, _API, gap=errors.gap, undescribed=_UNDESCRIBED)
         self._session = session
         self._catalogue = catalogue
-        self._shard = shard
-        self._undescribed: set[str] = set()
-        self._taken: dict[str, Instance] = {}
         self._ids: set[str] = set()
-        self.gaps: list[Gap] = []
 
     @property
     def seen(self) -> int:
         """How many instances the cloud listed, each once: a page that shifts while it is read repeats some."""
         return len(self._ids)
-
-    @property
-    def found(self) -> Sequence[Instance]:
-        """Those with accelerators."""
-        return list(self._taken.values())
 
     def take(self, page: Sequence[Fields]) -> None:
         """One page: count all, keep those that carry an accelerator.
@@ -167,24 +147,12 @@ class _Reading:
         """
         self._ids.update(named(item, "InstanceId") for item in page)
         candidates = [item for item in page if "GPUInfo" in item or may_carry_accelerator(text(item, "InstanceType"))]
-        self._learn({text(item, "InstanceType") for item in candidates})
+        types = {text(item, "InstanceType") for item in candidates}
+        self.learn(lambda: self._catalogue.learn(self._session, self.shard, types))
         for item in candidates:
-            made = _made(self._catalogue, self._shard, item)
-            if made is not None and self._taken.setdefault(made.ref.native_id, made) != made:
-                raise _contradiction(made.ref.native_id)
-
-    def _learn(self, types: set[str]) -> None:
-        try:
-            undescribed = self._catalogue.learn(self._session, self._shard, types) - self._undescribed
-        except ProviderError as err:
-            # shown as far as their own words and names tell, and the shard is incomplete: nothing is done in it
-            self.gaps.append(errors.gap(self._shard, "inventory", err))
-            return
-        if undescribed:
-            self._undescribed |= undescribed
-            names = ", ".join(sorted(undescribed))
-            detail = f"cvm:DescribeInstanceTypeConfigs: Tencent does not describe {without_secrets(names)} here"
-            self.gaps.append(Gap(self._shard, "types", GapKind.UNREADABLE, detail))
+            made = _made(self._catalogue, self.shard, item)
+            if made is not None:
+                self.keep(made)
 
 
 def _made(catalogue: TypeCatalogue, shard: Shard, item: Fields) -> Instance | None:
@@ -201,8 +169,3 @@ def _kept(instances: Sequence[Instance], memberships: Mapping[str, ManagedBy]) -
         else replace(instance, managed_by=memberships[instance.ref.native_id])
         for instance in instances
     ]
-
-
-def _contradiction(native_id: str) -> TruncatedReadError:
-    message = f"{_API}: {without_secrets(native_id)} is described twice, and differently"
-    return TruncatedReadError(message, operation=_API, code="Contradiction")

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from typing_extensions import assert_never
 
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.errors import (
-    InvalidInputError,
     NotFoundError,
     OutcomeUnknownError,
     ProviderError,
-    RefusedError,
 )
 from costguard.domain.resources import InstanceState
+from costguard.providers.changing import after_sending, require_acting, require_instance, require_volume, unfit
 from costguard.providers.documented import Fields, as_documented, flag, named, text
 from costguard.providers.tencent.answers import told
 from costguard.providers.tencent.attached import CASE_TAG, DECISION_TAG, SNAPSHOTS, to_snapshot
@@ -39,9 +36,7 @@ class TencentExecutor:
         Raises:
             InvalidInputError: `session` is read-only: whoever wires this would act where nothing may be done.
         """
-        if not session.may_change:
-            message = "an executor needs a session made for acting (TencentSession.acting()), this one is read-only"
-            raise InvalidInputError(message)
+        require_acting(TencentSession.__name__, may_change=session.may_change)
         self._session = session
         self._ended: set[str] = set()
         self._ending = threading.Lock()
@@ -70,11 +65,11 @@ class TencentExecutor:
         if verb is Verb.SNAPSHOT:
             return self._snapshot(action)
         if verb is Verb.WARN:
-            raise _unfit(action, "warning people is not the cloud's business")
+            raise unfit(action, "warning people is not the cloud's business")
         assert_never(verb)
 
     def _change(self, action: Action, operation: str, **how: Any) -> Receipt:
-        _check_instance(action)
+        require_instance(action, HOME_REGIONS, "a Tencent Cloud instance")
         resource = action.resource
         answer = self._session.call(resource.shard, "cvm", operation, InstanceIds=[resource.native_id], **how)
         return _receipt(f"cvm:{operation}", answer)
@@ -86,11 +81,11 @@ class TencentExecutor:
         anybody has begun to end, is touched. A call that was sent is remembered whatever came of it, unless
         the cloud rejected it before doing anything.
         """
-        _check_instance(action)
+        require_instance(action, HOME_REGIONS, "a Tencent Cloud instance")
         native_id = action.resource.native_id
         with self._ending:
             if native_id in self._ended:
-                raise _unfit(action, "it was sent before, and a second call would destroy what the first recycled")
+                raise unfit(action, "it was sent before, and a second call would destroy what the first recycled")
             self._look_before_the_end(action)
             self._ended.add(native_id)
         try:
@@ -114,20 +109,16 @@ class TencentExecutor:
             message = f"cvm:TerminateInstances: not sent: {native_id} does not exist"
             raise NotFoundError(message, operation="cvm:TerminateInstances", code="NotListed")
         if len(found) != 1:
-            raise _unfit(action, "the cloud lists it more than once")
+            raise unfit(action, "the cloud lists it more than once")
         if barred:
-            raise _unfit(action, barred)
+            raise unfit(action, barred)
 
     def _snapshot(self, action: Action) -> Receipt:
-        if action.resource.kind != "volume" or action.resource.cloud not in HOME_REGIONS:
-            raise _unfit(action, "it needs a Tencent Cloud disk")
-        _check_ids(action)
-        if action.resource.shard != action.subject.shard:
-            raise _unfit(action, "disk and instance must be of one account and region")
+        require_volume(action, HOME_REGIONS, "a Tencent Cloud disk")
         name = f"costguard-{action.decision_id}"[:_LONGEST_NAME]
         tags = {DECISION_TAG: action.decision_id, CASE_TAG: action.case_id}
         if any(len(value) > _LONGEST_TAG for value in tags.values()):
-            raise _unfit(action, f"a tag would be longer than {_LONGEST_TAG} characters")
+            raise unfit(action, f"a tag would be longer than {_LONGEST_TAG} characters")
         disk = action.resource.native_id
         made = self._made_before(action, name)
         if made:
@@ -171,34 +162,6 @@ def _bar_to_ending(described: Fields) -> str:
 
 def _receipt(operation: str, answer: Fields, created: str = "") -> Receipt:
     """The change was sent: an answer that cannot be read leaves its outcome unknown."""
-    with _after_sending(operation):
+    with after_sending(operation):
         known = told(answer, created)
         return Receipt(request_id=named(known, "RequestId"), native_id=text(known, created) if created else "")
-
-
-@contextmanager
-def _after_sending(operation: str) -> Iterator[None]:
-    try:
-        with as_documented(operation):
-            yield
-    except ProviderError as err:
-        message = f"{err}; it may have taken effect"
-        raise OutcomeUnknownError(message, operation=operation, code=err.code) from err
-
-
-def _check_instance(action: Action) -> None:
-    if action.resource != action.subject:
-        raise _unfit(action, "it must change the instance of its case")
-    if action.resource.kind != "instance" or action.resource.cloud not in HOME_REGIONS:
-        raise _unfit(action, "it needs a Tencent Cloud instance")
-    _check_ids(action)
-
-
-def _check_ids(action: Action) -> None:
-    if not action.resource.native_id or not action.resource.region:
-        raise _unfit(action, "its resource has no id or region")  # an empty list of ids could mean all
-
-
-def _unfit(action: Action, why: str) -> RefusedError:
-    message = f"{action.verb.value} of {action.resource}: not sent: {why}"
-    return RefusedError(message, code="Unfit")

@@ -13,6 +13,7 @@ from costguard.domain.errors import ProviderError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Keeper, ManagedBy
 from costguard.providers.documented import as_documented, named, text
+from costguard.providers.tags import tag_value
 from costguard.providers.tencent.errors import UNSUPPORTED
 
 # tag name or `prefix*` → keeper; the first match wins, so Kubernetes goes before the group it scales with.
@@ -50,7 +51,7 @@ class Calls(Protocol):
 def keeper_of(tags: Mapping[str, str], name: str) -> ManagedBy | None:
     """The controller that an instance with these tags and this name gives away, or None."""
     for pattern, keeper in _TAGS:
-        found = _match(pattern, tags)
+        found = tag_value(pattern, tags)
         if found is not None:
             return ManagedBy(keeper, found)
     for form, keeper in _NAMES:
@@ -90,12 +91,3 @@ def _items(session: Calls, shard: Shard, service: str, action: str, key: str, **
     except ProviderError as err:
         if err.code != UNSUPPORTED:  # a stand-in without the product has no groups and no clusters
             raise
-
-
-def _match(pattern: str, tags: Mapping[str, str]) -> str | None:
-    if not pattern.endswith("*"):
-        value = tags.get(pattern)
-        return None if value is None else value or pattern
-    prefix = pattern[:-1]
-    found = sorted(tag for tag in tags if tag.startswith(prefix))
-    return (found[0][len(prefix) :] or prefix) if found else None

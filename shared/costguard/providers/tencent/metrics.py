@@ -26,10 +26,11 @@ from typing import Any, Protocol
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import AcceleratorKind, Gap, Instance
+from costguard.domain.resources import AcceleratorKind, Instance
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, Statistic
 from costguard.ports import SignalReport
 from costguard.providers.documented import as_documented
+from costguard.providers.gaps import signal_gaps
 from costguard.providers.hourly import Cells, Window, fold_counts, fold_values
 from costguard.providers.tencent.errors import UNSUPPORTED, gap
 from costguard.providers.tencent.metric_answers import FINEST, OPERATION, metric_names, period_for, pieces, points_in
@@ -52,8 +53,6 @@ SLOW_DELAY = timedelta(minutes=10)
 _BYTES = {"bps": 0.125, "kbps": 125.0, "mbps": 125_000.0, "gbps": 125_000_000.0}
 _UNITS = {**_BYTES, "b/s": 1.0, "bytes/s": 1.0, "kb/s": 1_000.0, "mb/s": 1_000_000.0}
 """Bytes a second in each unit of network metrics, by its name in lower case; `Mbps` is what the pages say."""
-
-_NAMED = 5  # instances named in a gap; the others are counted
 
 
 class Calls(Protocol):
@@ -200,7 +199,7 @@ class TencentSignals:
             signals = of_instance.get(instance.ref, {})
             histories = (_history(reading.window.start, name, found) for name, found in sorted(signals.items()))
             readings[instance.ref] = SignalReading(tuple(one for one in histories if any(one.samples)), delay)
-        return SignalReport(readings, tuple(_gaps(shard, reading.failures, len(instances))))
+        return SignalReport(readings, tuple(signal_gaps(shard, reading.failures, len(instances), gap)))
 
 
 def spelled(wanted: Iterable[Metric], known: Mapping[str, tuple[str, str]]) -> Iterator[Metric]:
@@ -275,19 +274,3 @@ def _added(found: Sequence[tuple[Metric, Cells]]) -> Cells:
         values = [cells.maxima[hour] * metric.scale for metric, cells in found]
         maxima.append(inf if inf in values else sum(values))
     return Cells(maxima, array("I", [min(cells.samples[hour] for _, cells in found) for hour in hours]))
-
-
-def _gaps(shard: Shard, failures: Mapping[ResourceRef, ProviderError], seen: int) -> Iterator[Gap]:
-    """One gap for each way of failing, naming the instances unless it is all of them."""
-    by_text: dict[str, list[ResourceRef]] = {}
-    errors: dict[str, ProviderError] = {}
-    for ref, error in failures.items():
-        by_text.setdefault(str(error), []).append(ref)
-        errors.setdefault(str(error), error)
-    for text, refs in by_text.items():
-        found = gap(shard, "signals", errors[text])
-        if len(refs) == seen:
-            yield found
-            continue
-        names = [ref.native_id for ref in refs[:_NAMED]] + (["…"] if len(refs) > _NAMED else [])
-        yield replace(found, detail=f"{found.detail} ({len(refs)} of {seen} instances: {', '.join(names)})")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ from costguard.domain.errors import AccessDeniedError, ProviderError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance
 from costguard.ports import Caller, Permit
+from costguard.providers.clocks import clock_skew
 from costguard.providers.operations import ACTING, READING
 from costguard.providers.tencent.errors import fix_for
 from costguard.providers.tencent.metrics import NAMESPACE
@@ -61,11 +61,11 @@ class TencentPreflight:
         ]
 
     def clock_skew(self) -> timedelta | None:
-        """The cloud's clock less the one that signs, by the Date of an answer; None where none came."""
-        with suppress(ProviderError):  # a refusal for the wrong time has a Date as well
-            self._session.call(Shard(self._session.cloud, ""), "sts", "GetCallerIdentity")
-        ahead = self._session.clock_ahead_seconds()
-        return None if ahead is None else timedelta(seconds=ahead)
+        """From the `Date` header of an answer of STS, which is there even where a wrong clock makes STS refuse.
+
+        The header has whole seconds, so it lies half a second behind on average, and the answer was on its way.
+        """
+        return clock_skew(self._session.now, self._session.ask_time)
 
     def _ask(self, shard: Shard, operation: str, parameters: Mapping[str, Any] | None) -> Permit:
         if parameters is None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from costguard.domain.errors import ProviderError, ThrottledError, TruncatedReadError, UnavailableError
+from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.documented import as_documented, whole
-from costguard.providers.gaps import DEADLINE
 from costguard.providers.gate import Gate
 from costguard.providers.keys import Keys
 from costguard.providers.pacing import Pacer
+from costguard.providers.patience import Patience
 from costguard.providers.tencent import errors
 from costguard.providers.tencent.ahead import Ahead
 from costguard.providers.tencent.credentials import OWN, Identity, Roles
@@ -23,10 +23,7 @@ from costguard.providers.tencent.products import HOME_REGIONS, PAGES, Paging, kn
 from costguard.providers.tencent.rates import RATES
 from costguard.providers.tencent.transport import SendingError, Transport
 
-log = logging.getLogger(__name__)
-
 _MOST_PAGES = 10_000  # a million instances
-_MOST_TRIES = {ThrottledError: 8, UnavailableError: 4}
 
 
 class TencentSession:
@@ -34,7 +31,7 @@ class TencentSession:
 
     `may_change` False refuses, before anything leaves the process, whatever permissions.py does not list
     as reading. `endpoint` stands in for every product; it may be http on this machine only.
-    `deadline` returns the seconds left; no wait goes past it. `now` tells when a role's keys grow old.
+    `deadline` returns the seconds left; no wait goes past it. `now` is the clock on the wall.
 
     Raises:
         InvalidInputError: `cloud` is no site of Tencent Cloud, or `endpoint` no safe address.
@@ -59,11 +56,12 @@ class TencentSession:
         self._endpoint = endpoint
         self._deadline = deadline
         self._pacer = pacer or Pacer(RATES)
-        self._now = now
+        self._patience = Patience(self._pacer, deadline)
+        self.now = now
         self._gate = Gate(OPERATIONS, may_change=may_change)
         self._transport = Transport(cloud, endpoint)
         self._roles = Roles(self._ask_sts, keys, now)
-        self._clock_ahead: float | None = None
+        self._date: datetime | None = None
 
     def acting(self) -> TencentSession:
         """A session that may change things, for the same accounts, with credentials and connections of its own."""
@@ -75,7 +73,7 @@ class TencentSession:
             home_region=self.home_region,
             deadline=self._deadline,
             pacer=self._pacer,
-            now=self._now,
+            now=self.now,
         )
         twin._roles.routes = self._roles.routes  # shared: accounts found later count as well
         return twin
@@ -158,9 +156,12 @@ class TencentSession:
                 most = max(most, total)
         raise _cut_short(operation, f"more than {_MOST_PAGES} pages", "TooManyPages")
 
-    def clock_ahead_seconds(self) -> float | None:
-        """By how much the cloud's clock was ahead of ours in the answer read last; None where none told it."""
-        return self._clock_ahead
+    def ask_time(self) -> datetime | None:
+        """The cloud's clock, to the second, by the `Date` of an answer of STS; None where no answer told it."""
+        self._date = None
+        with suppress(ProviderError):  # what it says of us is not the question, and a wrong clock is refused
+            self.call(Shard(self.cloud, ""), "sts", "GetCallerIdentity")
+        return self._date
 
     def calls_made(self) -> Sequence[CallCount]:
         """Every operation this session sent, counted where requests leave the process."""
@@ -177,17 +178,12 @@ class TencentSession:
     def _send(self, key: str, region: str, service: str, action: str, parameters: dict[str, Any]) -> dict[str, Any]:
         operation = f"{service}:{action}"
         changes = OPERATIONS[operation].changes_something
-        attempt = 0
-        while True:
-            self._wait(self._pacer.reserve(key, region, operation), operation)
-            try:
-                return self._send_once(key, region, service, action, parameters, changes=changes)
-            except (ThrottledError, UnavailableError) as err:
-                attempt += 1
-                if changes or attempt >= _MOST_TRIES.get(type(err), 1):
-                    raise
-                log.debug("asking again", extra={"operation": operation, "attempt": attempt, "code": err.code})
-                self._wait(self._pacer.back_off(attempt - 1), operation, err)
+        return self._patience.ask(
+            operation,
+            lambda: self._pacer.reserve(key, region, operation),
+            lambda: self._send_once(key, region, service, action, parameters, changes=changes),
+            changes=changes,
+        )
 
     def _send_once(
         self, key: str, region: str, service: str, action: str, parameters: dict[str, Any], *, changes: bool
@@ -207,23 +203,13 @@ class TencentSession:
             )
         except SendingError as err:
             raise errors.from_sending(err, operation, changes=changes) from err
-        if reply.clock_ahead_seconds is not None:
-            self._clock_ahead = reply.clock_ahead_seconds
+        if reply.date is not None:
+            self._date = reply.date
         if reply.error is not None:
             code, message = reply.error
             stand_in = self._transport.is_stand_in
             raise errors.from_answer(code, message, operation, changes=changes, stand_in=stand_in)
         return dict(reply.fields)
-
-    def _wait(self, seconds: float, operation: str, cause: ProviderError | None = None) -> None:
-        left = None if self._deadline is None else self._deadline()
-        if left is not None and left <= seconds:
-            if cause is not None:
-                raise cause
-            message = f"{operation}: not asked: the time allowed is used up"
-            raise UnavailableError(message, operation=operation, code=DEADLINE)
-        if seconds > 0:
-            self._pacer.sleep(seconds)
 
 
 def _listed(answer: dict[str, Any], result_key: str, operation: str) -> list[Any]:

@@ -22,12 +22,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from costguard.domain.errors import InvalidInputError
+from costguard.providers.clocks import date_told
 from costguard.providers.keys import Keys
 from costguard.providers.tencent.products import GLOBAL, ROOT_DOMAINS, VERSIONS
 
@@ -53,14 +54,14 @@ class SendingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back: the fields of `Response`, its error if it is one, and how far their clock was from ours.
+    """What came back: the fields of `Response`, its error if it is one, and the clock of whoever answered.
 
-    `error` holds code and message. `clock_ahead_seconds` is None where the answer had no readable Date.
+    `error` holds code and message. `date` is None where the answer told none.
     """
 
     fields: Mapping[str, Any]
     error: tuple[str, str] | None
-    clock_ahead_seconds: float | None
+    date: datetime | None
 
 
 def is_loopback(endpoint: str) -> bool:
@@ -190,7 +191,7 @@ class Transport:
             raise SendingError(type(err).__name__, str(err), sent=True) from err
         finally:
             answer.close()
-        ahead = _clock_ahead(answer)
+        date = date_told(answer.headers.get("Date"))
         try:
             document = json.loads(body)
         except (ValueError, RecursionError) as err:
@@ -202,11 +203,11 @@ class Transport:
         if error is None and "Error" not in fields:
             if answer.status_code != _OK:
                 raise _unusable(answer, "its status does not fit")
-            return Reply(fields, None, ahead)
+            return Reply(fields, None, date)
         told = error if isinstance(error, dict) else {}
         code, message = told.get("Code"), told.get("Message")
         known = code if isinstance(code, str) and code else "Unknown"
-        return Reply(fields, (known, message if isinstance(message, str) else ""), ahead)
+        return Reply(fields, (known, message if isinstance(message, str) else ""), date)
 
     def _body(self, answer: Any, ends_at: float) -> bytes:
         """All of it: as it comes, and not beyond the deadline, which the SDK's timeout starts anew with each byte."""
@@ -293,12 +294,3 @@ def _never_sent(err: BaseException) -> bool:
 def _unusable(answer: Any, why: str) -> SendingError:
     status = answer.status_code if isinstance(answer.status_code, int) else 0
     return SendingError("UnusableAnswer", f"HTTP {status}: {why}", sent=True, status=status)
-
-
-def _clock_ahead(answer: Any) -> float | None:
-    """By how much the other side's clock is ahead of the one that signed the request."""
-    date, signed_at = answer.headers.get("Date", ""), answer.request.headers.get("X-TC-Timestamp", "")
-    try:
-        return parsedate_to_datetime(date).timestamp() - float(signed_at)
-    except (ValueError, TypeError, OverflowError):
-        return None

@@ -95,6 +95,7 @@ class TencentEmulator:
         self.calls: list[Call] = []
         self.allowed: dict[str, set[str]] = {}
         self.server = WireServer(self._answer, port=port, latency_seconds=latency_seconds)
+        self.server.now = door.clock.now
 
     @property
     def url(self) -> str:
