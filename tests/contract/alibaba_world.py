@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.contract.cloud_worlds import DENIED, LEFT_OUT, LOST, REPEATED, THROTTLED, World
-from tests.contract.preflight_worlds import Asked
+from tests.contract.preflight_worlds import Asked, guarding
 
 from costguard.domain.errors import AccessDeniedError
 from costguard.domain.refs import ResourceRef, Shard
@@ -318,6 +318,7 @@ def alibaba() -> Iterator[Callable[[], AbstractContextManager[World]]]:
 class AlibabaAsked:
     """ECS of the emulator, asked before anything is done."""
 
+    has_dry_runs = True
     untellable = frozenset({"ecs:CreateSnapshot"})
     unasked = {  # noqa: RUF012 - never written
         "sts:AssumeRole": "discovery has used it to come here",
@@ -332,7 +333,7 @@ class AlibabaAsked:
         self.preflight = AlibabaPreflight(self.session, now=lambda: self.now)
         self.calls = self.session
         self.shard = world.shard
-        self.operations = {name: one for name, one in OPERATIONS.items() if one.permissions}
+        self.operations = guarding(OPERATIONS)
         world.inventory.discover(world.target(world.shard.region))
 
     def machine(self) -> Instance:

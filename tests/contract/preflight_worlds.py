@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timezone
 from typing import Protocol
@@ -15,18 +15,19 @@ from costguard.domain.resources import Instance
 from costguard.ports import CallLog, Preflight
 from costguard.providers.aws.permissions import OPERATIONS
 from costguard.providers.aws.preflight import AwsPreflight
-from costguard.providers.operations import Operation
+from costguard.providers.operations import ACTING, READING, Feature, Operation
 
 
 class Asked(Protocol):
     """One account with one region, and a preflight that asks it. Operations are named as in permissions.py.
 
     `now` may be set: the clock of this machine. `untellable` are operations that this stand-in does not have or
-    that the cloud does not tell; `a_read` and `a_change` are two of those it does. `unasked` are those that
-    scanning does not use there, each with the reason.
+    that the cloud does not tell; `a_read` is one of those it does, and so is `a_change` where the cloud `has_dry_runs`:
+    elsewhere no change can be told. `unasked` are those that scanning does not use there, each with the reason.
     """
 
     now: datetime
+    has_dry_runs: bool
     untellable: frozenset[str]
     unasked: dict[str, str]
     a_read: str
@@ -50,12 +51,21 @@ class Asked(Protocol):
         """As a cloud does whose clock is far from ours."""
 
     def ignore_dry_runs(self, operation: str) -> None:
-        """Answer a dry run as if it were none."""
+        """Answer a dry run as if it were none; where there are none, nothing."""
+
+
+_ASKED_OF = READING | ACTING | {Feature.MEMBERS, Feature.ORGANISATION}
+
+
+def guarding(operations: Mapping[str, Operation]) -> dict[str, Operation]:
+    """Those that scanning machines and acting on them use, and that need a permission: not bills, nor mail."""
+    return {name: one for name, one in operations.items() if one.permissions and one.feature in _ASKED_OF}
 
 
 class AwsAsked:
     """EC2 on moto, with no prices and no reservations, which moto cannot be asked for."""
 
+    has_dry_runs = True
     untellable: frozenset[str] = frozenset()
     unasked = {  # noqa: RUF012 - never written
         "cloudwatch:GetMetricStatistics": "granted for later, called by nothing",
@@ -71,7 +81,7 @@ class AwsAsked:
         self.preflight = AwsPreflight(self.session, now=lambda: self.now)
         self.calls = self.session
         self.shard = world.shard
-        self.operations = {name: one for name, one in OPERATIONS.items() if one.permissions}
+        self.operations = guarding(OPERATIONS)
         world.inventory.discover(world.target(world.shard.region))
         world.stand_in.answer("GetProducts", '{"PriceList": []}')
         nothing = "<reservedInstancesSet/><requestId>r</requestId>"

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from tests.contract.alibaba_world import alibaba, alibaba_preflight
 from tests.contract.cloud_worlds import World, aws
 from tests.contract.preflight_worlds import Asked, aws_preflight
-from tests.contract.tencent_world import tencent
+from tests.contract.tencent_world import tencent, tencent_preflight
 
 NewWorld = Callable[[], AbstractContextManager[World]]
 NewAccount = Callable[[], AbstractContextManager[Asked]]
@@ -23,5 +23,6 @@ WORLDS: Mapping[str, Callable[[], AbstractContextManager[NewWorld]]] = {
 PREFLIGHTS: Mapping[str, Callable[[], AbstractContextManager[NewAccount]]] = {
     "aws": aws_preflight,
     "alibaba": alibaba_preflight,
+    "tencent": tencent_preflight,
 }
 """Provider → a server for a module's tests, from which each test gets an account of its own."""

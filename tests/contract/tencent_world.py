@@ -12,9 +12,11 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.contract.preflight_worlds import guarding
+
 from costguard.domain.money import Money
 from costguard.domain.refs import Shard
-from costguard.domain.resources import Accelerator, AcceleratorKind
+from costguard.domain.resources import Accelerator, AcceleratorKind, Instance
 from costguard.domain.signals import SignalName
 from costguard.ports import Target
 from costguard.providers.keys import Keys
@@ -23,6 +25,8 @@ from costguard.providers.tencent.compute import TencentInventory
 from costguard.providers.tencent.executor import TencentExecutor
 from costguard.providers.tencent.instance_types import TypeCatalogue
 from costguard.providers.tencent.metrics import TencentSignals
+from costguard.providers.tencent.permissions import OPERATIONS
+from costguard.providers.tencent.preflight import TencentPreflight
 from costguard.providers.tencent.rates import RATES
 from costguard.providers.tencent.session import TencentSession
 from costguard.sandbox.clock import MovedClock
@@ -249,3 +253,77 @@ def tencent_world(**emulated: Any) -> Iterator[TencentWorld]:
 def tencent() -> Iterator[Callable[[], AbstractContextManager[TencentWorld]]]:
     """What `WORLDS` of `cloud_worlds.py` wants: each test gets a world, and an emulator, of its own."""
     yield tencent_world
+
+
+class TencentAsked:
+    """CVM of the emulator, asked before anything is done: Tencent Cloud has no dry run of anything."""
+
+    has_dry_runs = False
+    untellable = frozenset(
+        {
+            "cvm:StopInstances",
+            "cvm:StartInstances",
+            "cvm:TerminateInstances",
+            "cbs:CreateSnapshot",
+            "tke:DescribeClusterInstances",  # asked where there is a cluster
+        }
+    )
+    unasked = {  # noqa: RUF012 - never written
+        "sts:AssumeRole": "discovery has used it to come here",
+        "organization:DescribeOrganizationMembers": "discovery has used it where an organisation is named",
+    }
+    a_read, a_change = "cbs:DescribeDisks", "cvm:StopInstances"
+
+    def __init__(self, world: TencentWorld) -> None:
+        self._world = world
+        self.now = world.clock.now()
+        self.session = TencentSession(
+            keys=world.emulator.keys, endpoint=world.emulator.url, pacer=patient_pacer(), now=lambda: self.now
+        )
+        self.preflight = TencentPreflight(self.session)
+        self.calls = self.session
+        self.shard = world.shard
+        self.operations = guarding(OPERATIONS)
+        world.inventory.discover(world.target(world.shard.region))
+
+    def machine(self) -> Instance:
+        native_id = self._world.launch()
+        found = {one.ref.native_id: one for one in self._world.inventory.read(self.shard).instances}
+        return found[native_id]
+
+    def truth(self) -> tuple[object, ...]:
+        world = self._world.world
+        states = [(native_id, machine.state) for native_id, machine in world.machines.items()]
+        return (*states, *world.snapshots, *(event.what for event in world.history))
+
+    def deny(self, operation: str) -> None:
+        self._refuse(operation, "UnauthorizedOperation")
+
+    def break_down(self, operation: str) -> None:
+        self._refuse(operation, "InternalError")
+
+    def refuse_everybody(self) -> None:
+        self._refuse("sts:GetCallerIdentity", "AuthFailure.SignatureExpire")
+
+    def ignore_dry_runs(self, operation: str) -> None:
+        """There are none to ignore."""
+
+    def _refuse(self, operation: str, code: str) -> None:
+        action = operation.partition(":")[2]
+        self._world.emulator.faults.add(Fault(FaultKind.REFUSED, action, _ALWAYS, code=code))
+
+
+@contextmanager
+def tencent_asked() -> Iterator[TencentAsked]:
+    with tencent_world() as world:
+        asked = TencentAsked(world)
+        try:
+            yield asked
+        finally:
+            asked.session.close()
+
+
+@contextmanager
+def tencent_preflight() -> Iterator[Callable[[], AbstractContextManager[TencentAsked]]]:
+    """For `PREFLIGHTS`."""
+    yield tencent_asked

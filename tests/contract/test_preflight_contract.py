@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -86,10 +86,10 @@ def test_what_is_denied_is_told_with_the_permission_to_grant(asked: Asked, which
 
     permits = by_operation(asked.preflight.permits(asked.shard, [machine], acting=True))
 
-    assert permits[operation].allowed is False
+    assert {name for name, one in permits.items() if one.allowed is False} == {operation} - asked.untellable
+    assert permits[operation].allowed is not True
     assert operation in permits[operation].fix
     assert permits[operation].detail
-    assert {name for name, one in permits.items() if one.allowed is False} == {operation}
 
 
 @pytest.mark.parametrize("which", ["a_read", "a_change"])
@@ -101,7 +101,7 @@ def test_what_does_not_answer_is_untold_never_allowed(asked: Asked, which: str) 
     permit = by_operation(asked.preflight.permits(asked.shard, [machine], acting=True))[operation]
 
     assert permit.allowed is None
-    assert operation in permit.detail
+    assert operation in f"{permit.detail} {permit.fix}"
 
 
 def test_asking_changes_nothing(asked: Asked) -> None:
@@ -115,11 +115,24 @@ def test_asking_changes_nothing(asked: Asked) -> None:
 
 
 def test_an_answer_as_if_it_had_been_done_ends_the_asking(asked: Asked) -> None:
+    """Where there are no dry runs, no change is sent that could be answered so."""
     machine = asked.machine()
     asked.ignore_dry_runs(asked.a_change)
 
-    with pytest.raises(OutcomeUnknownError, match="may have taken effect"):
+    ends = pytest.raises(OutcomeUnknownError, match="may have taken effect") if asked.has_dry_runs else nullcontext()
+    with ends:
         asked.preflight.permits(asked.shard, [machine], acting=True)
+
+    sent = [call.operation for call in asked.calls.calls_made() if call.operation.startswith(asked.a_change)]
+    assert sent == [f"{asked.a_change} (dry run)"] * asked.has_dry_runs
+
+
+def test_a_cloud_without_dry_runs_says_so_of_every_change(asked: Asked) -> None:
+    permits = by_operation(asked.preflight.permits(asked.shard, [asked.machine()], acting=True))
+
+    untold = {name for name in changing(asked) if "no dry run" in permits[name].detail}
+    assert untold == (changing(asked) & asked.untellable)
+    assert asked.has_dry_runs or untold == changing(asked)
 
 
 @pytest.mark.parametrize("minutes", [0, 10, -600])

@@ -6,17 +6,20 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import Any, ClassVar
 
 import boto3
 import pytest
 from tests.contract.alibaba_world import AlibabaRig
 from tests.contract.aws_stand_in import StandIn, aws_stand_in, credentials_of, new_account, patient_pacer
+from tests.contract.tencent_rig import TencentRig
 
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, GapKind, Instance, InstanceState
-from costguard.domain.signals import SignalHistory, SignalName
+from costguard.domain.signals import SignalHistory, SignalName, Statistic
+from costguard.guards.idle_gpu import bound_for
 from costguard.ports import SignalReport, SignalSource
 from costguard.providers.aws.metrics import AwsSignals
 from costguard.providers.aws.session import AwsSession
@@ -30,11 +33,20 @@ GPU, CPU, NETWORK, POWER = SignalName.GPU, SignalName.CPU, SignalName.NETWORK, S
 
 
 class Rig(ABC):
-    """One backend with an adapter on it. Each test gets instances nobody else measures."""
+    """One backend with an adapter on it. Each test gets instances nobody else measures.
+
+    `statistic` is what the backend tells of cards: each of them for itself, or a mean over those of a machine.
+    """
+
+    statistic: ClassVar[Statistic] = Statistic.DEVICE
+
+    def device(self, card: str) -> str:
+        """The name of the history that the samples of `card` come in."""
+        return card
 
     @abstractmethod
     def instance(self) -> Instance:
-        """An instance with two NVIDIA cards and no samples yet."""
+        """An instance with two NVIDIA cards, "0" and "1", and no samples yet."""
 
     @abstractmethod
     def measured(self, instance: Instance, signal: SignalName, device: str, hours: Hours) -> None:
@@ -130,18 +142,42 @@ def aws_rig(stand_in: StandIn, environment: pytest.MonkeyPatch) -> Iterator[Rig]
         rig.close()
 
 
+class OnCloudMonitor(AlibabaRig, Rig):
+    """Alibaba's CloudMonitor."""
+
+
+class OnMonitor(TencentRig, Rig):
+    """Tencent's Monitor."""
+
+
 @contextmanager
 def alibaba_rig(_: StandIn, __: pytest.MonkeyPatch) -> Iterator[Rig]:
-    class OnCloudMonitor(AlibabaRig, Rig):
-        pass
-
     yield OnCloudMonitor(START)
 
 
-RIGS: Mapping[str, Callable[[StandIn, pytest.MonkeyPatch], AbstractContextManager[Rig]]] = {
-    "aws": aws_rig,
-    "alibaba": alibaba_rig,  # Tencent Cloud tells means over cards, which its own tests hold against the world
+@contextmanager
+def tencent_rig(_: StandIn, __: pytest.MonkeyPatch) -> Iterator[Rig]:
+    yield OnMonitor(START)
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A rig and how to set one up."""
+
+    rig: type[Rig]
+    build: Callable[[StandIn, pytest.MonkeyPatch], AbstractContextManager[Rig]]
+
+
+RIGS: Mapping[str, Backend] = {
+    "aws": Backend(AwsRig, aws_rig),
+    "alibaba": Backend(OnCloudMonitor, alibaba_rig),
+    "tencent": Backend(OnMonitor, tencent_rig),
 }
+
+
+def telling(statistic: Statistic) -> list[str]:
+    """The backends that tell this of their cards."""
+    return sorted(name for name, backend in RIGS.items() if backend.rig.statistic is statistic)
 
 
 @pytest.fixture(scope="module")
@@ -152,8 +188,12 @@ def stand_in() -> Iterator[StandIn]:
 
 @pytest.fixture(params=sorted(RIGS))
 def rig(request: pytest.FixtureRequest, stand_in: StandIn) -> Iterator[Rig]:
-    with pytest.MonkeyPatch.context() as environment, RIGS[request.param](stand_in, environment) as built:
+    with pytest.MonkeyPatch.context() as environment, RIGS[request.param].build(stand_in, environment) as built:
         yield built
+
+
+of_each_card = pytest.mark.parametrize("rig", telling(Statistic.DEVICE), indirect=True)
+of_a_mean = pytest.mark.parametrize("rig", telling(Statistic.MEAN_OF_CARDS), indirect=True)
 
 
 def an_instance(account: str, native_id: str) -> Instance:
@@ -177,6 +217,7 @@ def history(report: SignalReport, instance: Instance, name: SignalName, device: 
     return found
 
 
+@of_each_card
 def test_every_device_has_its_own_hourly_maxima_and_counts(rig: Rig) -> None:
     machine = rig.instance()
     rig.measured(machine, GPU, "0", {0: (0.0, 60), 1: (3.0, 60), 2: (0.0, 60), 3: (1.0, 60)})
@@ -188,10 +229,50 @@ def test_every_device_has_its_own_hourly_maxima_and_counts(rig: Rig) -> None:
     assert report.gaps == ()
 
 
+@of_a_mean
+def test_a_mean_over_cards_is_one_history_of_the_largest_minute(rig: Rig) -> None:
+    """What a busy card does is thinned by the others, but never over the minutes of an hour as well."""
+    machine = rig.instance()
+    rig.measured(machine, GPU, "0", {0: (0.0, 60), 1: (3.0, 60), 2: (0.0, 60), 3: (1.0, 60)})
+    rig.measured(machine, GPU, "1", {0: (0.0, 60), 1: (98.0, 60), 2: (0.0, 60), 3: (0.0, 60)})
+    report = read(rig.source(GPU), machine)
+    (found,) = report.readings[machine.ref].histories
+    assert (found.device, list(found.maxima)) == ("", [0.0, 50.5, 0.0, 0.5])
+    assert list(found.samples) == [60] * 4
+    assert report.gaps == ()
+
+
+@pytest.mark.parametrize(("busiest", "idle"), [(2.0, True), (5.0, False), (8.0, False)])
+def test_one_busy_card_breaks_the_bound_of_every_card_whatever_the_statistic(
+    rig: Rig, busiest: float, *, idle: bool
+) -> None:
+    """A mean tells what it is, so the bound is divided by the cards it is over: none hides behind its neighbour."""
+    machine = rig.instance()
+    rig.measured(machine, GPU, "0", dict.fromkeys(range(4), (0.0, 60)))
+    rig.measured(machine, GPU, "1", {0: (0.0, 60), 1: (busiest, 60), 2: (0.0, 60), 3: (0.0, 60)})
+    histories = read(rig.source(GPU), machine).readings[machine.ref].histories
+    found = [one.over(START, START + 4 * HOUR) for one in histories]
+    assert found
+    assert all(one.maximum is not None and one.maximum < bound_for(one, 5.0, machine) for one in found) is idle
+
+
+def test_every_history_says_what_it_is_a_statistic_of(rig: Rig) -> None:
+    machine = rig.instance()
+    for signal in (GPU, POWER):
+        rig.measured(machine, signal, "0", {0: (2.0, 60)})
+    for signal in (CPU, NETWORK):
+        rig.measured(machine, signal, "", {0: (2.0, 60)})
+    found = read(rig.source(GPU, POWER, CPU, NETWORK), machine).readings[machine.ref].histories
+    assert {one.name: one.statistic for one in found} == {
+        **dict.fromkeys((GPU, POWER), rig.statistic),
+        **dict.fromkeys((CPU, NETWORK), Statistic.DEVICE),
+    }
+
+
 def test_an_hour_without_samples_is_not_a_number_and_counts_none(rig: Rig) -> None:
     machine = rig.instance()
     rig.measured(machine, GPU, "0", {0: (2.0, 60), 3: (2.0, 31)})
-    found = history(read(rig.source(GPU), machine), machine, GPU, "0")
+    found = history(read(rig.source(GPU), machine), machine, GPU, rig.device("0"))
     assert [math.isnan(value) for value in found.maxima] == [False, True, True, False]
     assert list(found.samples) == [60, 0, 0, 31]
 
@@ -220,7 +301,7 @@ def test_cpu_network_and_power_come_where_asked_for_in_their_units(rig: Rig) -> 
     rig.measured(machine, CPU, "", {0: (12.5, 60), 1: (11.0, 60)})
     rig.measured(machine, NETWORK, "", {0: (2048.0, 60), 1: (1024.0, 60)})
     report = read(rig.source(GPU, CPU, NETWORK, POWER), machine, hours=2)
-    assert list(history(report, machine, POWER, "0").maxima) == [55.5, 56.0]
+    assert list(history(report, machine, POWER, rig.device("0")).maxima) == [55.5, 56.0]
     assert list(history(report, machine, CPU).maxima) == [12.5, 11.0]
     assert list(history(report, machine, NETWORK).maxima) == pytest.approx([2048.0, 1024.0])
 
@@ -236,14 +317,14 @@ def test_the_window_is_widened_to_whole_hours_with_the_hour_in_progress(rig: Rig
     machine = rig.instance()
     rig.measured(machine, GPU, "0", {0: (70.0, 60), 1: (1.0, 60), 2: (9.0, 20), 3: (90.0, 60)})
     report = rig.source(GPU).read([machine], START + 0.5 * HOUR, START + 2 * HOUR + timedelta(minutes=20))
-    found = history(report, machine, GPU, "0")
+    found = history(report, machine, GPU, rig.device("0"))
     assert (found.start, list(found.maxima)) == (START, [70.0, 1.0, 9.0])
 
 
 def test_more_than_all_of_a_card_is_kept_as_infinity(rig: Rig) -> None:
     machine = rig.instance()
     rig.measured(machine, GPU, "0", {0: (250.0, 60), 1: (-4.0, 60), 2: (100.0, 60)})
-    found = history(read(rig.source(GPU), machine), machine, GPU, "0")
+    found = history(read(rig.source(GPU), machine), machine, GPU, rig.device("0"))
     assert list(found.maxima[:3]) == [math.inf, math.inf, 100.0]
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.builders import DAY, NOW
+from tests.scenario.stage import CLOUDS, START, Stage, idle_machine
 
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.memory import Memory
 from costguard.engine.policy_in_force import policy_in_force, tell_of_broken_policy
 from costguard.ledgers.open import open_ledger
+from costguard.policy.loader import load_policy
 from costguard.ports import PolicyText
 
 GOOD = """
@@ -26,6 +29,7 @@ idle_gpu:
     then: [warn, stop]
 """
 BROKEN = GOOD.replace("5%", "500%")
+TO_THE_END = GOOD.replace("[warn, stop]", "[warn, {stop: {wait: 24h}}, {terminate: {wait: 7d}}]")
 
 
 class Source:
@@ -71,3 +75,42 @@ def test_people_are_told_once_a_day(memory: Memory) -> None:
     due = memory.outbox.due(NOW + 2 * DAY)
     assert [notice.channel for notice in due] == ["slack:#gpu"] * 2
     assert "policy" in due[0].title.lower()
+
+
+@pytest.fixture(params=CLOUDS)
+def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    made = Stage(tmp_path, idle_machine(cloud=request.param), under=load_policy(Source(TO_THE_END).read()))
+    yield made
+    made.close()
+
+
+def by(source: Source, stage: Stage, days: Iterable[int]) -> None:
+    """Each morning's run, by whatever policy is then in force."""
+    for day in days:
+        stage.clock.advance(START + day * DAY - stage.clock.now())
+        found = policy_in_force(source, stage.memory, stage.clock.now())
+        stage.policy = found.policy
+        stage.run_with(replace(stage.world(), policy_problem=found.problem))
+
+
+def test_a_machine_outlives_a_policy_that_nobody_mends(stage: Stage) -> None:
+    """What was begun under the last good policy goes on for a week, and no further than that."""
+    source = Source(TO_THE_END)
+    by(source, stage, [0])
+    source.text = source.text.replace("5%", "500%")
+    by(source, stage, [1, 2, 3, 7])
+    assert stage.verbs() == ["stop"], "by the last good one"
+    by(source, stage, [8, 10, 12, 20])
+    assert stage.verbs() == ["stop"], "the quarantine ended on day 10, and nobody may say so"
+    assert stage.state() == "stopped"
+    assert stage.case().reason.code is ReasonCode.POLICY_STALE
+
+
+def test_a_mended_policy_goes_on_where_it_was(stage: Stage) -> None:
+    source = Source(TO_THE_END)
+    by(source, stage, [0])
+    source.text = source.text.replace("5%", "500%")
+    by(source, stage, [1, 2, 3, 10])
+    source.text = TO_THE_END
+    by(source, stage, range(15, 20))
+    assert stage.verbs() == ["stop", "snapshot", "terminate"]

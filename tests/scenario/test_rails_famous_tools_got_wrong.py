@@ -7,10 +7,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.builders import policy, rule
-from tests.scenario.stage import DAY, START, Stage, idle_machine
+from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 
 from costguard.cases import CaseStatus
 from costguard.domain.actions import Action, Receipt, Verb
@@ -25,38 +26,55 @@ from costguard.notifiers.slack import SlackNotifier
 from costguard.ports import SignalReport
 from costguard.sandbox.slack import SlackStandIn
 from costguard.sandbox.world import workload
+from costguard.sandbox.world.fleet import MachineSpec
 
 FORTNIGHT = range(14)
 LIMITS = rule().limits
 
 
-@pytest.fixture
-def stages() -> Iterator[list[Stage]]:
+class Place:
+    """The cloud a story happens on."""
+
+    def __init__(self, cloud: str, folder: Path) -> None:
+        self.cloud = cloud
+        self._folder = folder
+        self._stages: list[Stage] = []
+
+    def machine(self, name: str = "notebook", **more: Any) -> MachineSpec:
+        """An idle one."""
+        return idle_machine(name, cloud=self.cloud, **more)
+
+    def stage(self, *fleet: MachineSpec, **options: Any) -> Stage:
+        """With these machines, or one that is idle."""
+        self._stages.append(Stage(self._folder, *(fleet or (self.machine(),)), **options))
+        return self._stages[-1]
+
+    def close(self) -> None:
+        for stage in self._stages:
+            stage.close()
+
+
+@pytest.fixture(params=CLOUDS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Every stage a story sets up is taken down."""
-    made: list[Stage] = []
+    made = Place(request.param, tmp_path)
     yield made
-    for stage in made:
-        stage.close()
-
-
-def staged(stages: list[Stage], folder: Path, *fleet: object, **options: object) -> Stage:
-    stages.append(Stage(folder, *fleet, **options))  # type: ignore[arg-type]
-    return stages[-1]
+    made.close()
 
 
 @pytest.mark.parametrize("none", [replace(LIMITS, actions_per_day=0), replace(LIMITS, fleet_share_per_day=Decimal(0))])
-def test_a_limit_of_zero_is_a_limit(stages: list[Stage], tmp_path: Path, none: Limits) -> None:
+def test_a_limit_of_zero_is_a_limit(place: Place, none: Limits) -> None:
     """`if self.percent:` made a limit of 0 unlimited."""
-    stage = staged(stages, tmp_path, under=policy(rule(limits=none)))
+    stage = place.stage(under=policy(rule(limits=none)))
     stage.days(FORTNIGHT)
     assert stage.verbs() == []
     assert stage.case().reason.code is ReasonCode.CAP_ACTIONS, "and it says so"
 
 
-def test_what_was_done_counts_against_the_limit(stages: list[Stage], tmp_path: Path) -> None:
+def test_what_was_done_counts_against_the_limit(place: Place) -> None:
     """A counter of marked resources was never counted up, so that its limit never held."""
-    fleet = [idle_machine(f"notebook-{n}") for n in range(4)]
-    stage = staged(stages, tmp_path, *fleet, under=policy(rule(limits=replace(LIMITS, actions_per_day=1))))
+    fleet = [place.machine(f"notebook-{n}") for n in range(4)]
+    stage = place.stage(*fleet, under=policy(rule(limits=replace(LIMITS, actions_per_day=1))))
     stage.day(0)
     stage.day(1)
     stage.at(DAY + timedelta(hours=6))
@@ -65,10 +83,10 @@ def test_what_was_done_counts_against_the_limit(stages: list[Stage], tmp_path: P
     assert stage.verbs() == ["stop", "stop"]
 
 
-def test_one_datapoint_is_not_a_window(stages: list[Stage], tmp_path: Path) -> None:
+def test_one_datapoint_is_not_a_window(place: Place) -> None:
     """One datapoint of 336 was averaged and called idle."""
-    lone = idle_machine(does=workload.idle())
-    stage = staged(stages, tmp_path, lone)
+    lone = place.machine(does=workload.idle())
+    stage = place.stage(lone)
     native_id = stage.ref().native_id
     stage.cloud.silence(native_id, START - 10 * DAY, START - timedelta(minutes=3))
     stage.day(0)
@@ -78,7 +96,7 @@ def test_one_datapoint_is_not_a_window(stages: list[Stage], tmp_path: Path) -> N
     assert (stage.mailbox.messages, stage.verbs()) == ([], [])
 
 
-def test_a_machine_missing_from_the_metrics_answer_is_not_idle(stages: list[Stage], tmp_path: Path) -> None:
+def test_a_machine_missing_from_the_metrics_answer_is_not_idle(place: Place) -> None:
     """Under a negation, instances absent from the answer were selected."""
 
     class Forgetful:
@@ -86,7 +104,7 @@ def test_a_machine_missing_from_the_metrics_answer_is_not_idle(stages: list[Stag
             del instances, since, until
             return SignalReport({})
 
-    stage = staged(stages, tmp_path)
+    stage = place.stage()
     stage.reading = replace(stage.reading, signals=Forgetful())
     stage.days(FORTNIGHT)
     plan = stage.reports[-1].plan
@@ -95,15 +113,15 @@ def test_a_machine_missing_from_the_metrics_answer_is_not_idle(stages: list[Stag
     assert (stage.mailbox.messages, stage.verbs()) == ([], [])
 
 
-def test_a_throttled_snapshot_terminates_nothing(stages: list[Stage], tmp_path: Path) -> None:
+def test_a_throttled_snapshot_terminates_nothing(place: Place) -> None:
     """A throttled snapshot was a warning in a log, and everything was terminated."""
-    stage = staged(stages, tmp_path)
+    stage = place.stage()
     calls = stage.executor.inner
 
     class Throttled:
         def execute(self, action: Action) -> Receipt:
             if action.verb is Verb.SNAPSHOT:
-                raise ThrottledError("SnapshotCreationPerVolumeRateExceeded", operation="ec2:CreateSnapshot")
+                raise ThrottledError("snapshots are asked for too often", operation="CreateSnapshot")
             return calls.execute(action)
 
     stage.executor.inner = Throttled()
@@ -113,20 +131,21 @@ def test_a_throttled_snapshot_terminates_nothing(stages: list[Stage], tmp_path: 
     assert stage.case().status is CaseStatus.HELD, "a person is asked to look"
 
 
-@pytest.mark.parametrize("until", ["next tuesday", "2026-13-45", "", "31/12/2030", "2031-01-01T00:00:00"])
-def test_a_protection_date_nobody_can_read_protects(stages: list[Stage], tmp_path: Path, until: str) -> None:
+def test_a_protection_date_nobody_can_read_protects(place: Place) -> None:
     """An unparsable expiry was skipped, and with it the protection."""
-    stage = staged(stages, tmp_path, idle_machine(tags={"costguard-keep-until": until}))
+    dates = ("next tuesday", "2026-13-45", "", "31/12/2030", "2031-01-01T00:00:00")
+    kept = [place.machine(f"kept-{n}", tags={"costguard-keep-until": until}) for n, until in enumerate(dates)]
+    stage = place.stage(*kept)
     stage.days(FORTNIGHT)
     assert (stage.verbs(), stage.mailbox.messages) == ([], [])
     plan = stage.reports[-1].plan
     assert plan is not None
-    assert [finding.reason.code for finding in plan.findings] == [ReasonCode.PROTECTED_TAG]
+    assert [finding.reason.code for finding in plan.findings] == [ReasonCode.PROTECTED_TAG] * len(dates)
 
 
-def test_a_rate_limited_notice_is_sent_after_the_wait(stages: list[Stage], tmp_path: Path) -> None:
+def test_a_rate_limited_notice_is_sent_after_the_wait(place: Place) -> None:
     """A 429 was slept on, and the message never sent; the machine was stopped all the same."""
-    stage = staged(stages, tmp_path)
+    stage = place.stage()
     with SlackStandIn(stage.clock) as slack:
         slack.faults.rate_limits, slack.faults.retry_after = 1, "7"
         slack_app = SlackNotifier(slack.token, base_url=slack.base_url)
@@ -138,9 +157,9 @@ def test_a_rate_limited_notice_is_sent_after_the_wait(stages: list[Stage], tmp_p
     assert stage.case().rung == 1, "told, and the grace runs from then"
 
 
-def test_a_region_that_cannot_be_read_is_not_an_empty_one(stages: list[Stage], tmp_path: Path) -> None:
+def test_a_region_that_cannot_be_read_is_not_an_empty_one(place: Place) -> None:
     """The error of an unreadable region went to a log, and the report said that nothing was found."""
-    stage = staged(stages, tmp_path)
+    stage = place.stage()
     stage.days((0, 1, 2))
     inventory = stage.inventory
 
@@ -149,7 +168,7 @@ def test_a_region_that_cannot_be_read_is_not_an_empty_one(stages: list[Stage], t
 
         def read(self, shard: Shard) -> Inventory:
             message = f"{shard} does not answer"
-            raise UnavailableError(message, operation="ec2:DescribeInstances")
+            raise UnavailableError(message, operation="DescribeInstances")
 
     stage.reading = replace(stage.reading, inventory=Unreadable())
     report = stage.day(3)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from costguard.domain.errors import AccessDeniedError, InvalidInputError, OutcomeUnknownError, ProviderError
+from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, InstanceState
 from costguard.ports import CallCount, Caller, Permit
@@ -21,11 +21,10 @@ from costguard.providers.alibaba import errors
 from costguard.providers.alibaba.metrics import NAMESPACE
 from costguard.providers.alibaba.permissions import OPERATIONS
 from costguard.providers.alibaba.session import AlibabaSession
+from costguard.providers.asking import MOST_TRIED, Asking
 from costguard.providers.clocks import clock_skew
 
-_NO_ID = "no machine here to ask about"
 _NO_DRY_RUN = "the API has no dry run of it"
-_MOST_TRIED = 3  # machines asked about: one may be denied by its own tags, as our policies intend
 _SOME_TYPE = "ecs.gn6i-c4g1.xlarge"
 _NOBODY = "i-00000000000000000000"  # asks CloudMonitor for a series that nothing sends
 _HOUR_MS = 3_600_000
@@ -56,6 +55,7 @@ class AlibabaPreflight:
             raise InvalidInputError(message)
         self._session = session
         self._now = now
+        self._asking = Asking(session.call, OPERATIONS, errors.fix_for, errors.WOULD_BE_ALLOWED)
 
     def caller(self) -> Caller:
         """Account and ARN of the credentials we started with.
@@ -111,63 +111,16 @@ class AlibabaPreflight:
         }
 
     def _changes(self, shard: Shard, instances: Sequence[Instance]) -> Iterator[Permit]:
-        yield self._tried(shard, "ecs:StopInstances", _on_each(instances, InstanceState.RUNNING))
-        yield self._tried(shard, "ecs:StartInstances", _on_each(instances, InstanceState.STOPPED))
-        some = [{"InstanceId": [instance.ref.native_id]} for instance in instances[:_MOST_TRIED]]
-        yield self._tried(shard, "ecs:DeleteInstances", some)  # its dry run looks at no state
-        yield _untold(shard, "ecs:CreateSnapshot", _NO_DRY_RUN)
+        yield self._asking.tried(shard, "ecs:StopInstances", _on_each(instances, InstanceState.RUNNING))
+        yield self._asking.tried(shard, "ecs:StartInstances", _on_each(instances, InstanceState.STOPPED))
+        some = [{"InstanceId": [instance.ref.native_id]} for instance in instances[:MOST_TRIED]]
+        yield self._asking.tried(shard, "ecs:DeleteInstances", some)  # its dry run looks at no state
+        yield self._asking.untold(shard, "ecs:CreateSnapshot", _NO_DRY_RUN)
 
     def _asked(self, shard: Shard, question: _Question) -> Permit:
-        """A read: an ordinary answer allows it as well as the word that it would have worked.
-
-        A plain empty answer to a dry run proves nothing: who may not ask may be given one.
-        """
-        try:
-            self._ask(shard, question.operation, question.parameters)
-        except ProviderError as err:
-            return _told(shard, question.operation, err)
-        if question.parameters.get("DryRun"):
-            return _untold(shard, question.operation, "a dry run was answered like the call itself")
-        return Permit(shard, question.operation, allowed=True, feature=_feature(question.operation))
-
-    def _tried(self, shard: Shard, operation: str, requests: Sequence[dict[str, Any]]) -> Permit:
-        """A change, on one machine after another until one is allowed."""
-        found = _untold(shard, operation, _NO_ID)
-        for parameters in requests:
-            found = self._dry_run(shard, operation, parameters)
-            if found.allowed:
-                break
-        return found
-
-    def _dry_run(self, shard: Shard, operation: str, parameters: dict[str, Any]) -> Permit:
-        try:
-            self._ask(shard, operation, {**parameters, "DryRun": True})
-        except ProviderError as err:
-            return _told(shard, operation, err)
-        message = f"{operation}: a dry run was answered like the change itself, so it may have taken effect"
-        raise OutcomeUnknownError(message, operation=operation, code="DryRunIgnored")
-
-    def _ask(self, shard: Shard, operation: str, parameters: dict[str, Any]) -> None:
-        service, name = operation.split(":")
-        self._session.call(shard, service, name, **parameters)
-
-
-def _told(shard: Shard, operation: str, err: ProviderError) -> Permit:
-    """What an error says of the permission; any other than these two says nothing."""
-    if err.code in errors.WOULD_BE_ALLOWED:
-        return Permit(shard, operation, allowed=True, feature=_feature(operation))
-    if isinstance(err, AccessDeniedError):
-        fix = errors.fix_for(err)
-        return Permit(shard, operation, allowed=False, detail=str(err), fix=fix, feature=_feature(operation))
-    return _untold(shard, operation, str(err))
-
-
-def _untold(shard: Shard, operation: str, detail: str) -> Permit:
-    return Permit(shard, operation, allowed=None, detail=detail, feature=_feature(operation))
-
-
-def _feature(operation: str) -> str:
-    return OPERATIONS[operation].feature.value
+        """A plain empty answer to a dry run proves nothing: who may not ask may be given one."""
+        unless = "a dry run was answered like the call itself" if question.parameters.get("DryRun") else ""
+        return self._asking.read(shard, question.operation, question.parameters, unless=unless)
 
 
 def _on_each(instances: Sequence[Instance], state: InstanceState) -> list[dict[str, Any]]:
@@ -176,7 +129,7 @@ def _on_each(instances: Sequence[Instance], state: InstanceState) -> list[dict[s
     All together, a dry run looks at the machine too, and refuses a wrong state; with SuccessFirst it only says
     whether the call would be let through.
     """
-    first = sorted(instances, key=lambda instance: instance.state is not state)[:_MOST_TRIED]
+    first = sorted(instances, key=lambda instance: instance.state is not state)[:MOST_TRIED]
     return [
         {
             "InstanceId": [instance.ref.native_id],

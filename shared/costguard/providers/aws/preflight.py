@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from costguard.domain.errors import AccessDeniedError, InvalidInputError, OutcomeUnknownError, ProviderError
+from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, InstanceState
 from costguard.ports import CallCount, Caller, Permit
+from costguard.providers.asking import MOST_TRIED, NOTHING_TO_ASK_ABOUT, Asking
 from costguard.providers.aws import errors
 from costguard.providers.aws.attached import CASE_TAG, DECISION_TAG
 from costguard.providers.aws.permissions import OPERATIONS
@@ -24,9 +25,7 @@ from costguard.providers.aws.session import AwsSession
 from costguard.providers.clocks import clock_skew, date_told
 from costguard.providers.documented import as_documented, named, parts
 
-_WOULD_BE_ALLOWED = "DryRunOperation"
-_NO_ID = "no machine here to ask about"
-_MOST_TRIED = 3  # machines asked about: one may be denied by its own tags, as our policies intend
+_WOULD_BE_ALLOWED = frozenset({"DryRunOperation"})
 _FEW = 5  # the smallest page EC2 gives
 _NOBODY = "i-00000000000000000"  # asks CloudWatch for a series that nothing sends
 _HOUR = timedelta(hours=1)
@@ -61,6 +60,7 @@ class AwsPreflight:
             raise InvalidInputError(message)
         self._session = session
         self._now = now
+        self._asking = Asking(session.call, OPERATIONS, errors.fix_for, _WOULD_BE_ALLOWED)
 
     def caller(self) -> Caller:
         """Account and ARN of the credentials we started with.
@@ -139,77 +139,39 @@ class AwsPreflight:
     def _changes(self, shard: Shard, instances: Sequence[Instance]) -> Iterator[Permit]:
         running = _on_each(instances, InstanceState.RUNNING)
         stopped = _on_each(instances, InstanceState.STOPPED)
-        yield self._tried(shard, "ec2:StopInstances", running)
-        yield self._tried(shard, "ec2:StartInstances", stopped)
-        yield self._tried(shard, "ec2:TerminateInstances", stopped)
+        yield self._asking.tried(shard, "ec2:StopInstances", running)
+        yield self._asking.tried(shard, "ec2:StartInstances", stopped)
+        yield self._asking.tried(shard, "ec2:TerminateInstances", stopped)
         snapshot = "ec2:CreateSnapshot"
         try:
             volumes = self._volumes(shard, instances)
         except ProviderError as err:
-            yield _untold(shard, snapshot, str(err))
+            yield self._asking.untold(shard, snapshot, str(err))
             return
-        yield self._tried(shard, snapshot, [{"VolumeId": volume, "TagSpecifications": _TAGS} for volume in volumes])
+        yield self._asking.tried(
+            shard, snapshot, [{"VolumeId": volume, "TagSpecifications": _TAGS} for volume in volumes]
+        )
 
     def _volumes(self, shard: Shard, instances: Sequence[Instance]) -> list[str]:
         """Some disks of some of these machines."""
-        ids = [instance.ref.native_id for instance in instances[:_MOST_TRIED]]
+        ids = [instance.ref.native_id for instance in instances[:MOST_TRIED]]
         if not ids:
             return []
         attached = [{"Name": "attachment.instance-id", "Values": ids}]
         answer = self._session.call(shard, "ec2", "DescribeVolumes", Filters=attached)
         with as_documented("ec2:DescribeVolumes"):
-            return [named(volume, "VolumeId") for volume in parts(answer, "Volumes")][:_MOST_TRIED]
+            return [named(volume, "VolumeId") for volume in parts(answer, "Volumes")][:MOST_TRIED]
 
     def _asked(self, shard: Shard, question: _Question) -> Permit:
-        """A read: an ordinary answer allows it as well as the word that it would have worked."""
         if question.parameters is None:
-            return _untold(shard, question.operation, _NO_ID)
-        try:
-            self._ask(question.at or shard, question.operation, question.parameters)
-        except ProviderError as err:
-            return _told(shard, question.operation, err)
-        return Permit(shard, question.operation, allowed=True, feature=OPERATIONS[question.operation].feature.value)
-
-    def _tried(self, shard: Shard, operation: str, requests: Sequence[dict[str, Any]]) -> Permit:
-        """A change, on one machine after another until one is allowed."""
-        found = _untold(shard, operation, _NO_ID)
-        for parameters in requests:
-            found = self._dry_run(shard, operation, parameters)
-            if found.allowed:
-                break
-        return found
-
-    def _dry_run(self, shard: Shard, operation: str, parameters: dict[str, Any]) -> Permit:
-        try:
-            self._ask(shard, operation, {**parameters, "DryRun": True})
-        except ProviderError as err:
-            return _told(shard, operation, err)
-        message = f"{operation}: a dry run was answered like the change itself, so it may have taken effect"
-        raise OutcomeUnknownError(message, operation=operation, code="DryRunIgnored")
-
-    def _ask(self, shard: Shard, operation: str, parameters: dict[str, Any]) -> None:
-        service, name = operation.split(":")
-        self._session.call(shard, service, name, **parameters)
-
-
-def _told(shard: Shard, operation: str, err: ProviderError) -> Permit:
-    """What an error says of the permission; any other than these two says nothing."""
-    feature = OPERATIONS[operation].feature.value
-    if err.code == _WOULD_BE_ALLOWED:
-        return Permit(shard, operation, allowed=True, feature=feature)
-    if isinstance(err, AccessDeniedError):
-        return Permit(shard, operation, allowed=False, detail=str(err), fix=errors.fix_for(err), feature=feature)
-    return _untold(shard, operation, str(err))
-
-
-def _untold(shard: Shard, operation: str, detail: str) -> Permit:
-    return Permit(shard, operation, allowed=None, detail=detail, feature=OPERATIONS[operation].feature.value)
+            return self._asking.untold(shard, question.operation, NOTHING_TO_ASK_ABOUT)
+        return self._asking.read(shard, question.operation, question.parameters, at=question.at)
 
 
 def _on_each(instances: Sequence[Instance], state: InstanceState) -> list[dict[str, Any]]:
     """A request for each of a few machines, those in `state` first: EC2 may refuse a wrong state before all else."""
     first = sorted(instances, key=lambda instance: instance.state is not state)
-    return [{"InstanceIds": [instance.ref.native_id]} for instance in first[:_MOST_TRIED]]
+    return [{"InstanceIds": [instance.ref.native_id]} for instance in first[:MOST_TRIED]]
 
 
 def _date_of(answer: Any) -> datetime | None:

@@ -10,6 +10,7 @@ from costguard.domain.errors import AccessDeniedError, ProviderError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance
 from costguard.ports import Caller, Permit
+from costguard.providers.asking import Asking
 from costguard.providers.clocks import clock_skew
 from costguard.providers.operations import ACTING, READING
 from costguard.providers.tencent.errors import fix_for
@@ -30,6 +31,7 @@ class TencentPreflight:
     def __init__(self, session: TencentSession, acting: TencentSession | None = None) -> None:
         self._session = session
         self._acting = acting
+        self._asking = Asking(session.call, OPERATIONS, fix_for)
 
     def caller(self) -> Caller:
         """Who we are.
@@ -70,31 +72,25 @@ class TencentPreflight:
     def _ask(self, shard: Shard, operation: str, parameters: Mapping[str, Any] | None) -> Permit:
         if parameters is None:
             why = _NEEDS_A_CLUSTER if operation.startswith("tke:") else _NEEDS_AN_INSTANCE
-            return _permit(shard, operation, allowed=None, detail=why)
+            return self._asking.untold(shard, operation, why)
         service, action = operation.split(":")
         paging = PAGES.get(operation)
         page = {} if paging is None else {"Offset": 0, "Limit": 1}
         try:
             self._session.call(shard, service, action, **parameters, **page)
         except AccessDeniedError as err:
-            return _permit(shard, operation, allowed=False, detail=str(err), fix=fix_for(err))
+            return self._asking.told(shard, operation, err)
         except ProviderError as err:
             # refused for another reason than permission, or not there on a stand-in: nothing is known
-            return _permit(shard, operation, allowed=None, detail=str(err), fix=fix_for(err))
-        return _permit(shard, operation, allowed=True)
+            return self._asking.untold(shard, operation, str(err), fix_for(err))
+        return self._asking.allowed(shard, operation)
 
     def _untold(self, shard: Shard, operation: str) -> Permit:
         grant = " and ".join(OPERATIONS[operation].permissions)
-        return _permit(shard, operation, allowed=None, detail=_NO_DRY_RUN, fix=f"see that the role may do {grant}")
-
-
-def _permit(shard: Shard, operation: str, *, allowed: bool | None, detail: str = "", fix: str = "") -> Permit:
-    feature = OPERATIONS[operation].feature.value
-    return Permit(shard, operation, allowed, detail, fix, feature)
+        return self._asking.untold(shard, operation, _NO_DRY_RUN, f"see that the role may do {grant}")
 
 
 _QUESTIONS: Mapping[str, Mapping[str, Any]] = {
-    "sts:GetCallerIdentity": {},
     "region:DescribeRegions": {"Product": "cvm"},
     "cvm:DescribeInstances": {},
     "cvm:DescribeZoneInstanceConfigInfos": {"Filters": [{"Name": "instance-type", "Values": ["GN7.2XLARGE32"]}]},
@@ -110,7 +106,8 @@ _QUESTIONS: Mapping[str, Mapping[str, Any]] = {
 
 
 def _reads() -> Iterator[str]:
-    return (name for name, operation in OPERATIONS.items() if operation.feature in READING)
+    """What scanning uses and needs a permission: who we are may be asked by everybody."""
+    return (name for name, operation in OPERATIONS.items() if operation.feature in READING and operation.permissions)
 
 
 def _changes() -> Iterator[str]:
