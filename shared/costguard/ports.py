@@ -220,6 +220,8 @@ class Message:
     `channel` is an address (`slack:#gpu-costs`), `fields` are label and value, `lines` closing sentences,
     `text` the whole as plain lines for channels and screens without layout. Everything in it may come
     from outside (tags, names): notifiers escape. `thread` is the receipt of a message to reply under.
+    `notice_id` is the same for every attempt to deliver one notice, so that a channel can tell a repetition; empty
+    for what is sent only once.
     """
 
     channel: str
@@ -228,6 +230,7 @@ class Message:
     fields: tuple[tuple[str, str], ...] = ()
     lines: tuple[str, ...] = ()
     thread: str = ""
+    notice_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

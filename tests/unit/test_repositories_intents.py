@@ -106,11 +106,45 @@ def test_a_claim_lost_between_looking_and_writing_is_refused(store: RecordStore)
 
 def test_another_action_of_the_same_shard_in_the_same_moment_takes_no_claim_away(store: RecordStore) -> None:
     interfering = InterferingStore(store)
-    interfering.before_writes.append(lambda: IntentRepository(store).claim(action("act-2"), "run-1", NOW))
+    neighbour = action("act-2", subject=MACHINE.sibling("instance", "i-2"))
+    interfering.before_writes.append(lambda: IntentRepository(store).claim(neighbour, "run-1", NOW))
 
     assert IntentRepository(interfering).claim(action("act-1"), "run-1", NOW)
     assert len(audited(store)) == 2
     assert verify(store).problems == ()
+
+
+def test_two_cases_never_both_stop_the_same_run_of_a_machine(store: RecordStore) -> None:
+    """A machine that is idle and whose budget is spent has a case of each guard; it is stopped once."""
+    intents = IntentRepository(store)
+    assert intents.claim(action("act-1"), "run-1", NOW)
+    assert not intents.claim(action("act-2", case_id="case-2"), "run-2", NOW)
+    intents.settle("act-1", Outcome.UNKNOWN, NOW, None, "", "run-1")
+    assert not intents.claim(action("act-2", case_id="case-2"), "run-2", NOW)
+
+
+def test_two_cases_that_begin_in_the_same_moment_stop_once(store: RecordStore) -> None:
+    interfering = InterferingStore(store)
+    other = action("act-2", case_id="case-2")
+    interfering.before_writes.append(lambda: IntentRepository(store).claim(other, "run-2", NOW))
+
+    assert not IntentRepository(interfering).claim(action("act-1"), "run-1", NOW)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.HAD_NO_EFFECT])
+def test_a_stop_known_to_have_changed_nothing_leaves_the_machine_to_others(
+    store: RecordStore, outcome: Outcome
+) -> None:
+    intents = IntentRepository(store)
+    intents.claim(action("act-1"), "run-1", NOW)
+    intents.settle("act-1", outcome, NOW, None, "", "run-1")
+    assert intents.claim(action("act-2", case_id="case-2"), "run-2", NOW)
+
+
+def test_a_later_run_of_the_machine_may_be_stopped_again(store: RecordStore) -> None:
+    intents = IntentRepository(store)
+    intents.claim(action("act-1"), "run-1", NOW)
+    assert intents.claim(action("act-2", case_id="case-2", run_epoch="later"), "run-2", NOW)
 
 
 def test_without_a_ledger_there_is_no_claim(store: RecordStore) -> None:

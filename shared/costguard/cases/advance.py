@@ -14,6 +14,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState
+from costguard.guards.idle_gpu_rules import BUDGET
 from costguard.guards.rules import Mode, Rung
 from costguard.policy.changes import loosens, rule_from_terms, terms
 
@@ -117,7 +118,8 @@ def _ending(case: Case, seen: Seen) -> Reason | None:
 
 def _judged_over(case: Case, seen: Seen, instance: Instance) -> Reason | None:
     if seen.rule is None:
-        return Reason(ReasonCode.RULE_GONE, {"rule": case.rule})
+        gone = ReasonCode.BUDGET_LIFTED if case.guard == BUDGET else ReasonCode.RULE_GONE
+        return Reason(gone, {"rule": case.rule})
     if seen.rule.mode is not case.mode:
         return Reason(ReasonCode.MODE_CHANGED, {"mode": seen.rule.mode.name.lower()})
     finding = seen.finding

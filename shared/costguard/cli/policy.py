@@ -10,6 +10,7 @@ from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import workplace
+from costguard.report.budget_rules import budget_rule_json, budget_rules_table
 from costguard.report.tables import Column, Table
 from costguard.report.words import Language, choice, clean, label, phrase, span, verb
 
@@ -60,12 +61,22 @@ def check(
     emit(
         Answer(
             _valid_json(read, found),
-            lines=(phrase("policy_valid", language, files=len(text.files), rules=len(read.idle_gpu)),),
-            tables=(_rules_table(read, language),),
+            lines=(_counted(read, len(text.files), language),),
+            tables=(
+                *((_rules_table(read, language),) if read.idle_gpu else ()),
+                *((budget_rules_table(read.budgets, language),) if read.budgets else ()),
+            ),
             closing=tuple(phrase("policy_remark", language, remark=str(remark)) for remark in found),
         ),
         as_json=as_json,
     )
+
+
+def _counted(read: Policy, files: int, lang: Language) -> str:
+    rules = len(read.idle_gpu)
+    if read.budgets:
+        return phrase("policy_valid_budgets", lang, files=files, rules=rules, budgets=len(read.budgets))
+    return phrase("policy_valid", lang, files=files, rules=rules)
 
 
 def _rules_table(read: Policy, lang: Language) -> Table:
@@ -104,6 +115,7 @@ def _valid_json(read: Policy, found: tuple[Remark, ...]) -> dict[str, Any]:
             }
             for rule in read.idle_gpu
         ],
+        "budgets": [budget_rule_json(budget) for budget in read.budgets],
         "problems": [],
         "remarks": [{"where": remark.where, "message": remark.message} for remark in found],
     }

@@ -16,6 +16,11 @@ class ReasonCode(str, Enum):
     IDLE = "idle"
     BUSY = "busy"
     PARTLY_IDLE = "partly_idle"
+    # verdicts on budgets, and on machines that a spent budget is to stop
+    BUDGET_WITHIN = "budget_within"
+    BUDGET_REACHED = "budget_reached"
+    BUDGET_IDLE = "budget_idle"
+    BUDGET_CLASS = "budget_class"
     # unmeasured
     TOO_YOUNG = "too_young"
     NO_DEVICE_METRIC = "no_device_metric"
@@ -26,6 +31,13 @@ class ReasonCode(str, Enum):
     STALE = "stale"
     IMPLAUSIBLE = "implausible"
     SIGNALS_UNREAD = "signals_unread"
+    # what a budget cannot be sure of: it alerts all the same, and stops nothing
+    BILL_UNREAD = "bill_unread"
+    BILL_STALE = "bill_stale"
+    BILL_ESTIMATED = "bill_estimated"
+    BURN_INCOMPLETE = "burn_incomplete"
+    BURN_UNPRICED = "burn_unpriced"
+    CURRENCY_WITHOUT_RATE = "currency_without_rate"
     # not judged
     NOT_RUNNING = "not_running"
     NO_RULE = "no_rule"
@@ -55,6 +67,7 @@ class ReasonCode(str, Enum):
     TERMINATED = "terminated"
     LADDER_DONE = "ladder_done"
     RULE_GONE = "rule_gone"
+    BUDGET_LIFTED = "budget_lifted"
     MODE_CHANGED = "mode_changed"
     RULE_LOOSENED = "rule_loosened"
     # rails: why something due is held or only rehearsed

@@ -111,6 +111,22 @@ class SpendReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Bill:
+    """The charges of one scope as one payer's bill showed them at `read_at`, summed by day and kind.
+
+    `since` is from when on they were ever read. Resources, regions and tags are gone; account, service and type stay
+    where accelerators were charged for. `complete_until` as in `SpendReport`.
+    """
+
+    cloud: str
+    lines: tuple[SpendLine, ...]
+    since: datetime
+    complete_until: datetime | None
+    read_at: datetime
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class VendorBudget:
     """A budget somebody set up in the cloud's own console, so that it can be adopted.
 

@@ -10,9 +10,11 @@ from costguard.cases import Case, Phase
 from costguard.domain.actions import Outcome
 from costguard.domain.errors import VersionConflictError
 from costguard.engine.repositories.approvals import ApprovalRepository
+from costguard.engine.repositories.bills import BillRepository
 from costguard.engine.repositories.caps import CapRepository
 from costguard.engine.repositories.cases import CaseRepository
 from costguard.engine.repositories.intents import IntentRepository
+from costguard.engine.repositories.meter import MeterRepository
 from costguard.engine.repositories.outbox import OutboxRepository
 from costguard.engine.repositories.policies import PolicyRepository
 from costguard.engine.repositories.runs import RunRepository
@@ -49,6 +51,8 @@ class Memory:
     savings: SavingsRepository
     runs: RunRepository
     policies: PolicyRepository
+    meter: MeterRepository
+    bills: BillRepository
 
     @classmethod
     def over(cls, store: RecordStore) -> Memory:
@@ -65,6 +69,8 @@ class Memory:
             savings=SavingsRepository(store),
             runs=RunRepository(store),
             policies=PolicyRepository(store),
+            meter=MeterRepository(store),
+            bills=BillRepository(store),
         )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from costguard.cases import Case
 from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.errors import ProviderError, VersionConflictError
 from costguard.domain.reasons import Reason, ReasonCode
@@ -19,6 +21,7 @@ from costguard.engine.notices import tell
 from costguard.engine.repositories.outbox import Notice
 from costguard.engine.scan import Lookback, Progress, Scan, gap_of, no_progress, scan
 from costguard.engine.surroundings import Surroundings
+from costguard.guards import GUARDS
 from costguard.guards.rules import Mode
 from costguard.planning import Plan, PlanInputs, Transition, build_plan, subjects_to_examine
 
@@ -78,6 +81,8 @@ def plan_from(world: Surroundings, run_id: str, seen: Scan) -> Plan:
         closed_accounts=seen.closed_accounts,
         gaps=seen.gaps,
         stop_all=_stop_all(world),
+        doubts=world.doubts,
+        others=_others(world),
     )
     return build_plan(_examined_closely(world, inputs))
 
@@ -145,6 +150,15 @@ def summary(report: RunReport) -> dict[str, Any]:
         "gaps": len(plan.gaps),
         "notices": len(report.notices),
     }
+
+
+def _others(world: Surroundings) -> Mapping[ResourceRef, tuple[Case, ...]]:
+    """The active cases of every other guard, by subject."""
+    found: dict[ResourceRef, tuple[Case, ...]] = {}
+    for guard in GUARDS:
+        for case in world.memory.cases.active(guard) if guard != world.guard else ():
+            found[case.subject] = (*found.get(case.subject, ()), case)
+    return found
 
 
 def _paused(world: Surroundings) -> bool:

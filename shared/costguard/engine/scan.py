@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -47,11 +47,15 @@ class Lookback:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What all targets together showed; `gaps` are those that belong to no single shard's facts."""
+    """What all targets together showed; `gaps` are those that belong to no single shard's facts.
+
+    `members` are the accounts found for each target.
+    """
 
     facts: tuple[ShardFacts, ...]
     gaps: tuple[Gap, ...]
     closed_accounts: frozenset[str]
+    members: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
 
 
 Progress = Callable[[int, int, str], None]
@@ -81,6 +85,7 @@ def scan(
     shards: list[Shard] = []
     gaps: list[Gap] = []
     closed: set[str] = set()
+    members: dict[Target, tuple[str, ...]] = {}
     for target in targets:
         found = _discover(readings[target.cloud].inventory, target)
         if isinstance(found, Gap):
@@ -89,6 +94,7 @@ def scan(
         shards.extend(shard for shard in found.shards if shard not in shards)
         gaps.extend(found.gaps)
         closed.update(found.closed_accounts)
+        members[target] = tuple(sorted({shard.account for shard in found.shards}))
     facts: list[ShardFacts] = []
     workers = workers or ThreadWorkers()
     tasks = [
@@ -98,7 +104,7 @@ def scan(
     for done, (place, examined) in enumerate(workers.each(tasks), start=1):
         facts.append(examined)
         progress(done, len(shards), str(shards[place]))
-    return Scan(tuple(sorted(facts, key=lambda fact: fact.shard)), tuple(gaps), frozenset(closed))
+    return Scan(tuple(sorted(facts, key=lambda fact: fact.shard)), tuple(gaps), frozenset(closed), members)
 
 
 def scan_shard(
@@ -115,7 +121,8 @@ def scan_shard(
     except ProviderError as err:
         return ShardFacts(shard, (), (gap_of(err, shard, "inventory"),))
     windows = {rule.idle.lasting for rule in rules}
-    running = [instance for instance in inventory.instances if instance.state is InstanceState.RUNNING]
+    measured = bool(windows) or lookback is not None  # without either nobody asks how busy anything was
+    running = [each for each in inventory.instances if measured and each.state is InstanceState.RUNNING]
     since = now - max([*windows, lookback.duration if lookback else timedelta(0)], default=timedelta(0))
     report, (rates, price_gaps) = both(
         workers or ThreadWorkers(),

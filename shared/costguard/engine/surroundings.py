@@ -10,7 +10,7 @@ from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
 from costguard.engine.workers import ThreadWorkers
 from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, Clock, Notifier, Target, Workers
+from costguard.ports import ActionExecutor, Clock, Notifier, SpendSource, Target, Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class Surroundings:
 
     `executors` has an entry only for clouds where a rule enforces. `policy_now` reads the policy again,
     `host_paused` is the host's own kill switch. `policy_problem` says why the policy may not be acted on
-    (too old a copy), None when it may.
+    (too old a copy), None when it may. `doubts` are by name of a rule why its violations may not be believed.
+    `spends` reads the bills of each cloud, for the guard that needs them.
     """
 
     guard: str
@@ -35,3 +36,5 @@ class Surroundings:
     policy_problem: Reason | None = None
     language: str = "en"
     workers: Workers = field(default_factory=ThreadWorkers)
+    doubts: Mapping[str, Reason] = field(default_factory=dict)
+    spends: Mapping[str, SpendSource] = field(default_factory=dict)

@@ -14,11 +14,11 @@ from datetime import datetime, timedelta
 from costguard.domain.facts import InstanceFact, ShardFacts, WindowReading
 from costguard.domain.findings import Evidence, Finding, Verdict
 from costguard.domain.money import HourlyRate
-from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import AcceleratorKind, Billing, Gap, Instance, InstanceState, Inventory, Keeper
 from costguard.domain.signals import SignalName, SignalReading, SignalSummary, Statistic
-from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
+from costguard.guards.idle_gpu_rules import BUDGET, SPENT, BudgetCause, IdleBounds, IdleRule, percent_words
 from costguard.guards.idle_gpu_usage import usage_of
 
 NAME = "idle_gpu"
@@ -104,11 +104,26 @@ def judge_instance(fact: InstanceFact, rule: IdleRule | None, now: datetime) -> 
     reading = fact.over(rule.idle.lasting)
     evidence = Evidence(reading.since, reading.until, reading.signals) if reading else None
     verdict, reason = _utilisation(fact, rule.idle, reading, now)
+    if rule.cause is not None:
+        verdict, reason = _by_budget(rule.cause, instance, verdict, reason)
     kept = kept_reason(instance)
     if kept is not None:
         facts = {**kept.facts, "utilisation": reason.code.value}
         return _finding(fact, rule, Verdict.EXEMPT, Reason(kept.code, facts), evidence)
     return _finding(fact, rule, verdict, reason, evidence)
+
+
+def _by_budget(cause: BudgetCause, instance: Instance, verdict: Verdict, reason: Reason) -> tuple[Verdict, Reason]:
+    """The verdict under a spent budget: a class of work whatever its use, everything else where it is idle."""
+    facts: dict[str, FactValue] = {"budget": cause.budget, "at_percent": percent_words(cause.at)}
+    if cause.priority_class:
+        if instance.state is not InstanceState.RUNNING:
+            return verdict, reason
+        facts |= {"priority_class": cause.priority_class, "utilisation": reason.code.value}
+        return Verdict.VIOLATION, Reason(ReasonCode.BUDGET_CLASS, facts)
+    if verdict is Verdict.VIOLATION:
+        return verdict, Reason(ReasonCode.BUDGET_IDLE, {**facts, **reason.facts})
+    return verdict, reason
 
 
 def kept_reason(instance: Instance) -> Reason | None:
@@ -242,9 +257,10 @@ def _lacking(
 def _finding(
     fact: InstanceFact, rule: IdleRule | None, verdict: Verdict, reason: Reason, evidence: Evidence | None
 ) -> Finding:
+    by_budget = rule is not None and rule.cause is not None
     return Finding(
-        guard=NAME,
-        check=CHECK,
+        guard=BUDGET if by_budget else NAME,
+        check=SPENT if by_budget else CHECK,
         rule=rule.name if rule else "",
         rule_digest=rule.digest if rule else "",
         subject=fact.instance.ref,

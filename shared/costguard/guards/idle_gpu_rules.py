@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 
 from costguard.domain.actions import Verb
 from costguard.domain.signals import SignalName
 from costguard.guards.rules import Limits, Mode, Rung, Selector, Step
 
+BUDGET, SPENT = "budget", "spent"
+"""Guard and check of machines that a spent budget asks for; they are judged with the idle ones."""
 MIN_COVERAGE = 0.95  # NEVER rule 1; a policy may only raise it
 _VERB_RANK = {Verb.WARN: 0, Verb.SNAPSHOT: 1, Verb.START: 1, Verb.STOP: 2, Verb.TERMINATE: 3}
 
@@ -39,9 +42,26 @@ class IdleBounds:
         return tuple((name, bound) for name, bound in named if bound is not None)
 
 
+def percent_words(share: Decimal) -> str:
+    """`0.8` → `80`, `1.125` → `112.5`: a share as people write it, without the sign."""
+    return format((share * 100).normalize(), "f")
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetCause:
+    """The step of a spent budget that asks for machines: those idle, or with `priority_class` all of that class."""
+
+    budget: str
+    at: Decimal
+    priority_class: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class IdleRule:
-    """One entry of `idle_gpu:` in the policy. `digest` is a hash of everything else here."""
+    """One entry of `idle_gpu:` in the policy, or with a `cause` what a spent budget makes of one of its steps.
+
+    `digest` is a hash of everything else here.
+    """
 
     name: str
     mode: Mode
@@ -51,6 +71,7 @@ class IdleRule:
     limits: Limits
     digest: str
     except_for: tuple[Selector, ...] = ()
+    cause: BudgetCause | None = None
 
     def harshness(self) -> tuple[int, int, float, float, str]:
         """Sort key: where rules overlap, the smallest (least destructive) is applied."""

@@ -1,4 +1,4 @@
-"""From a channel address to the notifier that serves it: `slack:#gpu`, `console:`."""
+"""From a channel address to the notifier that serves it: `slack:#gpu`, `mailto:ops@example.com`, `https://…`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from costguard.domain.errors import RejectedNoticeError
 from costguard.ports import Delivery, Message, Notifier
 
 _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9-]*):(?P<rest>.*)", re.DOTALL)
+_WHOLE = frozenset({"https", "http"})  # handed on with their scheme, of which they are a part
+_BEYOND = re.compile(r"[/?#]")  # a host
+_SET: Mapping[str, str] = {
+    "slack": "COSTGUARD_SLACK_TOKEN",
+    "mailto": "COSTGUARD_MAIL_FROM, and COSTGUARD_SMTP_URL or COSTGUARD_MAIL_VIA",
+    "https": "COSTGUARD_WEBHOOK_SECRET",
+    "http": "COSTGUARD_WEBHOOK_SECRET and COSTGUARD_WEBHOOK_PRIVATE",
+}
+"""What sets up the channels that a Costguard may be without, by scheme."""
 
 
 class NotifierRouter:
@@ -24,7 +33,9 @@ class NotifierRouter:
         self._default = default
 
     def send(self, message: Message) -> Delivery:
-        """Hand `message` on under its address without the scheme; what that notifier says is passed through.
+        """Hand `message` on under its address, web addresses whole and others without the scheme.
+
+        What that notifier says is passed through.
 
         Raises:
             RejectedNoticeError: no notifier serves this address.
@@ -33,7 +44,13 @@ class NotifierRouter:
         scheme, rest = (parts["scheme"], parts["rest"]) if parts else (self._default, message.channel)
         notifier = self._notifiers.get(scheme) if message.channel else None
         if notifier is None:
-            known = ", ".join(f"{name}:" for name in sorted(self._notifiers)) or "none"
-            text = f"no channel serves the address {message.channel[:100]!r}; known are: {known}"
-            raise RejectedNoticeError(text)
-        return notifier.send(replace(message, channel=rest))
+            raise RejectedNoticeError(self._unserved(message.channel, scheme))
+        return notifier.send(message if scheme in _WHOLE else replace(message, channel=rest))
+
+    def _unserved(self, channel: str, scheme: str) -> str:
+        """Without the path of a web address: it may be a secret."""
+        before, web, place = channel.partition("://")
+        shown = f"{before}{web}{_BEYOND.split(place)[0].rpartition('@')[2]}"[:100] if web else channel[:100]
+        known = ", ".join(f"{name}:" for name in sorted(self._notifiers)) or "none"
+        fix = f"; set {_SET[scheme]}, see docs/settings.md" if channel and scheme in _SET else ""
+        return f"no channel serves the address {shown!r}; known are: {known}{fix}"

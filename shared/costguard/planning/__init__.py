@@ -14,6 +14,7 @@ from costguard.planning.plan import (
     Transition,
 )
 from costguard.planning.rails import world_rail
+from costguard.planning.spenders import Spender, dearest, least_harm, spenders
 
 __all__ = [
     "CapUse",
@@ -24,10 +25,14 @@ __all__ = [
     "PlanInputs",
     "Rehearsed",
     "RuleLimit",
+    "Spender",
     "Transition",
     "build_plan",
+    "dearest",
     "exemption",
     "judge_all",
+    "least_harm",
+    "spenders",
     "subjects_to_examine",
     "world_rail",
 ]

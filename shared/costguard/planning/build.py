@@ -10,12 +10,13 @@ from costguard.cases import Case, CaseStatus, Phase, Seen, Step, advance, decisi
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.domain.actions import Action, Verb
 from costguard.domain.facts import InstanceFact, ShardFacts
-from costguard.domain.findings import Finding
+from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.resources import Instance
 from costguard.guards.idle_gpu import gentlest_rule, judge
 from costguard.planning.exempt import overlaid
+from costguard.planning.merging import merged
 from costguard.planning.plan import CapUse, Held, Plan, PlanInputs, Rehearsed, RuleLimit, Transition
 from costguard.planning.rails import cap_rail, mode_rail, rule_limit, with_one_more, world_rail
 from costguard.planning.savings import saving_of
@@ -31,20 +32,32 @@ class _Wanted:
     fact: InstanceFact | None
 
 
-def judge_all(policy: Policy, facts: tuple[ShardFacts, ...], now: datetime) -> tuple[Finding, ...]:
-    """Every instance judged by its gentlest rule, exemptions laid over, owners named."""
+def judge_all(
+    policy: Policy, facts: tuple[ShardFacts, ...], now: datetime, doubts: Mapping[str, Reason] | None = None
+) -> tuple[Finding, ...]:
+    """Every instance judged by its gentlest rule, exemptions laid over, owners named.
+
+    `doubts` are by name of a rule why its violations may not be believed.
+    """
     findings = []
     for shard in facts:
         instances = [fact.instance for fact in shard.instances]
         for instance, finding in zip(instances, judge(shard.instances, policy.idle_gpu, now), strict=True):
             owned = replace(finding, owner=owner_name(instance, policy))
-            findings.append(overlaid(owned, instance, policy, now))
+            findings.append(_doubted(overlaid(owned, instance, policy, now), doubts or {}))
     return tuple(findings)
+
+
+def _doubted(finding: Finding, doubts: Mapping[str, Reason]) -> Finding:
+    doubt = doubts.get(finding.rule)
+    if doubt is None or finding.verdict is not Verdict.VIOLATION:
+        return finding
+    return replace(finding, verdict=Verdict.UNMEASURED, reason=doubt)
 
 
 def subjects_to_examine(inputs: PlanInputs) -> tuple[Instance, ...]:
     """The instances whose volumes, snapshots and protections the plan depends on, before they were read."""
-    wanted = _advanced(inputs, judge_all(inputs.policy, inputs.facts, inputs.now))
+    wanted = _advanced(inputs, judge_all(inputs.policy, inputs.facts, inputs.now, inputs.doubts))
     return tuple(
         item.seen.instance
         for item in wanted
@@ -54,7 +67,7 @@ def subjects_to_examine(inputs: PlanInputs) -> tuple[Instance, ...]:
 
 def build_plan(inputs: PlanInputs) -> Plan:
     """The whole decision of one run. The engine commits `transitions`, then acts on `due` and nothing else."""
-    findings = judge_all(inputs.policy, inputs.facts, inputs.now)
+    findings = judge_all(inputs.policy, inputs.facts, inputs.now, inputs.doubts)
     wanted = _advanced(inputs, findings)
     limits = _limits(inputs)
     use = dict(inputs.caps)
@@ -63,7 +76,6 @@ def build_plan(inputs: PlanInputs) -> Plan:
     held: list[Held] = []
     rehearsed: list[Rehearsed] = []
     transitions: list[Transition] = []
-    taken: set[tuple[ResourceRef, str, Verb]] = set()
     for item in sorted(wanted, key=_most_expensive_first):
         case = item.case
         if item.step.wants is None:
@@ -74,9 +86,6 @@ def build_plan(inputs: PlanInputs) -> Plan:
         gentle = mode_rail(item.step.wants, case.mode)
         stop_all = inputs.stop_all if gentle is None else None
         reason = stop_all or _rail(item, item.step.wants, inputs, limits, use)
-        target = (case.subject, case.run_epoch, item.step.wants)
-        if reason is None and target in taken:
-            reason = Reason(ReasonCode.MERGED)
         if reason is not None:
             held.extend(Held(action, reason) for action in actions)
             transitions.append(
@@ -88,7 +97,6 @@ def build_plan(inputs: PlanInputs) -> Plan:
             rehearsed.extend(Rehearsed(action, gentle) for action in actions)
             continue
         due.extend(actions)
-        taken.add(target)
         rate = item.fact.rate if item.fact else None
         use[case.rule] = with_one_more(use.get(case.rule, CapUse()), item.step.wants, rate)
     return Plan(
@@ -188,6 +196,10 @@ def _rail(
     held = world_rail(verb, item.case, rule, instance, item.seen.detail, approved=approved)
     if held is not None:
         return held
+    others = inputs.others.get(item.case.subject, ())
+    stands_in = merged(item.case, verb, ladder(rule, instance), others, inputs.now, _grace(inputs))
+    if stands_in is not None:
+        return stands_in
     rate = item.fact.rate if item.fact else None
     return cap_rail(verb, limits[rule.name], use.get(rule.name, CapUse()), rate)
 

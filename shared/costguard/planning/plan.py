@@ -54,7 +54,9 @@ class PlanInputs:
 
     `stop_all` is the reason nothing may be done in this run (kill switch, ledger not durable, policy
     too old), None when there is none. `details` holds the instances read closely, `notices` and
-    `claims` are by decision id, `kept` is what stays billed after a stop.
+    `claims` are by decision id, `kept` is what stays billed after a stop. `doubts` are by name of a rule why
+    its violations may not be believed; `others` are the active cases of other guards by subject, so that two
+    of them ask for one stop.
     """
 
     guard: str
@@ -73,6 +75,8 @@ class PlanInputs:
     closed_accounts: frozenset[str] = frozenset()
     gaps: tuple[Gap, ...] = ()
     stop_all: Reason | None = None
+    doubts: Mapping[str, Reason] = field(default_factory=dict)
+    others: Mapping[ResourceRef, tuple[Case, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Any
 
+from costguard.guards.budget_rules import PriorityClass
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
 from costguard.guards.rules import Limits, Mode, Protection, Selector
 from costguard.policy import documents as d
+from costguard.policy.budget_build import budget_of, exchange_rates_of
+from costguard.policy.budget_checks import Accepted, Place, budget_waits, budgets_of
 from costguard.policy.calendar import WorkingCalendar
 from costguard.policy.crosschecks import FileKind, PolicyFile
+from costguard.policy.document_base import SelectorDocument
 from costguard.policy.model import (
     Account,
     Exemption,
@@ -28,14 +32,13 @@ from costguard.policy.yaml_nodes import Sequence as ListNode
 _LONGEST_GRACE = timedelta(weeks=104)  # in real time; a wait nobody lives to see is a mistake in the hours
 _WEEK = timedelta(weeks=1)
 
-Accepted = Sequence[tuple[PolicyFile, Any]]
-"""Files with their validated documents."""
-
 
 def build_policy(accepted: Accepted) -> Policy:
     """The policy of documents that passed every check."""
     main = _main(accepted)
     rules = [_rule(rule, main.mode) for _, _, rule in _rules(accepted)]
+    zone = None if main.calendar is None else main.calendar.zone
+    budgets = [budget_of(budget, main.mode, zone) for _, _, budget in budgets_of(accepted)]
     owners = [*main.owners, *_listed(accepted, FileKind.OWNERS)]
     policy = Policy(
         mode=main.mode,
@@ -52,6 +55,11 @@ def build_policy(accepted: Accepted) -> Policy:
         prices=tuple(PriceOverride(each.cloud, each.instance_types, each.hourly) for each in main.prices),
         default_channel="" if main.notify is None else main.notify.default,
         digest="",
+        budgets=tuple(sorted(budgets, key=lambda budget: budget.name)),
+        exchange_rates=exchange_rates_of(main.exchange_rates),
+        priority_classes=tuple(
+            PriorityClass(each.name, _selector(each.applies_when_all)) for each in main.priority_classes
+        ),
     )
     return with_policy_digest(policy)
 
@@ -62,17 +70,19 @@ def slow_waits(accepted: Accepted) -> Iterator[Problem]:
     if calendar is None:
         return
     weekly = _calendar(calendar).weekly()
+    for file, place, wait in (*_rule_waits(accepted), *budget_waits(accepted)):
+        if wait / weekly * _WEEK > _LONGEST_GRACE:
+            mark, _ = file.document.locate(place)
+            message = f"a wait of {wait / timedelta(hours=1):.0f} working hours takes over two years here"
+            yield file.document.problem(mark, field_path(place), message, "shorten the wait, or widen calendar.hours")
+
+
+def _rule_waits(accepted: Accepted) -> Iterator[tuple[PolicyFile, Place, timedelta]]:
     for file, loc, rule in _rules(accepted):
         _, written = file.document.locate((*loc, "then"))
         implied = len(rule.then) - len(written.items) if isinstance(written, ListNode) else 0
         for index, step in enumerate(rule.then):
-            if step.wait / weekly * _WEEK > _LONGEST_GRACE:
-                place = (*loc, "then", index - implied)
-                mark, _ = file.document.locate(place)
-                message = f"a wait of {step.wait / timedelta(hours=1):.0f} working hours takes over two years here"
-                yield file.document.problem(
-                    mark, field_path(place), message, "shorten the wait, or widen calendar.hours"
-                )
+            yield file, (*loc, "then", index - implied), step.wait
 
 
 def _main(accepted: Accepted) -> d.MainDocument:
@@ -121,7 +131,7 @@ def _rule(rule: d.RuleDocument, ceiling: Mode) -> IdleRule:
     )
 
 
-def _selector(selector: d.SelectorDocument) -> Selector:
+def _selector(selector: SelectorDocument) -> Selector:
     return Selector(
         clouds=selector.clouds,
         accounts=selector.accounts,

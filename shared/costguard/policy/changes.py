@@ -23,6 +23,7 @@ def loosens(old: IdleRule, new: IdleRule) -> bool:
     """False only if `new` provably never acts on more, sooner or harder than `old`."""
     tightened = (
         new.name == old.name
+        and new.cause == old.cause
         and new.mode <= old.mode
         and _within(new.applies_to, old.applies_to)
         and all(any(_within(kept, wider) for wider in new.except_for) for kept in old.except_for)

@@ -40,6 +40,8 @@ def cross_checked(files: Sequence[PolicyFile]) -> Iterator[Problem]:
     yield from _twice(files, "idle_gpu", ("name",), "rule")
     yield from _twice(files, "owners", ("name",), "owner")
     yield from _twice(files, "accounts", ("cloud", "id"), "account")
+    yield from _twice(files, "budgets", ("name",), "budget")
+    yield from _twice(files, "priority_classes", ("name",), "priority class")
     yield from _aimless_exceptions(files)
     yield from _no_rules(files)
 
@@ -66,7 +68,7 @@ def _harsher_modes(files: Sequence[PolicyFile]) -> Iterator[Problem]:
     ceiling = _mode(main) if written is not None else Mode.OBSERVE
     if ceiling is None:
         return
-    for document, path, rule in _entries(files, "idle_gpu"):
+    for document, path, rule in (*_entries(files, "idle_gpu"), *_entries(files, "budgets")):
         mode = _mode(rule)
         if mode is not None and mode > ceiling:
             yield document.problem(
@@ -109,11 +111,12 @@ def _aimless_exceptions(files: Sequence[PolicyFile]) -> Iterator[Problem]:
 
 
 def _no_rules(files: Sequence[PolicyFile]) -> Iterator[Problem]:
-    """A policy without rules would guard nothing, in silence."""
+    """A policy without rules and budgets would guard nothing, in silence."""
     if any(file.document.problems for file in files):
         return
     roots = [file.document.root for file in files if file.kind in {FileKind.MAIN, FileKind.RULES}]
-    listed = [root.items.get("idle_gpu") for root in roots if isinstance(root, Mapping)]
+    keys = ("idle_gpu", "budgets")
+    listed = [root.items.get(key) for root in roots if isinstance(root, Mapping) for key in keys]
     if any(node is not None and not (isinstance(node, ListNode) and not node.items) for node in listed):
         return
     for file in files:

@@ -3,58 +3,24 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
 from costguard.domain.actions import Verb
 from costguard.guards.idle_gpu_rules import IdleBounds
 from costguard.guards.rules import Limits, Mode, Step
 from costguard.policy import fields as f
+from costguard.policy.budget_documents import BudgetDocument, ExchangeRateDocument, PriorityClassDocument
 from costguard.policy.cloud_values import check_account_id, check_region, check_role
+from costguard.policy.document_base import Document, LimitsDocument, SelectorDocument, SelectorDocuments
 from costguard.policy.ladder import DEFAULT_WAITS
 from costguard.policy.problems import BadValueError
-from costguard.policy.values import ALL, nonempty
+from costguard.policy.values import nonempty
 
 _IDLE = IdleBounds()
 _LIMITS = Limits()
-
-
-class Document(BaseModel):
-    """Strict and frozen; unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class SelectorDocument(Document):
-    """Which instances: every key given must match."""
-
-    clouds: f.CloudPatterns | None = None
-    accounts: f.AccountPatterns | None = None
-    regions: f.RegionPatterns | None = None
-    instance_types: f.TypePatterns | None = None
-    billing: f.BillingWords | None = None
-    tags: f.TagPatterns | None = None
-    resources: f.ResourceIds | None = None
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _a_list(cls, raw: Any, info: ValidationInfo) -> Any:
-        if info.field_name != "tags" and isinstance(raw, str):
-            raise BadValueError("expected a list", f'write ["{raw}"]')
-        return raw
-
-    @model_validator(mode="after")
-    def _something(self) -> Self:
-        if not self.model_fields_set:
-            raise BadValueError("an empty mapping matches nothing", ALL)
-        return self
-
-
-SelectorDocuments = Annotated[
-    tuple[SelectorDocument, ...], AfterValidator(nonempty("leave the key out to except nothing"))
-]
 
 
 class IdleDocument(Document):
@@ -68,13 +34,9 @@ class IdleDocument(Document):
     min_coverage: f.Coverage = _IDLE.min_coverage
 
 
-class SafetyDocument(Document):
-    """`safety`."""
+class SafetyDocument(LimitsDocument):
+    """`safety` of a rule."""
 
-    actions_per_day: f.Count = _LIMITS.actions_per_day
-    fleet_share_per_day: f.Share = _LIMITS.fleet_share_per_day
-    hourly_cost_stopped_per_day: f.Caps = _LIMITS.hourly_cost_stopped_per_day
-    local_disk: f.ConsentWord = _LIMITS.local_disk
     unstoppable: f.Unstoppable = _LIMITS.unstoppable_may_terminate
 
 
@@ -210,7 +172,14 @@ class RulesDocument(Document):
     """A file under `policies/`."""
 
     version: f.Version = 1
-    idle_gpu: tuple[RuleDocument, ...]
+    idle_gpu: tuple[RuleDocument, ...] = ()
+    budgets: tuple[BudgetDocument, ...] = ()
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not {"idle_gpu", "budgets"} & self.model_fields_set:
+            raise BadValueError("neither idle_gpu nor budgets is in this file", "add idle_gpu: with a list of rules")
+        return self
 
 
 class MainDocument(Document):
@@ -222,6 +191,9 @@ class MainDocument(Document):
     accounts: AccountDocuments = ()
     idle_gpu: tuple[RuleDocument, ...] = ()
     protect: ProtectDocument = ProtectDocument()
+    budgets: tuple[BudgetDocument, ...] = ()
+    exchange_rates: tuple[ExchangeRateDocument, ...] = ()
+    priority_classes: tuple[PriorityClassDocument, ...] = ()
     prices: tuple[PriceDocument, ...] = ()
     signals: SignalsDocument = SignalsDocument()
     notify: NotifyDocument | None = None

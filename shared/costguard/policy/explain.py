@@ -15,8 +15,13 @@ MAX_PROBLEMS = 100  # of one file
 
 Loc = tuple[str | int, ...]
 
-_LATER = frozenset({"budgets", "kms_rotation", "network_audit"})
-_ONLY_MAIN = frozenset({"mode", "calendar", "accounts", "protect", "prices", "signals", "notify"})
+_LATER = frozenset({"kms_rotation", "network_audit"})
+_ONLY_MAIN = frozenset(
+    {
+        *("mode", "calendar", "accounts", "protect", "prices", "signals", "notify"),
+        *("exchange_rates", "priority_classes"),
+    }
+)
 _EXAMPLES: Mapping[str, str] = {
     "version": "version: 1",
     "name": "name: research",
@@ -30,6 +35,11 @@ _EXAMPLES: Mapping[str, str] = {
     "expires": 'expires: "2026-12-01T18:00:00+08:00"',
     "hourly": "hourly: 12.5 USD",
     "default": 'default: "slack:#gpu-costs"',
+    "from": "from: USD",
+    "to": "to: CNY",
+    "rate": "rate: 7.1",
+    "since": "since: 2026-11-01",
+    "applies_when_all": "applies_when_all: {tags: {env: dev}}",
 }
 
 
@@ -53,8 +63,7 @@ def _problem(document: nodes.Document, detail: ErrorDetails, model: Any) -> Prob
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, BadValueError):
         loc = (*loc, *cause.at)
-        # an unknown key inside a value is shown at the key
-        mark, _ = document.locate(loc, key=cause.message.startswith("unknown key"))
+        mark, _ = document.locate(loc, key=cause.key)
         return document.problem(mark, field_path(loc), cause.message, cause.fix)
     mark, node = document.locate(loc)
     message, fix = _wrong_type(kind, node, str(detail["msg"]))
@@ -105,12 +114,17 @@ def _keys_at(annotation: Any, loc: Loc) -> frozenset[str]:
         model = _bare(annotation)
         if isinstance(part, int):
             annotation = next((arg for arg in get_args(model) if arg is not Ellipsis), None)
-        elif isinstance(model, type) and issubclass(model, BaseModel) and part in model.model_fields:
-            annotation = model.model_fields[part].annotation
+        elif isinstance(model, type) and issubclass(model, BaseModel) and part in (known := _written(model)):
+            annotation = known[part]
         else:
             return frozenset()
     model = _bare(annotation)
-    return frozenset(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else frozenset()
+    return frozenset(_written(model)) if isinstance(model, type) and issubclass(model, BaseModel) else frozenset()
+
+
+def _written(model: type[BaseModel]) -> Mapping[str, Any]:
+    """The keys of a document as people write them (`from` is no name in Python), each with its annotation."""
+    return {each.alias or name: each.annotation for name, each in model.model_fields.items()}
 
 
 def _bare(annotation: Any) -> Any:

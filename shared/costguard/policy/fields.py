@@ -17,6 +17,7 @@ from costguard.policy import cloud_values as clouds
 from costguard.policy import time_values as times
 from costguard.policy import units
 from costguard.policy import values as v
+from costguard.policy.channels import channel
 from costguard.policy.ladder import check_ladder, parse_step
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -25,7 +26,6 @@ _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _URL = re.compile(
     r"https?://[A-Za-z0-9.\-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?|https?://\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?"
 )
-_SLACK = re.compile(r"slack:(?:#[^\s#@:,]{1,80}|[CGDU][A-Z0-9]{6,20})")
 _ROLE = re.compile(r"[\w+=,.@:/{}-]{1,600}", re.ASCII)
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}", re.ASCII)  # STS AssumeRole's own pattern
 _INSTANCE_TYPE = re.compile(r"[A-Za-z0-9.*?\[\]!_-]{1,64}")
@@ -78,10 +78,7 @@ Url = Annotated[
         )
     ),
 ]
-Channel = Annotated[
-    str,
-    AfterValidator(v.matching(_SLACK, "a channel", 'write "slack:#gpu-costs" in quotes, or slack: and the channel id')),
-]
+Channel = Annotated[str, AfterValidator(channel)]
 ResourceId = Annotated[str, AfterValidator(clouds.resource_id)]
 
 CloudPattern = Annotated[str, BeforeValidator(v.choice(CLOUD_WORDS, "a cloud"))]

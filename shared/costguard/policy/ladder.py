@@ -75,16 +75,20 @@ def _verb(word: str) -> Verb:
 
 
 def _wait(verb: Verb, raw: object) -> timedelta:
-    at = (verb.value, "wait")
     if verb is Verb.WARN:
-        raise BadValueError("warn never waits", "put the wait on the step after it", at=at)
+        raise BadValueError("warn never waits", "put the wait on the step after it", at=(verb.value, "wait"))
+    return read_wait(raw, verb.value, SHORTEST_WAITS[verb], (verb.value, "wait"))
+
+
+def read_wait(raw: object, word: str, shortest: timedelta, at: tuple[str, ...]) -> timedelta:
+    """How long the step `word` waits: `shortest` to 90 d; a refusal is placed `at` its key."""
     try:
         wait = parse_duration(raw)
     except BadValueError as err:
         raise BadValueError(err.message, err.fix, at=at) from err
-    if wait < SHORTEST_WAITS[verb]:
-        hours = int(SHORTEST_WAITS[verb].total_seconds() // 3600)
-        message = f"{raw} is too short a wait before {verb.value}; at least {hours}h"
+    if wait < shortest:
+        hours = int(shortest.total_seconds() // 3600)
+        message = f"{raw} is too short a wait before {word}; at least {hours}h"
         raise BadValueError(message, f"write {hours}h or more", at=at)
     if wait > LONGEST_WAIT:
         message = f"{raw} is too long a wait; at most {LONGEST_WAIT.days}d"

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
+from costguard.policy.budget_checks import budgets_checked
 from costguard.policy.build import build_policy, slow_waits
 from costguard.policy.crosschecks import FileKind, PolicyFile, cross_checked
 from costguard.policy.documents import ExceptionDocument, MainDocument, OwnerDocument, RulesDocument
@@ -66,6 +67,7 @@ def check_policy(text: PolicyFiles) -> tuple[Policy | None, tuple[Problem, ...]]
             damaged = file.document.damaged
             problems += [each for each in explained(file.document, err, _MODELS[file.kind]) if each.mark not in damaged]
     problems += cross_checked(files)
+    problems += budgets_checked(models)
     if problems:
         return None, in_order(problems)
     slow = tuple(slow_waits(models))

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from costguard.domain.money import Money
+from costguard.estimates.exchange import ExchangeRate
+from costguard.guards.budget_rules import BudgetRule, PriorityClass
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Mode, Protection, Selector
 from costguard.policy.calendar import WorkingCalendar
@@ -85,7 +87,7 @@ class Policy:
 
     `accounts` is empty only where the key was left out: then the account of the credentials is guarded.
     Of `owners` and `prices` the first that matches counts. `digest` is a hash of everything else here:
-    comments, spaces and the order of rules do not change it.
+    comments, spaces and the order of rules do not change it. `priority_classes` are from the least important on.
     """
 
     mode: Mode
@@ -99,6 +101,9 @@ class Policy:
     prices: tuple[PriceOverride, ...]
     default_channel: str
     digest: str
+    budgets: tuple[BudgetRule, ...] = ()
+    exchange_rates: tuple[ExchangeRate, ...] = ()
+    priority_classes: tuple[PriorityClass, ...] = ()
 
     def active_exemptions(self, now: datetime) -> tuple[Exemption, ...]:
         """The exceptions that have not expired."""
@@ -107,6 +112,10 @@ class Policy:
     def rule(self, name: str) -> IdleRule | None:
         """The rule of this name, if the policy still has it."""
         return next((rule for rule in self.idle_gpu if rule.name == name), None)
+
+    def budget(self, name: str) -> BudgetRule | None:
+        """The budget of this name, if the policy still has it."""
+        return next((rule for rule in self.budgets if rule.name == name), None)
 
 
 def with_policy_digest(policy: Policy) -> Policy:

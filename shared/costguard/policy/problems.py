@@ -13,6 +13,7 @@ from costguard.domain.errors import InvalidInputError
 _SHOWN = 50  # more problems than this are one mistake made often
 _LONGEST = 400  # characters of a message; a value may be a megabyte
 _PASSWORD = re.compile(r"(://)[^/\s@]*@")
+_SECRET = re.compile(r"([?&][\w-]{0,40}(?:token|key|secret|sign)[\w-]{0,40}=)[^\s\"'&,\]}]+", re.IGNORECASE)
 _WORTH_SEARCHING = 3  # letters; shorter words are inside too many others
 _EXCERPT = 120  # characters of the offending line that are shown
 
@@ -47,13 +48,17 @@ class Problem:
 
 
 class BadValueError(ValueError):
-    """A value was refused. `at` leads from the field to the part that is wrong, `fix` says what to write."""
+    """A value was refused. `at` leads from the field to the part that is wrong, `fix` says what to write.
 
-    def __init__(self, message: str, fix: str = "", at: tuple[str | int, ...] = ()) -> None:
+    With `key` it is the last key of that way that is wrong, not its value.
+    """
+
+    def __init__(self, message: str, fix: str = "", at: tuple[str | int, ...] = (), *, key: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.fix = fix
         self.at = at
+        self.key = key or message.startswith("unknown key")
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -79,10 +84,9 @@ def excerpt(text: str, mark: Mark) -> str:
     cut = lines[mark.line - 1].rstrip()[start : start + _EXCERPT]
     if not cut.strip():
         return ""
-    shown = printable(cut.replace("\t", " "))
-    before = shown[: mark.column - 1 - start]
+    whole = printable(cut.replace("\t", " "))
+    before, shown = whole[: mark.column - 1 - start], _hidden(whole)
     width = sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in before)
-    shown = _PASSWORD.sub(r"\1***@", shown)
     return f"    {shown}\n    {' ' * width}^"
 
 
@@ -104,8 +108,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def shortened(message: str) -> str:
     """Fit to print: no password out of an address, no endless value, one line, nothing a terminal would obey."""
-    safe = _PASSWORD.sub(r"\1***@", printable(" ".join(message.split())))
+    safe = _hidden(printable(" ".join(message.split())))
     return safe if len(safe) <= _LONGEST else f"{safe[: _LONGEST // 2]} ... {safe[-_LONGEST // 4 :]}"
+
+
+def _hidden(text: str) -> str:
+    """Without the password of an address, or the token in its query."""
+    return _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1***@", text))
 
 
 def printable(text: str) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Consent, Mode
+from costguard.policy.budget_remarks import budget_remarks
 from costguard.policy.model import Policy
 
 _SOON = timedelta(days=7)
@@ -30,6 +31,7 @@ def remarks(policy: Policy, now: datetime) -> tuple[Remark, ...]:
     found = [*_exemptions(policy, now), *_calendar(policy, now), *_owners(policy), *_protected(policy)]
     for rule in policy.idle_gpu:
         found += _rule(rule)
+    found += [Remark(where, message) for where, message in budget_remarks(policy, now)]
     if not policy.default_channel and not any(owner.channel for owner in policy.owners) and policy.mode > Mode.OBSERVE:
         found.append(Remark("notify", "no channel anywhere: no notice can be delivered, so nothing is ever stopped"))
     return tuple(sorted(found))

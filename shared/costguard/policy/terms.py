@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal, InvalidOperation
@@ -19,7 +19,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError, NewerSchemaError
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing
-from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
+from costguard.guards.idle_gpu_rules import BudgetCause, IdleBounds, IdleRule
 from costguard.guards.rules import Consent, Limits, Mode, Selector, Step
 
 _SCHEMA = 1
@@ -53,6 +53,8 @@ def terms(rule: IdleRule) -> str:
             "unstoppable_may_terminate": rule.limits.unstoppable_may_terminate,
         },
     }
+    if rule.cause is not None:
+        body["cause"] = [rule.cause.budget, _decimal(rule.cause.at), rule.cause.priority_class]
     return _json(body)
 
 
@@ -88,7 +90,12 @@ def rule_from_terms(text: str) -> IdleRule:
 
 def digest_of(value: object) -> str:
     """sha256 of a frozen value: dataclasses by field (`compare=False` left out), mappings by key."""
-    return hashlib.sha256(_json(_canonical(value)).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def canonical_json(value: object) -> str:
+    """A frozen value as JSON that is the same for the same value, see `digest_of`."""
+    return _json(_canonical(value))
 
 
 def _rule(body: dict[str, Any]) -> IdleRule:
@@ -117,7 +124,13 @@ def _rule(body: dict[str, Any]) -> IdleRule:
             unstoppable_may_terminate=limits["unstoppable_may_terminate"] is True,
         ),
         digest="",
+        cause=_cause(body["cause"]) if "cause" in body else None,
     )
+
+
+def _cause(told: Sequence[str]) -> BudgetCause:
+    budget, at, priority_class = told
+    return BudgetCause(str(budget), Decimal(at), str(priority_class))
 
 
 def _selector(selector: Selector) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -17,6 +18,7 @@ _HOURS = re.compile(r"([0-9]{2}):([0-9]{2})-([0-9]{2}):([0-9]{2})")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _MIDNIGHT_HOUR = 24
 _LONGEST_FIX = 100
+_FIRST_YEAR, _LAST_YEAR = 2006, 2199  # before, no cloud sent a bill; after, sums of days leave the calendar
 _ZONES = "write for example Asia/Shanghai, Europe/Berlin or UTC"
 
 
@@ -54,8 +56,26 @@ def day(raw: object) -> date:
     found = parse_date(raw) if isinstance(raw, str) else None
     if found is None:
         message = f"{raw!r} is not a date; expected year-month-day such as 2026-10-01"
-        raise BadValueError(message)
+        raise BadValueError(message, _day_fix(raw))
     return found
+
+
+def bill_day(raw: object) -> date:
+    """A calendar date in years that have bills."""
+    found = day(raw)
+    if not _FIRST_YEAR <= found.year <= _LAST_YEAR:
+        message = f"no bill is of the year {found.year}"
+        raise BadValueError(message, f"write a year from {_FIRST_YEAR} to {_LAST_YEAR}")
+    return found
+
+
+def _day_fix(raw: object) -> str:
+    """Of a day that its month does not have: the last one it has."""
+    written = re.fullmatch(r"([0-9]{4})-([0-9]{2})-(29|30|31)", raw) if isinstance(raw, str) else None
+    first = parse_date(f"{written.group(1)}-{written.group(2)}-01") if written else None
+    if first is None:
+        return ""
+    return f"that month ends on {first:%Y-%m}-{monthrange(first.year, first.month)[1]}"
 
 
 def hours(raw: object) -> tuple[time, time]:

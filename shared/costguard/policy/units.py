@@ -32,8 +32,19 @@ _DURATION = re.compile(rf"({_NUMBER})\s*([A-Za-z]*)")
 _QUANTITY = re.compile(rf"({_NUMBER})\s*(.*)")
 _MONEY = re.compile(rf"({_NUMBER}) ([A-Z]{{3}})")
 _MONEY_ALIKE = re.compile(r"([^\d\s]{0,4})\s*([0-9][0-9,_]*(?:\.[0-9]+)?)\s*([^\d\s]{0,4})")
-_CURRENCY_NAMES = {"$": "USD", "US$": "USD", "¥": "CNY", "￥": "CNY", "RMB": "CNY", "€": "EUR", "元": "CNY"}
+_CURRENCY_NAMES = {
+    "$": "USD",
+    "US$": "USD",
+    "¥": "CNY",
+    "￥": "CNY",
+    "RMB": "CNY",
+    "€": "EUR",
+    "元": "CNY",
+    "CNH": "CNY",
+    "NTD": "TWD",
+}
 _HUNDRED = Decimal(100)
+_SAFE_DIGITS = 15  # a YAML number is read as a float, which keeps so many
 
 Raw = object
 """Whatever the YAML held."""
@@ -68,8 +79,8 @@ def parse_duration(raw: Raw) -> timedelta:
     return timedelta(seconds=int(seconds))
 
 
-def parse_percent(raw: Raw) -> Decimal:
-    """`5%` → 5; from 0 to 100."""
+def parse_percent(raw: Raw, at_most: Decimal = _HUNDRED) -> Decimal:
+    """`5%` → 5; from 0 to 100, or to what else is the most."""
     expected = "expected a percentage such as 5%"
     text = _text(raw, expected)
     match = re.fullmatch(rf"({_NUMBER})%", text)
@@ -79,9 +90,9 @@ def parse_percent(raw: Raw) -> Decimal:
         message = f"{text!r} is not a percentage; {expected}"
         raise BadValueError(message, fix)
     value = Decimal(match.group(1))
-    if value > _HUNDRED:
-        message = f"{text} is more than all of it"
-        raise BadValueError(message, "write at most 100%")
+    if value > at_most:
+        message = f"{text} is more than all of it" if at_most == _HUNDRED else f"{text} is more than anybody plans for"
+        raise BadValueError(message, f"write at most {at_most}%")
     return value
 
 
@@ -98,7 +109,40 @@ def parse_money(raw: Raw) -> Money:
     if match is None:
         message = f"{text!r} is not an amount of money; {expected}"
         raise BadValueError(message, _money_fix(text))
-    return Money(Decimal(match.group(1)), match.group(2))
+    number, currency = match.groups()
+    if currency in _CURRENCY_NAMES:
+        message = f"{currency} is a name, not the ISO 4217 code of a currency; {expected}"
+        raise BadValueError(message, f"write {number} {_CURRENCY_NAMES[currency]}")
+    return Money(Decimal(number), currency)
+
+
+def parse_currency(raw: Raw) -> str:
+    """`USD`: the ISO 4217 code of a currency."""
+    expected = "expected the code of a currency, such as USD or CNY"
+    text = _text(raw, expected)
+    if re.fullmatch(r"[A-Z]{3}", text) is None or text in _CURRENCY_NAMES:
+        code = _CURRENCY_NAMES.get(text.upper(), text.upper())
+        message = f"{text!r} is not the code of a currency; {expected}"
+        raise BadValueError(message, f"write {code}" if re.fullmatch(r"[A-Z]{3}", code) else "write its three letters")
+    return text
+
+
+def parse_exchange_rate(raw: Raw) -> Decimal:
+    """`7.1`: a number above 0, of at most 15 digits, so that nothing is lost on the way from the text."""
+    expected = "expected a number such as 7.1"
+    text = _text(raw, expected)
+    match = re.fullmatch(rf"({_NUMBER})(.*)", text)
+    if match is None or match.group(2):
+        fix = f"write {match.group(1)}" if match else "write it in decimal"
+        message = f"{text!r} is not a rate of exchange; {expected}"
+        raise BadValueError(message, fix)
+    if len(text.replace(".", "").lstrip("0")) > _SAFE_DIGITS:
+        message = f"{text} has more digits than a rate of exchange; at most {_SAFE_DIGITS}"
+        raise BadValueError(message, "round it")
+    value = Decimal(text)
+    if value == 0:
+        raise BadValueError("a rate of 0 makes money worth nothing", "write what one unit is worth, such as 7.1")
+    return value
 
 
 def parse_rate(raw: Raw) -> Decimal:

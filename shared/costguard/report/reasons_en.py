@@ -17,6 +17,38 @@ REASONS: Mapping[Code, str] = {
         "Partly idle[: {idle_cards} of {cards} cards did nothing while the others worked];"
         " the instance as a whole is in use and never acted on."
     ),
+    Code.BUDGET_WITHIN: "The budget[ {budget}] is within its bounds[, at {share_percent} %].",
+    Code.BUDGET_REACHED: (
+        "The budget[ {budget}] has reached a threshold[: {at_percent} %][, it is at {share_percent} %]."
+    ),
+    Code.BUDGET_IDLE: (
+        "The budget[ {budget}] has reached[ {at_percent} %,] a step that stops what is idle,"
+        " as this machine is[ for {hours} h]"
+        "[; the highest GPU reading was {gpu_max_percent} %]."
+    ),
+    Code.BUDGET_CLASS: (
+        "The budget[ {budget}] has reached[ {at_percent} %,] a step that stops a class of work[: {priority_class}]."
+    ),
+    Code.BILL_UNREAD: "Not sure: the bill could not be read[ ({cause})]; a budget then alerts and stops nothing.",
+    Code.BILL_STALE: (
+        "Not sure: the bill ends too long ago[: {age_hours} h][, {allowed_hours} h are allowed];"
+        " a budget then alerts and stops nothing."
+    ),
+    Code.BILL_ESTIMATED: (
+        "Not sure: too much of the spend is not billed yet[: {estimated_percent} %][, {allowed_percent} % may be];"
+        " a budget then alerts and stops nothing."
+    ),
+    Code.BURN_INCOMPLETE: (
+        "Not sure: what runs could not all be seen[ ({shard})]; a budget then alerts and stops nothing."
+    ),
+    Code.BURN_UNPRICED: (
+        "Not sure: the price of running machines is unknown[ ({machines} of them)];"
+        " a budget then alerts and stops nothing."
+    ),
+    Code.CURRENCY_WITHOUT_RATE: (
+        "Not sure: part of the spend is in a currency[, {currency},] that the policy gives no exchange rate for;"
+        " a budget then alerts and stops nothing."
+    ),
     Code.TOO_YOUNG: (
         "Not measured: running for less than the window[: {running_hours} h][ of the {window_hours} h needed]."
     ),
@@ -58,6 +90,7 @@ REASONS: Mapping[Code, str] = {
     Code.VANISHED: "It no longer exists, so the case is closed[ (account {account} was closed)].",
     Code.TERMINATED: "Terminated, and seen gone.",
     Code.LADDER_DONE: "Every step of the rule has been taken.",
+    Code.BUDGET_LIFTED: "The budget no longer asks for it, so the case is closed[ (was {rule})].",
     Code.RULE_GONE: "No rule covers it any more, so the case is closed[ (was {rule})].",
     Code.MODE_CHANGED: "The rule's mode changed[ to {mode}], so the case starts again.",
     Code.RULE_LOOSENED: "The rule became gentler, so the current wait starts again.",

@@ -15,6 +15,23 @@ REASONS: Mapping[Code, str] = {
     Code.PARTLY_IDLE: (
         "部分空闲[：{cards} 块卡中有 {idle_cards} 块没有负载，其余在工作]；整台实例仍在使用，不会对它采取任何操作。"
     ),
+    Code.BUDGET_WITHIN: "预算[ {budget} ]在限额之内[，已用 {share_percent}%]。",
+    Code.BUDGET_REACHED: "预算[ {budget} ]已达阈值[ {at_percent}%][，已用 {share_percent}%]。",
+    Code.BUDGET_IDLE: (
+        "预算[ {budget} ]已达[ {at_percent}% 的]停止空闲机器的步骤，"
+        "而本机空闲[已 {hours} 小时][，GPU 最高读数 {gpu_max_percent}%]。"
+    ),
+    Code.BUDGET_CLASS: "预算[ {budget} ]已达[ {at_percent}% 的]按类别停机的步骤，本机属于该类别[：{priority_class}]。",
+    Code.BILL_UNREAD: "无法确定：账单读取失败[（{cause}）]；此时预算只告警，不停机。",
+    Code.BILL_STALE: (
+        "无法确定：账单过旧[：截至 {age_hours} 小时前][，最多允许 {allowed_hours} 小时]；此时预算只告警，不停机。"
+    ),
+    Code.BILL_ESTIMATED: (
+        "无法确定：尚未出账的费用过多[：{estimated_percent}%][，最多允许 {allowed_percent}%]；此时预算只告警，不停机。"
+    ),
+    Code.BURN_INCOMPLETE: "无法确定：未能看到全部运行中的机器[（{shard}）]；此时预算只告警，不停机。",
+    Code.BURN_UNPRICED: "无法确定：运行中的机器有价格未知的[（{machines} 台）]；此时预算只告警，不停机。",
+    Code.CURRENCY_WITHOUT_RATE: "无法确定：部分费用的币种[ {currency} ]在策略中没有汇率；此时预算只告警，不停机。",
     Code.TOO_YOUNG: "未测量：运行时间短于观察窗口[：已运行 {running_hours} 小时][，需要 {window_hours} 小时]。",
     Code.NO_DEVICE_METRIC: "未测量：找不到其加速卡的利用率指标[（{kind}）]。",
     Code.NO_DATA: "未测量：指标存在，但窗口内没有数据点[（来源：{source}）]。",
@@ -52,6 +69,7 @@ REASONS: Mapping[Code, str] = {
     Code.VANISHED: "实例已不存在，结案[（账号 {account} 已关闭）]。",
     Code.TERMINATED: "已释放，并确认消失。",
     Code.LADDER_DONE: "规则的所有步骤都已完成。",
+    Code.BUDGET_LIFTED: "预算已不再要求，结案[（原规则 {rule}）]。",
     Code.RULE_GONE: "不再有规则覆盖它，结案[（原规则 {rule}）]。",
     Code.MODE_CHANGED: "规则模式已改变[为 {mode}]，重新立案。",
     Code.RULE_LOOSENED: "规则放宽，当前等待重新计时。",

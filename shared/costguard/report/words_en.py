@@ -5,7 +5,7 @@ from __future__ import annotations
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import GapKind
-from costguard.report import commands_en, demo_en, doctor_en, reasons_en
+from costguard.report import budget_notices_en, budget_rules_en, commands_en, demo_en, doctor_en, reasons_en
 from costguard.report.book import Book
 
 BOOK = Book(
@@ -114,6 +114,7 @@ BOOK = Book(
         "no": "no",
     },
     labels={
+        **budget_notices_en.BUDGET_LABELS,
         "account": "Account",
         "after": "Not before",
         "calls": "Calls",
@@ -170,6 +171,8 @@ BOOK = Book(
         "words": "In words",
     },
     phrases={
+        **budget_notices_en.BUDGET_PHRASES,
+        **budget_rules_en.BUDGET_RULES,
         **commands_en.COMMANDS,
         **demo_en.DEMO,
         **doctor_en.DOCTOR,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import GapKind
-from costguard.report import commands_zh, demo_zh, doctor_zh, reasons_zh
+from costguard.report import budget_notices_zh, budget_rules_zh, commands_zh, demo_zh, doctor_zh, reasons_zh
 from costguard.report.book import Book
 
 BOOK = Book(
@@ -114,6 +114,7 @@ BOOK = Book(
         "no": "否",
     },
     labels={
+        **budget_notices_zh.BUDGET_LABELS,
         "account": "账号",
         "after": "最早时间",
         "calls": "调用次数",
@@ -170,6 +171,8 @@ BOOK = Book(
         "words": "说明",
     },
     phrases={
+        **budget_notices_zh.BUDGET_PHRASES,
+        **budget_rules_zh.BUDGET_RULES,
         **commands_zh.COMMANDS,
         **demo_zh.DEMO,
         **doctor_zh.DOCTOR,

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from costguard.cases import Case
-from costguard.domain.actions import Action, Outcome, Receipt
+from costguard.domain.actions import DESTRUCTIVE, Action, Outcome, Receipt, Verb
 from costguard.domain.errors import LedgerError, VersionConflictError
 from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.repositories.cases import CASE_KIND
@@ -18,6 +18,7 @@ from costguard.ports import Check, Put, RecordStore
 
 _INTENT = "intent"  # key: case id / action id, so that a case's intents are read together
 _CASE_OF = "intent_case"  # key: action id; at most one intent per action, whichever case it names
+_ENGAGED = "engaged"  # key: subject; the destructive action last begun on it, so that two guards never both begin one
 _FINAL = frozenset({Outcome.TOOK_EFFECT, Outcome.HAD_NO_EFFECT, Outcome.REFUSED})
 
 
@@ -44,6 +45,14 @@ class _CaseOf:
     case_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Engaged:
+    action_id: str
+    case_id: str
+    verb: Verb
+    run_epoch: str
+
+
 class IntentRepository:
     """One intent per action, for ever."""
 
@@ -57,7 +66,8 @@ class IntentRepository:
         """Write the intent; False when there is one already, and then nothing may be called.
 
         With `claimed`, also False when that case is no longer at the version it was claimed at; and False
-        where any of `unchanged` has changed: what people said until this moment is in time.
+        where any of `unchanged` has changed: what people said until this moment is in time. False as well where
+        another case stopped or terminated the same run of the subject, or may have.
 
         Raises:
             LedgerError: it is not known whether the intent was written; nothing may be called.
@@ -69,6 +79,11 @@ class IntentRepository:
             Put(record_of(_CASE_OF, action.action_id, _CaseOf(action.case_id)), 0),
             *unchanged,
         ]
+        if action.verb in DESTRUCTIVE:
+            engaging = self._engaging(action)
+            if engaging is None:
+                return False
+            operations.append(engaging)
         if claimed is not None:
             operations.append(Check(CASE_KIND, claimed.key, claimed.version))
         entry = AuditEntry(now, run_id, _shard(action), AuditWhat.INTENT, {"action": to_body(action)})
@@ -130,6 +145,19 @@ class IntentRepository:
     def unsettled(self, case_id: str) -> tuple[Intent, ...]:
         """Those of a case whose effect is still to be seen."""
         return tuple(intent for intent in self.for_case(case_id) if not intent.settled)
+
+    def _engaging(self, action: Action) -> Put | None:
+        """The write that takes the subject for this action; None where another case has it."""
+        record = self._store.get(_ENGAGED, str(action.subject))
+        if record is not None:
+            held = value_of(_Engaged, record)
+            same = (held.verb, held.run_epoch) == (action.verb, action.run_epoch)
+            if same and held.case_id != action.case_id:
+                intent = self.get(held.action_id)
+                if intent is None or intent.outcome not in {Outcome.REFUSED, Outcome.HAD_NO_EFFECT}:
+                    return None
+        mine = _Engaged(action.action_id, action.case_id, action.verb, action.run_epoch)
+        return Put(record_of(_ENGAGED, str(action.subject), mine), 0 if record is None else record.version)
 
     def _key_of(self, action_id: str) -> str | None:
         record = self._store.get(_CASE_OF, action_id)

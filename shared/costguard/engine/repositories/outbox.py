@@ -151,7 +151,8 @@ class OutboxRepository:
         return tuple(delivered)
 
     def _deliver(self, claimed: Notice, notifier: Notifier, clock: Clock, patience: _Patience) -> Notice:
-        message = Message(claimed.channel, claimed.title, claimed.text, claimed.fields, claimed.lines, claimed.thread)
+        words = (claimed.channel, claimed.title, claimed.text, claimed.fields, claimed.lines, claimed.thread)
+        message = Message(*words, notice_id=claimed.notice_id)
         while True:
             try:
                 delivery = notifier.send(message)

@@ -1,0 +1,140 @@
+"""Where every budget stands: what runs, what it has cost since the bill, and the bill. Stops nothing, tells nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from costguard.domain.findings import Verdict
+from costguard.domain.refs import ResourceRef
+from costguard.domain.resources import Gap
+from costguard.domain.spend import SpendScope
+from costguard.engine.bills import Bills, payers, read_bills
+from costguard.engine.scan import Progress, Scan, no_progress, scan
+from costguard.engine.surroundings import Surroundings
+from costguard.estimates.burn import Known, Metered, in_scope, known
+from costguard.estimates.meter import MeterSheet, metered_on
+from costguard.guards.budget import BudgetStatus, ScopeFacts, assess
+from costguard.guards.budget_periods import period_at
+from costguard.guards.budget_steps import Standing, machine_rules
+from costguard.guards.idle_gpu import judge
+from costguard.guards.idle_gpu_rules import IdleRule
+from costguard.planning import Spender, spenders
+from costguard.policy.changes import with_digest
+
+_SHOWN = frozenset({"inventory", "accounts", "regions"})
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetLook:
+    """One look at all budgets. `spenders` are by a budget's name; `idle_is_known`: somebody measured idleness."""
+
+    now: datetime
+    statuses: tuple[BudgetStatus, ...]
+    spenders: Mapping[str, tuple[Spender, ...]]
+    seen: Scan
+    idle_is_known: bool
+
+
+def look(
+    world: Surroundings, *, deadline: datetime | None = None, progress: Progress = no_progress, remember: bool = True
+) -> BudgetLook:
+    """Read bills and inventory, keep the meter, and judge every budget.
+
+    `remember` False writes nothing: the meter then ends at the last run's look.
+
+    Raises:
+        LedgerError: memory failed.
+    """
+    policy = world.policy
+    every_step = machine_rules([Standing(rule, None) for rule in policy.budgets], policy.priority_classes)
+    rules = tuple(map(with_digest, every_step.rules))
+    seen = scan(
+        world.readings, world.targets, rules, world.clock, deadline=deadline, progress=progress, workers=world.workers
+    )
+    now = world.clock.now()
+    sheets = tuple(_sheets(world, seen, now, remember=remember))
+    bills = _bills(world, seen, now, remember=remember)
+    everything = tuple(run.metered for sheet in sheets for run in sheet.runs)
+    statuses = tuple(
+        assess(
+            rule,
+            _facts(rule.covers, bills, seen, sheets, everything),
+            policy.exchange_rates,
+            now,
+        )
+        for rule in policy.budgets
+    )
+    idle = frozenset(_idle(world, seen, rules, now))
+    return BudgetLook(
+        now=now,
+        statuses=statuses,
+        spenders={rule.name: spenders(seen.facts, rule.covers, policy, idle, now) for rule in policy.budgets},
+        seen=seen,
+        idle_is_known=bool(rules) or world.memory.runs.latest("idle_gpu") is not None,
+    )
+
+
+def _sheets(world: Surroundings, seen: Scan, now: datetime, *, remember: bool) -> Iterator[MeterSheet]:
+    for facts in seen.facts:
+        before = world.memory.meter.get(facts.shard)
+        sheet = metered_on(before, facts, now)
+        if sheet is None:
+            continue
+        if remember and sheet != before:
+            world.memory.meter.put(facts.shard, sheet)
+        yield sheet
+
+
+def _bills(world: Surroundings, seen: Scan, now: datetime, *, remember: bool) -> Bills:
+    scopes: dict[SpendScope, datetime] = {}
+    for rule in world.policy.budgets:
+        period = period_at(rule.period, now)
+        if period is not None:
+            scopes[rule.covers] = min(period.start, scopes.get(rule.covers, period.start))
+    paying = payers(world.targets, seen.members)
+    return read_bills(world.spends, paying, scopes, world.memory.bills, world.workers, now, remember=remember)
+
+
+def _facts(
+    scope: SpendScope, bills: Bills, seen: Scan, sheets: Sequence[MeterSheet], everything: Sequence[Metered]
+) -> ScopeFacts:
+    listed = [fact.instance for shard in seen.facts for fact in shard.instances]
+    of_metered = known(everything)
+    return ScopeFacts(
+        bills=bills.of.get(scope, ()),
+        unread=bills.unread.get(scope, ()),
+        metered=in_scope(everything, scope),
+        metered_since=max((sheet.since for sheet in sheets), default=None),
+        known=of_metered,
+        listed=Known(
+            frozenset((*of_metered.ids, *(one.ref.native_id for one in listed))),
+            frozenset((*of_metered.types, *((one.ref.cloud, one.ref.account, one.instance_type) for one in listed))),
+        ),
+        gaps=(*bills.gaps.get(scope, ()), *_blind_in(scope, seen)),
+    )
+
+
+def _blind_in(scope: SpendScope, seen: Scan) -> Iterator[Gap]:
+    """What could not be seen of what runs in the scope."""
+    for gap in (*seen.gaps, *(gap for shard in seen.facts for gap in shard.gaps)):
+        where = gap.shard
+        touched = (
+            scope.touches(where.cloud)
+            and (scope.accounts is None or not where.account or where.account in scope.accounts)
+            and (scope.regions is None or not where.region or where.region in scope.regions)
+        )
+        if gap.what in _SHOWN and touched:
+            yield gap
+
+
+def _idle(world: Surroundings, seen: Scan, rules: Sequence[IdleRule], now: datetime) -> Iterator[ResourceRef]:
+    """What was seen idle just now by a budget's own measure, or by the idle guard's cases."""
+    of_idleness = [rule for rule in rules if rule.cause is not None and not rule.cause.priority_class]
+    for shard in seen.facts:
+        for finding in judge(shard.instances, [replace(rule, except_for=()) for rule in of_idleness], now):
+            if finding.verdict is Verdict.VIOLATION and isinstance(finding.subject, ResourceRef):
+                yield finding.subject
+    for case in world.memory.cases.active("idle_gpu"):
+        yield case.subject

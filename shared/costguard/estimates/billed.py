@@ -1,0 +1,160 @@
+"""What of a bill counts, and how much of it falls into a stretch of time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Protocol
+
+from typing_extensions import assert_never
+
+from costguard.domain.money import Money, totals
+from costguard.domain.spend import ChargeCategory, SpendLine
+from costguard.estimates.exchange import ExchangeRate, converted
+from costguard.estimates.period import Day
+
+_PLACES = Decimal("1E-10")  # parts of a charge end at this place, so that they add up to the charge exactly
+_TICK = timedelta(microseconds=1)
+
+
+class Counting(Protocol):
+    """What of a bill counts: `basis` is `effective` or `billed`. A budget's rule says it (`Counted`)."""
+
+    @property
+    def basis(self) -> str:
+        """Which FOCUS cost."""
+
+    @property
+    def credits(self) -> bool:
+        """Whether vouchers and promotions lower the spend."""
+
+    @property
+    def tax(self) -> bool:
+        """Whether tax adds to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one line of a bill counts for, after choice of cost and currency."""
+
+    money: Money
+    line: SpendLine
+
+    def part(self, since: datetime, until: datetime) -> Decimal:
+        """How much of it falls from `since` to `until`, evenly by time; a charge of one moment falls there whole.
+
+        Parts that follow each other add up to the whole exactly.
+        """
+        return self._until(until) - self._until(since) if since < until else Decimal(0)
+
+    def _until(self, moment: datetime) -> Decimal:
+        start, end = self.line.charge_period_start, self.line.charge_period_end
+        if moment <= start:
+            return Decimal(0)
+        if moment >= end:
+            return self.money.amount
+        return (self.money.amount * ((moment - start) // _TICK) / ((end - start) // _TICK)).quantize(_PLACES)
+
+
+@dataclass(frozen=True, slots=True)
+class DailySpend:
+    """What was spent on one calendar day of the budget's zone."""
+
+    day: date
+    spent: Money
+
+
+def counted(line: SpendLine, counting: Counting) -> Money | None:
+    """What this line counts for; None where it does not count. Refunds and corrections always do.
+
+    Raises:
+        ValueError: a basis that is neither `effective` nor `billed`.
+    """
+    if line.charge_category is ChargeCategory.CREDIT and not counting.credits:
+        return None
+    if line.charge_category is ChargeCategory.TAX and not counting.tax:
+        return None
+    if counting.basis == "effective":
+        return line.effective_cost
+    if counting.basis == "billed":
+        return line.billed_cost
+    message = f"unknown cost basis {counting.basis!r}"
+    raise ValueError(message)
+
+
+def charges(lines: Iterable[SpendLine], counting: Counting) -> tuple[Charge, ...]:
+    """The lines that count, with what they count for."""
+    found = ((line, counted(line, counting)) for line in lines)
+    return tuple(Charge(money, line) for line, money in found if money is not None)
+
+
+def in_currency(
+    given: Iterable[Charge], currency: str, rates: Sequence[ExchangeRate]
+) -> tuple[tuple[Charge, ...], tuple[Money, ...]]:
+    """The charges in `currency` by the rate of the day each began; and what no rate was given for, per currency."""
+    exchanged: list[Charge] = []
+    left: list[Money] = []
+    for charge in given:
+        money = converted(charge.money, currency, charge.line.charge_period_start.date(), rates)
+        if money is None:
+            left.append(charge.money)
+        else:
+            exchanged.append(replace(charge, money=money))
+    return tuple(exchanged), totals(left)
+
+
+def billed(given: Iterable[Charge], since: datetime, until: datetime) -> tuple[Money, ...]:
+    """What of the charges falls from `since` to `until`, one sum per currency."""
+    return totals(Money(charge.part(since, until), charge.money.currency) for charge in given)
+
+
+def total_in(given: Iterable[Charge], since: datetime, until: datetime, currency: str) -> Money:
+    """As `billed`, where everything is in one currency; nothing is zero.
+
+    Raises:
+        ValueError: a charge is in another currency.
+    """
+    total = Money(Decimal(0), currency)
+    for charge in given:
+        total += Money(charge.part(since, until), charge.money.currency)
+    return total
+
+
+def daily(given: Iterable[Charge], days: Iterable[Day], currency: str) -> tuple[DailySpend, ...]:
+    """What was spent each day; a day without a charge is zero, so give only days the bill holds in full.
+
+    `days` are in order and do not overlap.
+
+    Raises:
+        ValueError: a charge is in another currency.
+    """
+    in_order = tuple(days)
+    starts = [day.start for day in in_order]
+    sums = [Money(Decimal(0), currency)] * len(in_order)
+    for charge in given:
+        place = max(bisect_right(starts, charge.line.charge_period_start) - 1, 0)
+        while place < len(in_order) and in_order[place].start <= max(
+            charge.line.charge_period_start, charge.line.charge_period_end - _TICK
+        ):
+            day = in_order[place]
+            sums[place] += Money(charge.part(day.start, day.end), charge.money.currency)
+            place += 1
+    return tuple(DailySpend(day.day, total) for day, total in zip(in_order, sums, strict=True))
+
+
+def is_usage(line: SpendLine) -> bool:
+    """Whether the charge is for something used, and so can be expected to go on; the others happen once."""
+    category = line.charge_category
+    if category is ChargeCategory.USAGE:
+        return True
+    if (
+        category is ChargeCategory.PURCHASE
+        or category is ChargeCategory.TAX
+        or category is ChargeCategory.CREDIT
+        or category is ChargeCategory.ADJUSTMENT
+    ):
+        return False
+    assert_never(category)

@@ -1,0 +1,120 @@
+"""What ran, by the hour and its rate: the part of spend no bill shows yet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from costguard.domain.money import Money, totals
+from costguard.domain.refs import ResourceRef
+from costguard.domain.spend import SpendScope
+from costguard.estimates.exchange import ExchangeRate, converted
+
+_TICK = timedelta(microseconds=1)
+_TICKS_AN_HOUR = timedelta(hours=1) // _TICK
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """One stretch of time in which one machine ran and was paid for, at one rate; `until` is outside it.
+
+    `until` None: it runs still, as far as is known. `hourly` None: nobody knows what it costs, which is not zero.
+    """
+
+    ref: ResourceRef
+    since: datetime
+    until: datetime | None
+    hourly: Money | None
+    instance_type: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Accrued:
+    """What machines cost in some time, exact, one sum per currency; `unpriced` ran too, at a cost nobody knows."""
+
+    money: tuple[Money, ...]
+    unpriced: tuple[ResourceRef, ...]
+
+    def of(self, currency: str) -> Money:
+        """The sum in this currency, zero where there is none.
+
+        Raises:
+            ValueError: there are sums in other currencies, which would be left out.
+        """
+        others = [money.currency for money in self.money if money.currency != currency]
+        if others:
+            message = f"accrued in {others}, asked for {currency}; convert by dated rates first"
+            raise ValueError(message)
+        return next(iter(self.money), Money(Decimal(0), currency))
+
+
+def in_scope(metered: Iterable[Metered], scope: SpendScope) -> tuple[Metered, ...]:
+    """What of this falls into the slice a budget watches."""
+    return tuple(one for one in metered if scope.holds(one.ref.cloud, one.ref.account, one.ref.region, one.tags))
+
+
+def accrued(metered: Iterable[Metered], since: datetime, until: datetime) -> Accrued:
+    """What ran between two moments, by its rate and to the microsecond.
+
+    Where stretches of one machine overlap, the time is counted once, at the rate of the one that began first.
+    """
+    ticks: dict[Money, int] = {}
+    unpriced: set[ResourceRef] = set()
+    counted_until: dict[ResourceRef, datetime] = {}
+    for one in sorted(metered, key=lambda stretch: stretch.since):
+        start = max(one.since, since, counted_until.get(one.ref, since))
+        end = until if one.until is None else min(one.until, until)
+        if start >= end:
+            continue
+        counted_until[one.ref] = end
+        if one.hourly is None:
+            unpriced.add(one.ref)
+        else:
+            ticks[one.hourly] = ticks.get(one.hourly, 0) + (end - start) // _TICK
+    sums = totals(Money(rate.amount * count / _TICKS_AN_HOUR, rate.currency) for rate, count in ticks.items())
+    return Accrued(sums, tuple(sorted(unpriced)))
+
+
+def burning(metered: Iterable[Metered], now: datetime) -> Accrued:
+    """What runs at this moment, as money an hour; a stretch that ends now has ended."""
+    rates: dict[ResourceRef, Money | None] = {}
+    for one in sorted(metered, key=lambda stretch: stretch.since):
+        if one.since <= now and (one.until is None or now < one.until):
+            rates.setdefault(one.ref, one.hourly)
+    unpriced = tuple(sorted(ref for ref, hourly in rates.items() if hourly is None))
+    return Accrued(totals(hourly for hourly in rates.values() if hourly is not None), unpriced)
+
+
+def priced_in(
+    metered: Iterable[Metered], currency: str, rates: Sequence[ExchangeRate], on: date
+) -> tuple[tuple[Metered, ...], tuple[str, ...]]:
+    """The same in `currency` by the rates of that day; and the currencies no rate was given for, left out."""
+    exchanged: list[Metered] = []
+    without: set[str] = set()
+    for one in metered:
+        hourly = None if one.hourly is None else converted(one.hourly, currency, on, rates)
+        if one.hourly is not None and hourly is None:
+            without.add(one.hourly.currency)
+        else:
+            exchanged.append(replace(one, hourly=hourly))
+    return tuple(exchanged), tuple(sorted(without))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What has been metered: which machines by id, and which types ran in which account of which cloud."""
+
+    ids: Collection[str]
+    types: Collection[tuple[str, str, str]]
+
+
+def known(metered: Iterable[Metered]) -> Known:
+    """What bill lines can be explained by. Give everything metered, whatever its tags: a bill has tags of its own."""
+    all_of_it = tuple(metered)
+    return Known(
+        frozenset(one.ref.native_id for one in all_of_it),
+        frozenset((one.ref.cloud, one.ref.account, one.instance_type) for one in all_of_it if one.instance_type),
+    )

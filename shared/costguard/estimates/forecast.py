@@ -1,0 +1,168 @@
+"""What a period will have cost at its end, and between which bounds four of five such forecasts came true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from statistics import fmean
+
+from costguard.domain.money import Money, hours
+from costguard.estimates.billed import DailySpend
+from costguard.estimates.period import Period, day_of
+from costguard.estimates.seasonal import LEAST_TO_FIT, ahead, back_test
+from costguard.estimates.spent import Spent
+
+SEASONAL, RUN_RATE = "week shape × level", "run rate"
+LEAST_DAYS = LEAST_TO_FIT + 7  # a week of tries
+MOST_DAYS = 120
+OLDEST = timedelta(days=14)  # a history that ended before says nothing of now
+_SURGE_WEIGHT = 0.2  # of a burn beyond the past in a day to come; best of 0 to 1 on real hourly series
+_UNTRIED_LOW, _UNTRIED_HIGH = 0.5, 2.0  # of what is to come, where nothing could be tried on the past
+_HOURS_A_DAY = 24
+_ONE_DAY = timedelta(days=1)
+_PLACES = 4  # of a unit of money, where floats become decimals again
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """A sum known to fall due once, such as the renewal of a prepaid term; never part of the daily history."""
+
+    name: str
+    due: datetime
+    money: Money
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The whole period's spend: four of five times between `low` and `high`.
+
+    `at_this_burn` is what it would be if this hour's burn went on. `backtest_error` is the mean miss of the method on
+    the scope's own past, as a share of what came; None where there was no past to try it on, and then the bounds are
+    half and twice of what is to come. `tested` is how many times it was tried; few make the interval wider.
+    """
+
+    low: Money
+    expected: Money
+    high: Money
+    at_this_burn: Money
+    method: str
+    backtest_error: Decimal | None = None
+    tested: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """What is still to come, by the methods of this module."""
+
+    expected: float
+    low: float
+    high: float
+    method: str
+    error: float | None = None
+    tested: int = 0
+
+
+def forecast(
+    daily: Sequence[DailySpend],
+    spent: Spent,
+    burn_per_hour: Money,
+    commitments: Sequence[Commitment],
+    period: Period,
+    now: datetime,
+    *,
+    surging: bool = False,
+) -> Forecast | None:
+    """What the period will have cost; None outside of the period.
+
+    `daily`: days the bill holds in full, in order, in the period's zone, of what goes on (no refunds, credits,
+    purchases); 90 of them are good, more than 120 are not looked at. `burn_per_hour`: what is spent an hour now,
+    metered machines and the run rate of the rest. `surging`: that burn leaves its own history (see `surge`), so the
+    history alone says too little of what is to come.
+
+    Raises:
+        ValueError: something is in another currency than what was spent.
+    """
+    if not period.holds(now):
+        return None
+    total = spent.total
+    for money in (burn_per_hour, *(day.spent for day in daily)):
+        if money.currency != total.currency:
+            message = f"cannot forecast {total.currency} from {money.currency}; convert by dated rates first"
+            raise ValueError(message)
+    due = sum((one.money for one in commitments if now < one.due < period.end), Money(Decimal(0), total.currency))
+    sure = total + due
+    past = _unbroken(daily, now)
+    coming = _coming(past, spent, float(burn_per_hour.amount) if surging else None, period, now)
+    if coming is None:
+        coming = _run_rate(float(burn_per_hour.amount), period, now)
+    return Forecast(
+        low=_plus(sure, coming.low),
+        expected=_plus(sure, coming.expected),
+        high=_plus(sure, coming.high),
+        at_this_burn=sure + burn_per_hour.times(period.hours_left(now)),
+        method=coming.method,
+        backtest_error=None if coming.error is None else Decimal(str(round(coming.error, _PLACES))),
+        tested=coming.tested,
+    )
+
+
+def _run_rate(burn: float, period: Period, now: datetime) -> _Ahead:
+    going_on = max(burn, 0.0) * float(period.hours_left(now))
+    return _Ahead(going_on, going_on * _UNTRIED_LOW, going_on * _UNTRIED_HIGH, RUN_RATE)
+
+
+def _coming(
+    history: Sequence[DailySpend], spent: Spent, surge: float | None, period: Period, now: datetime
+) -> _Ahead | None:
+    """None where the past is too short to learn from; `surge` is a burn an hour that the past has not seen."""
+    past = [float(day.spent.amount) for day in history]
+    horizon = max((period.days[-1].day - history[-1].day).days, 1) if history else 0
+    tried = back_test(past, horizon) if len(past) >= LEAST_DAYS else None
+    if tried is None:
+        return None
+    left = float(period.hours_left(now))
+    days = [(day, float(hours(day.end - max(day.start, now)))) for day in period.days if day.end > now]
+    first = history[-1].day + _ONE_DAY
+    a_day = ahead(past, horizon, *_lately(spent, first, period, now))
+    expected = sum(a_day[max((day.day - first).days, 0)] * length / _HOURS_A_DAY for day, length in days)
+    high = 0.0
+    if surge is not None:
+        expected = (1 - _SURGE_WEIGHT) * expected + _SURGE_WEIGHT * surge * left
+        high = surge * left
+    spread = tried.width * max(expected, fmean(past) * left / _HOURS_A_DAY)
+    return _Ahead(
+        expected,
+        max(expected - spread, 0.0),
+        max(expected + spread, high),
+        SEASONAL,
+        tried.mean_error,
+        tried.tries,
+    )
+
+
+def _lately(spent: Spent, first: date, period: Period, now: datetime) -> tuple[Sequence[int], float]:
+    """The whole days no bill speaks of yet, counted from `first`, and what one costs in the mean.
+
+    A bill that is late does not make the level old.
+    """
+    if spent.unbilled_per_hour is None or not spent.rest_is_known:
+        return (), 0.0
+    count = min((now - max(spent.complete_until, period.start)) // _ONE_DAY, OLDEST // _ONE_DAY)
+    today = (day_of(now, period.zone).day - first).days
+    return range(max(today - count, 0), today), float(spent.unbilled_per_hour.amount) * _HOURS_A_DAY
+
+
+def _unbroken(daily: Sequence[DailySpend], now: datetime) -> Sequence[DailySpend]:
+    """The days up to the last without a hole; none where the last is long ago."""
+    if not daily or now.date() - daily[-1].day > OLDEST:
+        return ()
+    first = len(daily) - 1
+    while first > 0 and daily[first].day - daily[first - 1].day == _ONE_DAY:
+        first -= 1
+    return daily[max(first, len(daily) - MOST_DAYS) :]
+
+
+def _plus(sure: Money, coming: float) -> Money:
+    return sure + Money(Decimal(str(round(coming, _PLACES))), sure.currency)

@@ -1,0 +1,117 @@
+"""Days ahead from days behind: a level, the shape of the week, and how far such forecasts were off. In floats.
+
+Which way won on real series, and by how much, stands in `tests/benchmarks/README.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+WEEK = 7
+_SHAPE_WEEKS = 4
+LEAST_FOR_SHAPE = 3 * WEEK  # of two weeks a median is a mean, and one holiday makes a weekday
+_SMOOTHING = 0.3  # best of 0.1, 0.3 and 0.5 on the real series
+_LEVEL_DAYS = 14
+LEAST_TO_FIT = 14
+_TRIES_WITHIN = 4  # a horizon at most this part of the past, so that the tries do not all overlap
+_SHARE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class BackTest:
+    """How the method did on the series' own past.
+
+    `mean_error` is the sum of misses over the sum of what came. `width` is how far four of five forecasts were off
+    at most, as a share of the forecast (or of the mean of the series, where that is more), for the horizon asked for.
+    """
+
+    tries: int
+    mean_error: float
+    width: float
+
+
+def level(history: Sequence[float]) -> float:
+    """What a day costs now: the mean of a fast and a slow answer, smoothing and the last two weeks' mean."""
+    smoothed = history[0]
+    for value in history[1:]:
+        smoothed += _SMOOTHING * (value - smoothed)
+    return (smoothed + fmean(history[-_LEVEL_DAYS:])) / 2
+
+
+def week_shape(history: Sequence[float]) -> tuple[float, ...]:
+    """How each day of a week compares with the mean one; the first is the weekday that comes after the last day given.
+
+    All 1 with less than three weeks, or where most weeks were empty. Medians: one odd day makes no weekday.
+    """
+    weeks = min(len(history) // WEEK, _SHAPE_WEEKS)
+    if weeks < LEAST_FOR_SHAPE // WEEK:
+        return (1.0,) * WEEK
+    last = history[-weeks * WEEK :]
+    ratios: list[list[float]] = [[] for _ in range(WEEK)]
+    for start in range(0, len(last), WEEK):
+        week = last[start : start + WEEK]
+        mean = fmean(week)
+        for place, value in enumerate(week):
+            ratios[place].append(value / mean if mean > 0 else 1.0)
+    medians = [median(of_place) for of_place in ratios]
+    mean = fmean(medians)
+    return tuple(value / mean for value in medians) if mean > 0 else (1.0,) * WEEK
+
+
+def ahead(history: Sequence[float], days: int, newer: Sequence[int] = (), newer_mean: float = 0.0) -> list[float]:
+    """What each of the `days` after the last of the history is expected to cost; never less than nothing.
+
+    `newer` are later days (0 is the first after the history) of which only the mean is known: they move the level.
+    """
+    shape = week_shape(history)
+    flat = [
+        value / shape[place] if shape[place] > 0 else value
+        for place, value in zip(_places(len(history)), history, strict=True)
+    ]
+    usual = fmean(shape[day % WEEK] for day in newer) if newer else 0.0
+    lately = (newer_mean / usual,) * len(newer) if usual > 0 else ()
+    a_day = max(level([*flat, *lately]), 0.0)
+    return [a_day * shape[day % WEEK] for day in range(days)]
+
+
+def _places(count: int) -> list[int]:
+    """Which place in `week_shape` each of the last `count` days has."""
+    return [(place - count) % WEEK for place in range(count)]
+
+
+def back_test(history: Sequence[float], days: int) -> BackTest | None:
+    """Forecasts from every day of the past that has enough before it and after it; None where there is none.
+
+    With little past the days ahead tried are fewer, and what they were off by grows with the root of the time, as a
+    level that wanders does. The fewer tries do not overlap, the wider the answer.
+    """
+    spare = len(history) - LEAST_TO_FIT
+    if spare < 1 or days < 1:
+        return None
+    tried = max(1, min(days, spare // _TRIES_WITHIN))
+    usual = fmean(history)
+    misses: list[float] = []
+    came: list[float] = []
+    shares: list[float] = []
+    for origin in range(LEAST_TO_FIT, len(history) - tried + 1):
+        expected = sum(ahead(history[:origin], tried))
+        real = sum(history[origin : origin + tried])
+        misses.append(abs(real - expected))
+        came.append(real)
+        yardstick = max(expected, usual * tried)
+        shares.append(abs(real - expected) / yardstick if yardstick > 0 else 0.0)
+    apart = max(1.0, len(shares) / tried)
+    width = _quantile(shares, _SHARE) * math.sqrt(days / tried) * (1 + 0.5 / apart)
+    total = sum(came)
+    return BackTest(len(shares), sum(misses) / total if total > 0 else 0.0, width)
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)

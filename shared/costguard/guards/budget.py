@@ -1,0 +1,280 @@
+"""How far is this budget spent, how sure is that, and where will it end? Never more sure than the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import reduce
+from operator import add
+
+from costguard.domain.findings import Finding, Verdict
+from costguard.domain.money import Money, hours, totals
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ScopeRef
+from costguard.domain.resources import Gap
+from costguard.domain.spend import Bill
+from costguard.estimates.billed import Charge, charges, daily, in_currency, is_usage
+from costguard.estimates.burn import Known, Metered, burning, priced_in
+from costguard.estimates.exchange import ExchangeRate
+from costguard.estimates.forecast import Forecast, forecast
+from costguard.estimates.period import Day, Period, days_between
+from costguard.estimates.reconcile import Reconciled, Unexplained, reconciled, unexplained
+from costguard.estimates.spent import RunRate, Spent, rest_rate, spent
+from costguard.estimates.surge import Surge, floor_of, surge
+from costguard.guards.budget_periods import period_at
+from costguard.guards.budget_rules import BudgetRule
+from costguard.guards.budget_steps import Standing
+from costguard.guards.idle_gpu_rules import BUDGET, SPENT, percent_words
+
+NAME = BUDGET
+CHECK = SPENT
+_LEARNS_FROM = timedelta(days=14)  # days of metering that are held against the bill
+_MONTH_HOURS = Decimal(730)
+_HOUR = timedelta(hours=1)
+_LONGEST_HOURS = Decimal(24 * 3660)  # beyond ten years a number of hours says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeFacts:
+    """All that one run knows about the spend of one scope.
+
+    `unread` are clouds of the scope whose bill was never read; `gaps` what could not be read now, of bills and of what
+    runs. `metered` is what ran in the scope, since `metered_since` without a hole; `known` all that was ever metered,
+    `listed` everything in an inventory.
+    """
+
+    bills: tuple[Bill, ...]
+    unread: tuple[str, ...]
+    metered: tuple[Metered, ...]
+    metered_since: datetime | None
+    known: Known
+    listed: Known
+    gaps: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CloudPart:
+    """One cloud's part of a budget, and what it rests on; money in the budget's currency but `unconverted`."""
+
+    cloud: str
+    spent: Spent
+    rest: RunRate | None
+    burn_per_hour: Money
+    reconciled: Reconciled | None
+    unexplained: tuple[Unexplained, ...]
+    complete_until: datetime | None
+    read_at: datetime
+    source: str
+    unconverted: tuple[Money, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetStatus:
+    """Where a budget stands now. `period` None: a dated budget outside its dates, of which nothing else is said.
+
+    `doubts` are why nothing may be stopped for it, in order of weight; where `unread` names a cloud the figures are
+    a lower bound. `full_in` is how long until all of it is spent as it burns now, None where it is or never will be.
+    """
+
+    rule: BudgetRule
+    period: Period | None
+    parts: tuple[CloudPart, ...] = ()
+    spent: Spent | None = None
+    burn_per_hour: Money | None = None
+    forecast: Forecast | None = None
+    surge: Surge | None = None
+    doubts: tuple[Reason, ...] = ()
+    unread: tuple[str, ...] = ()
+    history: tuple[Money, ...] = ()
+
+    @property
+    def share(self) -> Decimal:
+        """Spent of the amount, 1 is all of it."""
+        return Decimal(0) if self.spent is None else self.spent.total.amount / self.rule.amount.amount
+
+    @property
+    def full_in(self) -> timedelta | None:
+        """How long until 100 % as it burns now."""
+        if self.spent is None or self.burn_per_hour is None or self.burn_per_hour.amount <= 0:
+            return None
+        left = self.rule.amount.amount - self.spent.total.amount
+        if left <= 0:
+            return None
+        return timedelta(hours=float(min(left / self.burn_per_hour.amount, _LONGEST_HOURS)))
+
+    @property
+    def standing(self) -> Standing | None:
+        """What its steps go by; None outside its period."""
+        if self.period is None:
+            return None
+        known = self.share if self.spent is not None and not self.unread else None
+        return Standing(self.rule, known, self.doubts[0] if self.doubts else None)
+
+
+def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], now: datetime) -> BudgetStatus:
+    """Where one budget stands, from bills as they are and what ran since."""
+    period = period_at(rule.period, now)
+    if period is None:
+        return BudgetStatus(rule, None)
+    currency = rule.amount.currency
+    priced, without_rate = priced_in(facts.metered, currency, rates, now.date())
+    clouds = sorted({bill.cloud for bill in facts.bills})
+    parts = tuple(_part(cloud, rule, period, facts, priced, rates, now) for cloud in clouds)
+    unbilled = [one for one in priced if one.ref.cloud not in clouds]
+    nothing = Money(Decimal(0), currency)
+    whole = [part.spent for part in parts]
+    if unbilled or not whole:
+        whole.append(
+            spent((), unbilled, None, facts.known, since=period.start, complete_until=None, now=now, currency=currency)
+        )
+    total = reduce(add, whole)
+    burn = reduce(add, (part.burn_per_hour for part in parts), burning(unbilled, now).of(currency))
+    days = _billed_days(facts, period, parts)
+    usage = [charge for cloud in clouds for charge in _charges(cloud, rule, facts, rates)[0] if is_usage(charge.line)]
+    history = daily(usage, days, currency)
+    monthly = rule.amount.times(_MONTH_HOURS / period.hours) if period.hours else rule.amount
+    leap = surge(priced, now, facts.metered_since, floor_of(monthly)) if facts.metered_since is not None else None
+    return BudgetStatus(
+        rule=rule,
+        period=period,
+        parts=parts,
+        spent=total,
+        burn_per_hour=burn,
+        forecast=forecast(history, total, burn, (), period, now),
+        surge=leap,
+        doubts=tuple(_doubts(rule, facts, parts, total, without_rate, now)),
+        unread=facts.unread,
+        history=tuple(day.spent for day in history) or (nothing,),
+    )
+
+
+def judge(status: BudgetStatus) -> Finding:
+    """A budget that is spent is a violation; one nobody can be sure of is unmeasured until it surely is."""
+    rule = status.rule
+    facts = {"budget": rule.name, "share_percent": percent_words(status.share.quantize(Decimal("0.0001")))}
+    verdict, reason = Verdict.COMPLIANT, Reason(ReasonCode.BUDGET_WITHIN, facts)
+    if status.period is None:
+        verdict = Verdict.EXEMPT
+    elif status.share >= 1:
+        verdict, reason = Verdict.VIOLATION, Reason(ReasonCode.BUDGET_REACHED, {**facts, "at_percent": "100"})
+    elif status.unread and status.doubts:
+        verdict, reason = Verdict.UNMEASURED, status.doubts[0]
+    return Finding(NAME, CHECK, rule.name, rule.digest, ScopeRef(rule.name), verdict, reason, name=rule.name)
+
+
+def _part(
+    cloud: str,
+    rule: BudgetRule,
+    period: Period,
+    facts: ScopeFacts,
+    metered: Sequence[Metered],
+    rates: Sequence[ExchangeRate],
+    now: datetime,
+) -> CloudPart:
+    """What one cloud adds. Of several payers the bill that is furthest behind says how far all of them go."""
+    bills = [bill for bill in facts.bills if bill.cloud == cloud]
+    complete = _furthest_behind(bills)
+    given, unconverted = _charges(cloud, rule, facts, rates)
+    mine = [one for one in metered if one.ref.cloud == cloud]
+    currency = rule.amount.currency
+    zone = period.zone
+    since = min(bill.since for bill in bills)
+    days = tuple(days_between(since, complete, zone)) if complete is not None else ()
+    both = tuple(day for day in days if facts.metered_since is not None and day.start >= facts.metered_since)
+    learnt = reconciled(given, mine, both[-_LEARNS_FROM.days :], facts.known, currency)
+    rest = rest_rate(given, days, facts.known, currency)
+    factor = learnt.factor if learnt is not None else Decimal(1)
+    total = spent(
+        given,
+        mine,
+        rest,
+        facts.known,
+        since=period.start,
+        complete_until=complete,
+        now=now,
+        currency=currency,
+        factor=factor,
+    )
+    burn = burning(mine, now).of(currency).times(factor)
+    return CloudPart(
+        cloud=cloud,
+        spent=total,
+        rest=rest,
+        burn_per_hour=burn + rest.per_hour if rest is not None else burn,
+        reconciled=learnt,
+        unexplained=unexplained(given, [day for day in days if period.holds(day.start)], facts.listed),
+        complete_until=complete,
+        read_at=min(bill.read_at for bill in bills),
+        source=", ".join(sorted({bill.source for bill in bills})),
+        unconverted=unconverted,
+    )
+
+
+def _charges(
+    cloud: str, rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate]
+) -> tuple[tuple[Charge, ...], tuple[Money, ...]]:
+    lines = (line for bill in facts.bills if bill.cloud == cloud for line in bill.lines)
+    return in_currency(charges(lines, rule.counted), rule.amount.currency, rates)
+
+
+def _furthest_behind(bills: Sequence[Bill]) -> datetime | None:
+    moments = [bill.complete_until for bill in bills]
+    known = [moment for moment in moments if moment is not None]
+    return min(known) if known and len(known) == len(moments) else None
+
+
+def _billed_days(facts: ScopeFacts, period: Period, parts: Sequence[CloudPart]) -> tuple[Day, ...]:
+    """The days that every bill holds in full, from the first on that all of them were read for."""
+    moments = [part.complete_until for part in parts]
+    known = [moment for moment in moments if moment is not None]
+    if not known or len(known) < len(moments) or facts.unread:
+        return ()
+    return tuple(days_between(max(bill.since for bill in facts.bills), min(known), period.zone))
+
+
+def _doubts(
+    rule: BudgetRule,
+    facts: ScopeFacts,
+    parts: Sequence[CloudPart],
+    total: Spent,
+    without_rate: Sequence[str],
+    now: datetime,
+) -> Iterator[Reason]:
+    """Why nothing may be stopped for this budget, the weightiest first. NEVER rule 13."""
+    silent = [part.cloud for part in parts if part.complete_until is None]
+    gap = next((gap for gap in facts.gaps if gap.what == "bill"), None)
+    if facts.unread or silent or gap is not None:
+        cause = gap.detail if gap is not None else ", ".join((*facts.unread, *silent))
+        yield Reason(ReasonCode.BILL_UNREAD, {"cause": cause})
+    oldest = min((part.complete_until for part in parts if part.complete_until is not None), default=None)
+    if oldest is not None and now - oldest > rule.trust.bill_not_older_than:
+        allowed = round(rule.trust.bill_not_older_than / _HOUR)
+        yield Reason(ReasonCode.BILL_STALE, {"age_hours": round((now - oldest) / _HOUR), "allowed_hours": allowed})
+    foreign = sorted({*without_rate, *(money.currency for part in parts for money in part.unconverted)})
+    if foreign:
+        yield Reason(ReasonCode.CURRENCY_WITHOUT_RATE, {"currency": ", ".join(foreign)})
+    blind = next((gap for gap in facts.gaps if gap.what != "bill"), None)
+    if blind is not None:
+        yield Reason(ReasonCode.BURN_INCOMPLETE, {"shard": str(blind.shard)})
+    unpriced = {ref for part in parts for ref in part.spent.unpriced} | set(total.unpriced)
+    if unpriced:
+        yield Reason(ReasonCode.BURN_UNPRICED, {"machines": len(unpriced)})
+    if total.estimated_share > rule.trust.estimated_share or not total.rest_is_known:
+        estimated = percent_words(total.estimated_share.quantize(Decimal("0.001")))
+        allowed_share = percent_words(rule.trust.estimated_share)
+        yield Reason(ReasonCode.BILL_ESTIMATED, {"estimated_percent": estimated, "allowed_percent": allowed_share})
+
+
+def month_to_date(status: BudgetStatus) -> tuple[Money, ...]:
+    """Everything spent, with what no rate was given for beside it in its own currency."""
+    main = [status.spent.total] if status.spent is not None else []
+    return totals([*main, *(money for part in status.parts for money in part.unconverted)])
+
+
+def age_of_bill(status: BudgetStatus, now: datetime) -> Decimal | None:
+    """How many hours the oldest bill is behind; None where one says nothing."""
+    moments = [part.complete_until for part in status.parts]
+    known = [moment for moment in moments if moment is not None]
+    return hours(now - min(known)) if known and len(known) == len(moments) else None
