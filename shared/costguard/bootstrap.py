@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from costguard.connections import Connections
 from costguard.domain.errors import UnavailableError
+from costguard.domain.refs import provider_of
 from costguard.policy.model import Policy
 from costguard.ports import Clock, Notifier, RecordStore, Target
 
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
     from costguard.engine.memory import Memory
     from costguard.engine.policy_in_force import PolicyInForce
     from costguard.engine.surroundings import Surroundings
+    from costguard.notifiers.email import MailCarrier
+    from costguard.planning import Plan
     from costguard.settings import Settings
+
+_MAIL_SECONDS = 30.0  # a notice is worth no longer wait: the outbox tries again
 
 
 class SystemClock:
@@ -97,7 +102,7 @@ def open_store(url: str) -> RecordStore:
 
 
 def notifier_of(settings: Settings) -> Notifier:
-    """Slack where a token is set; without one every notice is refused, and so nothing is ever stopped."""
+    """Every channel that is set up; a notice for any other is refused, and without one nothing is ever stopped."""
     from costguard.notifiers.router import NotifierRouter
 
     channels: dict[str, Notifier] = {}
@@ -105,7 +110,53 @@ def notifier_of(settings: Settings) -> Notifier:
         from costguard.notifiers.slack import SlackNotifier
 
         channels["slack"] = SlackNotifier(settings.slack_token.reveal(), base_url=settings.slack_url)
+    if settings.mail_via:
+        from costguard.notifiers.email import EmailNotifier
+
+        channels["mailto"] = EmailNotifier(_mail_carrier(settings), settings.mail_from, now=SystemClock().now)
+    if settings.webhook_secret:
+        from costguard.notifiers.webhook import WebhookNotifier
+
+        secret, private = settings.webhook_secret.reveal(), settings.webhook_private
+        channels["https"] = WebhookNotifier(secret, now=SystemClock().now, private=private)
+        if private:
+            channels["http"] = channels["https"]
     return NotifierRouter(channels, default="slack")
+
+
+def _mail_carrier(settings: Settings) -> MailCarrier:
+    """SES and DirectMail with our own credentials, from a session that can do nothing else."""
+    if settings.mail_via == "ses":
+        from costguard.providers.aws.mail import SesCarrier
+        from costguard.providers.aws.session import AwsSession
+
+        own = settings.aws.key
+        aws = AwsSession(
+            cloud=settings.cloud if provider_of(settings.cloud) == "aws" else "aws",
+            profile=settings.aws_profile,
+            endpoint_url=settings.aws.endpoint_url,
+            home_region=settings.aws_region,
+            keys=(own.key_id, own.secret.reveal()) if own else None,
+            deadline=lambda: _MAIL_SECONDS,
+        )
+        return SesCarrier(aws.mailing())
+    if settings.mail_via == "directmail":
+        from costguard.providers.alibaba.mail import DirectMailCarrier
+        from costguard.providers.alibaba.session import AlibabaSession
+        from costguard.providers.keys import Keys
+
+        key = settings.alibaba.key
+        alibaba = AlibabaSession(
+            cloud=settings.cloud if provider_of(settings.cloud) == "alibaba" else "alibaba",
+            keys=Keys(key.key_id, key.secret.reveal(), key.token.reveal()) if key else None,
+            endpoint=settings.alibaba.endpoint_url,
+            deadline=lambda: _MAIL_SECONDS,
+            now=SystemClock().now,
+        )
+        return DirectMailCarrier(alibaba.mailing())
+    from costguard.notifiers.smtp import SmtpCarrier
+
+    return SmtpCarrier.at(settings.smtp_url, settings.smtp_password.reveal())
 
 
 @contextmanager
@@ -149,6 +200,7 @@ def open_surroundings(
             policy_problem=problem,
             host_paused=settings.paused,
             language=settings.language,
+            spends=connections.spends() if guard == "budget" else {},
         )
 
 
@@ -163,7 +215,6 @@ def run_function(
         UnavailableError: no instance was seen while something could not be read; all the rest was done.
     """
     from costguard.engine.policy_in_force import tell_of_broken_policy
-    from costguard.engine.run import run, summary
 
     clock = clock or SystemClock()
     memory = open_memory(settings)
@@ -180,12 +231,24 @@ def run_function(
             deadline=deadline,
         ) as world:
             tell_of_broken_policy(memory, found, settings.language, clock.now())
-            report = run(world, run_id, deadline=deadline)
-            plan = report.plan
+            figures, plan = _run(guard, world, run_id, deadline)
             if plan is not None and plan.gaps and not plan.instances_seen:
                 message = f"no instance was seen, and not everything could be read: {plan.gaps[0].detail}"
                 raise UnavailableError(message)  # the host counts it as an error, and alarms
-            return summary(report)
+            return figures
+
+
+def _run(guard: str, world: Surroundings, run_id: str, deadline: datetime | None) -> tuple[dict[str, Any], Plan | None]:
+    """One run of the guard, its figures and its plan."""
+    if guard == "budget":
+        from costguard.engine.budget import budget_summary, run_budgets
+
+        done = run_budgets(world, run_id, deadline=deadline)
+        return budget_summary(done), done.run.plan
+    from costguard.engine.run import run, summary
+
+    report = run(world, run_id, deadline=deadline)
+    return summary(report), report.plan
 
 
 def _policy_in_force(settings: Settings, memory: Memory, now: datetime) -> PolicyInForce:

@@ -17,7 +17,7 @@ from costguard.domain.signals import SignalName
 from costguard.engine.scan import Reading
 from costguard.guards.rules import Mode
 from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, CallLog, Clock, Preflight, SignalSource, Target
+from costguard.ports import ActionExecutor, CallLog, Clock, Preflight, SignalSource, SpendSource, Target
 
 if TYPE_CHECKING:
     from costguard.providers.keys import Keys
@@ -29,9 +29,11 @@ class CloudPorts:
     """One cloud, connected. `executor` opens a second, acting session; it is never called in observe.
 
     `preflight` opens a session of its own as well, which can change nothing, with the log of what it sent.
+    `spend` reads the bill through the reading session.
     """
 
     reading: Reading
+    spend: Callable[[], SpendSource]
     calls: CallLog
     executor: Callable[[], ActionExecutor]
     preflight: Callable[[], tuple[Preflight, CallLog]]
@@ -70,9 +72,15 @@ class Connections(ExitStack):
 
     def executors(self) -> Mapping[str, ActionExecutor]:
         """Clients that may change things, only where a rule enforces; in observe there are none."""
-        if not any(rule.mode is Mode.ENFORCE for rule in self._policy.idle_gpu):
+        policy = self._policy
+        modes = {*(rule.mode for rule in policy.idle_gpu), *(budget.mode for budget in policy.budgets)}
+        if Mode.ENFORCE not in modes:
             return {}
         return {cloud: ports.executor() for cloud, ports in self.clouds.items()}
+
+    def spends(self) -> Mapping[str, SpendSource]:
+        """What reads the bills, by cloud."""
+        return {cloud: ports.spend() for cloud, ports in self.clouds.items()}
 
     def _connect(self, cloud: str) -> CloudPorts:
         provider = provider_of(cloud)
@@ -118,8 +126,13 @@ class Connections(ExitStack):
             self.callback(twin.close)
             return AwsPreflight(twin, now=self._clock.now), twin
 
+        def spend() -> SpendSource:
+            from costguard.providers.aws.billing import AwsSpend
+
+            return AwsSpend(session, now=self._clock.now)
+
         reading = Reading(AwsInventory(session), self._with_prometheus(signals), prices)
-        return CloudPorts(reading, session, acting, asking)
+        return CloudPorts(reading, spend, session, acting, asking)
 
     def _alibaba(self, cloud: str) -> CloudPorts:
         from costguard.providers.alibaba.compute import AlibabaInventory
@@ -157,8 +170,13 @@ class Connections(ExitStack):
             self.callback(twin.close)
             return AlibabaPreflight(twin, now=self._clock.now), twin
 
+        def spend() -> SpendSource:
+            from costguard.providers.alibaba.billing import AlibabaSpend
+
+            return AlibabaSpend(session, now=self._clock.now)
+
         reading = Reading(AlibabaInventory(session), self._with_prometheus(signals), prices)
-        return CloudPorts(reading, session, acting, asking)
+        return CloudPorts(reading, spend, session, acting, asking)
 
     def _tencent(self, cloud: str) -> CloudPorts:
         from costguard.providers.tencent.compute import TencentInventory
@@ -189,12 +207,19 @@ class Connections(ExitStack):
 
             return TencentPreflight(session), session
 
+        def spend() -> SpendSource:
+            from costguard.providers.tencent.billing import TencentSpend
+
+            return TencentSpend(session, now=self._clock.now)
+
         reading = Reading(TencentInventory(session), self._with_prometheus(signals), prices)
-        return CloudPorts(reading, session, acting, asking)
+        return CloudPorts(reading, spend, session, acting, asking)
 
     def _signals_named(self) -> frozenset[SignalName]:
         """GPU always, the others only where a rule names them: each costs requests."""
-        named = {name for rule in self._policy.idle_gpu for name, _ in rule.idle.bounds()}
+        of_rules = [rule.idle for rule in self._policy.idle_gpu]
+        of_budgets = [step.idle for budget in self._policy.budgets for step in budget.steps]
+        named = {name for bounds in (*of_rules, *of_budgets) for name, _ in bounds.bounds()}
         return frozenset({SignalName.GPU, *named})
 
     def _with_prometheus(self, signals: SignalSource) -> SignalSource:

@@ -26,7 +26,7 @@ from costguard.report.words import Language, phrase, verdict
 if TYPE_CHECKING:
     from costguard.faas.handler import Handler
 
-PACKAGED = ("idle_gpu",)
+PACKAGED = ("idle_gpu", "budget")
 """Functions that need no folder: the same handler is built from the installed package."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
