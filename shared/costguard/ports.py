@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 from costguard.domain.actions import Action, Receipt
+from costguard.domain.freeze import LaunchFreeze
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory, Volume
@@ -133,6 +134,29 @@ class SpendSource(Protocol):
         Raises:
             ProviderError: they could not all be read.
         """
+
+
+class FreezeControl(Protocol):
+    """Attaches and detaches the one denying policy of a launch freeze, and nothing else."""
+
+    def attached(self, freeze: LaunchFreeze) -> tuple[str, ...]:
+        """The ids of every policy attached to the freeze's target now, all pages.
+
+        Raises:
+            ProviderError: not read in full.
+        """
+
+    def attach(self, freeze: LaunchFreeze) -> Receipt:
+        """Attach `freeze.policy` to its target. Called once per intent, never retried after an unknown outcome.
+
+        Raises:
+            OutcomeUnknownError: it may be attached; read `attached` before anything else.
+            AccessDeniedError: the role lacks the permission, or this is not the policy it may attach.
+            RefusedError: the cloud refused; nothing changed.
+        """
+
+    def detach(self, freeze: LaunchFreeze) -> Receipt:
+        """Detach `freeze.policy` from its target; errors as `attach`."""
 
 
 class ActionExecutor(Protocol):

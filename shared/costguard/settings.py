@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import CLOUDS, provider_of
 
 LANGUAGES = ("en", "zh")
+MAIL_VIA = ("smtp", "ses", "directmail")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 SLACK_API_URL = "https://slack.com/api/"
 DEFAULT_LEDGER = "sqlite:///costguard.sqlite3"
@@ -18,6 +20,8 @@ HOSTED_LEDGER = "memory:"  # forgotten with the instance of the function, so tha
 
 _PREFIX = "COSTGUARD_"
 _NOT_PAUSED = frozenset({"", "0", "false", "no"})
+_YES, _NO = frozenset({"1", "true", "yes"}), _NOT_PAUSED
+_SHORTEST_SECRET = 16
 _LONGEST_SHOWN = 60
 _LIKENESS = 0.6  # difflib's own default: one or two letters wrong in a name of this length
 
@@ -69,6 +73,23 @@ VARIABLES = (
     ),
     Variable("COSTGUARD_SLACK_TOKEN", "Bot token of the Slack app that sends notices", secret=True),
     Variable("COSTGUARD_SLACK_URL", "Address of Slack's Web API", f"`{SLACK_API_URL}`"),
+    Variable("COSTGUARD_MAIL_FROM", "Address that mail comes from, such as `costguard@example.com`"),
+    Variable(
+        "COSTGUARD_MAIL_VIA",
+        "What sends mail: `smtp`, `ses` or `directmail`, the latter two with this process's own role",
+        "`smtp` where `COSTGUARD_SMTP_URL` is set",
+    ),
+    Variable(
+        "COSTGUARD_SMTP_URL",
+        "Mail server: `smtps://USER@HOST:465`, or `smtp://USER@HOST:587`, which must offer STARTTLS",
+    ),
+    Variable("COSTGUARD_SMTP_PASSWORD", "Password of its user", secret=True),
+    Variable("COSTGUARD_WEBHOOK_SECRET", "What webhooks are signed with, 16 letters or more", secret=True),
+    Variable(
+        "COSTGUARD_WEBHOOK_PRIVATE",
+        "`1`: webhooks may reach private addresses, and this machine over http",
+        "public addresses only",
+    ),
     Variable(
         "COSTGUARD_PAUSED",
         "Kill switch of this host: anything but `0`, `false`, `no` or nothing means paused",
@@ -145,7 +166,8 @@ class Settings:
     """The surroundings of one process. An empty text means not set.
 
     `host` is `lambda`, `fc`, `scf` or `local`; `ledger` may hold a password. `alibaba_overridden`: the variable is
-    set that makes Alibaba Cloud's SDK ignore the credentials it is given.
+    set that makes Alibaba Cloud's SDK ignore the credentials it is given. `mail_via` is one of `MAIL_VIA` where mail
+    is set up, and then `mail_from` is there, and for `smtp` the server's address.
     """
 
     host: str = "local"
@@ -153,6 +175,12 @@ class Settings:
     ledger: Secret = field(default_factory=lambda: Secret(DEFAULT_LEDGER))
     slack_token: Secret = field(default_factory=Secret)
     slack_url: str = SLACK_API_URL
+    mail_from: str = ""
+    mail_via: str = ""
+    smtp_url: str = ""
+    smtp_password: Secret = field(default_factory=Secret)
+    webhook_secret: Secret = field(default_factory=Secret)
+    webhook_private: bool = False
     prometheus_authorization: Secret = field(default_factory=Secret)
     paused: bool = False
     language: str = "en"
@@ -173,8 +201,9 @@ class Settings:
         """What no log line may show: tokens, keys, and the password within the ledger's address."""
         keys = [access.key for access in (self.aws, self.alibaba, self.tencent) if access.key is not None]
         parts = [part.reveal() for key in keys for part in (key.secret, key.token)]
-        tokens = (self.slack_token.reveal(), self.prometheus_authorization.reveal())
-        known = (*tokens, *parts, _password_of(self.ledger.reveal()))
+        tokens = (self.slack_token.reveal(), self.prometheus_authorization.reveal(), self.webhook_secret.reveal())
+        mail = (self.smtp_password.reveal(), _password_of(self.smtp_url))
+        known = (*tokens, *mail, *parts, _password_of(self.ledger.reveal()))
         return tuple(value for value in known if value)
 
 
@@ -202,6 +231,12 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         ledger=Secret(values["COSTGUARD_LEDGER"] or (DEFAULT_LEDGER if host == "local" else HOSTED_LEDGER)),
         slack_token=Secret(values["COSTGUARD_SLACK_TOKEN"]),
         slack_url=values["COSTGUARD_SLACK_URL"] or SLACK_API_URL,
+        mail_from=values["COSTGUARD_MAIL_FROM"],
+        mail_via=values["COSTGUARD_MAIL_VIA"].lower() or ("smtp" if values["COSTGUARD_SMTP_URL"] else ""),
+        smtp_url=values["COSTGUARD_SMTP_URL"],
+        smtp_password=Secret(values["COSTGUARD_SMTP_PASSWORD"]),
+        webhook_secret=Secret(values["COSTGUARD_WEBHOOK_SECRET"]),
+        webhook_private=values["COSTGUARD_WEBHOOK_PRIVATE"].lower() in _YES,
         prometheus_authorization=Secret(values["COSTGUARD_PROMETHEUS_AUTHORIZATION"]),
         paused=values["COSTGUARD_PAUSED"].lower() not in _NOT_PAUSED,
         language=values["COSTGUARD_LANG"].lower() or "en",
@@ -218,6 +253,8 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     problems += _wrong_choice("COSTGUARD_LOG_LEVEL", settings.log_level, LOG_LEVELS)
     problems += _wrong_choice("COSTGUARD_CLOUD", settings.cloud, CLOUDS)
     problems += _wrong_address("COSTGUARD_SLACK_URL", settings.slack_url)
+    problems += _wrong_mail(settings)
+    problems += _wrong_webhook(settings, values["COSTGUARD_WEBHOOK_PRIVATE"])
     for name in ("AWS_ENDPOINT_URL", "COSTGUARD_ALIBABA_ENDPOINT", "COSTGUARD_TENCENT_ENDPOINT"):
         problems += _wrong_address(name, values[name])
     for key in (_ALIBABA_KEY, _SCF_KEY, _TENCENT_KEY):
@@ -255,6 +292,7 @@ def _half_a_key(values: Mapping[str, str], key_id: str, secret: str, token: str 
     return [f"{there} is set without {missing}"]
 
 
+_MAIL = re.compile(r"[A-Za-z0-9_+-]+(?:[.'][A-Za-z0-9_+-]+)*@(?:[A-Za-z0-9-]+\.)+[A-Za-z0-9-]+", re.ASCII)
 _KNOWN = frozenset(variable.name for variable in VARIABLES)
 
 
@@ -287,6 +325,38 @@ def _wrong_address(name: str, value: str) -> list[str]:
     except ValueError:
         good = False
     return [] if good else [f"{name} is no address, expected https://HOST/…"]
+
+
+def _wrong_mail(settings: Settings) -> list[str]:
+    """What is missing where mail is half set up; whoever connects to the server reads its address."""
+    via, sender = settings.mail_via, settings.mail_from
+    if not via:
+        advice = "set COSTGUARD_SMTP_URL, or COSTGUARD_MAIL_VIA to ses or directmail"
+        named = [name for name, there in (("MAIL_FROM", sender), ("SMTP_PASSWORD", settings.smtp_password)) if there]
+        return [f"COSTGUARD_{name} is set, and nothing sends mail; {advice}" for name in named]
+    problems = _wrong_choice("COSTGUARD_MAIL_VIA", via, MAIL_VIA)
+    if not sender:
+        problems.append("COSTGUARD_MAIL_FROM is not set: mail needs an address to come from")
+    elif not _MAIL.fullmatch(sender):
+        problems.append(
+            f"COSTGUARD_MAIL_FROM is '{_shown(sender)}', expected one address such as costguard@example.com"
+        )
+    if via == "smtp" and not settings.smtp_url:
+        problems.append("COSTGUARD_MAIL_VIA is smtp; set COSTGUARD_SMTP_URL")
+    if via == "ses" and settings.cloud == "aws-cn":
+        problems.append("COSTGUARD_MAIL_VIA is ses, which is not offered in aws-cn; use smtp or directmail")
+    if via == "directmail" and settings.alibaba_overridden:
+        problems.append("COSTGUARD_MAIL_VIA is directmail; unset ALIYUN_ACCESS_KEY_ID, which its SDK would prefer")
+    return problems
+
+
+def _wrong_webhook(settings: Settings, private: str) -> list[str]:
+    problems = []
+    if 0 < len(settings.webhook_secret.reveal()) < _SHORTEST_SECRET:
+        problems.append(f"COSTGUARD_WEBHOOK_SECRET is shorter than {_SHORTEST_SECRET} letters; make one at random")
+    if private.lower() not in _YES | _NO:
+        problems.append(f"COSTGUARD_WEBHOOK_PRIVATE is '{_shown(private)}', expected 1, or nothing")
+    return problems
 
 
 def _forgetful_ledger(host: str, ledger: Secret) -> list[str]:

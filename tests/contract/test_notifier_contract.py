@@ -7,8 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
+from tests.contract.notifier_worlds import CHANNELS, SECRET, Channel
 
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.notifiers.console import ConsoleNotifier
@@ -20,6 +22,137 @@ from costguard.sandbox.slack import DEFAULT_TOKEN, SlackStandIn
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 SOON = timedelta(milliseconds=300)
+
+
+# every channel
+
+
+@pytest.fixture(params=sorted(CHANNELS), scope="module")
+def opened(request: pytest.FixtureRequest) -> Iterator[Channel]:
+    channel = CHANNELS[request.param]()
+    yield channel
+    channel.close()
+
+
+@pytest.fixture
+def channel(opened: Channel) -> Channel:
+    opened.reset()
+    return opened
+
+
+def notice(channel: Channel, title: str = "i-0a stops at 18:00", **more: Any) -> Message:
+    said: dict[str, Any] = {"fields": (("Owner", "nlp"),), "lines": ("Nothing happens before.",), **more}
+    return Message(channel.address, title, said.pop("text", title), notice_id=said.pop("notice_id", "n-1"), **said)
+
+
+def test_a_notice_arrives_once_and_its_receipt_proves_it(channel: Channel) -> None:
+    delivery = channel.notifier.send(notice(channel))
+    (got,) = channel.got()
+    assert delivery.proves_delivery
+    assert delivery.receipt
+    assert delivery.receipt.isprintable()
+    assert got.title == "i-0a stops at 18:00"
+    assert "nlp" in got.words
+    assert "Nothing happens before." in got.words
+
+
+def test_a_repeated_notice_is_known_as_the_same(channel: Channel) -> None:
+    for notice_id in ("n-1", "n-1", "n-2"):
+        channel.notifier.send(notice(channel, notice_id=notice_id))
+    names = [got.name for got in channel.got()]
+    if any(names) and channel.address.startswith("mailto:") and "amazonses" not in names[0]:
+        assert names[0] == names[1] != names[2]
+        assert "n-1" not in names[0]
+    elif any(names):  # a receiver that knows keys keeps it once
+        assert len(names) == len(set(names)) == 2
+
+
+def test_a_receipt_is_accepted_as_the_thread_of_the_next(channel: Channel) -> None:
+    first = channel.notifier.send(notice(channel))
+    assert channel.notifier.send(notice(channel, notice_id="n-2", thread=first.receipt)).proves_delivery
+    assert channel.notifier.send(notice(channel, notice_id="n-3", thread="\r\nBcc: all@example.com")).proves_delivery
+    assert len(channel.got()) == 3
+
+
+def test_a_busy_channel_says_when_to_try_again(channel: Channel) -> None:
+    channel.refuse("busy")
+    with pytest.raises(RateLimitedError) as caught:
+        channel.notifier.send(notice(channel))
+    assert timedelta(seconds=1) <= caught.value.retry_after <= timedelta(hours=1)
+    assert SECRET not in str(caught.value)
+    channel.refuse("fine")
+    assert channel.notifier.send(notice(channel)).proves_delivery
+    assert len(channel.got()) == 1
+
+
+def test_what_is_refused_for_good_is_never_sent_again(channel: Channel) -> None:
+    channel.refuse("never")
+    with pytest.raises(RejectedNoticeError) as caught:
+        channel.notifier.send(notice(channel))
+    assert SECRET not in str(caught.value)
+    assert str(caught.value).isprintable()
+    assert channel.got() == []
+
+
+@pytest.mark.parametrize("how", ["fault", "silent", "lost"])
+def test_a_fault_or_a_lost_answer_proves_nothing_and_passes(channel: Channel, how: str) -> None:
+    channel.refuse(how)
+    with pytest.raises(NoticeError) as caught:
+        channel.notifier.send(notice(channel))
+    assert type(caught.value) is NoticeError
+    assert SECRET not in str(caught.value)
+    channel.refuse("fine")
+    assert channel.notifier.send(notice(channel)).proves_delivery
+
+
+HOSTILE = "<script>alert(1)</script> <!channel> *x*\r\nBcc: all@example.com\n.\n\x1b[31m\u202e\x00"
+
+
+def test_words_from_outside_command_nothing(channel: Channel) -> None:
+    channel.notifier.send(
+        notice(channel, HOSTILE, text=HOSTILE, fields=((HOSTILE, HOSTILE),), lines=(HOSTILE, "=?utf-8?q?Bcc?="))
+    )
+    (got,) = channel.got()
+    assert "\n" not in got.title
+    assert "\r" not in got.title
+    assert "alert(1)" in got.words
+    if not channel.address.startswith("http"):  # JSON shows letters as they are; its reader escapes
+        assert "<td><script>" not in got.words
+    assert not {"\x1b", "\x00", "\u202e"} & set(got.title + got.words)
+
+
+def test_chinese_arrives_as_it_was_written(channel: Channel) -> None:
+    channel.notifier.send(
+        notice(channel, "实例 i-0a 将于 18:00 停止", fields=(("负责人", "李团队"),), lines=("请回复“保留”。",))
+    )
+    (got,) = channel.got()
+    assert got.title == "实例 i-0a 将于 18:00 停止"
+    assert "李团队" in got.words
+    assert "请回复“保留”。" in got.words
+
+
+def test_a_notice_without_bounds_is_cut_and_says_so(channel: Channel) -> None:
+    fields = tuple((f"machine-{number}" * 9, "é&<" * 900) for number in range(150))
+    channel.notifier.send(notice(channel, "&<中" * 9000, fields=fields, lines=("行" * 1100,) * 99))
+    (got,) = channel.got()
+    assert len(got.title) < 1000
+    assert len(got.words.encode()) < 300_000
+    assert "not shown here" in got.words or '"left_out": ' in got.words
+
+
+@pytest.mark.parametrize("thread", ["", "x" * 5000, "<a@b>\r\nX: y"])
+def test_a_notice_of_nothing_visible_is_still_delivered(channel: Channel, thread: str) -> None:
+    empty = Message(channel.address, "\u202e", "\x00", (("\x1b", "\u2066"),), ("\n",), thread)
+    assert channel.notifier.send(empty).proves_delivery
+    assert len(channel.got()) == 1
+
+
+def test_errors_never_show_a_secret(channel: Channel) -> None:
+    assert SECRET not in repr(channel.notifier)
+    assert SECRET not in repr(vars(channel.notifier))
+
+
+# Slack
 
 
 @pytest.fixture

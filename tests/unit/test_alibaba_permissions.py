@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from costguard.providers.alibaba.permissions import OPERATIONS, permission_for, policy_document
+from costguard.providers.alibaba.permissions import MAIL_OPERATIONS, OPERATIONS, permission_for, policy_document
 from costguard.providers.alibaba.products import PRODUCTS
 from costguard.providers.alibaba.rates import RATES, region_of
-from costguard.providers.operations import ACTING, READING, Feature
+from costguard.providers.operations import ACTING, READING, SPENDING, Feature
 
 CHANGING = {"ecs:StopInstances", "ecs:StartInstances", "ecs:DeleteInstances", "ecs:CreateSnapshot"}
 
@@ -16,12 +16,15 @@ def test_exactly_four_operations_change_anything() -> None:
 
 def test_everything_that_reads_by_name_reads_and_nothing_else_is_listed_as_reading() -> None:
     for name, one in OPERATIONS.items():
-        assert one.changes_something is not name.split(":")[1].startswith(("Describe", "Get", "List", "Assume"))
+        assert one.changes_something is not name.split(":")[1].startswith(
+            ("Describe", "Get", "List", "Query", "Assume")
+        )
 
 
 def test_every_operation_has_a_product_and_a_pace() -> None:
-    assert {name.split(":")[0] for name in OPERATIONS} == set(PRODUCTS)
-    assert set(RATES) == set(OPERATIONS)
+    listed = {*OPERATIONS, *MAIL_OPERATIONS}
+    assert {name.split(":")[0] for name in listed} == set(PRODUCTS)
+    assert set(RATES) == listed
     assert region_of("cms:DescribeMetricList", "cn-hangzhou") == ""
     assert region_of("ecs:DescribeInstances", "cn-hangzhou") == "cn-hangzhou"
 
@@ -36,6 +39,18 @@ def test_a_reading_policy_allows_reading_only() -> None:
     assert all(
         name.split(":")[1].startswith(("Describe", "List", "Query")) and "*" not in name for name in statement["Action"]
     )
+
+
+def test_reading_bills_is_granted_by_the_names_of_both_sites() -> None:
+    (statement,) = policy_document(SPENDING)["Statement"]
+
+    assert statement["Action"] == [
+        "bss:DescribeBillList",
+        "bss:DescribeCostBudgetsSummary",
+        "bssapi:DescribeCostBudgetsSummary",
+        "bssapi:DescribeInstanceBill",
+        "bssapi:QueryBillOverview",
+    ]
 
 
 def test_assuming_roles_is_granted_for_named_roles_only() -> None:

@@ -107,7 +107,7 @@ def test_a_notice_is_delivered_with_proof(outbox: OutboxRepository, clock: FakeC
         state=NoticeState.DELIVERED, attempts=1, receipt="ts-1", delivered_at=NOW, proven=True
     )
     assert notifier.took == [
-        Message("slack:#gpu", "idle", "n-1", fields=(("cost", "3 USD"),), lines=("say keep",), thread="")
+        Message("slack:#gpu", "idle", "n-1", fields=(("cost", "3 USD"),), lines=("say keep",), notice_id="n-1")
     ]
 
 

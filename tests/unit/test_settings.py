@@ -154,3 +154,55 @@ def test_each_provider_has_its_own_role_and_stand_in() -> None:
     assert settings.access("alibaba").endpoint_url == "http://127.0.0.1:1"
     with pytest.raises(InvalidInputError, match="COSTGUARD_TENCENT_ENDPOINT is no address"):
         load_settings({"COSTGUARD_TENCENT_ENDPOINT": "127.0.0.1"})
+
+
+SMTP = {"COSTGUARD_SMTP_URL": "smtps://guard@mail.example.com", "COSTGUARD_SMTP_PASSWORD": "pa55word"}
+SENDER = {"COSTGUARD_MAIL_FROM": "costguard@example.com"}
+
+
+def test_a_mail_server_is_enough_to_send_by_it() -> None:
+    settings = load_settings({**SMTP, **SENDER})
+    assert (settings.mail_via, settings.mail_from) == ("smtp", "costguard@example.com")
+    assert settings.smtp_url == "smtps://guard@mail.example.com"
+    assert load_settings({**SENDER, "COSTGUARD_MAIL_VIA": "SES"}).mail_via == "ses"
+    assert load_settings({**SMTP, **SENDER, "COSTGUARD_MAIL_VIA": "directmail"}).mail_via == "directmail"
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (SMTP, "COSTGUARD_MAIL_FROM is not set"),
+        (SENDER, "COSTGUARD_MAIL_FROM is set, and nothing sends mail; set COSTGUARD_SMTP_URL, or COSTGUARD_MAIL_VIA"),
+        ({"COSTGUARD_SMTP_PASSWORD": "x"}, "COSTGUARD_SMTP_PASSWORD is set, and nothing sends mail"),
+        ({**SENDER, "COSTGUARD_MAIL_VIA": "smtp"}, "COSTGUARD_MAIL_VIA is smtp; set COSTGUARD_SMTP_URL"),
+        ({**SENDER, "COSTGUARD_MAIL_VIA": "sendmail"}, "expected one of smtp, ses, directmail"),
+        ({**SMTP, "COSTGUARD_MAIL_FROM": "Costguard <c@example.com>"}, "expected one address such as"),
+        ({**SMTP, "COSTGUARD_MAIL_FROM": "c@example.com\nBcc: d@example.com"}, "expected one address such as"),
+        (
+            {**SENDER, "COSTGUARD_MAIL_VIA": "ses", "COSTGUARD_CLOUD": "aws-cn"},
+            "not offered in aws-cn; use smtp or directmail",
+        ),
+        (
+            {**SENDER, "COSTGUARD_MAIL_VIA": "directmail", "ALIYUN_ACCESS_KEY_ID": "x"},
+            "directmail; unset ALIYUN_ACCESS_KEY_ID",
+        ),
+        ({"COSTGUARD_WEBHOOK_SECRET": "short"}, "COSTGUARD_WEBHOOK_SECRET is shorter than 16 letters"),
+        ({"COSTGUARD_WEBHOOK_PRIVATE": "maybe"}, "COSTGUARD_WEBHOOK_PRIVATE is 'maybe', expected 1, or nothing"),
+    ],
+)
+def test_half_a_channel_is_an_error_that_names_what_is_missing(given: dict[str, str], problem: str) -> None:
+    with pytest.raises(InvalidInputError, match=re.escape(problem)):
+        load_settings(given)
+
+
+@pytest.mark.parametrize(("text", "allowed"), [("1", True), ("Yes", True), ("0", False), ("", False), ("no", False)])
+def test_webhooks_reach_private_addresses_only_where_that_is_said(text: str, *, allowed: bool) -> None:
+    assert load_settings({"COSTGUARD_WEBHOOK_PRIVATE": text}).webhook_private is allowed
+
+
+def test_the_secrets_of_channels_are_secrets() -> None:
+    secrets = {"COSTGUARD_WEBHOOK_SECRET": "0123456789abcdef", "COSTGUARD_SMTP_URL": "smtp://g:inurl@mail.example.com"}
+    settings = load_settings({**SMTP, **SENDER, **secrets})
+    assert {"0123456789abcdef", "pa55word", "inurl"} <= set(settings.secrets())
+    assert "0123456789abcdef" not in repr(settings)
+    assert "pa55word" not in repr(settings)

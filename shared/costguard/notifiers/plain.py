@@ -48,7 +48,7 @@ def plain(message: Message) -> PlainNotice:
     told = _fitting([_MARKUP + _size(line) for line in lines], _ROOM - sum(sizes[:shown]))
     return PlainNotice(
         title=_cut(message.title, TITLE_MAX) or "Costguard",
-        text=_cut_to_room(visible(message.text[: 2 * _ROOM], lines=True)),
+        text=_cut_to_room(message.text),
         fields=tuple(fields[:shown]),
         lines=tuple(lines[:told]),
         left_out=unread + len(fields) - shown + len(lines) - told,
@@ -74,6 +74,8 @@ def _cut(words: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - len(_ELLIPSIS)] + _ELLIPSIS
 
 
-def _cut_to_room(text: str) -> str:
+def _cut_to_room(words: str) -> str:
+    text = visible(words[: _LOOKED_AT * _ROOM], lines=True)
     kept = _fitting([_size(char) for char in text[:_ROOM]], _ROOM)
-    return text if kept == len(text) else f"{text[:kept]}\n{_ELLIPSIS} cut here"
+    whole = kept == len(text) and len(words) <= _LOOKED_AT * _ROOM
+    return text if whole else f"{text[:kept]}\n{_ELLIPSIS} cut here"

@@ -20,6 +20,7 @@ class Feature(str, Enum):
     SNAPSHOT = "snapshot"
     TERMINATE = "terminate"
     START = "start"
+    MAIL = "mail"
 
 
 READING = frozenset({Feature.IDENTITY, Feature.INVENTORY, Feature.METRICS, Feature.PRICES})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
 
@@ -24,6 +25,7 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap
 from costguard.providers.alibaba.permissions import permission_for
+from costguard.providers.alibaba.products import PRODUCTS
 from costguard.providers.alibaba.transport import Answer, WireError
 from costguard.providers.documented import UNDOCUMENTED
 from costguard.providers.gaps import DEADLINE, gap_kind
@@ -35,6 +37,8 @@ WOULD_BE_ALLOWED = frozenset({"DryRunOperation", "DRYRUN.SUCCESS"})
 NO_KEYS = "NoCredentials"
 EXPIRED = frozenset({"InvalidSecurityToken.Expired"})
 CLOCK = frozenset({"InvalidTimeStamp.Expired", "InvalidTimeStamp.Format"})
+OTHER_SITE = frozenset({"NotApplicable"})
+"""What one site's bills say to an account of the other site."""
 
 _FINE = frozenset({"200", "Success", "OK"})  # what `Code` says where an answer that succeeded has one
 _DENIED = frozenset(
@@ -92,10 +96,12 @@ _WENT_NO_FURTHER = frozenset({403, 404, 405, 407, 413, 414})  # a proxy in betwe
 def fields_of(answer: Answer, operation: str, *, changes: bool) -> dict[str, Any]:
     """The fields of an answer that succeeded: a JSON object with a RequestId, and no error in it.
 
+    Numbers with a point are `Decimal` where the product answers with money, and else `float`.
+
     Raises:
         ProviderError: it refuses, whatever its HTTP status says, or is not as documented.
     """
-    found = _object(answer.body)
+    found = _object(answer.body, money=PRODUCTS[operation.partition(":")[0]].money)
     code, message = _text(found, "Code"), _text(found, "Message")
     good = answer.status in _GOOD
     if found is None or not _text(found, "RequestId"):
@@ -144,9 +150,9 @@ def _refusal(operation: str, code: str, message: str, status: int, *, changes: b
     return kind(detail, operation=operation, code=code)
 
 
-def _object(body: bytes) -> dict[str, Any] | None:
+def _object(body: bytes, *, money: bool) -> dict[str, Any] | None:
     try:
-        found = json.loads(body)
+        found = json.loads(body, parse_float=Decimal if money else None)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
@@ -183,6 +189,8 @@ def fix_for(error: ProviderError) -> str:
         return "give the run more time; the next run goes on"
     if error.code in CLOCK:
         return "set this machine's clock: it is more than 15 minutes off"
+    if error.code in OTHER_SITE:
+        return _site_fix(error.operation)
     if error.code in EXPIRED:
         return "renew the credentials, and check that this machine's clock is right"
     if error.operation == "sts:AssumeRole" and isinstance(error, (AccessDeniedError, NotFoundError)):
@@ -196,6 +204,15 @@ def fix_for(error: ProviderError) -> str:
     if isinstance(error, UnavailableError):
         return "run again later; check network, proxy and endpoint if it stays"
     return ""
+
+
+def _site_fix(operation: str) -> str:
+    if operation == "bss:DescribeCostBudgetsSummary":
+        return "write the budgets into the policy: the vendor has opened this API, which is in beta, to few accounts"
+    return (
+        "name the site this account is of: cloud alibaba for the China site (aliyun.com), alibaba-intl for the "
+        "international one (alibabacloud.com)"
+    )
 
 
 def _grant(operation: str) -> str:

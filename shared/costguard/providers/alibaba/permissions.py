@@ -38,6 +38,14 @@ _OPERATIONS = (
     # CloudMonitor's documents name both; which one decides is not told
     Operation("cms:DescribeMetricList", Feature.METRICS, ("cms:DescribeMetricList", "cms:QueryMetricList")),
     *_reads(Feature.PRICES, "ecs:DescribePrice"),
+    # the documents of the two sites, and of different years, name the permission differently
+    Operation("bss:DescribeInstanceBill", Feature.BILLING, ("bssapi:DescribeInstanceBill", "bss:DescribeBillList")),
+    Operation("bss:QueryBillOverview", Feature.BILLING, ("bss:DescribeBillList", "bssapi:QueryBillOverview")),
+    Operation(
+        "bss:DescribeCostBudgetsSummary",
+        Feature.BILLING,
+        ("bss:DescribeCostBudgetsSummary", "bssapi:DescribeCostBudgetsSummary"),
+    ),
     Operation("ecs:StopInstances", Feature.STOP, ("ecs:StopInstances",), changes_something=True),
     Operation("ecs:StartInstances", Feature.START, ("ecs:StartInstances",), changes_something=True),
     Operation("ecs:DeleteInstances", Feature.TERMINATE, ("ecs:DeleteInstances",), changes_something=True),
@@ -45,9 +53,14 @@ _OPERATIONS = (
     Operation(
         "ecs:CreateSnapshot", Feature.SNAPSHOT, ("ecs:CreateSnapshot", "ecs:TagResources"), changes_something=True
     ),
+    Operation("dm:SingleSendMail", Feature.MAIL, ("dm:SingleSendMail",), changes_something=True),
 )
 
-OPERATIONS = {operation.name: operation for operation in _OPERATIONS}
+OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature is not Feature.MAIL}
+
+_MAILING = frozenset({Feature.IDENTITY, Feature.MAIL})
+MAIL_OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature in _MAILING}
+"""The whole reach of a session that sends mail: it can change no machine, and those that can send no mail."""
 
 _KEEPERS = ("acs:autoscaling:scalingGroupId", "ack.aliyun.com")
 _KINDS = {"ecs:CreateSnapshot": ("disk", "snapshot"), "ecs:TagResources": ("snapshot",)}
@@ -56,7 +69,7 @@ _ON_INSTANCES = ("instance",)
 
 def permission_for(operation: str) -> str:
     """The permissions `operation` needs, for people; the operation's own name where it is not listed."""
-    known = OPERATIONS.get(operation)
+    known = OPERATIONS.get(operation) or MAIL_OPERATIONS.get(operation)
     return operation if known is None else " and ".join(known.permissions)
 
 
@@ -87,7 +100,10 @@ def policy_document(
         statements.append({"Effect": "Allow", "Action": reads, "Resource": "*"})
     if Feature.MEMBERS in features and role_arns:
         statements.append({"Effect": "Allow", "Action": ["sts:AssumeRole"], "Resource": sorted(role_arns)})
-    changes = sorted({permission for one in wanted if one.changes_something for permission in one.permissions})
+    if Feature.MAIL in features:  # RAM knows no resources here
+        statements.append({"Effect": "Allow", "Action": ["dm:SingleSendMail"], "Resource": "*"})
+    acting = [one for one in wanted if one.changes_something and one.feature is not Feature.MAIL]
+    changes = sorted({permission for one in acting for permission in one.permissions})
     statements += _allow_changes(changes)
     statements += _deny_protected(changes, protected_tags)
     return {"Version": "1", "Statement": statements}

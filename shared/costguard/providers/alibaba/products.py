@@ -18,11 +18,17 @@ _REGION = re.compile(r"[a-z]{2,10}(?:-[a-z0-9]{1,20}){1,4}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One API: its version, and its host with `{region}`, or a host for each cloud where it is not regional."""
+    """One API: its version, and its host with `{region}`, or a host for each cloud where it is not regional.
+
+    `in_body`: parameters travel in the body, as they would not fit an address. `money`: its answers hold amounts, whose
+    numbers are read as `Decimal`.
+    """
 
     version: str
     host: str = ""
     hosts: Mapping[str, str] | None = None
+    in_body: bool = False
+    money: bool = False
 
 
 PRODUCTS: Mapping[str, Product] = {
@@ -36,6 +42,17 @@ PRODUCTS: Mapping[str, Product] = {
             "alibaba": "resourcedirectory.aliyuncs.com",
             "alibaba-intl": "resourcedirectory-intl.aliyuncs.com",
         },
+    ),
+    # by the site an account is of, whatever its regions; each refuses the other's accounts with NotApplicable
+    "bss": Product(
+        "2017-12-14",
+        hosts={"alibaba": "business.aliyuncs.com", "alibaba-intl": "business.ap-southeast-1.aliyuncs.com"},
+        money=True,
+    ),
+    "dm": Product(
+        "2015-11-23",
+        hosts={"alibaba": "dm.aliyuncs.com", "alibaba-intl": "dm.ap-southeast-1.aliyuncs.com"},
+        in_body=True,
     ),
 }
 """By a short name, for most of them the one that RAM gives the product in permissions."""

@@ -1,24 +1,26 @@
 """How fast each action may be asked, of one account in one region: burst, and requests a second.
 
 ECS throttles by account, region and action, with limits that only Quota Center tells, and lets nothing through for
-the rest of the minute once exceeded: these stay well below what the documents give as examples. CloudMonitor and STS
-count by account, whatever the region; CloudMonitor by the second. A twenty-fifth of its limit may be used at once and
-88 % of it a second after that: requests may bunch up on their way by nearly a tenth of a second before a second,
-wherever it begins, holds more than the limit.
+the rest of the minute once exceeded: these stay well below what the documents give as examples. CloudMonitor, STS and
+bills are counted by account, whatever the region; CloudMonitor by the second. A twenty-fifth of its limit may be used
+at once and 88 % of it a second after that: requests may bunch up on their way by nearly a tenth of a second before a
+second, wherever it begins, holds more than the limit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from costguard.providers.alibaba.permissions import OPERATIONS
+from costguard.providers.alibaba.permissions import MAIL_OPERATIONS, OPERATIONS
 
+_KNOWN = {**OPERATIONS, **MAIL_OPERATIONS}
 _USUAL = {
     "ecs": (20.0, 10.0),
     "vpc": (20.0, 10.0),
     "cms": (2.0, 44.0),  # of 50 a second, which the account's other users share
     "sts": (20.0, 20.0),  # of 100 a second
     "resourcedirectory": (5.0, 5.0),
+    "bss": (2.0, 8.0),  # of 10 a second
 }
 _CHANGES = (5.0, 1.0)
 _OTHER = {
@@ -26,16 +28,16 @@ _OTHER = {
     # limits of ECS hold by the minute, and pages come one after another: ten thousand instances are one burst
     "ecs:DescribeInstances": (100.0, 10.0),
 }
-_WHOLE_ACCOUNT = frozenset({"cms", "sts", "resourcedirectory"})
+_WHOLE_ACCOUNT = frozenset({"cms", "sts", "resourcedirectory", "bss", "dm"})
 
 
 def _rate_of(operation: str) -> tuple[float, float]:
-    if OPERATIONS[operation].changes_something:
+    if _KNOWN[operation].changes_something:
         return _CHANGES
     return _OTHER.get(operation) or _USUAL[operation.partition(":")[0]]
 
 
-RATES: Mapping[str, tuple[float, float]] = {operation: _rate_of(operation) for operation in OPERATIONS}
+RATES: Mapping[str, tuple[float, float]] = {operation: _rate_of(operation) for operation in _KNOWN}
 """By operation: each is counted apart."""
 
 

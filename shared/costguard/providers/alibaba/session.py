@@ -20,7 +20,7 @@ from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.alibaba import errors
 from costguard.providers.alibaba.forms import flattened, items_in
-from costguard.providers.alibaba.permissions import OPERATIONS
+from costguard.providers.alibaba.permissions import MAIL_OPERATIONS, OPERATIONS
 from costguard.providers.alibaba.products import HOME_REGIONS, PRODUCTS, host_of
 from costguard.providers.alibaba.rates import RATES, region_of
 from costguard.providers.alibaba.times import needed_time
@@ -81,6 +81,7 @@ class AlibabaSession:
         home_region: str = "",
         deadline: Callable[[], float] | None = None,
         pacer: Pacer | None = None,
+        for_mail: bool = False,
     ) -> None:
         if cloud not in HOME_REGIONS:
             message = (
@@ -92,13 +93,15 @@ class AlibabaSession:
         self.home_region = home_region or HOME_REGIONS[cloud]
         self.may_change = may_change
         self.may_dry_run = may_dry_run
+        self.for_mail = for_mail
+        self._operations = MAIL_OPERATIONS if for_mail else OPERATIONS
         self._endpoint = check_endpoint(endpoint) if endpoint else ""
         self._keys = keys
         self._now = now
         self._deadline = deadline
         self._pacer = pacer or Pacer(RATES)
         self._patience = Patience(self._pacer, deadline)
-        self._gate = Gate(OPERATIONS, may_change=may_change, may_dry_run=may_dry_run)
+        self._gate = Gate(self._operations, may_change=may_change, may_dry_run=may_dry_run)
         self._transport = Transport(self._gate)
         self._routes: dict[str, Target] = {}
         self._entered: dict[str, _Entered] = {}
@@ -115,7 +118,11 @@ class AlibabaSession:
         """A session that asks what it would be allowed to change and can change nothing; as `acting` otherwise."""
         return self._twin(may_dry_run=True)
 
-    def _twin(self, *, may_change: bool = False, may_dry_run: bool = False) -> AlibabaSession:
+    def mailing(self) -> AlibabaSession:
+        """A session that can send mail and, for all it may change, nothing else: it knows no other operation."""
+        return self._twin(may_change=True, for_mail=True)
+
+    def _twin(self, *, may_change: bool = False, may_dry_run: bool = False, for_mail: bool = False) -> AlibabaSession:
         twin = AlibabaSession(
             keys=self._keys,
             now=self._now,
@@ -126,6 +133,7 @@ class AlibabaSession:
             home_region=self.home_region,
             deadline=self._deadline,
             pacer=self._pacer,
+            for_mail=for_mail or self.for_mail,  # what comes from a session for mail is one
         )
         twin._routes = self._routes  # shared: accounts found later count as well
         return twin
@@ -180,7 +188,7 @@ class AlibabaSession:
             return self._send(entered, region, service, operation, parameters)
         except AccessDeniedError as err:
             renewable = entered.renew_at is not None and err.code in errors.EXPIRED
-            if not renewable or OPERATIONS[f"{service}:{operation}"].changes_something:
+            if not renewable or self._operations[f"{service}:{operation}"].changes_something:
                 raise
             self._forget(entered)  # they ended early, or our clock is behind
         return self._send(self._enter(shard.account), region, service, operation, parameters)
@@ -278,7 +286,7 @@ class AlibabaSession:
         dry_run = parameters.get("DryRun") is True
         self._gate.check(api, dry_run=dry_run)
         question = self._question(region, service, operation, parameters)
-        changes = OPERATIONS[api].changes_something and not dry_run
+        changes = self._operations[api].changes_something and not dry_run
         return self._patience.ask(
             api,
             lambda: self._pacer.reserve(entered.account, region_of(api, region), api),
@@ -290,12 +298,15 @@ class AlibabaSession:
         api = f"{service}:{operation}"
         try:
             domain = self._endpoint or f"https://{host_of(self.cloud, service, region)}"
-            # RegionId is signed with every request; left out, the SDK would name its own
-            flat = {"RegionId": region, **flattened(parameters)}
+            given = flattened(parameters)
         except (ValueError, TypeError) as err:
             message = f"{api}: not sent: {without_secrets(str(err))}"
             raise RefusedError(message, operation=api, code="Unfit") from err
-        return Question(api, PRODUCTS[service].version, domain, flat)
+        # RegionId is signed with every request; left out, the SDK would name its own
+        product, home = PRODUCTS[service], {"RegionId": region}
+        if product.in_body:
+            return Question(api, product.version, domain, home, given)
+        return Question(api, product.version, domain, {**home, **given})
 
     def _send_once(self, keys: Keys, question: Question, *, changes: bool) -> dict[str, Any]:
         left = float("inf") if self._deadline is None else max(1.0, self._deadline())

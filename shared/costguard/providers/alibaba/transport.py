@@ -23,7 +23,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from http.client import HTTPException
 from typing import Any
@@ -56,12 +56,13 @@ class WireError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One request: `domain` with its scheme, and parameters as they are to be signed."""
+    """One request: `domain` with its scheme, and parameters as they are to be signed; `form` is those in its body."""
 
     operation: str
     version: str
     domain: str
     parameters: Mapping[str, str]
+    form: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,8 @@ class Transport:
         request.set_method("POST")
         for name, value in question.parameters.items():
             request.add_query_param(name, value)
+        for name, value in question.form.items():
+            request.add_body_params(name, value)
         left = max(0.1, seconds)
         request.set_connect_timeout(min(_CONNECT_SECONDS, left))
         request.set_read_timeout(min(silence, left))

@@ -23,7 +23,23 @@ from costguard.providers.gaps import DEADLINE, gap_kind
 from costguard.providers.redaction import without_secrets
 
 UNSUPPORTED = "UnsupportedByEndpoint"
-"""Codes of our own: no time was left; a stand-in for AWS does not know the operation."""
+"""A code of our own: a stand-in for AWS does not know the operation."""
+
+NO_BILL_YET = "DataUnavailableException"
+"""Cost Explorer has no data; it will not have any a second later, and the question is paid for."""
+
+BILLED_ELSEWHERE, INACTIVE_TAG = "BilledElsewhere", "InactiveTag"
+EMPTY_TAG, TOO_MANY_REGIONS = "EmptyTag", "TooManyRegions"
+"""Codes of our own: questions to Cost Explorer whose answer would be zero, or dear."""
+
+_FIXES = {
+    BILLED_ELSEWHERE: "read the bill with credentials of the account that pays it",
+    INACTIVE_TAG: "activate the tag under Billing and Cost Management > Cost allocation tags; it shows a day later, "
+    "and on earlier charges after a backfill",
+    EMPTY_TAG: "give the tag a value",
+    TOO_MANY_REGIONS: "name fewer regions, or a tag that their resources have in common",
+    NO_BILL_YET: "run again later; Cost Explorer takes a day after it is enabled, and keeps 13 months",
+}
 
 _THROTTLED = frozenset(
     {
@@ -43,6 +59,7 @@ _THROTTLED = frozenset(
         "TooManyRequestsException",
     }
 )
+_THROTTLED_BY = frozenset({("ce", "LimitExceededException")})  # elsewhere a quota that waiting does not lift
 _DENIED = frozenset(
     {
         "AccessDenied",
@@ -127,12 +144,15 @@ def _from_answer(response: Any, operation: str, *, changes: bool) -> ProviderErr
     status = told if isinstance(told, int) else 0
     detail = f"{operation}: {code}: {without_secrets(_text(error, 'Message'))}"
     kind: type[ProviderError]
-    if code in _THROTTLED or status == 429:  # noqa: PLR2004 - HTTP's own number
+    throttled = code in _THROTTLED or (operation.split(":", 1)[0], code) in _THROTTLED_BY
+    if throttled or status == 429:  # noqa: PLR2004 - HTTP's own number
         kind = ThrottledError
     elif code in _DENIED or status in (401, 403):
         kind = AccessDeniedError
     elif code.endswith(".NotFound") or code in _GONE:
         kind = NotFoundError
+    elif code == NO_BILL_YET:
+        kind = UnavailableError
     elif status >= 500 and code not in _REFUSED_THOUGH_5XX:  # noqa: PLR2004 - HTTP's own number
         kind = OutcomeUnknownError if changes else UnavailableError
     else:
@@ -164,6 +184,8 @@ def gap(shard: Shard, what: str, error: ProviderError) -> Gap:
 
 def fix_for(error: ProviderError) -> str:
     """What a person can do about `error`: the permission to grant, the setting to change, or wait."""
+    if error.code in _FIXES:
+        return _FIXES[error.code]
     if error.code == DEADLINE:
         return "give the run more time; the next run goes on"
     if error.code == "OptInRequired":

@@ -40,18 +40,28 @@ _OPERATIONS = (
     ),
     *_reads(Feature.METRICS, "cloudwatch:ListMetrics", "cloudwatch:GetMetricData", "cloudwatch:GetMetricStatistics"),
     *_reads(Feature.PRICES, "pricing:GetProducts", "ec2:DescribeSpotPriceHistory"),
+    *_reads(Feature.BILLING, "ce:GetCostAndUsage", "ce:ListCostAllocationTags", "organizations:DescribeOrganization"),
+    Operation("budgets:DescribeBudgets", Feature.BILLING, ("budgets:ViewBudget",)),
+    Operation("budgets:DescribeBudgetNotificationsForAccount", Feature.BILLING, ("budgets:ViewBudget",)),
     Operation("ec2:StopInstances", Feature.STOP, ("ec2:StopInstances",), changes_something=True),
     Operation("ec2:StartInstances", Feature.START, ("ec2:StartInstances",), changes_something=True),
     Operation("ec2:TerminateInstances", Feature.TERMINATE, ("ec2:TerminateInstances",), changes_something=True),
     Operation("ec2:CreateSnapshot", Feature.SNAPSHOT, ("ec2:CreateSnapshot", "ec2:CreateTags"), changes_something=True),
+    # a mail as it is written counts as raw
+    Operation("sesv2:SendEmail", Feature.MAIL, ("ses:SendEmail", "ses:SendRawEmail"), changes_something=True),
 )
 
-OPERATIONS = {operation.name: operation for operation in _OPERATIONS}
+OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature is not Feature.MAIL}
+
+# assuming a role: a profile of the SDK may say that its credentials are a role's
+_MAILING = frozenset({Feature.IDENTITY, Feature.MEMBERS, Feature.MAIL})
+MAIL_OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature in _MAILING}
+"""The whole reach of a session that sends mail: it can change no machine, and those that can send no mail."""
 
 
 def permission_for(operation: str) -> str:
     """The permissions `operation` needs, for people; the operation's own name where it is not listed."""
-    known = OPERATIONS.get(operation)
+    known = OPERATIONS.get(operation) or MAIL_OPERATIONS.get(operation)
     return operation if known is None else " and ".join(known.permissions)
 
 
@@ -86,7 +96,13 @@ def policy_document(
         statements.append(
             {"Sid": "Assume", "Effect": "Allow", "Action": "sts:AssumeRole", "Resource": sorted(role_arns)}
         )
-    changes = sorted({operation.name for operation in wanted if operation.changes_something})
+    mails = sorted(
+        {name for operation in wanted if operation.feature is Feature.MAIL for name in operation.permissions}
+    )
+    if mails:
+        senders = f"arn:{partition}:ses:*:*:identity/*"
+        statements.append({"Sid": "SendMail", "Effect": "Allow", "Action": mails, "Resource": [senders]})
+    changes = sorted({one.name for one in wanted if one.changes_something and one.feature is not Feature.MAIL})
     if changes:
         statements += _allow_changes(changes, partition)
         statements += _deny_protected(changes, partition, protected_tags, spot_may_terminate=spot_may_terminate)

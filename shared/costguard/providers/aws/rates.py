@@ -13,6 +13,9 @@ RATES: Mapping[str, tuple[float, float]] = {
     "ec2:start-stop": (5, 1),
     "cloudwatch:GetMetricData": (25, 25),  # half of 50 a second
     "cloudwatch:ListMetrics": (12, 12),  # half of 25 a second
+    "ce": (5, 2),  # no rate is documented, and every request is paid for
+    "budgets": (5, 2),  # nor here
+    "sesv2:SendEmail": (1, 1),  # what a new account may send; others send more
 }
 _UNPAGED = frozenset({"ec2:DescribeAddresses", "ec2:DescribeRegions", "ec2:DescribeReservedInstances"})
 _START_STOP = frozenset({"ec2:StartInstances", "ec2:StopInstances"})

@@ -17,7 +17,7 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.aws import errors
-from costguard.providers.aws.permissions import OPERATIONS
+from costguard.providers.aws.permissions import MAIL_OPERATIONS, OPERATIONS
 from costguard.providers.aws.rates import RATES, family_of
 from costguard.providers.aws.transport import Clients, WatchedGate, is_aws, new_session
 from costguard.providers.documented import account_id, as_documented, moment, named, part, text
@@ -64,6 +64,7 @@ class AwsSession:
         keys: tuple[str, str] | None = None,
         deadline: Callable[[], float] | None = None,
         pacer: Pacer | None = None,
+        for_mail: bool = False,
     ) -> None:
         if cloud not in HOME_REGIONS:
             message = (
@@ -74,13 +75,15 @@ class AwsSession:
         self.home_region = home_region or HOME_REGIONS[cloud]
         self.may_change = may_change
         self.may_dry_run = may_dry_run
+        self.for_mail = for_mail
+        self._operations = MAIL_OPERATIONS if for_mail else OPERATIONS
         self._profile = profile
         self._endpoint_url = endpoint_url
         self._keys = keys
         self._deadline = deadline
         self._pacer = pacer or Pacer(RATES)
-        self._patience = Patience(self._pacer, deadline, final=(errors.UNSUPPORTED,))
-        self._gate = WatchedGate(may_change=may_change, may_dry_run=may_dry_run)
+        self._patience = Patience(self._pacer, deadline, final=(errors.UNSUPPORTED, errors.NO_BILL_YET))
+        self._gate = WatchedGate(self._operations, may_change=may_change, may_dry_run=may_dry_run)
         self._clients = Clients(endpoint_url=endpoint_url)
         self._routes: dict[str, Target] = {}
         self._identity: Identity | None = None
@@ -95,7 +98,11 @@ class AwsSession:
         """A session that asks what it would be allowed to change and can change nothing; as `acting` otherwise."""
         return self._twin(may_dry_run=True)
 
-    def _twin(self, *, may_change: bool = False, may_dry_run: bool = False) -> AwsSession:
+    def mailing(self) -> AwsSession:
+        """A session that can send mail and, for all it may change, nothing else: it knows no other operation."""
+        return self._twin(may_change=True, for_mail=True)
+
+    def _twin(self, *, may_change: bool = False, may_dry_run: bool = False, for_mail: bool = False) -> AwsSession:
         twin = AwsSession(
             cloud=self.cloud,
             profile=self._profile,
@@ -106,6 +113,7 @@ class AwsSession:
             keys=self._keys,
             deadline=self._deadline,
             pacer=self._pacer,
+            for_mail=for_mail or self.for_mail,  # what comes from a session for mail is one
         )
         twin._routes = self._routes  # shared: accounts found later count as well
         return twin
@@ -262,8 +270,8 @@ class AwsSession:
         api = f"{service}:{operation}"
         dry_run = parameters.get("DryRun") is True
         self._gate.check(api, dry_run=dry_run)
-        family = family_of(api, changes=OPERATIONS[api].changes_something)
-        changes = OPERATIONS[api].changes_something and not dry_run
+        family = family_of(api, changes=self._operations[api].changes_something)
+        changes = self._operations[api].changes_something and not dry_run
         return self._patience.ask(
             api,
             lambda: self._pacer.reserve(key, region, family),

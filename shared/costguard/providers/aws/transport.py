@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from costguard.providers.aws.permissions import OPERATIONS
 from costguard.providers.aws.timestamps import parse_timestamp
 from costguard.providers.gate import Gate
+from costguard.providers.operations import Operation
 
 _CONNECT_SECONDS = 5
 _READ_SECONDS = 30
@@ -36,8 +37,10 @@ def is_aws(endpoint_url: str) -> bool:
 class WatchedGate(Gate):
     """A gate that stands before every request of botocore sessions."""
 
-    def __init__(self, *, may_change: bool, may_dry_run: bool = False) -> None:
-        super().__init__(OPERATIONS, may_change=may_change, may_dry_run=may_dry_run)
+    def __init__(
+        self, operations: Mapping[str, Operation] = OPERATIONS, *, may_change: bool, may_dry_run: bool = False
+    ) -> None:
+        super().__init__(operations, may_change=may_change, may_dry_run=may_dry_run)
 
     def watch(self, botocore_session: Any) -> None:
         """Stand before every client of this session, those of its credential providers included."""
@@ -54,9 +57,12 @@ class WatchedGate(Gate):
         self.sending(name, dry_run=dry_run)
 
 
+_CLIENTS = {"cost-explorer": "ce"}  # events go by the service's id, everything else by its client's name
+
+
 def _operation(event_name: str) -> str:
     _, service, operation = event_name.split(".", 2)  # before-send.ec2.DescribeInstances
-    return f"{service}:{operation}"
+    return f"{_CLIENTS.get(service, service)}:{operation}"
 
 
 def _asks_for_a_dry_run(body: Any) -> bool:

@@ -9,10 +9,12 @@ from types import MappingProxyType
 
 from costguard.sandbox.alibaba import (
     addresses,
+    billing,
     changes,
     disks,
     identity,
     instances,
+    mailing,
     monitoring,
     regions,
     snapshots,
@@ -30,6 +32,7 @@ class Denial(str, Enum):
     EMPTY = "empty"  # HTTP 200 and an empty list, unless it is a dry run
     NO_PERMISSION = "no permission"  # HTTP 403 NoPermission, the code of STS and Resource Directory
     ACCESS_FORBIDDEN = "access forbidden"  # HTTP 403 AccessForbidden, CloudMonitor's own
+    NOT_AUTHORIZED = "not authorized"  # HTTP 200 and NotAuthorized in the body, as bills refuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,9 @@ PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
         "AssumeRole": (100, 100),
         "DescribeMetricList": (50, 50),
         "DescribeMetricLast": (50, 50),
+        "DescribeInstanceBill": (10, 10),
+        "QueryBillOverview": (10, 10),
+        "QueryAccountBill": (10, 10),
     }
 )
 """Burst and calls a second by account, where the vendor says them; those of ECS stand in the Quota Center only."""
@@ -84,6 +90,23 @@ def _cms() -> dict[tuple[str, str], Action]:
     }
 
 
+def _bss() -> dict[tuple[str, str], Action]:
+    """Bills, of which the documents name the permissions in two ways each."""
+    reading = {
+        "DescribeInstanceBill": (billing.describe_instance_bill, ("bssapi:DescribeInstanceBill",)),
+        "QueryBillOverview": (billing.query_bill_overview, ("bss:DescribeBillList", "bssapi:QueryBillOverview")),
+        "QueryAccountBill": (billing.query_account_bill, ("bss:DescribeBillList", "bssapi:QueryAccountBill")),
+        "DescribeCostBudgetsSummary": (
+            billing.describe_cost_budgets_summary,
+            ("bss:DescribeCostBudgetsSummary", "bssapi:DescribeCostBudgetsSummary"),
+        ),
+    }
+    return {
+        ("bss", name): Action(handler, permissions, Operation.BILL, Denial.NOT_AUTHORIZED, per_account=True)
+        for name, (handler, permissions) in reading.items()
+    }
+
+
 ACTIONS: Mapping[tuple[str, str], Action] = MappingProxyType(
     {
         ("sts", "GetCallerIdentity"): Action(identity.get_caller_identity, per_account=True),
@@ -97,6 +120,8 @@ ACTIONS: Mapping[tuple[str, str], Action] = MappingProxyType(
             per_account=True,
         ),
         **_cms(),
+        **_bss(),
+        ("dm", "SingleSendMail"): Action(mailing.single_send_mail, ("dm:SingleSendMail",), per_account=True),
         ("vpc", "DescribeEipAddresses"): _list(addresses.describe_eip_addresses, "vpc:DescribeEipAddresses", None),
         ("ecs", "DescribeRegions"): Action(regions.describe_regions, ("ecs:DescribeRegions",)),
         ("ecs", "DescribeInstanceTypes"): Action(types.describe_instance_types, ("ecs:DescribeInstanceTypes",)),

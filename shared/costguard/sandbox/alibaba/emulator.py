@@ -13,6 +13,7 @@ from typing_extensions import Self, assert_never
 
 from costguard.providers.keys import Keys
 from costguard.sandbox.alibaba.actions import ACTIONS, Action, Denial
+from costguard.sandbox.alibaba.bills import BillDesk
 from costguard.sandbox.alibaba.changes import dry_run
 from costguard.sandbox.alibaba.credentials import Credential
 from costguard.sandbox.alibaba.errors import (
@@ -26,7 +27,7 @@ from costguard.sandbox.alibaba.errors import (
     not_modelled,
 )
 from costguard.sandbox.alibaba.protocol import Verifier, parameters_of
-from costguard.sandbox.alibaba.site import ApiCall, Call, site_of
+from costguard.sandbox.alibaba.site import ApiCall, Call, SentMail, site_of
 from costguard.sandbox.alibaba.tables import PRODUCTS, TABLES
 from costguard.sandbox.wire.door import WorldDoor
 from costguard.sandbox.wire.faults import Fault, FaultKind, Faults
@@ -37,7 +38,12 @@ from costguard.sandbox.world.cloud import World
 
 JSON = "application/json;charset=utf-8"
 _PROXY_PAGE = b"<html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>"
-_HOSTS = {"sts": "sts.aliyuncs.com", "resourcedirectory": "resourcedirectory.aliyuncs.com"}
+_HOSTS = {
+    "sts": "sts.aliyuncs.com",
+    "resourcedirectory": "resourcedirectory.aliyuncs.com",
+    "dm": "dm.aliyuncs.com",
+    "bss": "business.aliyuncs.com",
+}
 _REGIONAL = {"ecs": "ecs", "vpc": "vpc", "cms": "metrics"}
 
 
@@ -111,6 +117,16 @@ class AlibabaEmulator:
     def allowed(self) -> dict[str, set[str]]:
         """What the identities of an account may do."""
         return self._site.allowed
+
+    @property
+    def mails(self) -> list[SentMail]:
+        """What DirectMail took, in order."""
+        return self._site.mails
+
+    @property
+    def bills(self) -> BillDesk:
+        """What a test may set up about bills and the console's budgets."""
+        return self._site.bills
 
     def close(self) -> None:
         """Stop serving; may be repeated."""
@@ -207,6 +223,8 @@ def _denied(call: ApiCall, action: Action) -> ApiError:
     if action.denial is Denial.ACCESS_FORBIDDEN:
         message = "User not authorized to operate on the specified resource."
         return ApiError("AccessForbidden", message, FORBIDDEN)
+    if action.denial is Denial.NOT_AUTHORIZED:
+        return RefusedInBody("NotAuthorized", "This API is not authorized for caller.")
     assert_never(action.denial)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from costguard.sandbox.alibaba.bills import BillDesk
 from costguard.sandbox.alibaba.credentials import Credential, Credentials
 from costguard.sandbox.alibaba.errors import ApiError
 from costguard.sandbox.alibaba.ownership import Ownership
@@ -57,6 +58,18 @@ class SnapshotNote:
     retention_days: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class SentMail:
+    """One mail that DirectMail took."""
+
+    sender: str
+    recipients: tuple[str, ...]
+    subject: str
+    text: str
+    html: str
+    headers: Mapping[str, str]
+
+
 @dataclass(slots=True)
 class Site:
     """One organisation on one site of the cloud (`alibaba` is China, `alibaba-intl` the international one).
@@ -79,6 +92,9 @@ class Site:
     tokens: dict[tuple[str, str, str], Idempotent] = field(default_factory=dict)
     standard_stops: set[str] = field(default_factory=set)
     notes: dict[str, SnapshotNote] = field(default_factory=dict)
+    bills: BillDesk = field(default_factory=BillDesk)
+    senders: set[str] = field(default_factory=lambda: {"costguard@example.com"})  # verified, for mail
+    mails: list[SentMail] = field(default_factory=list)
     answered: count[int] = field(default_factory=lambda: count(1))
 
     @property

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from costguard.sandbox.alibaba.parameters import Table
+from costguard.sandbox.alibaba.tables.bss import BSS
 from costguard.sandbox.alibaba.tables.cms import CMS
+from costguard.sandbox.alibaba.tables.dm import DM
 from costguard.sandbox.alibaba.tables.ecs import ECS
 from costguard.sandbox.alibaba.tables.ecs_changes import ECS_CHANGES
 from costguard.sandbox.alibaba.tables.resource_directory import RESOURCE_DIRECTORY
@@ -19,7 +21,9 @@ PRODUCTS: Mapping[str, str] = MappingProxyType(
         "2016-04-28": "vpc",
         "2019-01-01": "cms",
         "2015-04-01": "sts",
+        "2017-12-14": "bss",
         "2022-04-19": "resourcedirectory",
+        "2015-11-23": "dm",
     }
 )
 """A request names no product: its Version does. The names are those of RAM permissions."""
@@ -37,6 +41,8 @@ TABLES: Mapping[tuple[str, str], Table] = MappingProxyType(
         **_all("vpc", VPC),
         **_all("cms", CMS),
         **_all("sts", STS),
+        **_all("bss", BSS),
+        **_all("dm", DM),
         **_all("resourcedirectory", RESOURCE_DIRECTORY),
     }
 )
