@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from copy import deepcopy
 from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,13 @@ from tests.fuzz.mutations import Mutated, at, json_junk, mutated, nested, nodes,
 
 from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError, NewerSchemaError, UnavailableError
+from costguard.guards.budget_periods import period_at
+from costguard.guards.budget_rules import BudgetRule, StepKind
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Limits, Mode, Protection
 from costguard.policy import time_values, units, values
+from costguard.policy.budget_steps import parse_budget_step, share_of_budget
+from costguard.policy.budget_terms import HARSHNESS
 from costguard.policy.loader import check_policy, load_policy
 from costguard.policy.model import Policy
 from costguard.policy.problems import BadValueError, invalid
@@ -48,6 +53,31 @@ RULE: dict[str, Any] = {
         "local_disk": "keep", "unstoppable": "hold",
     },
 }  # fmt: skip
+BUDGET: dict[str, Any] = {
+    "name": "research",
+    "mode": "enforce",
+    "covers": {
+        "clouds": ["aws"], "accounts": ["111122223333"], "regions": ["us-east-1"], "tags": {"team": "research"},
+    },
+    "total": "5000 USD",
+    "from": "2026-11-01",
+    "to": "2027-01-31",
+    "zone": "Asia/Shanghai",
+    "alert_at": ["50%", "80%"],
+    "forecast_alert_at": ["100%"],
+    "surge_alert": True,
+    "counts": {"cost": "effective", "credits": False, "tax": False},
+    "trust": {"bill_not_older_than": "60h", "estimated_at_most": "30%"},
+    "at": {
+        "100%": ["warn", {"stop_idle": {"idle_for": "1h", "wait": "4h"}}],
+        "110%": [{"stop": {"classes": ["dev"], "wait": "8h"}}, "freeze"],
+    },
+    "tell": ["slack:#research", "mailto:finops@example.com", "https://hooks.example.com/costguard"],
+    "safety": {
+        "actions_per_day": 2, "fleet_share_per_day": "5%", "hourly_cost_stopped_per_day": ["50 USD"],
+        "local_disk": "keep",
+    },
+}  # fmt: skip
 POLICY: dict[str, Any] = {
     "version": 1,
     "mode": "enforce",
@@ -57,6 +87,9 @@ POLICY: dict[str, Any] = {
         {"cloud": "alibaba", "id": "1234567890123456", "regions": "all", "protected": True},
     ],
     "idle_gpu": [RULE],
+    "budgets": [BUDGET],
+    "exchange_rates": [{"from": "USD", "to": "CNY", "rate": 7.1, "since": "2026-11-01"}],
+    "priority_classes": [{"name": "dev", "applies_when_all": {"tags": {"env": "dev"}}}],
     "protect": {"tags": ["hands-off"], "expiry_tags": ["kept-till"], "accounts": ["444455556666"]},
     "prices": [{"cloud": "aws", "instance_types": ["p5.*"], "hourly": "12.5 USD"}],
     "signals": {
@@ -70,7 +103,7 @@ POLICY: dict[str, Any] = {
          "expires": "2026-12-01T18:00:00+08:00"},
     ],
 }  # fmt: skip
-FREE = {"tags"}  # mappings whose keys are the user's own
+FREE = {"tags", "at"}  # mappings whose keys are the user's own
 HEAD = "version: 1\nidle_gpu: [{name: a}]\n"
 NOW = datetime(2026, 3, 10, 12, 30, tzinfo=timezone.utc)
 _PLACE = re.compile(r"^[\w./-]+:(\d+):(\d+): .", re.DOTALL)
@@ -104,7 +137,7 @@ def check_envelope(policy: Policy) -> None:
     shipped = Protection()
     assert set(shipped.tag_names) <= set(policy.protection.tag_names)
     assert set(shipped.expiry_tag_names) <= set(policy.protection.expiry_tag_names)
-    assert policy.idle_gpu, "a policy that guards nothing, in silence"
+    assert policy.idle_gpu or policy.budgets, "a policy that guards nothing, in silence"
     for account in policy.accounts:
         assert account.regions is None or account.regions
         assert account.id.isascii()
@@ -114,11 +147,43 @@ def check_envelope(policy: Policy) -> None:
     for price in policy.prices:
         assert price.hourly.amount > 0
         assert price.hourly.amount.is_finite()
+    waits = [step.wait for rule in policy.idle_gpu for step in rule.ladder]
+    waits += [step.wait for budget in policy.budgets for step in budget.steps]
     if policy.calendar is not None:
-        longest = max(step.wait for rule in policy.idle_gpu for step in rule.ladder)
+        longest = max(waits, default=timedelta(0))
         assert policy.calendar.after(NOW, longest) >= NOW + longest
     for rule in policy.idle_gpu:
         _check_rule(rule, policy.mode)
+    known = {each.name for each in policy.priority_classes}
+    for budget in policy.budgets:
+        _check_budget(budget, policy.mode, known)
+    for rate in policy.exchange_rates:
+        assert rate.rate > 0
+        assert rate.rate.is_finite()
+        assert rate.base != rate.quote
+
+
+def _check_budget(budget: BudgetRule, ceiling: Mode, classes: set[str]) -> None:
+    assert budget.mode <= ceiling
+    assert budget.amount.amount > 0
+    assert budget.amount.amount.is_finite()
+    assert budget.alert_at
+    for share in (*budget.alert_at, *budget.forecast_alert_at):
+        assert 0 < share <= 10
+    assert timedelta(0) < budget.trust.bill_not_older_than <= timedelta(days=7)
+    assert 0 <= budget.trust.estimated_share <= Decimal("0.9")
+    assert not budget.limits.unstoppable_may_terminate
+    for words in (budget.covers.clouds, budget.covers.accounts, budget.covers.regions):
+        assert words is None or words
+    assert all(key and value for key, value in budget.covers.tags)
+    assert [HARSHNESS[step.kind] for step in budget.steps] == sorted(HARSHNESS[step.kind] for step in budget.steps)
+    for step in budget.steps:
+        assert step.at in budget.alert_at
+        assert set(step.classes) <= classes
+        assert bool(step.classes) is (step.kind is StepKind.STOP_CLASSES)
+        assert step.kind is StepKind.FREEZE or timedelta(hours=1) <= step.wait <= timedelta(days=90)
+        assert timedelta(hours=1) <= step.idle.lasting <= timedelta(days=60)
+    assert period_at(budget.period, NOW) is None or budget.period.zone
 
 
 def _check_rule(rule: IdleRule, ceiling: Mode) -> None:
@@ -199,10 +264,11 @@ def _optional(place: tuple[str | int, ...]) -> set[str]:
     """Keys that exist at `place` beside those the document has."""
     last = next((part for part in reversed(place) if isinstance(part, str)), "")
     return {
+        "budgets": {"monthly", "quarterly", "yearly"},
         "accounts": {"external_id", "organisation", "protected", "owner", "role"},
         "exceptions": {"applies_when_all"},
         "calendar": {"workdays"},
-        "applies_when_all": {"resources"},
+        "applies_when_all": {"resources", "clouds", "accounts", "regions", "instance_types", "billing"},
         "except_when_any": {"resources", "clouds", "accounts", "regions", "instance_types", "billing"},
         "owns": {"resources", "clouds", "accounts", "regions", "instance_types", "billing"},
     }.get(last, set())
@@ -342,6 +408,7 @@ def test_any_text_is_refused_or_stays_within_the_envelope(text: str, head: str) 
             check_envelope(policy)
 
 
+_NUMBERED = ",".join(f"1.{number}%" for number in range(100_000, 104_000))
 BOMBS = {
     "alias bomb": "a0: &a0 [x]\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}, *a{i}]\n" for i in range(60)),
     "lists": "[" * 10_000,
@@ -368,6 +435,13 @@ BOMBS = {
     "matchers, escaped": HEAD + "signals: {prometheus: [{url: http://a, extra_matchers: '" + 'a="\\' * 9_000 + "'}]}\n",
     "money": HEAD.replace("a}", f"a, safety: {{hourly_cost_stopped_per_day: ['{'$' * 30_000}{'1,' * 10_000}']}}}}"),
     "same key": HEAD + "a: 1\n" * 10_000,
+    "mailbox": HEAD + f"notify: {{default: 'mailto:{'a.' * 30_000}@{'b.' * 1_000}'}}\n",
+    "bare mailbox": HEAD + f"notify: {{default: '{'a' * 30_000}@{'b.' * 10_000}'}}\n",
+    "webhook": HEAD + f"notify: {{default: 'http://{'a.' * 15_000}{'?key' * 7_000}'}}\n",
+    "tokens": HEAD + f"notify: {{default: '{'?key' + 'key' * 20_000}'}}\n",
+    "shares": HEAD.replace("idle", f"budgets: [{{name: a, monthly: 1 USD, alert_at: [{_NUMBERED}]}}]\nidle"),
+    "steps": HEAD + f"budgets: [{{name: a, monthly: 1 USD, at: {{1%: [{'stop_idle,' * 6_000}]}}}}]\n",
+    "rate": HEAD + f"exchange_rates: [{{from: USD, to: CNY, rate: '{'9' * 60_000}', since: 2026-01-01}}]\n",
     "documents": "---\n" * 15_000,
     "directives": "%TAG ! x\n" * 7_000,
     "commas": HEAD + "prices: [" + "a," * 30_000 + "]",
@@ -447,6 +521,8 @@ READERS: dict[str, Any] = {
     "window": time_values.window, "moment": time_values.moment, "day": time_values.day, "hours": time_values.hours,
     "weekdays": time_values.weekdays, "holidays": time_values.holidays, "count": values.count,
     "coverage": values.coverage, "price": values.price, "version": values.version,
+    "currency": units.parse_currency, "exchange rate": units.parse_exchange_rate, "bill day": time_values.bill_day,
+    "share of a budget": share_of_budget, "step of a budget": parse_budget_step,
 }  # fmt: skip
 
 

@@ -42,6 +42,25 @@ def test_a_valid_policy_as_json(policy: Path, capfd: pytest.CaptureFixture[str])
     assert told["rules"][0]["ladder"][1] == {"verb": "stop", "after_seconds": 86400}
 
 
+def test_budgets_are_told_beside_the_rules(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    policy.write_text(VALID + "budgets: [{name: team, monthly: 5000 USD, at: {100%: [freeze]}}]\n", encoding="utf-8")
+
+    assert run(["policy", "check", str(policy)]) == Exit.OK
+
+    out = capfd.readouterr().out
+    assert "The policy is valid: 1 rules and 1 budgets in 1 files." in out
+    assert "5,000 USD a month" in out
+
+
+def test_budgets_alone_are_a_policy(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    policy.write_text("version: 1\nbudgets: [{name: team, monthly: 5000 USD}]\n", encoding="utf-8")
+
+    assert run(["policy", "check", str(policy), "--json"]) == Exit.OK
+
+    told = json.loads(capfd.readouterr().out)
+    assert (told["rules"], told["budgets"][0]["amount"]) == ([], {"amount": "5000", "currency": "USD"})
+
+
 def test_words_follow_the_language(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["policy", "check", str(policy), "--lang", "zh"]) == Exit.OK
 

@@ -114,8 +114,9 @@ MAIN = {
     "no rules": Bad("»version: 1\n", "nothing would be guarded", "add a rule"),
     "empty rules": main("idle_gpu: »[]\n", "nothing would be guarded", "add a rule"),
     "unknown key": main("»idle_gpus: []\n" + RULE, "unknown key 'idle_gpus'", "did you mean idle_gpu?"),
-    "unknown key, nothing near": main("»zzz: 1\n" + RULE, "unknown key 'zzz'", "known here: accounts, calendar"),
-    "budgets": main("»budgets: []\n" + RULE, "not supported by this version", "remove the key"),
+    "unknown key, nothing near": main(
+        "»zzz: 1\n" + RULE, "unknown key 'zzz'", "known here: accounts, budgets, calendar"
+    ),
     "kms_rotation": main("»kms_rotation: []\n" + RULE, "not supported by this version", "remove the key"),
     "network_audit": main("»network_audit: []\n" + RULE, "not supported by this version", "remove the key"),
     "mode": main("mode: »enforced\n" + RULE, "'enforced' is not a mode", "did you mean enforce?"),
@@ -372,7 +373,7 @@ def test_all_mistakes_of_all_files_are_told_at_once_in_order_of_place() -> None:
     [
         ("exception.yaml", "[]\n", "no file of a policy is called so", "did you mean exceptions.yaml?"),
         ("costguard.yml", HEAD, "costguard.yaml holds the same", "keep one of the two files"),
-        ("policies/a.yaml", "version: 1\n", "idle_gpu: this key is missing", "add idle_gpu"),
+        ("policies/a.yaml", "version: 1\n", "neither idle_gpu nor budgets is in this file", "add idle_gpu"),
         ("policies/a.yaml", "mode: warn\nidle_gpu: []\n", "this key belongs in costguard.yaml", "move it there"),
         ("policies/a.yaml", "", "the file is empty", "remove the file"),
         ("owners.yaml", "", "the file is empty", "[] for an empty list"),

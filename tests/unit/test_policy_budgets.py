@@ -40,6 +40,7 @@ from costguard.report.words import Language
 
 NOW = datetime(2026, 11, 20, 9, tzinfo=timezone.utc)
 RULE = "idle_gpu: [{name: m}]\n"
+TOLD = 'notify: {default: "slack:#a"}\n'
 FULL = """
 version: 1
 mode: enforce
@@ -465,7 +466,7 @@ STEPS = {
         "51 classes are more than anybody ranks",
         "stop fewer",
     ),
-    "class twice": at("100%: [{stop: {classes: [dev, »dev]}}]", "dev is there twice", "keep one"),
+    "class twice": at("100%: [{stop: {classes: [dev, »dev]}}]", "'dev' is there twice", "keep one"),
     "no such class": at("100%: [{stop: {classes: [»bach]}}]", "no priority class 'bach'", "did you mean batch?"),
     "no class at all": budget(
         "at: {100%: [{stop: {classes: [»dev]}}]}", "no priority class 'dev'", "list it under priority_classes"
@@ -538,8 +539,9 @@ RATES = {
     "with currency": rate("from: USD, to: CNY, rate: »7.1 CNY, since: 2026-11-01", "is not a rate", "write 7.1"),
     "comma": rate('from: USD, to: CNY, rate: »"7,1", since: 2026-11-01', "is not a rate of exchange", ""),
     "exponent": rate("from: USD, to: CNY, rate: »1e-9, since: 2026-11-01", "is not a rate of exchange", ""),
-    "more digits than kept": rate(
-        "from: USD, to: CNY, rate: »7.123456789012345678, since: 2026-11-01", "is not a rate", ""
+    "ten decimals": rate("from: USD, to: CNY, rate: »7.1234567891, since: 2026-11-01", "is not a rate", ""),
+    "more digits than a float keeps": rate(
+        "from: USD, to: CNY, rate: »1234567.123456789, since: 2026-11-01", "more digits than a rate", "round it"
     ),
     "day that is not": rate("from: USD, to: CNY, rate: 7, since: »2026-02-29", "is not a date", "ends on 2026-02-28"),
     "list": rate("from: USD, to: »[CNY, EUR], rate: 7, since: 2026-11-01", "found a list", ""),
@@ -715,7 +717,7 @@ def test_a_currency_without_a_rate_is_remarked_for_the_clouds_that_bill_in_it() 
     ("since", "says"),
     [
         ("2026-11-01", ""),
-        ("2026-11-02", "no rate between CNY and USD holds from the period's first day on"),
+        ("2026-11-02", "no rate between CNY and USD holds on 2026-11-01 (UTC), when the period began"),
         ("2026-11-21", "no rate to USD today"),
     ],
 )
@@ -751,7 +753,7 @@ def test_what_a_writer_may_not_have_meant_is_remarked(text: str, says: str) -> N
 
 def test_an_account_of_an_organisation_is_not_called_unguarded() -> None:
     read = policy(
-        f'version: 1\n{RULE}accounts: [{{cloud: aws, id: "111122223333", regions: all, organisation: true}}]\n'
+        f'version: 1\n{RULE}accounts: [{{cloud: aws, id: "111122223333", regions: all, organisation: true}}]\n{TOLD}'
         'budgets: [{name: a, monthly: 1 USD, covers: {accounts: ["444455556666"]}}]\n'
     )
 
@@ -760,7 +762,7 @@ def test_an_account_of_an_organisation_is_not_called_unguarded() -> None:
 
 def test_a_budget_within_another_is_remarked_and_so_is_one_that_allows_more() -> None:
     read = policy(
-        f"version: 1\n{RULE}budgets:\n  - {{name: company, monthly: 1000 USD}}\n"
+        f"version: 1\n{RULE}{TOLD}budgets:\n  - {{name: company, monthly: 1000 USD}}\n"
         "  - {name: nlp, covers: {tags: {team: nlp}}, monthly: 400 USD}\n"
         "  - {name: chat, covers: {tags: {team: nlp, project: chat}}, monthly: 500 USD}\n"
         "  - {name: cv, covers: {tags: {team: cv}}, yearly: 4000 USD}\n"
@@ -802,7 +804,7 @@ def test_budgets_that_are_over_or_ahead_stale_rates_and_unused_classes_are_remar
 
     assert "budget a: it ended on 2026-01-31; remove it" in found
     assert "budget b: it begins on 2027-01-01" in found
-    assert "budget b: it tells nobody: add tell, or notify.default" in found
+    assert "budget b: its alerts reach nobody: add tell, or notify.default" in found
     assert "exchange rate USD CNY: it is of 2025-11-01, over a year old" in found
     assert "priority class d: no budget stops it" in found
 

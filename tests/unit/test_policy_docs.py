@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
 
 from costguard.guards.rules import Mode
-from costguard.policy import documents
+from costguard.policy.budget_steps import WORD_OF
+from costguard.policy.document_base import Document
 from costguard.policy.ladder import DEFAULT_WAITS
 from costguard.policy.loader import load_policy
 from costguard.policy_sources.files import FilePolicySource
@@ -19,11 +19,15 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 STARTER = ROOT / "infra" / "config-repo"
-MODELS = [
-    model
-    for model in vars(documents).values()
-    if isinstance(model, type) and issubclass(model, documents.Document) and model is not documents.Document
-]
+
+
+def below(model: type[Document]) -> set[type[Document]]:
+    return {each for child in model.__subclasses__() for each in (child, *below(child))}
+
+
+MODELS = sorted(
+    (model for model in below(Document) if model.__module__.startswith("costguard.")), key=lambda model: model.__name__
+)
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
@@ -42,14 +46,15 @@ def test_the_page_has_its_examples() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_every_key_is_on_the_page(model: type[BaseModel]) -> None:
-    missing = [key for key in model.model_fields if not re.search(rf"\b{key}\b", PAGE)]
+def test_every_key_is_on_the_page(model: type[Document]) -> None:
+    keys = [each.alias or name for name, each in model.model_fields.items()]
+    missing = [key for key in keys if not re.search(rf"`{key}`|\b{key}:", PAGE)]
 
     assert missing == []
 
 
 def test_every_step_is_on_the_page() -> None:
-    assert all(f"| `{verb.value}` |" in PAGE for verb in DEFAULT_WAITS)
+    assert all(f"| `{word}` |" in PAGE for word in (*(verb.value for verb in DEFAULT_WAITS), *WORD_OF.values()))
 
 
 def test_the_starter_loads_and_observes() -> None:

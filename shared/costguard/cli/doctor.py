@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from costguard.policy.model import Policy
     from costguard.ports import CallCount, Target
     from costguard.report.doctor import Check, Diagnosis, Health
+    from costguard.settings import Settings
 
 DOCTOR_EXAMPLES = examples(
     "costguard doctor --policy policies/",
@@ -90,6 +91,7 @@ def _of_targets(
     """What is asked of the clouds, and of the policy that names them."""
     from costguard.connections import Connections
     from costguard.engine.doctor import Practice, examine_policy, examine_targets
+    from costguard.engine.doctor_bills import examine_bills
     from costguard.engine.doctor_checks import channel_check
 
     targets = _targets(here, policy)
@@ -105,11 +107,23 @@ def _of_targets(
             clock=here.clock,
             progress=step,
         )
-        found = [*examine_targets(practice), examine_policy(practice)]
+        bills = examine_bills(policy, targets, connections.spends() if policy.budgets else {}, here.clock.now())
+        found = [*examine_targets(practice), *bills, examine_policy(practice)]
         logs = [*(ports.calls for ports in connections.clouds.values()), *(log for _, log in asking.values())]
         calls = _added_up(call for log in logs for call in log.calls_made())
-    found.append(channel_check(policy, frozenset({"slack"}) if here.settings.slack_token else frozenset()))
+    found.append(channel_check(policy, _proving(here.settings)))
     return found, calls
+
+
+def _proving(settings: Settings) -> frozenset[str]:
+    """The schemes of the channels that are set up here."""
+    there = {
+        "slack": bool(settings.slack_token),
+        "mailto": bool(settings.mail_via),
+        "https": bool(settings.webhook_secret),
+        "http": bool(settings.webhook_secret) and settings.webhook_private,
+    }
+    return frozenset(scheme for scheme, is_set_up in there.items() if is_set_up)
 
 
 def _targets(here: Workplace, policy: Policy) -> Sequence[Target]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,6 +11,7 @@ from typing import Any
 
 from costguard.domain.findings import Finding
 from costguard.engine.budget_look import BudgetLook, look
+from costguard.engine.freeze import FreezeResult, freeze
 from costguard.engine.repositories.outbox import Notice, OutboxRepository
 from costguard.engine.run import RunReport, carry_out, plan_from, summary
 from costguard.engine.scan import Progress, no_progress
@@ -23,6 +25,8 @@ from costguard.policy.model import Policy
 from costguard.report.budget_notices import AlertFacts, alert_notice
 from costguard.report.words import Language
 
+_LOG = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class BudgetRun:
@@ -32,6 +36,7 @@ class BudgetRun:
     look: BudgetLook | None = None
     findings: tuple[Finding, ...] = ()
     alerts: tuple[Crossing, ...] = ()
+    freezes: tuple[FreezeResult, ...] = ()
 
 
 def run_budgets(
@@ -42,10 +47,11 @@ def run_budgets(
         return BudgetRun(RunReport(run_id, None, duplicate=True))
     looked = look(world, deadline=deadline, progress=progress)
     alerts = tuple(_told(world, looked))
+    freezes = freeze(world, looked.statuses, run_id)
     under = under_budgets(world, looked)
     plan = plan_from(under, run_id, looked.seen)
     report = carry_out(under, plan, deadline=deadline)
-    return BudgetRun(report, looked, tuple(map(judge, looked.statuses)), alerts)
+    return BudgetRun(report, looked, tuple(map(judge, looked.statuses)), alerts, freezes)
 
 
 def plan_budgets(
@@ -108,7 +114,10 @@ def _told(world: Surroundings, looked: BudgetLook) -> Iterator[Crossing]:
             status.forecast.expected if status.forecast is not None else None,
             looked.now if status.surge is not None else None,
         )
-        addresses = status.rule.tell or (world.policy.default_channel,)
+        addresses = status.rule.tell or tuple(filter(None, (world.policy.default_channel,)))
+        if not addresses:
+            _LOG.warning("a budget has nobody to tell", extra={"budget": status.rule.name})
+            continue
         told = partial(_is_told, outbox, addresses)
         for crossing in untold(status.rule, status.period.key, crossed, told):
             facts = AlertFacts(

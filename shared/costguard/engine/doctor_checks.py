@@ -234,8 +234,9 @@ def policy_check(read: Policy | InvalidInputError, remarks: Sequence[Remark] = (
     """Whether the policy is valid, and how far its rules go."""
     if isinstance(read, InvalidInputError):
         return Check(Code.POLICY_INVALID, facts={"detail": str(read)})
-    enforcing = sum(rule.mode is Mode.ENFORCE for rule in read.idle_gpu)
-    facts: dict[str, FactValue] = {"rules": len(read.idle_gpu), "enforcing": enforcing, "remarks": len(remarks)}
+    modes = [*(rule.mode for rule in read.idle_gpu), *(budget.mode for budget in read.budgets)]
+    enforcing = sum(mode is Mode.ENFORCE for mode in modes)
+    facts: dict[str, FactValue] = {"rules": len(modes), "enforcing": enforcing, "remarks": len(remarks)}
     if remarks:
         details = tuple(Detail(remark.where, remark.message) for remark in remarks)
         return Check(Code.POLICY_REMARKED, facts=facts, details=details)
@@ -247,7 +248,9 @@ def channel_check(policy: Policy, proving: frozenset[str], default_scheme: str =
 
     `proving` are the schemes of channels that are set up here. Whether a message arrives, only sending one tells.
     """
-    named = [policy.default_channel, *(owner.channel for owner in policy.owners if owner.channel)]
+    of_owners = (owner.channel for owner in policy.owners if owner.channel)
+    of_budgets = (address for budget in policy.budgets for address in budget.tell)
+    named = [policy.default_channel, *of_owners, *of_budgets]
     addresses = list(dict.fromkeys(named))
     lacking = [address for address in addresses if not address or _scheme(address, default_scheme) not in proving]
     facts: dict[str, FactValue] = {

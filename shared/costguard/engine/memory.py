@@ -13,6 +13,7 @@ from costguard.engine.repositories.approvals import ApprovalRepository
 from costguard.engine.repositories.bills import BillRepository
 from costguard.engine.repositories.caps import CapRepository
 from costguard.engine.repositories.cases import CaseRepository
+from costguard.engine.repositories.freezes import FreezeRepository
 from costguard.engine.repositories.intents import IntentRepository
 from costguard.engine.repositories.meter import MeterRepository
 from costguard.engine.repositories.outbox import OutboxRepository
@@ -53,6 +54,7 @@ class Memory:
     policies: PolicyRepository
     meter: MeterRepository
     bills: BillRepository
+    freezes: FreezeRepository
 
     @classmethod
     def over(cls, store: RecordStore) -> Memory:
@@ -71,6 +73,7 @@ class Memory:
             policies=PolicyRepository(store),
             meter=MeterRepository(store),
             bills=BillRepository(store),
+            freezes=FreezeRepository(store),
         )
 
 

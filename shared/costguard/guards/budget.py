@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import reduce
 from operator import add
@@ -14,8 +14,8 @@ from costguard.domain.money import Money, hours, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ScopeRef
 from costguard.domain.resources import Gap
-from costguard.domain.spend import Bill
-from costguard.estimates.billed import Charge, charges, daily, in_currency, is_usage
+from costguard.domain.spend import Bill, SpendLine
+from costguard.estimates.billed import Charge, DailySpend, charges, daily, in_currency, is_usage
 from costguard.estimates.burn import Known, Metered, burning, priced_in
 from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.forecast import Forecast, forecast
@@ -23,6 +23,7 @@ from costguard.estimates.period import Day, Period, days_between
 from costguard.estimates.reconcile import Reconciled, Unexplained, reconciled, unexplained
 from costguard.estimates.spent import RunRate, Spent, rest_rate, spent
 from costguard.estimates.surge import Surge, floor_of, surge
+from costguard.estimates.traces import CategorySum, MachineHours, by_category, by_machine, dearest_first, rates_used
 from costguard.guards.budget_periods import period_at
 from costguard.guards.budget_rules import BudgetRule
 from costguard.guards.budget_steps import Standing
@@ -56,7 +57,11 @@ class ScopeFacts:
 
 @dataclass(frozen=True, slots=True)
 class CloudPart:
-    """One cloud's part of a budget, and what it rests on; money in the budget's currency but `unconverted`."""
+    """One cloud's part of a budget, and what it rests on; money in the budget's currency but `unconverted`.
+
+    `reckoned_since` is from when on the bill no longer speaks alone; `machines` are those that `spent.accrued` adds up.
+    `categories` are what was billed in the period by kind, counted or not, in the bill's own currency.
+    """
 
     cloud: str
     spent: Spent
@@ -67,7 +72,10 @@ class CloudPart:
     complete_until: datetime | None
     read_at: datetime
     source: str
+    reckoned_since: datetime
     unconverted: tuple[Money, ...] = ()
+    categories: tuple[CategorySum, ...] = ()
+    machines: tuple[MachineHours, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,8 @@ class BudgetStatus:
 
     `doubts` are why nothing may be stopped for it, in order of weight; where `unread` names a cloud the figures are
     a lower bound. `full_in` is how long until all of it is spent as it burns now, None where it is or never will be.
+    `history` are the days that every bill holds in full; `unbilled` machines of clouds without any bill; `rates` the
+    rates of exchange that were used; `gaps` what of it could not be read now.
     """
 
     rule: BudgetRule
@@ -87,7 +97,15 @@ class BudgetStatus:
     surge: Surge | None = None
     doubts: tuple[Reason, ...] = ()
     unread: tuple[str, ...] = ()
-    history: tuple[Money, ...] = ()
+    history: tuple[DailySpend, ...] = ()
+    unbilled: tuple[MachineHours, ...] = ()
+    rates: tuple[ExchangeRate, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+    @property
+    def machines(self) -> tuple[MachineHours, ...]:
+        """All that the accrued part of the spend adds up, dearest first."""
+        return dearest_first((*self.unbilled, *(one for part in self.parts for one in part.machines)))
 
     @property
     def share(self) -> Decimal:
@@ -123,7 +141,6 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
     clouds = sorted({bill.cloud for bill in facts.bills})
     parts = tuple(_part(cloud, rule, period, facts, priced, rates, now) for cloud in clouds)
     unbilled = [one for one in priced if one.ref.cloud not in clouds]
-    nothing = Money(Decimal(0), currency)
     whole = [part.spent for part in parts]
     if unbilled or not whole:
         whole.append(
@@ -131,8 +148,9 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
         )
     total = reduce(add, whole)
     burn = reduce(add, (part.burn_per_hour for part in parts), burning(unbilled, now).of(currency))
-    days = _billed_days(facts, period, parts)
-    usage = [charge for cloud in clouds for charge in _charges(cloud, rule, facts, rates)[0] if is_usage(charge.line)]
+    found = [_charges(cloud, rule, facts, rates) for cloud in clouds]
+    days = _billed_days(facts, period, parts, [charge for _, left in found for charge in left])
+    usage = [charge for given, _ in found for charge in given if is_usage(charge.line)]
     history = daily(usage, days, currency)
     monthly = rule.amount.times(_MONTH_HOURS / period.hours) if period.hours else rule.amount
     leap = surge(priced, now, facts.metered_since, floor_of(monthly)) if facts.metered_since is not None else None
@@ -146,7 +164,10 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
         surge=leap,
         doubts=tuple(_doubts(rule, facts, parts, total, without_rate, now)),
         unread=facts.unread,
-        history=tuple(day.spent for day in history) or (nothing,),
+        history=history,
+        unbilled=by_machine(unbilled, period.start, now),
+        rates=rates_used(_currencies(rule, facts, period, now), currency, rates),
+        gaps=facts.gaps,
     )
 
 
@@ -176,7 +197,7 @@ def _part(
     """What one cloud adds. Of several payers the bill that is furthest behind says how far all of them go."""
     bills = [bill for bill in facts.bills if bill.cloud == cloud]
     complete = _furthest_behind(bills)
-    given, unconverted = _charges(cloud, rule, facts, rates)
+    given, left = _charges(cloud, rule, facts, rates)
     mine = [one for one in metered if one.ref.cloud == cloud]
     currency = rule.amount.currency
     zone = period.zone
@@ -198,6 +219,7 @@ def _part(
         factor=factor,
     )
     burn = burning(mine, now).of(currency).times(factor)
+    reckoned_since = min(max(complete or period.start, period.start), now)
     return CloudPart(
         cloud=cloud,
         spent=total,
@@ -208,15 +230,38 @@ def _part(
         complete_until=complete,
         read_at=min(bill.read_at for bill in bills),
         source=", ".join(sorted({bill.source for bill in bills})),
-        unconverted=unconverted,
+        reckoned_since=reckoned_since,
+        unconverted=totals(money for one in left for money in _in_period(one, period)),
+        categories=by_category(_lines(bills), rule.counted, period.start, reckoned_since),
+        machines=by_machine(mine, reckoned_since, now, factor),
     )
+
+
+def _currencies(rule: BudgetRule, facts: ScopeFacts, period: Period, now: datetime) -> Iterator[tuple[str, date]]:
+    """What has to be exchanged for this period, and on which days."""
+    for charge in charges(_lines(facts.bills), rule.counted):
+        if period.start < charge.line.charge_period_end and charge.line.charge_period_start < period.end:
+            yield charge.money.currency, charge.line.charge_period_start.date()
+    yield from ((one.hourly.currency, now.date()) for one in facts.metered if one.hourly is not None)
+
+
+def _in_period(charge: Charge, period: Period) -> Iterator[Money]:
+    """What of it the period has to answer for: a rate may be young, and the bill was read for weeks before it."""
+    amount = charge.part(period.start, period.end)
+    if amount:
+        yield Money(amount, charge.money.currency)
+
+
+def _lines(bills: Sequence[Bill]) -> Iterator[SpendLine]:
+    return (line for bill in bills for line in bill.lines)
 
 
 def _charges(
     cloud: str, rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate]
-) -> tuple[tuple[Charge, ...], tuple[Money, ...]]:
-    lines = (line for bill in facts.bills if bill.cloud == cloud for line in bill.lines)
-    return in_currency(charges(lines, rule.counted), rule.amount.currency, rates)
+) -> tuple[tuple[Charge, ...], tuple[Charge, ...]]:
+    """What counts of a cloud's bills in the budget's currency, and in its own what no rate was given for."""
+    counting = charges(_lines([bill for bill in facts.bills if bill.cloud == cloud]), rule.counted)
+    return in_currency(counting, rule.amount.currency, rates)
 
 
 def _furthest_behind(bills: Sequence[Bill]) -> datetime | None:
@@ -225,13 +270,16 @@ def _furthest_behind(bills: Sequence[Bill]) -> datetime | None:
     return min(known) if known and len(known) == len(moments) else None
 
 
-def _billed_days(facts: ScopeFacts, period: Period, parts: Sequence[CloudPart]) -> tuple[Day, ...]:
-    """The days that every bill holds in full, from the first on that all of them were read for."""
+def _billed_days(
+    facts: ScopeFacts, period: Period, parts: Sequence[CloudPart], left: Sequence[Charge]
+) -> tuple[Day, ...]:
+    """The days that every bill holds in full, from the first on that all of them were read for and had a rate for."""
     moments = [part.complete_until for part in parts]
     known = [moment for moment in moments if moment is not None]
     if not known or len(known) < len(moments) or facts.unread:
         return ()
-    return tuple(days_between(max(bill.since for bill in facts.bills), min(known), period.zone))
+    since = max((*(bill.since for bill in facts.bills), *(charge.line.charge_period_end for charge in left)))
+    return tuple(days_between(since, min(known), period.zone))
 
 
 def _doubts(

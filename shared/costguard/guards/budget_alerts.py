@@ -56,6 +56,14 @@ def crossings(
     return tuple(found)
 
 
+def thresholds(rule: BudgetRule, period: str) -> tuple[Crossing, ...]:
+    """Every threshold of what is spent and of what is forecast, crossed or not, ascending by kind and share."""
+    shares = ((AlertKind.ACTUAL, rule.alert_at), (AlertKind.FORECAST, rule.forecast_alert_at))
+    return tuple(
+        Crossing(_id(rule, period, kind, share), rule.name, kind, share) for kind, of in shares for share in sorted(of)
+    )
+
+
 def untold(
     rule: BudgetRule, period: str, crossed: Sequence[Crossing], told: Callable[[str], bool]
 ) -> tuple[Crossing, ...]:

@@ -83,7 +83,8 @@ class BudgetStep:
     """One step: from `at` on (a share of the budget, 1 is 100 %), until the spend of the period is below it again.
 
     `wait` is the grace from the delivered notice to the stop. `idle` belongs to `STOP_IDLE`: what counts as idle
-    here. `classes` belongs to `STOP_CLASSES`: names of priority classes, idle or not.
+    here. `classes` belongs to `STOP_CLASSES`: names of priority classes, idle or not. `freezes` belongs to `FREEZE`:
+    names of launch freezes.
     """
 
     at: Decimal
@@ -91,6 +92,7 @@ class BudgetStep:
     wait: timedelta = timedelta(hours=4)
     idle: IdleBounds = SHORTLY_IDLE
     classes: tuple[str, ...] = ()
+    freezes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from costguard.domain.spend import SpendScope
 from costguard.estimates.exchange import converted
 from costguard.guards.budget_periods import period_at
 from costguard.guards.budget_rules import BudgetRule, PeriodKind
-from costguard.guards.rules import Mode
 from costguard.policy.budget_scope import unusable
 from costguard.policy.model import Policy
 
@@ -88,8 +87,8 @@ def _currencies(budget: BudgetRule, policy: Policy, now: datetime) -> Iterator[s
             )
         elif period and converted(one, wanted, period.start.date(), policy.exchange_rates) is None:
             yield (
-                f"no rate between {one.currency} and {wanted} holds from the period's first day on: "
-                f"until the next period it never stops anything for spend on {cloud}"
+                f"no rate between {one.currency} and {wanted} holds on {period.start.date()} (UTC), when the period "
+                f"began: until the next one it stops nothing, for spend on {cloud} cannot all be added up"
             )
 
 
@@ -150,8 +149,9 @@ def _idle_steps(budget: BudgetRule) -> Iterator[str]:
 
 
 def _untold(budget: BudgetRule, policy: Policy) -> Iterator[str]:
-    if budget.mode > Mode.OBSERVE and not budget.tell and not policy.default_channel:
-        yield "it tells nobody: add tell, or notify.default"
+    """In every mode: alerts are all that a budget which observes is for."""
+    if not budget.tell and not policy.default_channel:
+        yield "its alerts reach nobody: add tell, or notify.default"
 
 
 def _classes(policy: Policy) -> Iterator[Told]:

@@ -184,7 +184,7 @@ def _classes(raw: object, at: tuple[str, ...]) -> tuple[str, ...]:
             message = f"expected the name of a priority class, found {name}"
             raise BadValueError(message, "names are listed in priority_classes", at=(*at, index))
         if name in names:
-            message = f"{name} is there twice"
+            message = f"{name!r} is there twice"
             raise BadValueError(message, "keep one of them", at=(*at, index))
         names.append(name)
     return tuple(names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from costguard.domain.freeze import LaunchFreeze
 from costguard.domain.money import Money
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget_rules import BudgetRule, PriorityClass
@@ -104,6 +105,7 @@ class Policy:
     budgets: tuple[BudgetRule, ...] = ()
     exchange_rates: tuple[ExchangeRate, ...] = ()
     priority_classes: tuple[PriorityClass, ...] = ()
+    launch_freezes: tuple[LaunchFreeze, ...] = ()
 
     def active_exemptions(self, now: datetime) -> tuple[Exemption, ...]:
         """The exceptions that have not expired."""

@@ -81,7 +81,7 @@ def some(advice: str) -> Callable[[tuple[T, ...]], tuple[T, ...]]:
 def version(raw: object) -> int:
     """Only 1, as a number."""
     if raw != 1 or isinstance(raw, bool) or not isinstance(raw, int):
-        message = f"version {raw} is not known; this Costguard reads version 1"
+        message = f"version {raw!r} is not known; this Costguard reads version 1"
         raise BadValueError(message, "write version: 1")
     return raw
 

@@ -16,6 +16,7 @@ BUDGET_LABELS: Mapping[str, str] = {
     "budget_idle": "Idle now",
     "budget_unexplained": "Billed, but in no inventory",
     "budget_sure": "How sure",
+    "freeze_before": "Attached before",
     "budget_steps": "What follows",
 }
 
@@ -51,4 +52,13 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "budget_step_mode": " (only shown: this budget is in mode {mode})",
     "budget_reached": " (in force)",
     "budget_told_once": "Told once in this period. To raise or change the budget, edit it in the policy: {rule}.",
+    "freeze_announced": "Launch freeze {name}: {hours} h from now no new GPU machine can be launched in {target}",
+    "freeze_frozen": "Launch freeze {name} is in force: no new GPU machine can be launched in {target}",
+    "freeze_thawed": "Launch freeze {name} is over: GPU machines can be launched in {target} again",
+    "freeze_called_off": "Launch freeze {name} was called off before it began",
+    "freeze_why": "Budget {budget} has passed the share at which the policy asks for it",
+    "freeze_keep": (
+        'costguard budgets thaw {name} --reason "…" calls it off for this period; what carries the approval tag can be'
+        " launched all the same"
+    ),
 }

@@ -16,6 +16,7 @@ BUDGET_LABELS: Mapping[str, str] = {
     "budget_idle": "当前空闲",
     "budget_unexplained": "已出账但清单中没有",
     "budget_sure": "可信程度",
+    "freeze_before": "此前已附加",
     "budget_steps": "后续步骤",
 }
 
@@ -46,4 +47,10 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "budget_step_mode": "（仅展示：本预算的模式为 {mode}）",
     "budget_reached": "（已生效）",
     "budget_told_once": "本阈值在本周期内只通知一次。请在策略中提高或修改预算：{rule}。",
+    "freeze_announced": "启动冻结 {name}：{hours} 小时后 {target} 将无法新建 GPU 机器",
+    "freeze_frozen": "启动冻结 {name} 已生效：{target} 无法新建 GPU 机器",
+    "freeze_thawed": "启动冻结 {name} 已解除：{target} 可重新新建 GPU 机器",
+    "freeze_called_off": "启动冻结 {name} 在生效前已取消",
+    "freeze_why": "预算 {budget} 已超过策略要求冻结的比例",
+    "freeze_keep": 'costguard budgets thaw {name} --reason "…" 可在本周期内取消；带有审批标签的机器仍可新建',
 }

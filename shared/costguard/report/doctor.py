@@ -23,7 +23,7 @@ class Health(str, Enum):
 
 
 class Question(str, Enum):
-    """What is asked. The first six are asked of every target, the others once."""
+    """What is asked. The first seven are asked of every target (the bill where there are budgets), the rest once."""
 
     CALLER = "caller"
     CLOCK = "clock"
@@ -31,6 +31,7 @@ class Question(str, Enum):
     PERMISSIONS = "permissions"
     MEASURED = "measured"
     OTHER_DEPLOYMENT = "other_deployment"
+    BILL = "bill"
     LEDGER = "ledger"
     POLICY = "policy"
     CHANNEL = "channel"
@@ -65,6 +66,10 @@ class Code(str, Enum):
     OTHER_NOT_SEEN = "other_not_seen"
     OTHER_UNREAD = "other_unread"
     OTHER_SEEN = "other_seen"
+    BILL_READ = "bill_read"
+    BILL_SAYS_NOTHING = "bill_says_nothing"
+    BILL_UNTOLD = "bill_untold"
+    BILL_DENIED = "bill_denied"
     LEDGER_READY = "ledger_ready"
     LEDGER_NEW = "ledger_new"
     LEDGER_FORGETFUL = "ledger_forgetful"
@@ -110,6 +115,10 @@ VERDICTS: Mapping[Code, tuple[Question, Health]] = MappingProxyType(
         Code.OTHER_NOT_SEEN: (Question.OTHER_DEPLOYMENT, _OK),
         Code.OTHER_UNREAD: (Question.OTHER_DEPLOYMENT, _UNTOLD),
         Code.OTHER_SEEN: (Question.OTHER_DEPLOYMENT, _BARS),
+        Code.BILL_READ: (Question.BILL, _OK),
+        Code.BILL_SAYS_NOTHING: (Question.BILL, _WARNING),
+        Code.BILL_UNTOLD: (Question.BILL, _WARNING),
+        Code.BILL_DENIED: (Question.BILL, _WARNING),
         Code.LEDGER_READY: (Question.LEDGER, _OK),
         Code.LEDGER_NEW: (Question.LEDGER, _WARNING),
         Code.LEDGER_FORGETFUL: (Question.LEDGER, _BARS),

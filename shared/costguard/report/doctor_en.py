@@ -118,12 +118,26 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_policy_remarked": "Read the remarks below; they stop nothing.",
     "doctor_policy_invalid": "The policy is not valid[: {detail}].",
     "doctor_fix_policy_invalid": "Run `costguard policy check` on it, and correct what it names.",
+    # the bill
+    "doctor_bill_read": "The bill can be read[ from {source}], and is whole up to {age_hours} h ago.",
+    "doctor_bill_says_nothing": "The bill says nothing of the past days, which is not zero.",
+    "doctor_fix_bill_says_nothing": (
+        "Read it from the account that pays (the organisation's management account); a month that is being prepared"
+        " answers within the hour."
+    ),
+    "doctor_bill_untold": "The bill did not answer in full[: {detail}].",
+    "doctor_fix_bill_untold": "Ask again; until it answers, budgets alert on what runs and stop nothing.",
+    "doctor_bill_denied": "The bill may not be read[: {detail}]; budgets then alert on what runs and stop nothing.",
+    "doctor_fix_bill_denied": "Grant what is named below in the account that pays.",
     # the channel
     "doctor_channel_proves": "Notices go to {channels} channels that prove delivery[; default {default}].",
     "doctor_channel_partly": "{lacking} channels prove no delivery: what belongs to their owners is never stopped.",
     "doctor_fix_channel_partly": "Set `notify.default`, and name channels that are set up here, such as slack:#gpu.",
     "doctor_channel_missing": "No channel proves delivery, so nothing would ever be stopped.",
-    "doctor_fix_channel_missing": "Set COSTGUARD_SLACK_TOKEN, and `notify.default` to a channel such as slack:#gpu.",
+    "doctor_fix_channel_missing": (
+        "Set up Slack, mail or a webhook (docs/notices.md), and `notify.default` to a channel such as slack:#gpu or"
+        " mailto:finops@example.com."
+    ),
     # the kill switch
     "doctor_switch_open": "The kill switch can be read, and nobody has pulled it.",
     "doctor_switch_paused": "Costguard is paused[ by {by}][: {reason}]: nothing begins.",

@@ -100,11 +100,21 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_policy_remarked": "请阅读下列提示；它们不阻止任何操作。",
     "doctor_policy_invalid": "策略无效[：{detail}]。",
     "doctor_fix_policy_invalid": "请用 `costguard policy check` 检查该策略，并按提示改正。",
+    "doctor_bill_read": "账单可读[，来源 {source}]，完整至 {age_hours} 小时前。",
+    "doctor_bill_says_nothing": "账单没有近几天的数据，这不等于零。",
+    "doctor_fix_bill_says_nothing": "请用付费账号（组织的管理账号）读取；正在生成的月份通常一小时内可读。",
+    "doctor_bill_untold": "账单没有完整应答[：{detail}]。",
+    "doctor_fix_bill_untold": "请重试；在此之前预算只按运行情况告警，不停机。",
+    "doctor_bill_denied": "无权读取账单[：{detail}]；预算只按运行情况告警，不停机。",
+    "doctor_fix_bill_denied": "请在付费账号授予下面所列的权限。",
     "doctor_channel_proves": "通知发往 {channels} 个可证明送达的渠道[；默认 {default}]。",
     "doctor_channel_partly": "{lacking} 个渠道无法证明送达：其负责人的机器绝不会被停机。",
     "doctor_fix_channel_partly": "请设置 `notify.default`，并使用已配置的渠道，例如 slack:#gpu。",
     "doctor_channel_missing": "没有可证明送达的渠道，因此绝不会停机。",
-    "doctor_fix_channel_missing": "请设置 COSTGUARD_SLACK_TOKEN，并将 `notify.default` 设为渠道，例如 slack:#gpu。",
+    "doctor_fix_channel_missing": (
+        "请配置 Slack、邮件或 webhook（docs/notices.md），并将 `notify.default` 设为渠道，"
+        "例如 slack:#gpu 或 mailto:finops@example.com。"
+    ),
     "doctor_switch_open": "停止开关可以读取，且未被拉下。",
     "doctor_switch_paused": "Costguard 已暂停[，由 {by} 设置][：{reason}]：不会开始任何操作。",
     "doctor_fix_switch_paused": "确认安全后，请执行 `costguard resume`，或取消设置 COSTGUARD_PAUSED。",

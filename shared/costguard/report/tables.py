@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
+
+
+class Tone(str, Enum):
+    """How grave a row is; a terminal shows it in colour."""
+
+    GOOD = "good"
+    WARNING = "warning"
+    BAD = "bad"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +26,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text, one cell a column. `note` stands below."""
+    """Rows of text, one cell a column. `note` stands below.
+
+    `tones` are one a row, or none at all. Where `foldable` is False a cell in two lines would say nothing.
+    """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    tones: tuple[Tone, ...] = ()
+    foldable: bool = True
 
     def __post_init__(self) -> None:
         for row in self.rows:

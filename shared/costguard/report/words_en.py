@@ -5,7 +5,15 @@ from __future__ import annotations
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import GapKind
-from costguard.report import budget_notices_en, budget_rules_en, commands_en, demo_en, doctor_en, reasons_en
+from costguard.report import (
+    budget_notices_en,
+    budget_rules_en,
+    budget_words_en,
+    commands_en,
+    demo_en,
+    doctor_en,
+    reasons_en,
+)
 from costguard.report.book import Book
 
 BOOK = Book(
@@ -44,6 +52,8 @@ BOOK = Book(
         "regions": "regions",
         "billing": "how instances are paid for",
         "types": "what instance types carry",
+        "bill": "the bill",
+        "budgets": "the cloud's own budgets",
     },
     gap_effects={
         "details": "nothing is done to it",
@@ -54,6 +64,8 @@ BOOK = Book(
         "regions": "nothing is known or done there",
         "billing": "the instances concerned are never touched",
         "types": "instances of these types are not shown",
+        "bill": "its budgets alert, and stop nothing",
+        "budgets": "none of them is shown",
     },
     risks={
         "scarce_type": "this type is scarce: it may not start again when you want it",
@@ -173,6 +185,7 @@ BOOK = Book(
     phrases={
         **budget_notices_en.BUDGET_PHRASES,
         **budget_rules_en.BUDGET_RULES,
+        **budget_words_en.BUDGET_VIEWS,
         **commands_en.COMMANDS,
         **demo_en.DEMO,
         **doctor_en.DOCTOR,

@@ -5,7 +5,15 @@ from __future__ import annotations
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import GapKind
-from costguard.report import budget_notices_zh, budget_rules_zh, commands_zh, demo_zh, doctor_zh, reasons_zh
+from costguard.report import (
+    budget_notices_zh,
+    budget_rules_zh,
+    budget_words_zh,
+    commands_zh,
+    demo_zh,
+    doctor_zh,
+    reasons_zh,
+)
 from costguard.report.book import Book
 
 BOOK = Book(
@@ -44,6 +52,8 @@ BOOK = Book(
         "regions": "地域",
         "billing": "计费方式",
         "types": "实例规格信息",
+        "bill": "账单",
+        "budgets": "云平台自己的预算",
     },
     gap_effects={
         "details": "不对它做任何操作",
@@ -54,6 +64,8 @@ BOOK = Book(
         "regions": "那里一无所知，也不做任何操作",
         "billing": "相关实例绝不会被操作",
         "types": "这些规格的实例不会显示",
+        "bill": "相关预算只告警，不停止任何机器",
+        "budgets": "其中的预算均不显示",
     },
     risks={
         "scarce_type": "该机型稀缺：需要时可能无法再次启动",
@@ -173,6 +185,7 @@ BOOK = Book(
     phrases={
         **budget_notices_zh.BUDGET_PHRASES,
         **budget_rules_zh.BUDGET_RULES,
+        **budget_words_zh.BUDGET_VIEWS,
         **commands_zh.COMMANDS,
         **demo_zh.DEMO,
         **doctor_zh.DOCTOR,

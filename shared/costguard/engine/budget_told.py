@@ -1,0 +1,46 @@
+"""What the ledger knows of a budget: which thresholds people were told of, and which machines are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from costguard.domain.refs import ResourceRef
+from costguard.engine.budget_look import BudgetLook
+from costguard.engine.surroundings import Surroundings
+from costguard.guards.budget import NAME, BudgetStatus
+from costguard.guards.budget_alerts import crossings, thresholds
+from costguard.report.budget_views import AlertTold, BudgetReport
+
+
+def budget_reports(world: Surroundings, looked: BudgetLook, only: str = "") -> tuple[BudgetReport, ...]:
+    """Every budget as people are shown it, or the one named; reads the ledger and writes nothing."""
+    names = {fact.instance.ref: fact.instance.name for shard in looked.seen.facts for fact in shard.instances}
+    cases = world.memory.cases.active(NAME)
+    return tuple(
+        BudgetReport(
+            status,
+            looked.now,
+            told=tuple(_told(world, status, looked)),
+            under_way=tuple(
+                case.subject
+                for case in cases
+                if case.rule.partition("@")[0] == status.rule.name and isinstance(case.subject, ResourceRef)
+            ),
+            names=names,
+        )
+        for status in looked.statuses
+        if not only or status.rule.name == only
+    )
+
+
+def _told(world: Surroundings, status: BudgetStatus, looked: BudgetLook) -> Iterator[AlertTold]:
+    """Thresholds of this period in order, and a surge of today; each address by itself."""
+    if status.period is None or status.spent is None:
+        return
+    rule, key = status.rule, status.period.key
+    today = crossings(rule, key, status.rule.amount.times(0), None, looked.now)
+    for crossing in (*thresholds(rule, key), *today):
+        for address in rule.tell or (world.policy.default_channel,):
+            notice = world.memory.outbox.get(f"{crossing.alert_id}/{address}")
+            if notice is not None:
+                yield AlertTold(crossing.kind, crossing.at, notice.title, address, notice.delivered_at)

@@ -1,0 +1,219 @@
+"""A launch freeze from announcement to thaw, and all that keeps it from beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import policy, usd
+from tests.scenario.stage import DAY
+from tests.scenario.test_a_budgets_month import HOUR, BudgetStage, machine, research
+
+from costguard.domain.actions import Receipt
+from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, UnavailableError
+from costguard.domain.freeze import FreezeVia, LaunchFreeze
+from costguard.engine.surroundings import Surroundings
+from costguard.guards.budget_rules import BudgetStep, StepKind
+from costguard.guards.rules import Mode
+from costguard.planning.freeze import FreezePhase
+from costguard.sandbox.world import workload as does
+
+FREEZE = LaunchFreeze("no-new-gpus", "aws", FreezeVia.ORGANISATION, "p-freeze", "111122223333")
+STEP = BudgetStep(Decimal("1.2"), StepKind.FREEZE, timedelta(hours=4), freezes=("no-new-gpus",))
+
+
+class Organisation:
+    """Policies attached to one account; each call may fail before or after its effect."""
+
+    def __init__(self) -> None:
+        self.policies = ["p-FullAWSAccess"]
+        self.calls: list[str] = []
+        self.blind = False
+        self.fails_before: Exception | None = None
+        self.fails_after: Exception | None = None
+
+    def attached(self, freeze: LaunchFreeze) -> tuple[str, ...]:
+        if self.blind:
+            raise UnavailableError("did not answer", operation="organizations:ListPoliciesForTarget")
+        assert freeze.target == "111122223333"
+        return tuple(self.policies)
+
+    def attach(self, freeze: LaunchFreeze) -> Receipt:
+        return self._change("attach", lambda: self.policies.append(freeze.policy))
+
+    def detach(self, freeze: LaunchFreeze) -> Receipt:
+        return self._change("detach", lambda: self.policies.remove(freeze.policy))
+
+    def _change(self, what: str, change: Any) -> Receipt:
+        self.calls.append(what)
+        if self.fails_before is not None:
+            raise self.fails_before
+        change()
+        if self.fails_after is not None:
+            raise self.fails_after
+        return Receipt("request")
+
+
+class FreezeStage(BudgetStage):
+    """The budget stage with an organisation whose launches can be frozen."""
+
+    def __init__(self, folder: Path, *fleet: Any, under: Any) -> None:
+        super().__init__(folder, *fleet, under=under)
+        self.organisation = Organisation()
+
+    def surroundings(self) -> Surroundings:
+        return replace(super().surroundings(), freezers={"aws": lambda: self.organisation})
+
+    @property
+    def frozen(self) -> bool:
+        return "p-freeze" in self.organisation.policies
+
+    @property
+    def phase(self) -> FreezePhase:
+        return self.memory.freezes.get("no-new-gpus").phase
+
+    def heard(self) -> list[str]:
+        return [title for title in self.mailbox.titles if "freeze" in title]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Any]:
+    """Two dollars an hour under 400 a month: 120 % are spent 240 hours into March, 8 d 15 h into the story."""
+    opened: list[FreezeStage] = []
+
+    def build(**changes: Any) -> FreezeStage:
+        budget = research("400", steps=(STEP,), **changes)
+        under = replace(policy(), idle_gpu=(), budgets=(budget,), launch_freezes=(FREEZE,))
+        opened.append(FreezeStage(tmp_path, machine(does=does.busy()), under=under))
+        return opened[-1]
+
+    yield build
+    for each in opened:
+        each.close()
+
+
+SPENT = timedelta(days=8, hours=15)
+
+
+def test_people_are_told_first_and_launches_are_frozen_after_the_wait(stage: Any) -> None:
+    month = stage()
+    month.until(SPENT - HOUR)
+    assert month.heard() == []
+    month.until(SPENT + HOUR, every=HOUR)
+    assert month.heard() == [
+        "Launch freeze no-new-gpus: 4 h from now no new GPU machine can be launched in 111122223333"
+    ]
+    month.until(SPENT + 3 * HOUR, every=HOUR)
+    assert not month.frozen
+    month.until(SPENT + 6 * HOUR, every=HOUR)
+    assert month.frozen
+    assert "is in force" in month.heard()[-1]
+    assert month.memory.freezes.get("no-new-gpus").before == ("p-FullAWSAccess",)
+
+
+def test_it_thaws_when_the_period_ends_and_leaves_what_was_there(stage: Any) -> None:
+    month = stage()
+    month.until(10 * DAY)
+    assert month.frozen
+    month.until(31 * DAY)
+    assert not month.frozen
+    assert month.organisation.policies == ["p-FullAWSAccess"]
+    assert month.organisation.calls == ["attach", "detach"]
+    assert "is over" in month.heard()[-1]
+
+
+def test_it_thaws_on_a_raise(stage: Any) -> None:
+    month = stage()
+    month.until(10 * DAY)
+    month.policy = replace(month.policy, budgets=(research("4000", steps=(STEP,)),))
+    month.until(11 * DAY)
+    assert not month.frozen
+
+
+def test_it_thaws_when_the_policy_no_longer_names_it(stage: Any) -> None:
+    month = stage()
+    month.until(10 * DAY)
+    month.policy = replace(month.policy, launch_freezes=(), budgets=(research("400"),))
+    month.until(11 * DAY)
+    assert not month.frozen
+
+
+def test_it_thaws_by_command_and_stays_off_for_the_period(stage: Any) -> None:
+    month = stage()
+    month.until(10 * DAY)
+    month.memory.freezes.release("no-new-gpus", "2026-03", "operator", "conference deadline", month.clock.now())
+    month.until(20 * DAY)
+    assert not month.frozen
+    assert month.organisation.calls == ["attach", "detach"]
+
+
+def test_what_somebody_takes_off_by_hand_is_not_put_back(stage: Any) -> None:
+    month = stage()
+    month.until(10 * DAY)
+    month.organisation.policies.remove("p-freeze")
+    month.until(20 * DAY)
+    assert month.organisation.calls == ["attach"]
+
+
+def test_a_freeze_somebody_else_attached_is_left_to_them(stage: Any) -> None:
+    month = stage()
+    month.organisation.policies.append("p-freeze")
+    month.until(31 * DAY)
+    assert month.frozen
+    assert month.organisation.calls == []
+
+
+def test_an_answer_that_was_lost_is_looked_for_and_the_call_not_repeated(stage: Any) -> None:
+    month = stage()
+    month.organisation.fails_after = OutcomeUnknownError("timed out", operation="organizations:AttachPolicy")
+    month.until(11 * DAY)
+    assert month.frozen
+    assert month.organisation.calls == ["attach"]
+    assert month.phase is FreezePhase.ON
+
+
+def test_a_refused_call_is_made_again_in_a_later_run(stage: Any) -> None:
+    month = stage()
+    month.organisation.fails_before = AccessDeniedError("no", operation="organizations:AttachPolicy")
+    month.until(9 * DAY)
+    month.organisation.fails_before = None
+    month.until(11 * DAY)
+    assert month.frozen
+
+
+@pytest.mark.parametrize("case", ["observe", "blind", "paused", "undelivered", "no_bill"])
+def test_nothing_is_frozen_without_leave_sight_delivery_or_certain_figures(stage: Any, case: str) -> None:
+    month = stage(**({"mode": Mode.OBSERVE} if case == "observe" else {}))
+    month.organisation.blind = case == "blind"
+    month.mailbox.down = case == "undelivered"
+    if case == "paused":
+        month.memory.switch.pause("operator", "audit", month.clock.now())
+    if case == "no_bill":
+        month.cloud.deny("aws", "111122223333", "bill")
+    month.until(12 * DAY)
+    assert month.organisation.calls == []
+
+
+def test_figures_that_became_uncertain_neither_freeze_nor_thaw(stage: Any) -> None:
+    month = stage()
+    month.until(10 * DAY)
+    month.cloud.deny("aws", "111122223333", "bill")
+    month.until(14 * DAY)
+    assert month.organisation.calls == ["attach"]
+
+
+def test_the_intent_is_audited_before_the_call(stage: Any) -> None:
+    month = stage()
+    month.until(10 * DAY)
+    entries = [
+        record.body["what"]
+        for record in month.memory.store.query("audit")
+        if str(record.body.get("shard", "")).startswith("freeze:")
+    ]
+    assert entries == ["transition", "intent", "outcome", "transition"]
+    assert usd("400") == month.policy.budgets[0].amount
