@@ -201,7 +201,13 @@ def open_surroundings(
             host_paused=settings.paused,
             language=settings.language,
             spends=connections.spends() if guard == "budget" else {},
+            freezers=connections.freezers(_frozen_clouds(memory)) if guard == "budget" and may_act else {},
         )
+
+
+def _frozen_clouds(memory: Memory) -> Iterator[str]:
+    """Where launch freezes were begun, whatever the policy says by now: they have to be ended there."""
+    return (state.of.cloud for state in memory.freezes.all() if state.of is not None)
 
 
 def run_function(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,19 @@ from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import CLOUDS, provider_of
 from costguard.domain.signals import SignalName
 from costguard.engine.scan import Reading
+from costguard.guards.budget_rules import StepKind
 from costguard.guards.rules import Mode
 from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, CallLog, Clock, Preflight, SignalSource, SpendSource, Target
+from costguard.ports import (
+    ActionExecutor,
+    CallLog,
+    Clock,
+    FreezeControl,
+    Preflight,
+    SignalSource,
+    SpendSource,
+    Target,
+)
 
 if TYPE_CHECKING:
     from costguard.providers.keys import Keys
@@ -29,7 +40,8 @@ class CloudPorts:
     """One cloud, connected. `executor` opens a second, acting session; it is never called in observe.
 
     `preflight` opens a session of its own as well, which can change nothing, with the log of what it sent.
-    `spend` reads the bill through the reading session.
+    `spend` reads the bill through the reading session. `freezer` opens another, which can attach and detach policies
+    and do nothing else.
     """
 
     reading: Reading
@@ -37,6 +49,7 @@ class CloudPorts:
     calls: CallLog
     executor: Callable[[], ActionExecutor]
     preflight: Callable[[], tuple[Preflight, CallLog]]
+    freezer: Callable[[], FreezeControl]
 
 
 class Connections(ExitStack):
@@ -48,6 +61,7 @@ class Connections(ExitStack):
         self._policy = policy
         self._clock = clock
         self._deadline = deadline
+        self._targets: Sequence[Target] = ()
         self.clouds: dict[str, CloudPorts] = {}
 
     def __enter__(self) -> Self:
@@ -60,6 +74,7 @@ class Connections(ExitStack):
 
     def open(self, targets: Sequence[Target]) -> Mapping[str, CloudPorts]:
         """Connect every cloud that `targets` name; no request is sent yet."""
+        self._targets = (*self._targets, *targets)
         for target in targets:
             if target.cloud not in self.clouds:
                 self.clouds[target.cloud] = self._connect(target.cloud)
@@ -81,6 +96,36 @@ class Connections(ExitStack):
     def spends(self) -> Mapping[str, SpendSource]:
         """What reads the bills, by cloud."""
         return {cloud: ports.spend() for cloud, ports in self.clouds.items()}
+
+    def freezers(self, begun: Iterable[str] = ()) -> Mapping[str, Callable[[], FreezeControl]]:
+        """What opens the control of launch freezes, by cloud: where a budget that enforces asks for one there.
+
+        `begun` are the clouds where one was begun: it has to be ended there, whatever the policy says by now.
+        """
+        policy = self._policy
+        steps = (step for budget in policy.budgets if budget.mode is Mode.ENFORCE for step in budget.steps)
+        asked = {name for step in steps if step.kind is StepKind.FREEZE for name in step.freezes}
+        clouds = {*begun, *(freeze.cloud for freeze in policy.launch_freezes if freeze.name in asked)}
+        return {cloud: self.freezer(cloud) for cloud in sorted(clouds)}
+
+    def freezer(self, cloud: str) -> Callable[[], FreezeControl]:
+        """What opens the control of launch freezes in one cloud, once and only when it is called."""
+
+        @cache
+        def opened() -> FreezeControl:
+            return (self.clouds.get(cloud) or self._connect(cloud)).freezer()
+
+        return opened
+
+    def _way_into(self, cloud: str) -> Callable[[str], Target | None]:
+        """Which target's role leads into an account of this cloud: its own, or that of an organisation."""
+
+        def way(account: str) -> Target | None:
+            mine = [target for target in self._targets if target.cloud == cloud]
+            named = (target for target in mine if target.account == account)
+            return next(named, None) or next((target for target in mine if target.organisation), None)
+
+        return way
 
     def _connect(self, cloud: str) -> CloudPorts:
         provider = provider_of(cloud)
@@ -131,8 +176,15 @@ class Connections(ExitStack):
 
             return AwsSpend(session, now=self._clock.now)
 
+        def freezing() -> FreezeControl:
+            from costguard.providers.aws.freeze import AwsFreeze
+
+            twin = session.freezing()
+            self.callback(twin.close)
+            return AwsFreeze(twin, self._way_into(cloud))
+
         reading = Reading(AwsInventory(session), self._with_prometheus(signals), prices)
-        return CloudPorts(reading, spend, session, acting, asking)
+        return CloudPorts(reading, spend, session, acting, asking, freezing)
 
     def _alibaba(self, cloud: str) -> CloudPorts:
         from costguard.providers.alibaba.compute import AlibabaInventory
@@ -175,8 +227,15 @@ class Connections(ExitStack):
 
             return AlibabaSpend(session, now=self._clock.now)
 
+        def freezing() -> FreezeControl:
+            from costguard.providers.alibaba.freeze import AlibabaFreeze
+
+            twin = session.freezing()
+            self.callback(twin.close)
+            return AlibabaFreeze(twin, self._way_into(cloud))
+
         reading = Reading(AlibabaInventory(session), self._with_prometheus(signals), prices)
-        return CloudPorts(reading, spend, session, acting, asking)
+        return CloudPorts(reading, spend, session, acting, asking, freezing)
 
     def _tencent(self, cloud: str) -> CloudPorts:
         from costguard.providers.tencent.compute import TencentInventory
@@ -212,8 +271,15 @@ class Connections(ExitStack):
 
             return TencentSpend(session, now=self._clock.now)
 
+        def freezing() -> FreezeControl:
+            from costguard.providers.tencent.freeze import TencentFreeze
+
+            twin = session.freezing()
+            self.callback(twin.close)
+            return TencentFreeze(twin, self._way_into(cloud))
+
         reading = Reading(TencentInventory(session), self._with_prometheus(signals), prices)
-        return CloudPorts(reading, spend, session, acting, asking)
+        return CloudPorts(reading, spend, session, acting, asking, freezing)
 
     def _signals_named(self) -> frozenset[SignalName]:
         """GPU always, the others only where a rule names them: each costs requests."""

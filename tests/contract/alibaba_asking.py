@@ -27,6 +27,7 @@ HANGZHOU = "cn-hangzhou"
 CPU_ONLY = Accelerator(AcceleratorKind.OTHER, "", 0)
 
 _ECS, _VPC, _CMS, _STS, _DIRECTORY = "2014-05-26", "2016-04-28", "2019-01-01", "2015-04-01", "2022-04-19"
+_BSS = "2017-12-14"
 VERSIONS = {
     "DescribeEipAddresses": _VPC,
     "DescribeMetricList": _CMS,
@@ -36,6 +37,10 @@ VERSIONS = {
     "GetCallerIdentity": _STS,
     "AssumeRole": _STS,
     "ListAccounts": _DIRECTORY,
+    "DescribeInstanceBill": _BSS,
+    "QueryBillOverview": _BSS,
+    "QueryAccountBill": _BSS,
+    "DescribeCostBudgetsSummary": _BSS,
 }
 """The product of an action; ECS where there is no row."""
 

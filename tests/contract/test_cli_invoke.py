@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -39,9 +40,9 @@ def _logging_as_before() -> Iterator[None]:
     logger.setLevel(level)
 
 
-def event(cli: Cli, host: str, hour: int) -> str:
+def event(cli: Cli, host: str, hour: int, function: str = "idle_gpu") -> str:
     """The host's sample event, for another hour: one event is one run."""
-    text = (ROOT / "events" / host / "idle_gpu.json").read_text(encoding="utf-8")
+    text = (ROOT / "events" / host / f"{function}.json").read_text(encoding="utf-8")
     path = cli.folder / f"{host}.json"
     path.write_text(text.replace("T09:", f"T{hour:02}:"), encoding="utf-8")
     return str(path)
@@ -64,6 +65,31 @@ def test_one_function_serves_every_host(cli: Cli, host: str, hour: int) -> None:
     assert "already" in again.out
 
 
+@pytest.mark.parametrize(("host", "hour"), [("lambda", 9), ("fc", 10), ("scf", 11)])
+def test_budgets_are_told_on_every_host_by_their_share(cli: Cli, host: str, hour: int) -> None:
+    """Budgets are counted and named, not machines that no budget asks for."""
+    path = event(cli, host, hour, "budget")
+
+    told = cli("invoke", "budget", "--event", path, "--json", ledger=False)
+    again = cli("invoke", "budget", "--event", path, "--host", host, ledger=False)
+
+    assert told.status == Exit.OK
+    assert told.json["guard"] == "budget"
+    assert sum(told.json["findings"].values()) == len(told.json["budgets"]) > 0
+    assert {one["spent"]["currency"] for one in told.json["budgets"].values()} <= {"USD", "CNY"}
+    assert again.status == Exit.OK
+    assert "already" in again.out
+
+
+def test_people_read_how_far_each_budget_is_spent(cli: Cli) -> None:
+    told = cli("invoke", "budget", "--event", event(cli, "lambda", 12, "budget"), ledger=False)
+
+    assert " % of " not in told.out
+    assert re.search(r"^  research: \d+(\.\d)? %, .* of .* in 2026-03, ", told.out, re.MULTILINE)
+    assert re.search(r"^  within bounds +\d+$", told.out, re.MULTILINE)
+    assert re.search(r"^  alerts told now +\d+$", told.out, re.MULTILINE)
+
+
 def test_another_hosts_event_is_refused(cli: Cli) -> None:
     told = cli("invoke", "idle_gpu", "--event", event(cli, "fc", 9), "--host", "lambda", ledger=False)
 
@@ -77,7 +103,7 @@ def test_an_unknown_function_is_bad_input(cli: Cli, function: str) -> None:
     told = cli("invoke", function, "--event", event(cli, "scf", 9), ledger=False)
 
     assert told.status == Exit.BAD_INPUT
-    assert "there is idle_gpu" in told.err
+    assert "there is budget, idle_gpu" in told.err
 
 
 def test_an_event_that_is_not_there_is_bad_input(cli: Cli) -> None:

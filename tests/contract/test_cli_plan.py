@@ -102,7 +102,7 @@ def test_a_gap_wins_over_what_is_due(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--guard", "budget"), "there is no guard 'budget'; there is idle_gpu"),
+        (("--guard", "kms_rotation"), "there is no guard 'kms_rotation'; there is idle_gpu, budget"),
         (("--policy", "nowhere"), "nowhere: no such file or folder"),
         (("--out", "no/such/folder/plan.json"), "cannot be written"),
         (("--ledger", "mysql://x"), "not a ledger address (scheme 'mysql')"),
@@ -149,14 +149,21 @@ def test_an_altered_plan_is_refused(cli: Cli, plan: Path, what: str, said: str) 
     assert not (cli.folder / "ledger.db").exists()
 
 
-def test_a_plan_that_is_whole_but_of_no_guard_here_is_refused(cli: Cli, plan: Path) -> None:
+@pytest.mark.parametrize(
+    ("guard", "said"),
+    [
+        ("kms_rotation", "it is one of guard 'kms_rotation'; there is idle_gpu, budget"),
+        ("budget", "it has cases of another guard than budget"),
+    ],
+)
+def test_a_plan_that_is_whole_but_of_another_guard_is_refused(cli: Cli, plan: Path, guard: str, said: str) -> None:
     document = json.loads(plan.read_text(encoding="utf-8"))
-    body = {**document["plan"], "guard": "budget"}
+    body = {**document["plan"], "guard": guard}
 
-    told = cli("apply", "--plan", rewritten(plan, plan=body, plan_hash=plan_hash(body), guard="budget"))
+    told = cli("apply", "--plan", rewritten(plan, plan=body, plan_hash=plan_hash(body), guard=guard))
 
     assert told.status == Exit.REFUSED
-    assert "it is one of guard 'budget'; there is idle_gpu" in told.err
+    assert said in told.err
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "not JSON", '{"plan": {}, "language": "fr"}'])

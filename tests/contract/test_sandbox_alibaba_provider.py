@@ -16,7 +16,9 @@ from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, InstanceState, SnapshotState
 from costguard.domain.signals import SignalHistory, SignalName
+from costguard.domain.spend import SpendScope
 from costguard.ports import Target
+from costguard.providers.alibaba.billing import AlibabaSpend
 from costguard.providers.alibaba.compute import AlibabaInventory
 from costguard.providers.alibaba.executor import AlibabaExecutor
 from costguard.providers.alibaba.instance_types import TypeCatalogue
@@ -24,7 +26,7 @@ from costguard.providers.alibaba.metrics import AlibabaSignals
 from costguard.providers.alibaba.permissions import OPERATIONS, policy_document
 from costguard.providers.alibaba.prices import AlibabaPrices
 from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.operations import ACTING, READING, Feature
+from costguard.providers.operations import ACTING, READING, SPENDING, Feature
 from costguard.sandbox.alibaba.emulator import AlibabaEmulator
 from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
@@ -258,6 +260,11 @@ def test_the_generated_policies_are_enough_and_no_more(stage: Stage) -> None:
     report = AlibabaSignals(stage.session, frozenset({GPU})).read(inventory.instances, NOW - HOUR, NOW)
     rates = AlibabaPrices(stage.session, (), now=NOW).rates(inventory.instances)
     assert (found.gaps, inventory.gaps, report.gaps, len(rates)) == ((), (), (), len(inventory.instances))
+
+    stage.emulator.allowed[ALIBABA_ACCOUNT] = granted(SPENDING)
+    spend, payer = AlibabaSpend(stage.session, now=stage.clock.now), Target("alibaba")
+    (bill,) = spend.read(payer, [SpendScope()], NOW - 2 * DAY, NOW).values()
+    assert (bill.gaps, list(spend.budgets(payer))) == ((), [])
 
     stage.emulator.allowed[ALIBABA_ACCOUNT] = granted(ACTING)
     stage.act(Verb.STOP, idle)

@@ -33,6 +33,7 @@ DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
 LEADER, MEMBER = "100012345678", "100087654321"
 VERSIONS = {
     "as": "2018-04-19",
+    "billing": "2018-07-09",
     "cbs": "2017-03-12",
     "cvm": "2017-03-12",
     "monitor": "2018-07-24",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from costguard.domain.errors import InvalidInputError
-from costguard.providers.operations import ACTING, READING, Feature
+from costguard.providers.operations import ACTING, READING, SPENDING, Feature
 from costguard.providers.tencent.permissions import OPERATIONS, permission_for, policy_document
 from costguard.providers.tencent.products import GLOBAL, PAGES, VERSIONS, known_cloud
 from costguard.providers.tencent.rates import RATES
@@ -40,6 +40,13 @@ def test_reading_allows_reading_only() -> None:
     assert "cvm:DescribeInstances" in statement["action"]
     assert "organization:DescribeOrganizationMembers" in statement["action"]
     assert "sts:AssumeRole" not in statement["action"]
+
+
+def test_the_bill_is_read_under_the_name_that_cam_has_for_it() -> None:
+    (statement,) = policy_document(SPENDING)["statement"]
+    assert {name.split(":")[0] for name in statement["action"]} == {"finance"}
+    assert {"finance:DescribeBillDetail", "finance:DescribeBudget"} <= set(statement["action"])
+    assert permission_for("billing:DescribeBillDetail") == "finance:DescribeBillDetail"
 
 
 def test_assuming_is_granted_for_named_roles_only() -> None:

@@ -21,6 +21,7 @@ class Feature(str, Enum):
     TERMINATE = "terminate"
     START = "start"
     MAIL = "mail"
+    FREEZE = "freeze"
 
 
 READING = frozenset({Feature.IDENTITY, Feature.INVENTORY, Feature.METRICS, Feature.PRICES})

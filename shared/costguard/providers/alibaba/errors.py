@@ -68,6 +68,8 @@ _TRANSIENT = frozenset(
         "UnknownError",
     }
 )
+_BUSY = frozenset({"ConcurrentCallNotSupported"})
+"""Somebody else changes the organisation now: nothing was done."""
 _ALREADY_SENT = frozenset(
     {
         "IdempotentProcessing",
@@ -78,7 +80,7 @@ _ALREADY_SENT = frozenset(
 )
 """The same request is there already: of a change, what became of it is not known; a read is asked again."""
 
-_GONE = re.compile(r"(?:^|\.)\w*(?:NotFound|NotExist)$|^EntityNotExist\b", re.ASCII)
+_GONE = re.compile(r"(?:^|\.)\w*(?:NotFound|NotExist)$|^EntityNotExists?\b", re.ASCII)
 _NOT_OF_A_RESOURCE = (
     "InvalidAction",
     "InvalidApi",
@@ -137,7 +139,7 @@ def _refusal(operation: str, code: str, message: str, status: int, *, changes: b
     kind: type[ProviderError]
     if code in WOULD_BE_ALLOWED:
         kind = RefusedError
-    elif "Throttling" in code or "user flow control" in message or status == _TOO_MANY_REQUESTS:
+    elif "Throttling" in code or code in _BUSY or "user flow control" in message or status == _TOO_MANY_REQUESTS:
         kind = ThrottledError
     elif code in _DENIED or code.startswith(_DENIED_FAMILIES):  # before "gone": InvalidAccessKeyId.NotFound
         kind = AccessDeniedError

@@ -61,9 +61,14 @@ def may_carry_accelerator(described: Fields) -> bool:
     return bool(amount(described, "GPUAmount")) or bool(text(described, "GPUSpec")) or _by_family(described) is not None
 
 
+def named_for_accelerator(instance_type: str) -> bool:
+    """Whether the family's name says that it carries one: all that a bill tells of a type."""
+    return any(family.match(instance_type) for family, _ in _FAMILIES)
+
+
 def unread_facts(instance_type: str) -> TypeFacts:
     """What to assume of a type that is not described: an accelerator nobody can measure, if its name says so."""
-    if not any(family.match(instance_type) for family, _ in _FAMILIES):
+    if not named_for_accelerator(instance_type):
         return TypeFacts(None, None)
     return TypeFacts(Accelerator(AcceleratorKind.OTHER, model="", count=0), None)
 

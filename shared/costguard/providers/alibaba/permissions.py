@@ -56,11 +56,37 @@ _OPERATIONS = (
     Operation("dm:SingleSendMail", Feature.MAIL, ("dm:SingleSendMail",), changes_something=True),
 )
 
+_FREEZING = (
+    *_reads(Feature.FREEZE, "resourcedirectory:ListControlPolicyAttachmentsForTarget", "ram:ListPoliciesForGroup"),
+    *(
+        Operation(name, Feature.FREEZE, (name,), changes_something=True)
+        for name in (
+            "resourcedirectory:AttachControlPolicy",
+            "resourcedirectory:DetachControlPolicy",
+            "ram:AttachPolicyToGroup",
+            "ram:DetachPolicyFromGroup",
+        )
+    ),
+)
+
 OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature is not Feature.MAIL}
 
 _MAILING = frozenset({Feature.IDENTITY, Feature.MAIL})
 MAIL_OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature in _MAILING}
 """The whole reach of a session that sends mail: it can change no machine, and those that can send no mail."""
+
+FREEZE_OPERATIONS = {
+    operation.name: operation
+    for operation in (*_OPERATIONS, *_FREEZING)
+    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.FREEZE}
+}
+"""The whole reach of a session that freezes launches: it can touch no machine, and no other can touch a policy.
+
+What its role needs is narrower than these names: see freeze_policy.py.
+"""
+
+KNOWN_OPERATIONS = {**OPERATIONS, **MAIL_OPERATIONS, **FREEZE_OPERATIONS}
+"""Of every kind of session."""
 
 _KEEPERS = ("acs:autoscaling:scalingGroupId", "ack.aliyun.com")
 _KINDS = {"ecs:CreateSnapshot": ("disk", "snapshot"), "ecs:TagResources": ("snapshot",)}
@@ -69,7 +95,7 @@ _ON_INSTANCES = ("instance",)
 
 def permission_for(operation: str) -> str:
     """The permissions `operation` needs, for people; the operation's own name where it is not listed."""
-    known = OPERATIONS.get(operation) or MAIL_OPERATIONS.get(operation)
+    known = KNOWN_OPERATIONS.get(operation)
     return operation if known is None else " and ".join(known.permissions)
 
 

@@ -43,6 +43,7 @@ PRODUCTS: Mapping[str, Product] = {
             "alibaba-intl": "resourcedirectory-intl.aliyuncs.com",
         },
     ),
+    "ram": Product("2015-05-01", hosts={"alibaba": "ram.aliyuncs.com", "alibaba-intl": "ram.aliyuncs.com"}),
     # by the site an account is of, whatever its regions; each refuses the other's accounts with NotApplicable
     "bss": Product(
         "2017-12-14",

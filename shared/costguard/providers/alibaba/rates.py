@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from costguard.providers.alibaba.permissions import MAIL_OPERATIONS, OPERATIONS
+from costguard.providers.alibaba.permissions import KNOWN_OPERATIONS
 
-_KNOWN = {**OPERATIONS, **MAIL_OPERATIONS}
 _USUAL = {
     "ecs": (20.0, 10.0),
     "vpc": (20.0, 10.0),
     "cms": (2.0, 44.0),  # of 50 a second, which the account's other users share
     "sts": (20.0, 20.0),  # of 100 a second
     "resourcedirectory": (5.0, 5.0),
+    "ram": (5.0, 5.0),
     "bss": (2.0, 8.0),  # of 10 a second
 }
 _CHANGES = (5.0, 1.0)
@@ -28,16 +28,16 @@ _OTHER = {
     # limits of ECS hold by the minute, and pages come one after another: ten thousand instances are one burst
     "ecs:DescribeInstances": (100.0, 10.0),
 }
-_WHOLE_ACCOUNT = frozenset({"cms", "sts", "resourcedirectory", "bss", "dm"})
+_WHOLE_ACCOUNT = frozenset({"cms", "sts", "resourcedirectory", "ram", "bss", "dm"})
 
 
 def _rate_of(operation: str) -> tuple[float, float]:
-    if _KNOWN[operation].changes_something:
+    if KNOWN_OPERATIONS[operation].changes_something:
         return _CHANGES
     return _OTHER.get(operation) or _USUAL[operation.partition(":")[0]]
 
 
-RATES: Mapping[str, tuple[float, float]] = {operation: _rate_of(operation) for operation in _KNOWN}
+RATES: Mapping[str, tuple[float, float]] = {operation: _rate_of(operation) for operation in KNOWN_OPERATIONS}
 """By operation: each is counted apart."""
 
 

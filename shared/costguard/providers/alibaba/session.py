@@ -20,7 +20,7 @@ from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.alibaba import errors
 from costguard.providers.alibaba.forms import flattened, items_in
-from costguard.providers.alibaba.permissions import MAIL_OPERATIONS, OPERATIONS
+from costguard.providers.alibaba.permissions import FREEZE_OPERATIONS, MAIL_OPERATIONS, OPERATIONS
 from costguard.providers.alibaba.products import HOME_REGIONS, PRODUCTS, host_of
 from costguard.providers.alibaba.rates import RATES, region_of
 from costguard.providers.alibaba.times import needed_time
@@ -82,6 +82,7 @@ class AlibabaSession:
         deadline: Callable[[], float] | None = None,
         pacer: Pacer | None = None,
         for_mail: bool = False,
+        for_freeze: bool = False,
     ) -> None:
         if cloud not in HOME_REGIONS:
             message = (
@@ -94,7 +95,8 @@ class AlibabaSession:
         self.may_change = may_change
         self.may_dry_run = may_dry_run
         self.for_mail = for_mail
-        self._operations = MAIL_OPERATIONS if for_mail else OPERATIONS
+        self.for_freeze = for_freeze
+        self._operations = MAIL_OPERATIONS if for_mail else FREEZE_OPERATIONS if for_freeze else OPERATIONS
         self._endpoint = check_endpoint(endpoint) if endpoint else ""
         self._keys = keys
         self._now = now
@@ -122,7 +124,18 @@ class AlibabaSession:
         """A session that can send mail and, for all it may change, nothing else: it knows no other operation."""
         return self._twin(may_change=True, for_mail=True)
 
-    def _twin(self, *, may_change: bool = False, may_dry_run: bool = False, for_mail: bool = False) -> AlibabaSession:
+    def freezing(self) -> AlibabaSession:
+        """A session that can list, attach and detach policies and knows no other operation."""
+        return self._twin(may_change=True, for_freeze=True)
+
+    def _twin(
+        self,
+        *,
+        may_change: bool = False,
+        may_dry_run: bool = False,
+        for_mail: bool = False,
+        for_freeze: bool = False,
+    ) -> AlibabaSession:
         twin = AlibabaSession(
             keys=self._keys,
             now=self._now,
@@ -133,7 +146,9 @@ class AlibabaSession:
             home_region=self.home_region,
             deadline=self._deadline,
             pacer=self._pacer,
-            for_mail=for_mail or self.for_mail,  # what comes from a session for mail is one
+            # what comes from a session for one thing is for that alone
+            for_mail=self.for_mail or (for_mail and not self.for_freeze),
+            for_freeze=self.for_freeze or (for_freeze and not self.for_mail),
         )
         twin._routes = self._routes  # shared: accounts found later count as well
         return twin

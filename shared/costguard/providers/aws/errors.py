@@ -44,8 +44,11 @@ _FIXES = {
 _THROTTLED = frozenset(
     {
         "BandwidthLimitExceeded",
+        "ConcurrentModification",
+        "ConcurrentModificationException",  # somebody else changes the organisation now: nothing was done
         "ConcurrentSnapshotLimitExceeded",  # too many snapshots pending: later, not never
         "EC2ThrottledException",
+        "PolicyChangesInProgressException",
         "PriorRequestNotComplete",
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
@@ -82,7 +85,16 @@ _DENIED = frozenset(
     }
 )
 _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
-_GONE = frozenset({"NoSuchEntity", "ResourceNotFoundException", "NoSuchBucket", "NoSuchKey"})
+_GONE = frozenset(
+    {
+        "NoSuchBucket",
+        "NoSuchEntity",
+        "NoSuchKey",
+        "PolicyNotFoundException",
+        "ResourceNotFoundException",
+        "TargetNotFoundException",
+    }
+)
 _REFUSED_THOUGH_5XX = frozenset(
     {
         "InsufficientAddressCapacity",

@@ -60,9 +60,14 @@ def may_carry_accelerator(instance_type: str) -> bool:
     return instance_type.split(".", 1)[0] not in _PLAIN_FAMILIES
 
 
+def names_accelerator(instance_type: str) -> bool:
+    """Whether the name alone says so; a type of SageMaker (`ml.g5.xlarge`) goes by the EC2 type in it."""
+    return _ACCELERATED.match(instance_type.removeprefix("ml.")) is not None
+
+
 def unread_facts(instance_type: str) -> TypeFacts:
     """What to assume of a type AWS does not describe: an accelerator nobody can measure, if its name says so."""
-    if not _ACCELERATED.match(instance_type):
+    if not names_accelerator(instance_type):
         return TypeFacts(None, None)
     return TypeFacts(Accelerator(AcceleratorKind.OTHER, model="", count=0), None)
 

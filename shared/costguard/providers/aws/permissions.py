@@ -51,6 +51,19 @@ _OPERATIONS = (
     Operation("sesv2:SendEmail", Feature.MAIL, ("ses:SendEmail", "ses:SendRawEmail"), changes_something=True),
 )
 
+_FREEZING = (
+    *_reads(Feature.FREEZE, "organizations:ListPoliciesForTarget", "iam:ListAttachedGroupPolicies"),
+    *(
+        Operation(name, Feature.FREEZE, (name,), changes_something=True)
+        for name in (
+            "organizations:AttachPolicy",
+            "organizations:DetachPolicy",
+            "iam:AttachGroupPolicy",
+            "iam:DetachGroupPolicy",
+        )
+    ),
+)
+
 OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature is not Feature.MAIL}
 
 # assuming a role: a profile of the SDK may say that its credentials are a role's
@@ -58,10 +71,22 @@ _MAILING = frozenset({Feature.IDENTITY, Feature.MEMBERS, Feature.MAIL})
 MAIL_OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature in _MAILING}
 """The whole reach of a session that sends mail: it can change no machine, and those that can send no mail."""
 
+FREEZE_OPERATIONS = {
+    operation.name: operation
+    for operation in (*_OPERATIONS, *_FREEZING)
+    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.FREEZE}
+}
+"""The whole reach of a session that freezes launches: it can touch no machine, and no other can touch a policy.
+
+What its role needs is narrower than these names: see freeze_policy.py.
+"""
+
+_ALL = {**OPERATIONS, **MAIL_OPERATIONS, **FREEZE_OPERATIONS}
+
 
 def permission_for(operation: str) -> str:
     """The permissions `operation` needs, for people; the operation's own name where it is not listed."""
-    known = OPERATIONS.get(operation) or MAIL_OPERATIONS.get(operation)
+    known = _ALL.get(operation)
     return operation if known is None else " and ".join(known.permissions)
 
 

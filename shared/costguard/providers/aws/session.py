@@ -17,7 +17,7 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.aws import errors
-from costguard.providers.aws.permissions import MAIL_OPERATIONS, OPERATIONS
+from costguard.providers.aws.permissions import FREEZE_OPERATIONS, MAIL_OPERATIONS, OPERATIONS
 from costguard.providers.aws.rates import RATES, family_of
 from costguard.providers.aws.transport import Clients, WatchedGate, is_aws, new_session
 from costguard.providers.documented import account_id, as_documented, moment, named, part, text
@@ -65,6 +65,7 @@ class AwsSession:
         deadline: Callable[[], float] | None = None,
         pacer: Pacer | None = None,
         for_mail: bool = False,
+        for_freeze: bool = False,
     ) -> None:
         if cloud not in HOME_REGIONS:
             message = (
@@ -76,7 +77,8 @@ class AwsSession:
         self.may_change = may_change
         self.may_dry_run = may_dry_run
         self.for_mail = for_mail
-        self._operations = MAIL_OPERATIONS if for_mail else OPERATIONS
+        self.for_freeze = for_freeze
+        self._operations = MAIL_OPERATIONS if for_mail else FREEZE_OPERATIONS if for_freeze else OPERATIONS
         self._profile = profile
         self._endpoint_url = endpoint_url
         self._keys = keys
@@ -102,7 +104,18 @@ class AwsSession:
         """A session that can send mail and, for all it may change, nothing else: it knows no other operation."""
         return self._twin(may_change=True, for_mail=True)
 
-    def _twin(self, *, may_change: bool = False, may_dry_run: bool = False, for_mail: bool = False) -> AwsSession:
+    def freezing(self) -> AwsSession:
+        """A session that can list, attach and detach policies and knows no other operation."""
+        return self._twin(may_change=True, for_freeze=True)
+
+    def _twin(
+        self,
+        *,
+        may_change: bool = False,
+        may_dry_run: bool = False,
+        for_mail: bool = False,
+        for_freeze: bool = False,
+    ) -> AwsSession:
         twin = AwsSession(
             cloud=self.cloud,
             profile=self._profile,
@@ -113,7 +126,9 @@ class AwsSession:
             keys=self._keys,
             deadline=self._deadline,
             pacer=self._pacer,
-            for_mail=for_mail or self.for_mail,  # what comes from a session for mail is one
+            # what comes from a session for one thing is for that alone
+            for_mail=self.for_mail or (for_mail and not self.for_freeze),
+            for_freeze=self.for_freeze or (for_freeze and not self.for_mail),
         )
         twin._routes = self._routes  # shared: accounts found later count as well
         return twin

@@ -32,7 +32,14 @@ _THROTTLED = ("RequestLimitExceeded", "LimitExceeded.ActionLimited", "LimitExcee
 _THROTTLED_HERE = {"sts": ("InvalidParameter.OverLimit",)}  # elsewhere the same words may mean something else
 _DENIED = ("AuthFailure", "UnauthorizedOperation", "OperationDenied.NoPermission")
 _GONE = ("ResourceNotFound", "InvalidInstanceId.NotFound")
-_BROKEN = ("InternalError", "InternalServerError", "ServerError", "FailedOperation.RegionUnavailable")
+_BROKEN = (
+    "InternalError",
+    "InternalServerError",
+    "ServerError",
+    "FailedOperation.RegionUnavailable",
+    "FailedOperation.QueryDBFailed",
+    "FailedOperation.QueryCountFailed",
+)
 _UNKNOWN_TO_STAND_INS = ("InvalidAction", "ActionOffline", "NoSuchProduct", "NoSuchVersion")
 _CLOCK = ("AuthFailure.SignatureExpire",)
 _STALE = ("AuthFailure.TokenFailure", "AuthFailure.SecretIdNotFound")

@@ -60,6 +60,11 @@ def may_carry_accelerator(instance_type: str) -> bool:
     return not _PLAIN.match(family_of(instance_type))
 
 
+def is_named_for_accelerator(instance_type: str) -> bool:
+    """Whether a type's family is named for its cards: all that a bill tells of a machine."""
+    return bool(_ACCELERATED.match(family_of(instance_type).upper()))
+
+
 def accelerator_of(described: Fields, facts: TypeFacts | None) -> Accelerator | None:
     """What an element of DescribeInstances carries: by its own word, then its type's, then its family's name.
 
@@ -80,7 +85,7 @@ def accelerator_of(described: Fields, facts: TypeFacts | None) -> Accelerator | 
         return Accelerator(_kind(instance_type, model), _model(model), cards, memory)
     if facts is not None:
         return Accelerator(AcceleratorKind.FPGA, "", facts.fpgas) if facts.fpgas > 0 else None
-    if own or _ACCELERATED.match(family_of(instance_type)):
+    if own or is_named_for_accelerator(instance_type):
         return Accelerator(AcceleratorKind.OTHER, _model(model), 0)
     return None
 

@@ -44,3 +44,8 @@ def moment(fields: Fields, key: str) -> datetime | None:
         return None
     written = text(fields, key)
     return parse_moment(written) if written else None
+
+
+def written_local(moment: datetime) -> str:
+    """`2022-09-06 11:07:37`, as bills are asked: in UTC+8, without saying so."""
+    return moment.astimezone(_BEIJING).strftime("%Y-%m-%d %H:%M:%S")

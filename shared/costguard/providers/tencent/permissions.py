@@ -16,6 +16,10 @@ def _reads(feature: Feature, *names: str) -> Iterable[Operation]:
     return (Operation(name, feature, (name,)) for name in names)
 
 
+def _finance(*actions: str) -> Iterable[Operation]:
+    return (Operation(f"billing:{action}", Feature.BILLING, (f"finance:{action}",)) for action in actions)
+
+
 _OPERATIONS = (
     Operation("sts:GetCallerIdentity", Feature.IDENTITY, ()),
     *_reads(Feature.MEMBERS, "sts:AssumeRole"),
@@ -35,13 +39,47 @@ _OPERATIONS = (
     ),
     *_reads(Feature.METRICS, "monitor:DescribeBaseMetrics", "monitor:GetMonitorData"),
     *_reads(Feature.PRICES, "cbs:InquiryPriceCreateDisks"),
+    # the bill's actions stand under `finance` in CAM ("Granting Billing-related CAM Access")
+    *_finance(
+        "DescribeBillDetail",
+        "DescribeBillDetailForOrganization",
+        "DescribeBillSummaryByProduct",
+        "DescribeBillSummaryByRegion",
+        "DescribeBillSummaryByTag",
+        "DescribeBillSummaryForOrganization",
+        "DescribeCostExplorerSummary",
+        "DescribeBudget",
+    ),
     Operation("cvm:StopInstances", Feature.STOP, ("cvm:StopInstances",), changes_something=True),
     Operation("cvm:StartInstances", Feature.START, ("cvm:StartInstances",), changes_something=True),
     Operation("cvm:TerminateInstances", Feature.TERMINATE, ("cvm:TerminateInstances",), changes_something=True),
     Operation("cbs:CreateSnapshot", Feature.SNAPSHOT, ("cbs:CreateSnapshot",), changes_something=True),
 )
 
+_FREEZING = (
+    *_reads(Feature.FREEZE, "organization:ListPoliciesForTarget", "cam:ListAttachedGroupPolicies"),
+    *(
+        Operation(name, Feature.FREEZE, (name,), changes_something=True)
+        for name in (
+            "organization:AttachPolicy",
+            "organization:DetachPolicy",
+            "cam:AttachGroupPolicy",
+            "cam:DetachGroupPolicy",
+        )
+    ),
+)
+
 OPERATIONS = {operation.name: operation for operation in _OPERATIONS}
+
+FREEZE_OPERATIONS = {
+    operation.name: operation
+    for operation in (*_OPERATIONS, *_FREEZING)
+    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.FREEZE}
+}
+"""The whole reach of a session that freezes launches: it can touch no machine, and no other can touch a policy."""
+
+KNOWN_OPERATIONS = {**OPERATIONS, **FREEZE_OPERATIONS}
+"""Of every kind of session."""
 
 ALSO_USED = {
     Feature.PRICES: ("cvm:DescribeZoneInstanceConfigInfos",),
@@ -53,7 +91,7 @@ ALSO_USED = {
 
 def permission_for(operation: str) -> str:
     """The permissions `operation` needs, for people; the operation's own name where it is not listed."""
-    known = OPERATIONS.get(operation)
+    known = KNOWN_OPERATIONS.get(operation)
     return operation if known is None else " and ".join(known.permissions)
 
 

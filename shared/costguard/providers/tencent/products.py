@@ -8,6 +8,8 @@ from costguard.domain.errors import InvalidInputError
 
 VERSIONS = {
     "as": "2018-04-19",
+    "billing": "2018-07-09",
+    "cam": "2019-01-16",
     "cbs": "2017-03-12",
     "cvm": "2017-03-12",
     "monitor": "2018-07-24",
@@ -18,7 +20,7 @@ VERSIONS = {
     "vpc": "2017-03-12",
 }
 
-GLOBAL = frozenset({"organization", "region"})
+GLOBAL = frozenset({"billing", "cam", "organization", "region"})
 """Products that are asked without a region."""
 
 ROOT_DOMAINS = {"tencent": "tencentcloudapi.com", "tencent-intl": "intl.tencentcloudapi.com"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from costguard.providers.tencent.permissions import OPERATIONS
+from costguard.providers.tencent.permissions import KNOWN_OPERATIONS
 
 _A_SECOND = {
     # from the operations' own API pages; 20 a second where a page names none
@@ -21,11 +21,13 @@ _A_SECOND = {
     "cvm:TerminateInstances": 10,
     "cbs:DescribeDisks": 100,
     "monitor:GetMonitorData": 50,
+    "billing:DescribeBillDetail": 5,
+    "billing:DescribeBillDetailForOrganization": 5,
 }
 _USUAL = 20
 
 RATES: Mapping[str, tuple[float, float]] = {
     name: (max(1.0, limit * 0.04), limit * 0.88)
-    for name, limit in ((name, _A_SECOND.get(name, _USUAL)) for name in OPERATIONS)
+    for name, limit in ((name, _A_SECOND.get(name, _USUAL)) for name in KNOWN_OPERATIONS)
 }
 """Burst and calls a second, by operation."""

@@ -18,7 +18,7 @@ from costguard.providers.patience import Patience
 from costguard.providers.tencent import errors
 from costguard.providers.tencent.ahead import Ahead
 from costguard.providers.tencent.credentials import OWN, Identity, Roles
-from costguard.providers.tencent.permissions import OPERATIONS
+from costguard.providers.tencent.permissions import FREEZE_OPERATIONS, OPERATIONS
 from costguard.providers.tencent.products import HOME_REGIONS, PAGES, Paging, known_cloud
 from costguard.providers.tencent.rates import RATES
 from costguard.providers.tencent.transport import SendingError, Transport
@@ -48,23 +48,33 @@ class TencentSession:
         deadline: Callable[[], float] | None = None,
         pacer: Pacer | None = None,
         now: Callable[[], datetime],
+        for_freeze: bool = False,
     ) -> None:
         self.cloud = known_cloud(cloud)
         self.home_region = home_region or HOME_REGIONS[cloud]
         self.may_change = may_change
+        self.for_freeze = for_freeze
+        self._operations = FREEZE_OPERATIONS if for_freeze else OPERATIONS
         self._keys = keys
         self._endpoint = endpoint
         self._deadline = deadline
         self._pacer = pacer or Pacer(RATES)
         self._patience = Patience(self._pacer, deadline)
         self.now = now
-        self._gate = Gate(OPERATIONS, may_change=may_change)
+        self._gate = Gate(self._operations, may_change=may_change)
         self._transport = Transport(cloud, endpoint)
         self._roles = Roles(self._ask_sts, keys, now)
         self._date: datetime | None = None
 
     def acting(self) -> TencentSession:
         """A session that may change things, for the same accounts, with credentials and connections of its own."""
+        return self._twin()
+
+    def freezing(self) -> TencentSession:
+        """A session that can list, attach and detach policies and knows no other operation."""
+        return self._twin(for_freeze=True)
+
+    def _twin(self, *, for_freeze: bool = False) -> TencentSession:
         twin = TencentSession(
             cloud=self.cloud,
             keys=self._keys,
@@ -74,6 +84,7 @@ class TencentSession:
             deadline=self._deadline,
             pacer=self._pacer,
             now=self.now,
+            for_freeze=for_freeze or self.for_freeze,  # what comes from a session for freezing is one
         )
         twin._roles.routes = self._roles.routes  # shared: accounts found later count as well
         return twin
@@ -114,7 +125,7 @@ class TencentSession:
         try:
             return self._send(key, region, service, action, parameters)
         except ProviderError as err:
-            if key == OWN or not errors.is_stale(err) or OPERATIONS[operation].changes_something:
+            if key == OWN or not errors.is_stale(err) or self._operations[operation].changes_something:
                 raise
             self._roles.forget(key)
         return self._send(self._roles.enter(shard.account), region, service, action, parameters)
@@ -177,7 +188,7 @@ class TencentSession:
 
     def _send(self, key: str, region: str, service: str, action: str, parameters: dict[str, Any]) -> dict[str, Any]:
         operation = f"{service}:{action}"
-        changes = OPERATIONS[operation].changes_something
+        changes = self._operations[operation].changes_something
         return self._patience.ask(
             operation,
             lambda: self._pacer.reserve(key, region, operation),

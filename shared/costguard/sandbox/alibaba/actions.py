@@ -16,6 +16,7 @@ from costguard.sandbox.alibaba import (
     instances,
     mailing,
     monitoring,
+    policies,
     regions,
     snapshots,
     tagging,
@@ -107,6 +108,25 @@ def _bss() -> dict[tuple[str, str], Action]:
     }
 
 
+def _policies() -> dict[tuple[str, str], Action]:
+    """What attaches and detaches policies; both products deny in the words of the other."""
+    handlers: dict[tuple[str, str], Handler] = {
+        (
+            "resourcedirectory",
+            "ListControlPolicyAttachmentsForTarget",
+        ): policies.list_control_policy_attachments_for_target,
+        ("resourcedirectory", "AttachControlPolicy"): policies.attach_control_policy,
+        ("resourcedirectory", "DetachControlPolicy"): policies.detach_control_policy,
+        ("ram", "ListPoliciesForGroup"): policies.list_policies_for_group,
+        ("ram", "AttachPolicyToGroup"): policies.attach_policy_to_group,
+        ("ram", "DetachPolicyFromGroup"): policies.detach_policy_from_group,
+    }
+    return {
+        (product, name): Action(handler, (f"{product}:{name}",), denial=Denial.NO_PERMISSION, per_account=True)
+        for (product, name), handler in handlers.items()
+    }
+
+
 ACTIONS: Mapping[tuple[str, str], Action] = MappingProxyType(
     {
         ("sts", "GetCallerIdentity"): Action(identity.get_caller_identity, per_account=True),
@@ -121,6 +141,7 @@ ACTIONS: Mapping[tuple[str, str], Action] = MappingProxyType(
         ),
         **_cms(),
         **_bss(),
+        **_policies(),
         ("dm", "SingleSendMail"): Action(mailing.single_send_mail, ("dm:SingleSendMail",), per_account=True),
         ("vpc", "DescribeEipAddresses"): _list(addresses.describe_eip_addresses, "vpc:DescribeEipAddresses", None),
         ("ecs", "DescribeRegions"): Action(regions.describe_regions, ("ecs:DescribeRegions",)),

@@ -26,6 +26,7 @@ from costguard.sandbox.alibaba.errors import (
     missing,
     not_modelled,
 )
+from costguard.sandbox.alibaba.policy_desk import PolicyDesk
 from costguard.sandbox.alibaba.protocol import Verifier, parameters_of
 from costguard.sandbox.alibaba.site import ApiCall, Call, SentMail, site_of
 from costguard.sandbox.alibaba.tables import PRODUCTS, TABLES
@@ -43,6 +44,7 @@ _HOSTS = {
     "resourcedirectory": "resourcedirectory.aliyuncs.com",
     "dm": "dm.aliyuncs.com",
     "bss": "business.aliyuncs.com",
+    "ram": "ram.aliyuncs.com",
 }
 _REGIONAL = {"ecs": "ecs", "vpc": "vpc", "cms": "metrics"}
 
@@ -127,6 +129,11 @@ class AlibabaEmulator:
     def bills(self) -> BillDesk:
         """What a test may set up about bills and the console's budgets."""
         return self._site.bills
+
+    @property
+    def policies(self) -> PolicyDesk:
+        """What a test may set up about control policies and those of groups, and what came of it."""
+        return self._site.policies
 
     def close(self) -> None:
         """Stop serving; may be repeated."""

@@ -12,6 +12,7 @@ from costguard.sandbox.alibaba.credentials import Credential, Credentials
 from costguard.sandbox.alibaba.errors import ApiError
 from costguard.sandbox.alibaba.ownership import Ownership
 from costguard.sandbox.alibaba.parameters import Asked
+from costguard.sandbox.alibaba.policy_desk import FULL_ACCESS, PolicyDesk
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import made_up_request_id
 
@@ -93,6 +94,7 @@ class Site:
     standard_stops: set[str] = field(default_factory=set)
     notes: dict[str, SnapshotNote] = field(default_factory=dict)
     bills: BillDesk = field(default_factory=BillDesk)
+    policies: PolicyDesk = field(default_factory=PolicyDesk)
     senders: set[str] = field(default_factory=lambda: {"costguard@example.com"})  # verified, for mail
     mails: list[SentMail] = field(default_factory=list)
     answered: count[int] = field(default_factory=lambda: count(1))
@@ -160,4 +162,5 @@ def site_of(world: World, cloud: str, *, role: str, external_id: str, forbids_li
         role=role,
         external_id=external_id,
         forbids_lists=forbids_lists,
+        policies=PolicyDesk(targets={account: [FULL_ACCESS] for account in accounts[1:]}),
     )

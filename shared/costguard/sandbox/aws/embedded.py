@@ -13,6 +13,7 @@ from typing_extensions import Self
 
 from costguard.domain.errors import InvalidInputError
 from costguard.sandbox.aws import gaps
+from costguard.sandbox.aws.billing import Billing
 from costguard.sandbox.aws.bridge import Bridge
 from costguard.sandbox.aws.metrics import Metrics
 from costguard.sandbox.aws.patching import Wire, applied
@@ -67,6 +68,7 @@ class EmbeddedAws:
                 assumable=frozenset(accounts_of(self._world)),
                 external_id=self._external_id,
                 lock=self._door.lock,
+                billing=Billing(self._world, accounts_of(self._world)),
             )
             server = LoopbackServer(self.gateway, self._clock)
             opening.callback(server.close)

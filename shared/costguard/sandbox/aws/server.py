@@ -18,6 +18,8 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoReque
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from costguard.ports import Clock
+from costguard.sandbox.aws.billing import Billing
+from costguard.sandbox.aws.cost_questions import RefusedQuestionError
 from costguard.sandbox.aws.prices import UnknownTokenError, get_products
 
 _READS = ("Describe", "Get", "List")
@@ -84,6 +86,7 @@ class Gateway:
         assumable: frozenset[str],
         external_id: str,
         lock: AbstractContextManager[Any],
+        billing: Billing,
     ) -> None:
         self._moto = DomainDispatcherApplication(create_backend_app)
         self._refresh = refresh
@@ -91,6 +94,7 @@ class Gateway:
         self._assumable = assumable
         self._external_id = external_id
         self._lock = lock
+        self.billing = billing
         self.refused: list[Refused] = []
         self.calls: list[Call] = []
 
@@ -105,6 +109,8 @@ class Gateway:
                     return _error(call, refused.code, refused.message, start_response)
             if call.service == "pricing":
                 return self._prices(call, body, start_response)
+            if call.service in self.billing.services:
+                return self._billed(call, body, start_response)
             if call.service == "ec2" and not call.action.startswith(_READS) and call.action not in _CHANGES:
                 return _error(call, "UnsupportedOperation", f"The sandbox has no {call.action}.", start_response)
             if call.action == "AssumeRole" and not self._may_assume(body):
@@ -124,6 +130,16 @@ class Gateway:
         return len(arn) > _ACCOUNT_IN_ARN and (
             arn[_ACCOUNT_IN_ARN] in self._assumable and asked.get("ExternalId") == [self._external_id]
         )
+
+    def _billed(self, call: Call, body: bytes, start_response: StartResponse) -> Iterable[bytes]:
+        self._refresh()
+        try:
+            answer = self.billing.answer(
+                call.service, call.action, call.account, call.region, json.loads(body or b"{}")
+            )
+        except RefusedQuestionError as err:
+            return _error(call, err.code, err.message, start_response)
+        return _reply(_OK, "application/x-amz-json-1.1", json.dumps(answer).encode(), start_response)
 
     def _prices(self, call: Call, body: bytes, start_response: StartResponse) -> Iterable[bytes]:
         if call.action != "GetProducts":

@@ -6,13 +6,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from costguard.sandbox.tencent import acting, addresses, cvm, disks, identity, keepers, monitor, pricing, tags
+from costguard.sandbox.tencent import (
+    acting,
+    addresses,
+    billing,
+    cost_explorer,
+    cvm,
+    disks,
+    identity,
+    keepers,
+    monitor,
+    policies,
+    pricing,
+    tags,
+)
 from costguard.sandbox.tencent.asking import Answer, Asked
 from costguard.sandbox.tencent.parameters import Table
+from costguard.sandbox.tencent.tables import billing as b
 from costguard.sandbox.tencent.tables import cvm as c
 from costguard.sandbox.tencent.tables import identity as i
 from costguard.sandbox.tencent.tables import keepers as k
 from costguard.sandbox.tencent.tables import monitor as m
+from costguard.sandbox.tencent.tables import policies as p
 from costguard.sandbox.tencent.tables import storage as s
 from costguard.sandbox.world.records import Operation
 
@@ -31,16 +46,17 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One version of a product, with its own words for a denial and for too many calls."""
+    """One version of a product, with its own words for a denial and for too many calls; `cam` is its name in CAM."""
 
     version: str
     actions: Mapping[str, Action]
     denied: str = "UnauthorizedOperation"
     throttled: str = "RequestLimitExceeded"
+    cam: str = ""
 
 
-def _global(parameters: Table, answer: Handler) -> Action:
-    return Action(parameters, answer, regional=False)
+def _global(parameters: Table, answer: Handler, operation: Operation | None = None) -> Action:
+    return Action(parameters, answer, operation, regional=False)
 
 
 _STS = {
@@ -50,6 +66,14 @@ _STS = {
 _ORGANIZATION = {
     "DescribeOrganization": _global(i.DESCRIBE_ORGANIZATION, identity.describe_organization),
     "DescribeOrganizationMembers": _global(i.DESCRIBE_ORGANIZATION_MEMBERS, identity.describe_organization_members),
+    "ListPoliciesForTarget": _global(p.LIST_POLICIES_FOR_TARGET, policies.list_policies_for_target),
+    "AttachPolicy": _global(p.ATTACH_POLICY, policies.attach_policy),
+    "DetachPolicy": _global(p.DETACH_POLICY, policies.detach_policy),
+}
+_CAM = {
+    "ListAttachedGroupPolicies": _global(p.LIST_ATTACHED_GROUP_POLICIES, policies.list_attached_group_policies),
+    "AttachGroupPolicy": _global(p.ATTACH_GROUP_POLICY, policies.attach_group_policy),
+    "DetachGroupPolicy": _global(p.DETACH_GROUP_POLICY, policies.detach_group_policy),
 }
 _REGION = {
     "DescribeRegions": _global(i.DESCRIBE_REGIONS, identity.describe_regions),
@@ -99,12 +123,30 @@ _TKE = {
     "DescribeClusters": Action(k.DESCRIBE_CLUSTERS, keepers.describe_clusters),
     "DescribeClusterInstances": Action(k.DESCRIBE_CLUSTER_INSTANCES, keepers.describe_cluster_instances),
 }
+_BILLING = {
+    "DescribeBillDetail": _global(b.DETAIL, billing.describe_bill_detail, Operation.BILL),
+    "DescribeBillDetailForOrganization": _global(
+        b.DETAIL_FOR_ORGANIZATION, billing.describe_bill_detail_for_organization, Operation.BILL
+    ),
+    "DescribeBillSummary": _global(b.SUMMARY, billing.describe_bill_summary, Operation.BILL),
+    "DescribeBillSummaryForOrganization": _global(
+        b.SUMMARY_FOR_ORGANIZATION, billing.describe_bill_summary_for_organization, Operation.BILL
+    ),
+    "DescribeBillSummaryByProduct": _global(b.BY_PRODUCT, billing.describe_bill_summary_by_product, Operation.BILL),
+    "DescribeBillSummaryByRegion": _global(b.BY_REGION, billing.describe_bill_summary_by_region, Operation.BILL),
+    "DescribeBillSummaryByTag": _global(b.BY_TAG, billing.describe_bill_summary_by_tag, Operation.BILL),
+    "DescribeCostExplorerSummary": _global(
+        b.COST_EXPLORER, cost_explorer.describe_cost_explorer_summary, Operation.BILL
+    ),
+    "DescribeBudget": _global(b.BUDGET, billing.describe_budget, Operation.BILL),
+}
 _GATE = "AuthFailure.UnauthorizedOperation"  # some products leave the refusal to the gate before them
 
 PRODUCTS: Mapping[str, Product] = MappingProxyType(
     {
         "sts": Product("2018-08-13", _STS, throttled="InvalidParameter.OverLimit"),
         "organization": Product("2021-03-31", _ORGANIZATION),
+        "cam": Product("2019-01-16", _CAM, _GATE),
         "region": Product("2022-06-27", _REGION, _GATE),
         "cvm": Product("2017-03-12", _CVM),
         "cbs": Product("2017-03-12", _CBS),
@@ -112,6 +154,7 @@ PRODUCTS: Mapping[str, Product] = MappingProxyType(
         "tag": Product("2018-08-13", _TAG, _GATE),
         "monitor": Product("2018-07-24", _MONITOR, _GATE),
         "as": Product("2018-04-19", _AS, _GATE),
+        "billing": Product("2018-07-09", _BILLING, "UnauthorizedOperation.CamNoAuth", cam="finance"),
         "tke": Product("2018-05-25", _TKE, "UnauthorizedOperation.CamNoAuth"),
     }
 )

@@ -102,7 +102,7 @@ def _member(asked: Asked, account: str) -> Answer:
         "CreateTime": joined,
         "UpdateTime": joined,
         "IsAllowQuit": "Denied",
-        "PayUin": asked.accounts.management,
+        "PayUin": asked.memory.desk.payer_of(account, asked.accounts.management),
         "PayName": "organisation",
         "OrgIdentity": [{"IdentityId": 1, "IdentityAliasName": asked.settings.role}],
         "BindStatus": "Unbound",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
+from costguard.sandbox.tencent.bill_desk import BillDesk
+from costguard.sandbox.tencent.policy_desk import PolicyDesk
 from costguard.sandbox.world.records import Machine
 
 
@@ -13,11 +16,17 @@ class Memory:
     """Only used while the world is open, so by one call at a time.
 
     `homes`: the machine that a disk or address belonged to before it came off. `deadlines`: when copies end.
+    `policies`: what is attached where. `desk`: what was set about the bill. `bills`: its records by month, as long as
+    `bill_shown` stays the same.
     """
 
     def __init__(self) -> None:
         self.homes: dict[str, str] = {}
         self.deadlines: dict[str, datetime] = {}
+        self.desk = BillDesk()
+        self.policies = PolicyDesk()
+        self.bill_shown: tuple[Any, ...] = ()
+        self.bills: dict[str, Sequence[Any]] = {}
         self._batches: dict[str, tuple[int, str]] = {}
         self._stopped_charging: set[str] = set()
 

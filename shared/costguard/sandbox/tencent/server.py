@@ -60,6 +60,8 @@ class TencentEmulator:
         limits: how often calls were throttled.
         calls: every call that was rightly signed, in order.
         allowed: what each account's callers may do (`cvm:StopInstances`); who is absent may do everything.
+        desk: what is set about the bill, and the budgets of the console.
+        policies: what is attached to parts of the organisation and to groups.
         server: what it is served through; `server.control` opens a door for tests in other languages.
     """
 
@@ -94,6 +96,8 @@ class TencentEmulator:
         self.limits = RateLimits(rates or {})
         self.calls: list[Call] = []
         self.allowed: dict[str, set[str]] = {}
+        self.desk = self._memory.desk
+        self.policies = self._memory.policies
         self.server = WireServer(self._answer, port=port, latency_seconds=latency_seconds)
         self.server.now = door.clock.now
 
@@ -150,7 +154,8 @@ class TencentEmulator:
         service, name, account = heading.service, heading.action, heading.identity.account
         if not self.limits.allow(name, account, heading.region):
             raise ApiError(product.throttled, f"{name} is asked too often.", "请求的次数超过了频率限制。")
-        if f"{service}:{name}" not in self.allowed.get(account, {f"{service}:{name}"}):
+        permission = f"{product.cam or service}:{name}"
+        if permission not in self.allowed.get(account, {permission}):
             raise _denial(product, heading)
         given = typed(action.parameters, query_of(request)) if request.method == "GET" else body_of(request)
         checked(action.parameters, given)
@@ -200,7 +205,7 @@ def _check_region(asked: Asked, action: Action) -> None:
 
 def _denial(product: Product, heading: Heading) -> ApiError:
     resource = f"qcs::{heading.service}:{heading.region}:uin/{heading.identity.account}:*"
-    return denied(product.denied, heading.service, heading.action, resource)
+    return denied(product.denied, product.cam or heading.service, heading.action, resource)
 
 
 def _failed(request_id: str, err: ApiError, language: str) -> Answer:

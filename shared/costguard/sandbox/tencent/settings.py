@@ -22,6 +22,15 @@ PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
         ),
         **dict.fromkeys(("TagResources", "UnTagResources", "ModifyResourceTags", "GetResources"), (20, 20)),
         **dict.fromkeys(("DescribeAutoScalingInstances", "DescribeClusters", "DescribeClusterInstances"), (20, 20)),
+        **dict.fromkeys(
+            (
+                *("DescribeBillSummary", "DescribeBillSummaryForOrganization", "DescribeBillSummaryByProduct"),
+                *("DescribeBillSummaryByRegion", "DescribeBillSummaryByTag", "DescribeCostExplorerSummary"),
+                "DescribeBudget",
+            ),
+            (20, 20),
+        ),
+        **dict.fromkeys(("DescribeBillDetail", "DescribeBillDetailForOrganization"), (5, 5)),
         "DescribeAddresses": (20, 20),
         "DescribeDisks": (100, 100),
         "GetMonitorData": (50, 50),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 
 from costguard.domain.errors import AccessDeniedError
 from costguard.domain.spend import SpendLine, SpendReport, SpendScope, VendorBudget
 from costguard.ports import Target
-from costguard.sandbox.world.billing import Charge, bill, billed_until
+from costguard.sandbox.world.billing import DAY, Charge, bill, billed_until, day_offset
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.ports import MovingTime
 from costguard.sandbox.world.records import Operation, WorldRefusalError
 
 SOURCE = "world-bill"
+_SOME_MIDNIGHT = datetime(2024, 1, 1, tzinfo=timezone.utc)
 _ACCELERATED = frozenset({"compute", "ai_platform"})
 
 
@@ -30,6 +31,8 @@ class WorldSpend:
     ) -> Mapping[SpendScope, SpendReport]:
         """The charges of each scope; a day that is not billed in full yet is there in part.
 
+        The day of `since` is there in whole, as the vendors' bills have it: in China it began eight hours before UTC's.
+
         Raises:
             AccessDeniedError: the role may not read bills.
         """
@@ -42,7 +45,7 @@ class WorldSpend:
             raise AccessDeniedError(str(err), operation="world:bill", code=err.refusal.value) from err
         lines = [
             _line(target.cloud, payer, charge)
-            for charge in bill(self._world, target.cloud, since, until)
+            for charge in bill(self._world, target.cloud, _begin_of_day(target.cloud, since), until)
             if target.organisation or charge.account == payer
         ]
         complete = billed_until(target.cloud, now)
@@ -57,6 +60,10 @@ class WorldSpend:
 
     def _first_account(self, cloud: str) -> str:
         return next((spec.account for spec in self._world.fleet if spec.cloud == cloud), "")
+
+
+def _begin_of_day(cloud: str, moment: datetime) -> datetime:
+    return moment - (moment - _SOME_MIDNIGHT + day_offset(cloud)) % DAY
 
 
 def _line(cloud: str, payer: str, charge: Charge) -> SpendLine:

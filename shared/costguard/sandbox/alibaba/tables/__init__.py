@@ -11,6 +11,7 @@ from costguard.sandbox.alibaba.tables.cms import CMS
 from costguard.sandbox.alibaba.tables.dm import DM
 from costguard.sandbox.alibaba.tables.ecs import ECS
 from costguard.sandbox.alibaba.tables.ecs_changes import ECS_CHANGES
+from costguard.sandbox.alibaba.tables.ram import RAM
 from costguard.sandbox.alibaba.tables.resource_directory import RESOURCE_DIRECTORY
 from costguard.sandbox.alibaba.tables.sts import STS
 from costguard.sandbox.alibaba.tables.vpc import VPC
@@ -24,6 +25,7 @@ PRODUCTS: Mapping[str, str] = MappingProxyType(
         "2017-12-14": "bss",
         "2022-04-19": "resourcedirectory",
         "2015-11-23": "dm",
+        "2015-05-01": "ram",
     }
 )
 """A request names no product: its Version does. The names are those of RAM permissions."""
@@ -43,6 +45,7 @@ TABLES: Mapping[tuple[str, str], Table] = MappingProxyType(
         **_all("sts", STS),
         **_all("bss", BSS),
         **_all("dm", DM),
+        **_all("ram", RAM),
         **_all("resourcedirectory", RESOURCE_DIRECTORY),
     }
 )

@@ -11,4 +11,16 @@ RESOURCE_DIRECTORY = {
         ~Tag.20.Key          text
         ~Tag.20.Value        text
     """,
+    "ListControlPolicyAttachmentsForTarget": """
+        TargetId!            text 1-64
+        Language             zh-CN|en|ja
+    """,
+    "AttachControlPolicy": """
+        PolicyId!            text 1-128
+        TargetId!            text 1-64
+    """,
+    "DetachControlPolicy": """
+        PolicyId!            text 1-128
+        TargetId!            text 1-64
+    """,
 }

@@ -1,0 +1,92 @@
+"""Days and billing cycles of a bill that counts in UTC+8, whoever reads it and wherever. Pure."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+
+CHINA = timezone(timedelta(hours=8))
+DAY = timedelta(days=1)
+_MONTHS = 12
+_LAST_OPEN_DAY = 4  # some pages of the vendor say the fourth
+
+
+def day_of(moment: datetime) -> date:
+    """The billing day that holds `moment`."""
+    return moment.astimezone(CHINA).date()
+
+
+def begin_of(day: date) -> datetime:
+    """When a billing day begins, in UTC."""
+    return datetime(day.year, day.month, day.day, tzinfo=CHINA).astimezone(timezone.utc)
+
+
+def end_of(day: date) -> datetime:
+    """When a billing day is over, in UTC."""
+    return begin_of(day) + DAY
+
+
+def days_between(since: datetime, until: datetime) -> list[date]:
+    """Every billing day that has some of the time from `since` to `until`."""
+    first = day_of(since)
+    count = max(0, -((begin_of(first) - until) // DAY))
+    return [first + number * DAY for number in range(count)] if since < until else []
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Cycle:
+    """A billing cycle: a calendar month."""
+
+    year: int
+    month: int
+
+    def __str__(self) -> str:
+        return f"{self.year:04d}-{self.month:02d}"
+
+    @classmethod
+    def of(cls, day: date) -> Cycle:
+        """The cycle of a day."""
+        return cls(day.year, day.month)
+
+    @property
+    def first(self) -> date:
+        """Its first day."""
+        return date(self.year, self.month, 1)
+
+    @property
+    def last(self) -> date:
+        """Its last day."""
+        return date(self.year, self.month, monthrange(self.year, self.month)[1])
+
+    def earlier(self, months: int) -> Cycle:
+        """The cycle so many months before."""
+        return Cycle.of(months_later(self.first, -months))
+
+    def is_final(self, today: date) -> bool:
+        """Whether its bill no longer changes: it is final "after 12:00 on the third day of the next month"."""
+        return today > Cycle.of(months_later(self.first, 1)).first.replace(day=_LAST_OPEN_DAY)
+
+    def days(self) -> Iterator[date]:
+        """Its days, in order."""
+        for number in range(self.last.day):
+            yield self.first + number * DAY
+
+
+def months_later(day: date, months: int) -> date:
+    """The same day so many months later, or the last of that month where it has no such day."""
+    year, month = divmod(day.year * _MONTHS + day.month - 1 + months, _MONTHS)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """How long something was paid for in advance."""
+
+    months: int
+    rest: timedelta = timedelta(0)
+
+    def end(self, day: date) -> datetime:
+        """When it is over if it begins with `day`."""
+        return begin_of(months_later(day, self.months)) + self.rest
