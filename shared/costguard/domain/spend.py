@@ -131,7 +131,9 @@ class VendorBudget:
     """A budget somebody set up in the cloud's own console, so that it can be adopted.
 
     `period` is `monthly`, `quarterly`, `yearly`, `daily` or `dated`; thresholds are percentages of `amount` ("80")
-    of actual and of forecast spend. `unsupported` says what of it Costguard cannot express; empty: all of it can be.
+    of actual and of forecast spend. `counts_credits` and `counts_tax` say whether those lower or raise its spend,
+    `amortised` whether commitments are spread; None where the cloud does not say. `unsupported` says what of it Costguard
+    cannot express; empty: all of it can be.
     """
 
     cloud: str
@@ -143,4 +145,7 @@ class VendorBudget:
     actual_thresholds: tuple[str, ...] = ()
     forecast_thresholds: tuple[str, ...] = ()
     spent: Money | None = None
+    amortised: bool | None = None
+    counts_credits: bool | None = None
+    counts_tax: bool | None = None
     unsupported: str = ""

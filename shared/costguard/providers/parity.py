@@ -27,6 +27,8 @@ class Row(str, Enum):
     MANAGED = "who else manages it"
     PRICES = "prices"
     MONEY = "currency"
+    BILL = "the bill"
+    CONSOLE_BUDGETS = "budgets of the console"
 
 
 Rows = Mapping[Row, str]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from costguard.providers.alibaba.billing import DELAY as BILL_DELAY
 from costguard.providers.alibaba.metric_questions import MOST_INSTANCES, MOST_POINTS
 from costguard.providers.alibaba.metrics import DELAY, NAMESPACE
 from costguard.providers.alibaba.prices import CURRENCIES
 from costguard.providers.parity import Row, Rows
 
 _MINUTE = 60
+_HOUR = timedelta(hours=1)
 
 ROWS: Rows = {
     Row.CARD_METRIC: f"per card, the maximum; from the CloudMonitor agent and the GPU driver (`{NAMESPACE}`)",
@@ -26,4 +30,7 @@ ROWS: Rows = {
     Row.MANAGED: "ESS, ACK, EMR, E-HPC, PAI, and whatever tags of `acs:` are not known to be people's",
     Row.PRICES: "`DescribePrice` by type, region and disk",
     Row.MONEY: f"{CURRENCIES['alibaba']}; {CURRENCIES['alibaba-intl']} on the international site",
+    Row.BILL: f"BSS, by days of UTC+8, complete after {BILL_DELAY // _HOUR} h; tax by the month; regions in words;"
+    " terms paid for in advance are spread over their days here, as the bill does not",
+    Row.CONSOLE_BUDGETS: "name, amount and period; they tell neither scope nor thresholds nor currency",
 }

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from costguard.providers.aws.billing import DELAY as BILL_DELAY
 from costguard.providers.aws.metrics import AGENT_DELAY, EC2_DELAY
 from costguard.providers.parity import Row, Rows
 
 _MINUTE = 60
+_HOUR = timedelta(hours=1)
 
 ROWS: Rows = {
     Row.CARD_METRIC: "per card, the maximum; from the CloudWatch agent's `nvidia_gpu` section",
@@ -24,4 +28,7 @@ ROWS: Rows = {
     Row.MANAGED: "Auto Scaling groups, EKS, ECS, EMR, Batch, SageMaker, and what AWS marks as operated by a service",
     Row.PRICES: "price list by type and region; spot from its history",
     Row.MONEY: "USD; CNY in the partition `aws-cn`",
+    Row.BILL: f"Cost Explorer, by days of UTC, complete after {BILL_DELAY // _HOUR} h; $0.01 a request; tags only once"
+    " they are activated for cost allocation; in GovCloud the paired standard account's",
+    Row.CONSOLE_BUDGETS: "with amount, thresholds and filters; what they count is read as well",
 }

@@ -83,6 +83,7 @@ def _budget(
         scope.accounts = (account,)
     actual, forecast, others = _thresholds(notifications, limit)
     spent = part(part(budget, "CalculatedSpend"), "ActualSpend")
+    types = part(budget, "CostTypes")
     return VendorBudget(
         cloud=cloud,
         account=account,
@@ -93,6 +94,9 @@ def _budget(
         actual_thresholds=actual,
         forecast_thresholds=forecast,
         spent=money_of(spent) if spent else None,
+        amortised=flag(types, "UseAmortized"),
+        counts_credits=_included(types, "IncludeCredit"),
+        counts_tax=_included(types, "IncludeTax"),
         unsupported="; ".join((*scope.unsupported, *unsupported, *_counted(budget), *others)),
     )
 
@@ -113,6 +117,11 @@ def _limit(budget: Fields, now: datetime) -> tuple[Money, list[str]]:
     unsupported.append("a planned amount for each period")
     begun = [start for start in planned if int(start) <= now.timestamp()]
     return money_of(part(planned, max(begun or planned, key=int))), unsupported
+
+
+def _included(types: Fields, name: str) -> bool:
+    """AWS counts what is not left out by name."""
+    return name not in types or flag(types, name)
 
 
 def _counted(budget: Fields) -> Iterator[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from costguard.providers.parity import Row, Rows
+from costguard.providers.tencent.billing import DELAY as BILL_DELAY
 from costguard.providers.tencent.metric_answers import FINEST, MAX_INSTANCES, MAX_POINTS
 from costguard.providers.tencent.metrics import AGENT_DELAY, METRICS, NAMESPACE
 
 _MINUTE = 60
+_HOUR = timedelta(hours=1)
 
 ROWS: Rows = {
     Row.CARD_METRIC: f"**the mean over all cards** (`{METRICS[0].name}` in `{NAMESPACE}`): the bound is divided by the"
@@ -29,4 +33,7 @@ ROWS: Rows = {
     Row.PRICES: "`DescribeZoneInstanceConfigInfos`, the later and cheaper tiers of a pay-as-you-go hour included; of"
     " snapshots none",
     Row.MONEY: "CNY; USD on the international site",
+    Row.BILL: f"Billing, by days of UTC+8, complete after {BILL_DELAY // _HOUR} h at worst; terms paid for in advance"
+    " are spread over their days here, as the bill does not; only cost allocation tags are told",
+    Row.CONSOLE_BUDGETS: "with amount, thresholds and scope",
 }

@@ -106,9 +106,9 @@ def _of_machine(machine: Machine, start: datetime, end: datetime) -> Iterator[Ch
     elif spec.billing in {Billing.PREPAID, Billing.RESERVED}:
         billed, effective, pricing = list_cost.times(0), list_cost.times(PREPAID_SHARE), PricingCategory.COMMITTED
     yield _charge(machine, "compute", start, end, billed, effective, length, pricing)
-    paid_at = _term_begins(machine, start, end)
-    if paid_at is not None:
-        term = spec.hourly.times(PREPAID_SHARE * hours(PREPAID_TERM))
+    paid = _term_begun(machine, start, end)
+    if paid is not None:
+        term = spec.hourly.times(PREPAID_SHARE * hours(paid))
         purchase = _charge(machine, "compute", start, end, term, term.times(0), Decimal(0), PricingCategory.COMMITTED)
         yield _as_purchase(purchase)
 
@@ -121,13 +121,15 @@ def _paid_runs(machine: Machine) -> Iterator[tuple[datetime, datetime | None]]:
         yield from machine.runs
 
 
-def _term_begins(machine: Machine, start: datetime, end: datetime) -> datetime | None:
-    until = machine.spec.prepaid_until
+def _term_begun(machine: Machine, start: datetime, end: datetime) -> timedelta | None:
+    """How long the term is that was paid for in this time; the first begins with the machine, and is what is left."""
+    until, launched = machine.spec.prepaid_until, machine.runs[0][0]
     if until is None:
         return None
-    terms_left = (until - start) // PREPAID_TERM
-    begins = until - terms_left * PREPAID_TERM
-    return begins if start <= begins < end else None
+    if start <= launched < end:
+        return (until - launched) % PREPAID_TERM or PREPAID_TERM
+    begins = until - (until - start) // PREPAID_TERM * PREPAID_TERM
+    return PREPAID_TERM if start <= begins < end and launched < begins < until else None
 
 
 def _of_disks(world: World, machine: Machine, start: datetime, end: datetime) -> Iterator[Charge]:

@@ -49,10 +49,12 @@ class WorldSpend:
             if target.organisation or charge.account == payer
         ]
         complete = billed_until(target.cloud, now)
-        return {
-            scope: SpendReport(tuple(line for line in lines if scope.holds_line(line)), complete, now, SOURCE)
-            for scope in scopes
-        }
+        found = {}
+        for scope in scopes:
+            inside = tuple(line for line in lines if scope.holds_line(line))
+            nothing = not scope.touches(target.cloud) or () in (scope.accounts, scope.regions)
+            found[scope] = SpendReport(inside, until if nothing else complete, now, SOURCE)
+        return found
 
     def budgets(self, target: Target) -> Sequence[VendorBudget]:
         """What was put into `vendor_budgets` for this cloud."""
