@@ -54,7 +54,7 @@ SDKS: dict[str, tuple[str, ...]] = {
 
 PROVIDER_FILES = (
     *("transport", "session", "compute", "metrics", "prices", "executor", "preflight"),
-    *("errors", "permissions", "rates", "parity"),
+    *("errors", "permissions", "rates", "parity", "billing"),
 )
 """The same names in every provider's folder, for the guards there are."""
 
