@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.freeze import LaunchFreeze
+from costguard.domain.keys import EncryptionKey, KeyInventory
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory, Volume
@@ -134,6 +135,33 @@ class SpendSource(Protocol):
         Raises:
             ProviderError: they could not all be read.
         """
+
+
+class KeySource(Protocol):
+    """Reads encryption keys. Read-only."""
+
+    def read(self, shard: Shard) -> KeyInventory:
+        """Every key of the shard with its rotation setting, all pages; the cloud's own service keys included.
+
+        A region where the service is not opened or not offered has no keys, once the vendor's own code says so.
+
+        Raises:
+            ProviderError: not even a part could be read.
+        """
+
+
+class KeyRotator(Protocol):
+    """Gives keys new material, and can do nothing else to them: there is no way to disable, delete or import.
+
+    Each call once per intent, never retried after an unknown outcome; what came of it is read back by `KeySource`.
+    Errors as `ActionExecutor.execute`.
+    """
+
+    def set_period(self, key: EncryptionKey, days: int) -> Receipt:
+        """Turn automatic rotation on with this period, or change the period."""
+
+    def rotate(self, key: EncryptionKey) -> Receipt:
+        """Rotate now, on demand."""
 
 
 class FreezeControl(Protocol):

@@ -132,8 +132,8 @@ class VendorBudget:
 
     `period` is `monthly`, `quarterly`, `yearly`, `daily` or `dated`; thresholds are percentages of `amount` ("80")
     of actual and of forecast spend. `counts_credits` and `counts_tax` say whether those lower or raise its spend,
-    `amortised` whether commitments are spread; None where the cloud does not say. `unsupported` says what of it Costguard
-    cannot express; empty: all of it can be.
+    `amortised` whether commitments are spread; None where the cloud does not say. `unsupported` says what of it
+    Costguard cannot express; empty: all of it can be.
     """
 
     cloud: str

@@ -16,6 +16,8 @@ class Feature(str, Enum):
     METRICS = "metrics"
     PRICES = "prices"
     BILLING = "billing"
+    KEYS = "keys"
+    ROTATE = "rotate"
     STOP = "stop"
     SNAPSHOT = "snapshot"
     TERMINATE = "terminate"

@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 from costguard.domain.refs import Shard
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_address, made_up_id
+from costguard.sandbox.world.keys import Keys
 from costguard.sandbox.world.records import (
     STOPPING_OPERATION,
     Happening,
@@ -37,6 +38,7 @@ class Estate:
         self.snapshots: dict[str, WorldSnapshot] = {}
         self.addresses: dict[str, WorldAddress] = {}
         self.other_charges: list[OtherCharge] = []
+        self.keys = Keys()
         self.history: list[Happening] = []
         self.revision = 0  # grows with every change, so that a wire knows when to look again
         self._due: list[tuple[datetime, str]] = []  # a heap; what was overtaken meanwhile is passed over
@@ -68,6 +70,7 @@ class Estate:
                 copy.state = SnapshotState.FAILED if copy.fails else SnapshotState.COMPLETED
                 self._record(CLOUD, f"snapshot_{copy.state.value}", native_id, copy.machine)
         self.now = now
+        self.keys.tick(now)
 
     @property
     def shards(self) -> Collection[Shard]:

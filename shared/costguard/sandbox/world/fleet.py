@@ -30,13 +30,15 @@ _PREFIXES = {
 class Disk:
     """A persistent disk attached to a machine. `snapshots_fail` makes every copy of it end in failure.
 
-    `snapshot_takes` is how long a copy is pending; None means that its size decides.
+    `key_id` names the key it is encrypted with, empty for none. `snapshot_takes` is how long a copy is pending; None
+    means that its size decides.
     """
 
     size_gib: int
     device: str = "/dev/sda1"
     volume_type: str = "gp3"
     deleted_with_instance: bool = True
+    key_id: str = ""
     snapshots_fail: bool = False
     snapshot_takes: timedelta | None = None
 

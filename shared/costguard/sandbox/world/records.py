@@ -73,6 +73,8 @@ class Operation(str, Enum):
     TERMINATE = "terminate"
     SNAPSHOT = "snapshot"
     BILL = "bill"
+    KEYS = "keys"
+    ROTATE = "rotate"
 
     @classmethod
     def _missing_(cls, value: object) -> Operation | None:
