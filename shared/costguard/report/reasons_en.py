@@ -49,6 +49,26 @@ REASONS: Mapping[Code, str] = {
         "Not sure: part of the spend is in a currency[, {currency},] that the policy gives no exchange rate for;"
         " a budget then alerts and stops nothing."
     ),
+    Code.KEY_ROTATED: "Rotated in time[: {age_days} days ago][, {wanted_days} are allowed].",
+    Code.KEY_ROTATION_OFF: "Automatic rotation is off[; every {wanted_days} days is wanted].",
+    Code.KEY_PERIOD_LONG: "It is rotated too seldom[: every {period_days} days][, every {wanted_days} is wanted].",
+    Code.KEY_OVERDUE: "Its rotation is overdue[: the material is {age_days} days old][, {wanted_days} are allowed].",
+    Code.KEY_CANNOT_ROTATE: (
+        "Its kind cannot be rotated by what the policy allows[ ({spec})][: {note}];"
+        " it takes a new key and a moved alias."
+    ),
+    Code.KEY_DELETED_IN_USE: "It will be deleted[ on {until}], and is still named[ by {resources} resources].",
+    Code.KEY_DISABLED_IN_USE: "It is disabled, and is still named[ by {resources} resources].",
+    Code.KEY_IS_DEFAULT: "A service's default key is used[ by {resources}] where the policy wants a key of one's own.",
+    Code.KEY_ROTATION_UNTOLD: "Not measured: the cloud does not tell how it is rotated, which is not the same as off.",
+    Code.KEY_STATE: "Not judged: it is not enabled[ ({state})].",
+    Code.KEY_OF_SERVICE: "A service of the cloud made it and rotates it as it pleases. Shown, never touched.",
+    Code.KEY_REPLICA: "A replica: it follows its primary[ in {region}].",
+    Code.KEY_GOING: "It is waiting to be deleted[ on {until}].",
+    Code.KEY_VENDOR_LIMIT: (
+        "The vendor's limit: such keys cannot be rotated that often[, only every {shortest_days} days]"
+        "[, {asked_days} are asked for][ ({note})]. A key of another kind can do it sooner."
+    ),
     Code.TOO_YOUNG: (
         "Not measured: running for less than the window[: {running_hours} h][ of the {window_hours} h needed]."
     ),
@@ -136,6 +156,12 @@ REASONS: Mapping[Code, str] = {
 }
 
 FIXES: Mapping[Code, str] = {
+    Code.BILL_UNREAD: "Grant what is named under gaps; a bill that is not there yet comes by itself.",
+    Code.BILL_STALE: "Wait until the cloud renews its bill, or raise `trust.bill_not_older_than`.",
+    Code.BILL_ESTIMATED: "It passes as the bill catches up; `trust.estimated_at_most` says how much may be.",
+    Code.BURN_INCOMPLETE: "Grant what is named under gaps, then run again.",
+    Code.BURN_UNPRICED: "Add the types to `prices` in the policy.",
+    Code.CURRENCY_WITHOUT_RATE: "Add a dated rate to `exchange_rates` in the policy.",
     Code.PARTLY_IDLE: "Use a smaller instance type, or give the idle cards work.",
     Code.TOO_YOUNG: "Nothing to do: it is judged once it has run long enough.",
     Code.NO_DEVICE_METRIC: (

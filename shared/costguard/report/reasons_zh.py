@@ -32,6 +32,23 @@ REASONS: Mapping[Code, str] = {
     Code.BURN_INCOMPLETE: "无法确定：未能看到全部运行中的机器[（{shard}）]；此时预算只告警，不停机。",
     Code.BURN_UNPRICED: "无法确定：运行中的机器有价格未知的[（{machines} 台）]；此时预算只告警，不停机。",
     Code.CURRENCY_WITHOUT_RATE: "无法确定：部分费用的币种[ {currency} ]在策略中没有汇率；此时预算只告警，不停机。",
+    Code.KEY_ROTATED: "轮换及时[：{age_days} 天前][，允许 {wanted_days} 天]。",
+    Code.KEY_ROTATION_OFF: "未开启自动轮换[；要求每 {wanted_days} 天一次]。",
+    Code.KEY_PERIOD_LONG: "轮换过疏[：每 {period_days} 天][，要求每 {wanted_days} 天]。",
+    Code.KEY_OVERDUE: "轮换已逾期[：密钥材料已用 {age_days} 天][，允许 {wanted_days} 天]。",
+    Code.KEY_CANNOT_ROTATE: "此类密钥无法用策略允许的方式轮换[（{spec}）][：{note}]；需新建密钥并移动别名。",
+    Code.KEY_DELETED_IN_USE: "密钥将被删除[（{until}）]，但仍被引用[：{resources} 处]。",
+    Code.KEY_DISABLED_IN_USE: "密钥已禁用，但仍被引用[：{resources} 处]。",
+    Code.KEY_IS_DEFAULT: "使用了服务的默认密钥[（{resources} 处）]，而策略要求自有密钥。",
+    Code.KEY_ROTATION_UNTOLD: "未测量：云厂商未告知其轮换方式，这不等于关闭。",
+    Code.KEY_STATE: "未判定：密钥未启用[（{state}）]。",
+    Code.KEY_OF_SERVICE: "由云服务创建并自行轮换。仅展示，绝不操作。",
+    Code.KEY_REPLICA: "副本密钥：随其主密钥轮换[（{region}）]。",
+    Code.KEY_GOING: "等待删除[（{until}）]。",
+    Code.KEY_VENDOR_LIMIT: (
+        "厂商限制：此类密钥最短[每 {shortest_days} 天]轮换一次[，要求 {asked_days} 天][（{note}）]。"
+        "换用其他类型的密钥可更短。"
+    ),
     Code.TOO_YOUNG: "未测量：运行时间短于观察窗口[：已运行 {running_hours} 小时][，需要 {window_hours} 小时]。",
     Code.NO_DEVICE_METRIC: "未测量：找不到其加速卡的利用率指标[（{kind}）]。",
     Code.NO_DATA: "未测量：指标存在，但窗口内没有数据点[（来源：{source}）]。",
@@ -106,6 +123,12 @@ REASONS: Mapping[Code, str] = {
 }
 
 FIXES: Mapping[Code, str] = {
+    Code.BILL_UNREAD: "请授予缺口中列出的权限；尚未出的账单会自动出现。",
+    Code.BILL_STALE: "请等待云平台更新账单，或调大 `trust.bill_not_older_than`。",
+    Code.BILL_ESTIMATED: "账单跟上后会自动恢复；`trust.estimated_at_most` 设定允许的比例。",
+    Code.BURN_INCOMPLETE: "请授予缺口中列出的权限，然后重新运行。",
+    Code.BURN_UNPRICED: "请在策略的 `prices` 中加入这些机型的价格。",
+    Code.CURRENCY_WITHOUT_RATE: "请在策略的 `exchange_rates` 中加入带日期的汇率。",
     Code.PARTLY_IDLE: "换用更小的机型，或给空闲的卡安排任务。",
     Code.TOO_YOUNG: "无需处理：运行足够久后会自动判断。",
     Code.NO_DEVICE_METRIC: "请安装带 GPU 指标的云监控 agent，或安装 exporter 并由 Prometheus 采集。",
