@@ -28,6 +28,7 @@ from costguard.sandbox.world.records import OtherCharge
 from costguard.sandbox.world.spend import WorldSpend
 
 HOUR = timedelta(hours=1)
+HALF = 12 * HOUR
 MIDNIGHT = START.replace(hour=0)
 CAPS = (usd("1000"), Money(Decimal(1000), "CNY"))
 LIMITS = Limits(fleet_share_per_day=Decimal(1), hourly_cost_stopped_per_day=CAPS)
@@ -63,7 +64,7 @@ class BudgetStage(Stage):
         self.runs.append(done)
         return done
 
-    def until(self, moment: timedelta, every: timedelta = 12 * HOUR) -> BudgetRun:
+    def until(self, moment: timedelta, every: timedelta = DAY) -> BudgetRun:
         """Runs up to this time after the start, the last one then."""
         while True:
             self.clock.advance(min(every, START + moment - self.clock.now()))
@@ -170,13 +171,13 @@ def test_without_a_bill_it_alerts_on_what_is_known_and_stops_nothing(stage: Any)
 def test_a_bill_that_goes_stale_holds_what_was_announced(stage: Any) -> None:
     slow = replace(STOP_IDLE, wait=timedelta(hours=100))
     month = stage(machine(), budgets=(research("400", steps=(slow,)),))
-    month.until(timedelta(days=8))
+    month.until(timedelta(days=8), every=HALF)
     assert any("trainer" in title for title in month.mailbox.titles)
     month.cloud.deny("aws", "111122223333", "bill")
-    month.until(timedelta(days=14))
+    month.until(timedelta(days=14), every=HALF)
     assert month.executor.calls == []
     month.cloud.allow("aws", "111122223333", "bill")
-    month.until(timedelta(days=15))
+    month.until(timedelta(days=15), every=HALF)
     assert month.state_of("trainer") is InstanceState.STOPPED
 
 
@@ -217,9 +218,9 @@ def test_a_refund_arms_no_alert_anew(stage: Any) -> None:
 def test_an_alert_that_could_not_be_sent_is_sent_later_and_once(stage: Any) -> None:
     month = stage(machine(does=does.busy()), budgets=(research("100", forecast_alert_at=()),))
     month.mailbox.down = True
-    month.until(2 * DAY)
+    month.until(2 * DAY, every=HALF)
     month.mailbox.down = False
-    month.until(6 * DAY)
+    month.until(6 * DAY, every=HALF)
     assert [title[17:22] for title in month.mailbox.titles] == ["80 % ", "100 %"]
 
 
@@ -237,10 +238,10 @@ def test_a_budget_over_two_currencies_without_a_rate_alerts_and_stops_nothing(st
     everything = research("400", covers=SpendScope(), steps=(STOP_IDLE,))
     yuan = Money(Decimal(14), "CNY")
     month = stage(machine(), replace(machine("china", cloud="alibaba"), hourly=yuan), budgets=(everything,))
-    month.until(9 * DAY)
+    month.until(9 * DAY, every=HALF)
     assert any("100 %" in title for title in month.mailbox.titles)
     assert month.executor.calls == []
     rate = ExchangeRate("USD", "CNY", Decimal(7), MIDNIGHT.date().replace(month=1))
     month.policy = replace(month.policy, exchange_rates=(rate,))
-    month.until(10 * DAY)
+    month.until(10 * DAY, every=HALF)
     assert len(month.executor.calls) == 2

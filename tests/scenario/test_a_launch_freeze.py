@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.builders import policy, usd
 from tests.scenario.stage import DAY
-from tests.scenario.test_a_budgets_month import HOUR, BudgetStage, machine, research
+from tests.scenario.test_a_budgets_month import HALF, HOUR, BudgetStage, machine, research
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, UnavailableError
@@ -129,17 +129,17 @@ def test_it_thaws_when_the_period_ends_and_leaves_what_was_there(stage: Any) -> 
 
 def test_it_thaws_on_a_raise(stage: Any) -> None:
     month = stage()
-    month.until(10 * DAY)
+    month.until(10 * DAY, every=HALF)
     month.policy = replace(month.policy, budgets=(research("4000", steps=(STEP,)),))
-    month.until(11 * DAY)
+    month.until(11 * DAY, every=HALF)
     assert not month.frozen
 
 
 def test_it_thaws_when_the_policy_no_longer_names_it(stage: Any) -> None:
     month = stage()
-    month.until(10 * DAY)
+    month.until(10 * DAY, every=HALF)
     month.policy = replace(month.policy, launch_freezes=(), budgets=(research("400"),))
-    month.until(11 * DAY)
+    month.until(11 * DAY, every=HALF)
     assert not month.frozen
 
 
@@ -154,9 +154,9 @@ def test_it_thaws_by_command_and_stays_off_for_the_period(stage: Any) -> None:
 
 def test_what_somebody_takes_off_by_hand_is_not_put_back(stage: Any) -> None:
     month = stage()
-    month.until(10 * DAY)
+    month.until(10 * DAY, every=HALF)
     month.organisation.policies.remove("p-freeze")
-    month.until(20 * DAY)
+    month.until(20 * DAY, every=HALF)
     assert month.organisation.calls == ["attach"]
 
 
@@ -209,7 +209,7 @@ def test_figures_that_became_uncertain_neither_freeze_nor_thaw(stage: Any) -> No
 
 def test_the_intent_is_audited_before_the_call(stage: Any) -> None:
     month = stage()
-    month.until(10 * DAY)
+    month.until(10 * DAY, every=HALF)
     entries = [
         record.body["what"]
         for record in month.memory.store.query("audit")
