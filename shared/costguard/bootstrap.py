@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from costguard.ports import Clock, Notifier, RecordStore, Target
 
 if TYPE_CHECKING:
     from costguard.domain.reasons import Reason
+    from costguard.domain.resources import Gap
     from costguard.engine.memory import Memory
     from costguard.engine.policy_in_force import PolicyInForce
     from costguard.engine.surroundings import Surroundings
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from costguard.planning import Plan
     from costguard.settings import Settings
 
+_KEYS = "kms_rotation"
 _MAIL_SECONDS = 30.0  # a notice is worth no longer wait: the outbox tries again
 
 
@@ -192,7 +194,7 @@ def open_surroundings(
             policy=policy,
             targets=targets,
             readings=connections.readings,
-            executors=connections.executors() if may_act else {},
+            executors=connections.executors() if may_act and guard != _KEYS else {},  # keys are only observed
             memory=memory,
             notifier=notifier_of(settings),
             clock=clock,
@@ -201,6 +203,7 @@ def open_surroundings(
             host_paused=settings.paused,
             language=settings.language,
             spends=connections.spends() if guard == "budget" else {},
+            keys=connections.keys() if guard == _KEYS else {},
             freezers=connections.freezers(_frozen_clouds(memory)) if guard == "budget" and may_act else {},
         )
 
@@ -218,7 +221,7 @@ def run_function(
     A policy that is broken now is replaced by the last good one for at most seven days; people are told.
 
     Raises:
-        UnavailableError: no instance was seen while something could not be read; all the rest was done.
+        UnavailableError: no instance, or no key, was seen while something could not be read; all the rest was done.
     """
     from costguard.engine.policy_in_force import tell_of_broken_policy
 
@@ -237,24 +240,38 @@ def run_function(
             deadline=deadline,
         ) as world:
             tell_of_broken_policy(memory, found, settings.language, clock.now())
-            figures, plan = _run(guard, world, run_id, deadline)
-            if plan is not None and plan.gaps and not plan.instances_seen:
-                message = f"no instance was seen, and not everything could be read: {plan.gaps[0].detail}"
-                raise UnavailableError(message)  # the host counts it as an error, and alarms
+            figures, blind = _run(guard, world, run_id, deadline)
+            if blind:
+                raise UnavailableError(blind)  # the host counts it as an error, and alarms
             return figures
 
 
-def _run(guard: str, world: Surroundings, run_id: str, deadline: datetime | None) -> tuple[dict[str, Any], Plan | None]:
-    """One run of the guard, its figures and its plan."""
+def _run(guard: str, world: Surroundings, run_id: str, deadline: datetime | None) -> tuple[dict[str, Any], str]:
+    """One run of the guard, its figures, and where nothing at all was seen why that is."""
+    if guard == _KEYS:
+        from costguard.engine.key_audit import key_summary, run_keys
+
+        audited = run_keys(world, run_id, deadline=deadline)
+        looked = audited.look
+        return key_summary(audited), _blind("key", looked.report.keys_seen, looked.gaps) if looked is not None else ""
     if guard == "budget":
         from costguard.engine.budget import budget_summary, run_budgets
 
         done = run_budgets(world, run_id, deadline=deadline)
-        return budget_summary(done), done.run.plan
+        return budget_summary(done), _blind_plan(done.run.plan)
     from costguard.engine.run import run, summary
 
     report = run(world, run_id, deadline=deadline)
-    return summary(report), report.plan
+    return summary(report), _blind_plan(report.plan)
+
+
+def _blind_plan(plan: Plan | None) -> str:
+    return "" if plan is None else _blind("instance", plan.instances_seen, plan.gaps)
+
+
+def _blind(what: str, seen: int, gaps: Sequence[Gap]) -> str:
+    """An empty answer that may only be empty because something could not be read."""
+    return f"no {what} was seen, and not everything could be read: {gaps[0].detail}" if gaps and not seen else ""
 
 
 def _policy_in_force(settings: Settings, memory: Memory, now: datetime) -> PolicyInForce:

@@ -24,6 +24,7 @@ from costguard.ports import (
     CallLog,
     Clock,
     FreezeControl,
+    KeySource,
     Preflight,
     SignalSource,
     SpendSource,
@@ -40,16 +41,17 @@ class CloudPorts:
     """One cloud, connected. `executor` opens a second, acting session; it is never called in observe.
 
     `preflight` opens a session of its own as well, which can change nothing, with the log of what it sent.
-    `spend` reads the bill through the reading session. `freezer` opens another, which can attach and detach policies
-    and do nothing else.
+    `spend` reads the bill, `keys` the encryption keys, through the reading session. `freezer` opens another, which can
+    attach and detach policies (with True; with False only list them) and do nothing else.
     """
 
     reading: Reading
     spend: Callable[[], SpendSource]
+    keys: Callable[[], KeySource]
     calls: CallLog
     executor: Callable[[], ActionExecutor]
     preflight: Callable[[], tuple[Preflight, CallLog]]
-    freezer: Callable[[], FreezeControl]
+    freezer: Callable[[bool], tuple[FreezeControl, CallLog]]
 
 
 class Connections(ExitStack):
@@ -97,6 +99,10 @@ class Connections(ExitStack):
         """What reads the bills, by cloud."""
         return {cloud: ports.spend() for cloud, ports in self.clouds.items()}
 
+    def keys(self) -> Mapping[str, KeySource]:
+        """What reads the encryption keys, by cloud."""
+        return {cloud: ports.keys() for cloud, ports in self.clouds.items()}
+
     def freezers(self, begun: Iterable[str] = ()) -> Mapping[str, Callable[[], FreezeControl]]:
         """What opens the control of launch freezes, by cloud: where a budget that enforces asks for one there.
 
@@ -113,9 +119,13 @@ class Connections(ExitStack):
 
         @cache
         def opened() -> FreezeControl:
-            return (self.clouds.get(cloud) or self._connect(cloud)).freezer()
+            return (self.clouds.get(cloud) or self._connect(cloud)).freezer(True)[0]  # noqa: FBT003 - it may change
 
         return opened
+
+    def freezes_seen(self, cloud: str) -> tuple[FreezeControl, CallLog]:
+        """What can look at the launch freezes of a cloud and change nothing, with the log of what it sent."""
+        return (self.clouds.get(cloud) or self._connect(cloud)).freezer(False)  # noqa: FBT003 - it may not change
 
     def _way_into(self, cloud: str) -> Callable[[str], Target | None]:
         """Which target's role leads into an account of this cloud: its own, or that of an organisation."""
@@ -176,15 +186,20 @@ class Connections(ExitStack):
 
             return AwsSpend(session, now=self._clock.now)
 
-        def freezing() -> FreezeControl:
+        def keys() -> KeySource:
+            from costguard.providers.aws.kms import AwsKeys
+
+            return AwsKeys(session)
+
+        def freezing(may_change: bool) -> tuple[FreezeControl, CallLog]:  # noqa: FBT001 - a port's own word
             from costguard.providers.aws.freeze import AwsFreeze
 
-            twin = session.freezing()
+            twin = session.freezing(may_change=may_change)
             self.callback(twin.close)
-            return AwsFreeze(twin, self._way_into(cloud))
+            return AwsFreeze(twin, self._way_into(cloud)), twin
 
         reading = Reading(AwsInventory(session), self._with_prometheus(signals), prices)
-        return CloudPorts(reading, spend, session, acting, asking, freezing)
+        return CloudPorts(reading, spend, keys, session, acting, asking, freezing)
 
     def _alibaba(self, cloud: str) -> CloudPorts:
         from costguard.providers.alibaba.compute import AlibabaInventory
@@ -227,15 +242,20 @@ class Connections(ExitStack):
 
             return AlibabaSpend(session, now=self._clock.now)
 
-        def freezing() -> FreezeControl:
+        def keys() -> KeySource:
+            from costguard.providers.alibaba.kms import AlibabaKeys
+
+            return AlibabaKeys(session)
+
+        def freezing(may_change: bool) -> tuple[FreezeControl, CallLog]:  # noqa: FBT001 - a port's own word
             from costguard.providers.alibaba.freeze import AlibabaFreeze
 
-            twin = session.freezing()
+            twin = session.freezing(may_change=may_change)
             self.callback(twin.close)
-            return AlibabaFreeze(twin, self._way_into(cloud))
+            return AlibabaFreeze(twin, self._way_into(cloud)), twin
 
         reading = Reading(AlibabaInventory(session), self._with_prometheus(signals), prices)
-        return CloudPorts(reading, spend, session, acting, asking, freezing)
+        return CloudPorts(reading, spend, keys, session, acting, asking, freezing)
 
     def _tencent(self, cloud: str) -> CloudPorts:
         from costguard.providers.tencent.compute import TencentInventory
@@ -271,15 +291,20 @@ class Connections(ExitStack):
 
             return TencentSpend(session, now=self._clock.now)
 
-        def freezing() -> FreezeControl:
+        def keys() -> KeySource:
+            from costguard.providers.tencent.kms import TencentKeys
+
+            return TencentKeys(session)
+
+        def freezing(may_change: bool) -> tuple[FreezeControl, CallLog]:  # noqa: FBT001 - a port's own word
             from costguard.providers.tencent.freeze import TencentFreeze
 
-            twin = session.freezing()
+            twin = session.freezing(may_change=may_change)
             self.callback(twin.close)
-            return TencentFreeze(twin, self._way_into(cloud))
+            return TencentFreeze(twin, self._way_into(cloud)), twin
 
         reading = Reading(TencentInventory(session), self._with_prometheus(signals), prices)
-        return CloudPorts(reading, spend, session, acting, asking, freezing)
+        return CloudPorts(reading, spend, keys, session, acting, asking, freezing)
 
     def _signals_named(self) -> frozenset[SignalName]:
         """GPU always, the others only where a rule names them: each costs requests."""

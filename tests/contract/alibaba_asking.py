@@ -27,7 +27,7 @@ HANGZHOU = "cn-hangzhou"
 CPU_ONLY = Accelerator(AcceleratorKind.OTHER, "", 0)
 
 _ECS, _VPC, _CMS, _STS, _DIRECTORY = "2014-05-26", "2016-04-28", "2019-01-01", "2015-04-01", "2022-04-19"
-_BSS = "2017-12-14"
+_BSS, _KMS = "2017-12-14", "2016-01-20"
 VERSIONS = {
     "DescribeEipAddresses": _VPC,
     "DescribeMetricList": _CMS,
@@ -41,6 +41,14 @@ VERSIONS = {
     "QueryBillOverview": _BSS,
     "QueryAccountBill": _BSS,
     "DescribeCostBudgetsSummary": _BSS,
+    "ListKeys": _KMS,
+    "ListAliases": _KMS,
+    "DescribeKey": _KMS,
+    "ListResourceTags": _KMS,
+    "ListTagResources": _KMS,
+    "DescribeAccountKmsStatus": _KMS,
+    "UpdateRotationPolicy": _KMS,
+    "CreateKeyVersion": _KMS,
 }
 """The product of an action; ECS where there is no row."""
 

@@ -45,7 +45,7 @@ ORGANISATION, GROUP = FreezeVia.ORGANISATION, FreezeVia.GROUP
 
 
 class AwsRig(FreezeRig):
-    """Organizations and IAM on moto; a crowd comes in pages of two, the first of which is empty: what AWS may do at any time."""
+    """Organizations and IAM on moto. A crowd comes in pages of two, the first of which is empty, as AWS may send it."""
 
     cloud = "aws"
     keeps_the_attached = frozenset({GROUP})

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
+from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
+from tests.builders import usd
 from tests.contract.cli_sandbox import Answered, Cli
 
 from costguard.cli.exits import Exit
+from costguard.domain.spend import ChargeCategory
+from costguard.guards.rules import Mode
+from costguard.ledgers.open import open_ledger
+from costguard.policy.loader import load_policy
+from costguard.ports import PolicyText
 from costguard.sandbox.aws.server import Refused
 from costguard.sandbox.fleets import aws_machine
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 from costguard.sandbox.world import workload as does
+from costguard.sandbox.world.records import OtherCharge
 
 SCHEMA = json.loads(files("costguard.report").joinpath("budgets.schema.json").read_text(encoding="utf-8"))
 DAY = timedelta(days=1)
@@ -50,8 +59,8 @@ def cli(sandbox: Sandbox, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
     return Cli(sandbox, tmp_path, capfd)
 
 
-def asked(cli: Cli, *words: str) -> Answered:
-    return cli("budgets", *words, "--policy", str(cli.folder / "costguard.yaml"))
+def asked(cli: Cli, *words: str, no_ledger: bool = False) -> Answered:
+    return cli("budgets", *words, "--policy", str(cli.folder / "costguard.yaml"), ledger=not no_ledger)
 
 
 @contextmanager
@@ -86,6 +95,17 @@ def test_people_are_shown_a_table_and_nothing_is_written_anywhere(cli: Cli) -> N
     assert "Billed up to 2026-03-04 00:00 UTC by aws, 33 h ago" in told.out
     assert [path.name for path in cli.folder.iterdir()] == ["costguard.yaml"]
     assert (len(cli.sandbox.world.history), len(cli.sandbox.slack.posted)) == (happened, posted)
+
+
+def test_a_ledger_that_is_there_is_only_read(cli: Cli) -> None:
+    """Neither the bill nor the meter is kept: that is a run's business."""
+    with closing(open_ledger(cli.ledger)):
+        pass
+
+    assert asked(cli, "--json").status == Exit.SPENT
+
+    with closing(open_ledger(cli.ledger)) as store:
+        assert [list(store.query(kind)) for kind in ("bill", "bill_month", "meter", "notice", "run")] == [[]] * 5
 
 
 def test_one_budget_is_explained_in_either_language(cli: Cli) -> None:
@@ -144,3 +164,120 @@ def test_bad_input_is_told_in_one_line(cli: Cli, words: tuple[str, ...], said: s
     assert told.status == Exit.BAD_INPUT
     assert said in told.err
     assert len(told.err.splitlines()) == 1
+
+
+TRUSTING = BUDGETS.replace("at: {100%", "trust: {estimated_at_most: 60%}, at: {100%")
+
+
+def test_a_plan_of_a_spent_budget_is_shown_applied_once_and_told_of_afterwards(cli: Cli) -> None:
+    (cli.folder / "costguard.yaml").write_text(POLICY + TRUSTING, encoding="utf-8")
+    policy, plan = ("--policy", str(cli.folder / "costguard.yaml")), str(cli.folder / "plan.json")
+
+    planned = cli("plan", "--guard", "budget", "--out", plan, *policy)
+    applied, again = (cli("apply", "--plan", plan, *policy) for _ in range(2))
+
+    assert planned.status == Exit.DUE
+    assert "Budgets (2)" in planned.out
+    assert "1 findings, 1 due, 0 held" in planned.out
+    assert (applied.status, again.status) == (Exit.OK, Exit.REFUSED)
+    assert "it was applied already" in again.err
+    cases, why = cli("cases", "--json").json, cli("why", cli.id_of("notebook"), *policy)
+    assert [(case["guard"], case["rule"]) for case in cases["cases"]] == [("budget", "research@100%")]
+    assert "research@100%" in why.out
+    assert "Under way: notebook." in asked(cli, "explain", "research").out
+    looked = cli("why", cli.id_of("notebook"), "--scan", "--json", *policy)
+    assert (looked.json["finding"]["verdict"], looked.json["finding"]["reason"]) == ("violation", "budget_idle")
+
+
+def test_a_plan_is_refused_once_its_budget_is_not_sure(cli: Cli) -> None:
+    (cli.folder / "costguard.yaml").write_text(POLICY + TRUSTING, encoding="utf-8")
+    policy, plan = ("--policy", str(cli.folder / "costguard.yaml")), str(cli.folder / "plan.json")
+    assert cli("plan", "--guard", "budget", "--out", plan, *policy).status == Exit.DUE
+
+    with no_bill(cli):
+        told = cli("apply", "--plan", plan, *policy)
+
+    assert told.status == Exit.REFUSED
+    assert "research@100%: Not sure: the bill could not be read" in told.err
+
+
+def test_a_plan_is_refused_once_no_budget_asks_for_it(cli: Cli) -> None:
+    """A refund has come between, and the budget is within its bounds again."""
+    (cli.folder / "costguard.yaml").write_text(POLICY + TRUSTING, encoding="utf-8")
+    policy, plan = ("--policy", str(cli.folder / "costguard.yaml")), str(cli.folder / "plan.json")
+    assert cli("plan", "--guard", "budget", "--out", plan, *policy).status == Exit.DUE
+    day, where = STARTS_AT.replace(hour=0) - DAY, ("aws", "111122223333", "us-east-1", "refund")
+    refund = OtherCharge(*where, ChargeCategory.ADJUSTMENT, day, day + DAY, usd("-20"), tags={"team": "research"})
+    cli.sandbox.world.charge(refund)
+    try:
+        told = cli("apply", "--plan", plan, *policy)
+    finally:
+        cli.sandbox.world.other_charges.remove(refund)
+
+    assert told.status == Exit.REFUSED
+    assert "no budget asks for it now (research@100%); plan again" in told.err
+
+
+def test_a_plan_that_could_not_read_a_bill_is_status_11(cli: Cli) -> None:
+    with no_bill(cli):
+        told = cli("plan", "--guard", "budget", "--json", "--policy", str(cli.folder / "costguard.yaml"))
+
+    assert told.status == Exit.GAPS
+    assert [gap["what"] for gap in told.json["gaps"]] == ["bill"]
+    assert told.json["due"] == []
+
+
+def console_budget(cli: Cli, name: str, **changes: Any) -> None:
+    """Somebody sets up a budget in the AWS console."""
+    budget = {
+        "BudgetName": name,
+        "BudgetType": "COST",
+        "TimeUnit": "MONTHLY",
+        "BudgetLimit": {"Amount": "500.0", "Unit": "USD"},
+        **changes,
+    }
+    told = {"NotificationType": "ACTUAL", "ComparisonOperator": "GREATER_THAN", "Threshold": 80.0}
+    cli.sandbox.gateway.billing.budgets.set_up("111122223333", budget, [told])
+
+
+def test_a_clouds_own_budgets_become_a_policy_that_loads(cli: Cli) -> None:
+    tag = {"Tags": {"Key": "team", "Values": ["research"], "MatchOptions": ["EQUALS"]}}
+    console_budget(cli, "Research: monthly", FilterExpression=tag)
+    console_budget(cli, "company", AutoAdjustData={"AutoAdjustType": "HISTORICAL"})
+    console_budget(cli, "a day", TimeUnit="DAILY")
+    try:
+        told, as_json = asked(cli, "adopt", no_ledger=True), asked(cli, "adopt", "--json", no_ledger=True)
+    finally:
+        cli.sandbox.gateway.billing.budgets.there.clear()
+
+    assert (told.status, as_json.status) == (Exit.OK, Exit.OK)
+    policy = load_policy(PolicyText({"costguard.yaml": POLICY, "policies/adopted.yaml": told.out}, "r"))
+    company, research = (policy.budget(name) for name in ("company-2", "Research-monthly"))
+    assert company is not None
+    assert research is not None
+    assert (research.mode, research.amount, research.alert_at) == (Mode.OBSERVE, usd("500"), (Decimal("0.8"),))
+    assert (research.covers.clouds, research.covers.tags) == (("aws",), (("team", "research"),))
+    assert len(policy.budgets) == 2
+    assert "  # named company-2 here\n" in told.out
+    assert "  # not the same here: an amount that AWS adjusts by itself" in told.out
+    assert "  # cannot be a budget here: it is daily, which is no period here" in told.out
+    assert as_json.json["policy"] == told.out
+
+
+def test_console_budgets_that_cannot_be_read_are_status_11(cli: Cli) -> None:
+    cli.sandbox.gateway.refused.append(Refused("budgets", "DescribeBudgets", "AccessDeniedException", "no"))
+    try:
+        told = asked(cli, "adopt", no_ledger=True)
+    finally:
+        cli.sandbox.gateway.refused.clear()
+
+    assert told.status == Exit.GAPS
+    assert "# aws:111122223333: the cloud's own budgets not read (permission denied)" in told.out
+
+
+def test_a_cloud_without_an_account_has_nothing_to_adopt(cli: Cli) -> None:
+    told, none = asked(cli, "adopt", "--cloud", "tencent", no_ledger=True), asked(cli, "adopt", no_ledger=True)
+
+    assert told.status == Exit.BAD_INPUT
+    assert "no account of 'tencent' is guarded; there is aws" in told.err
+    assert (none.status, none.out) == (Exit.OK, "# No cloud has a budget of its own.\n")

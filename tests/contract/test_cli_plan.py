@@ -102,7 +102,7 @@ def test_a_gap_wins_over_what_is_due(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--guard", "kms_rotation"), "there is no guard 'kms_rotation'; there is idle_gpu, budget"),
+        (("--guard", "nonsense"), "there is no guard 'nonsense'; there is idle_gpu, budget"),
         (("--policy", "nowhere"), "nowhere: no such file or folder"),
         (("--out", "no/such/folder/plan.json"), "cannot be written"),
         (("--ledger", "mysql://x"), "not a ledger address (scheme 'mysql')"),
@@ -152,7 +152,7 @@ def test_an_altered_plan_is_refused(cli: Cli, plan: Path, what: str, said: str) 
 @pytest.mark.parametrize(
     ("guard", "said"),
     [
-        ("kms_rotation", "it is one of guard 'kms_rotation'; there is idle_gpu, budget"),
+        ("nonsense", "it is one of guard 'nonsense'; there is idle_gpu, budget"),
         ("budget", "it has cases of another guard than budget"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.contract.cloud_worlds import DENIED, LOST, THROTTLED
@@ -149,7 +150,7 @@ def test_an_organisation_without_such_policies_says_so(rig: FreezeRig) -> None:
     "changes", [{"policy": "*"}, {"target": ""}, {"target": "*"}, {"policy": ""}, {"cloud": "aws-cn"}]
 )
 def test_what_no_freeze_can_mean_is_refused_before_anything_is_sent(
-    rig: FreezeRig, freeze: LaunchFreeze, changes: dict[str, str]
+    rig: FreezeRig, freeze: LaunchFreeze, changes: Any
 ) -> None:
     for ask in (rig.control().attached, rig.control().attach, rig.control().detach):
         with pytest.raises(RefusedError, match="nothing was sent"):

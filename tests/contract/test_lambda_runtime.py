@@ -206,8 +206,9 @@ def test_the_shipped_function_guards_a_fleet(tmp_path: Path) -> None:
             ]
 
 
-def test_the_shipped_function_is_loaded_and_refuses_an_unknown_event(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "functions/idle_gpu/handler.py", tmp_path)
+@pytest.mark.parametrize("name", ["idle_gpu", "budget"])
+def test_the_shipped_function_is_loaded_and_refuses_an_unknown_event(tmp_path: Path, name: str) -> None:
+    shutil.copy(ROOT / f"functions/{name}/handler.py", tmp_path)
     with SmallLambda(tmp_path, "handler.handler", tmp_path / "log") as function:
         told = function.invoke({"Records": []})
     assert (told.kind, told.body["errorType"]) == ("error", "InvalidInputError")

@@ -22,8 +22,10 @@ from costguard.providers.alibaba.billing import AlibabaSpend
 from costguard.providers.alibaba.compute import AlibabaInventory
 from costguard.providers.alibaba.executor import AlibabaExecutor
 from costguard.providers.alibaba.instance_types import TypeCatalogue
+from costguard.providers.alibaba.key_rotator import AlibabaKeyRotator
+from costguard.providers.alibaba.kms import AlibabaKeys
 from costguard.providers.alibaba.metrics import AlibabaSignals
-from costguard.providers.alibaba.permissions import OPERATIONS, policy_document
+from costguard.providers.alibaba.permissions import OPERATIONS, ROTATION_OPERATIONS, policy_document
 from costguard.providers.alibaba.prices import AlibabaPrices
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.operations import ACTING, READING, SPENDING, Feature
@@ -34,6 +36,7 @@ from costguard.sandbox.wire.door import WorldDoor
 from costguard.sandbox.world import workload as does
 from costguard.sandbox.world.cloud import World as Clouds
 from costguard.sandbox.world.fleet import Disk, MachineSpec
+from costguard.sandbox.world.keys import WorldKey
 from costguard.sandbox.world.ports import WorldInventory, WorldSignals
 
 DAY = 24 * HOUR
@@ -278,4 +281,28 @@ def test_the_generated_policies_are_enough_and_no_more(stage: Stage) -> None:
 
     sent = {call.operation for call in (*stage.session.calls_made(), *stage.acting.calls_made())}
     needless = {"sts:AssumeRole", "resourcedirectory:ListAccounts", "vpc:DescribeEipAddresses"}
-    assert sent == set(OPERATIONS) - needless
+    keys = {name for name in OPERATIONS if name.startswith("kms:")}
+    assert sent == set(OPERATIONS) - needless - keys
+
+
+def test_the_generated_policies_for_keys_are_enough_and_no_more(stage: Stage) -> None:
+    ref = ResourceRef("alibaba", ALIBABA_ACCOUNT, HANGZHOU, "key", "key-hzz62f1cb66fa42qo0000")
+    stage.world.keys.add(WorldKey(ref, "Aliyun_AES_256", NOW - DAY, instance="kst-1"))
+    rotating = stage.session.rotating()
+    source, rotator = AlibabaKeys(rotating), AlibabaKeyRotator(rotating)
+    stage.emulator.allowed[ALIBABA_ACCOUNT] = granted(frozenset({Feature.KEYS}))
+    inventory = source.read(stage.shard)
+    (key,) = inventory.keys
+    assert inventory.gaps == ()
+
+    stage.emulator.kms.unopened.add(ALIBABA_ACCOUNT)
+    assert source.read(stage.shard).keys == ()
+    stage.emulator.kms.unopened.clear()
+    rotating.call(stage.shard, "kms", "DescribeRegions")
+
+    stage.emulator.allowed[ALIBABA_ACCOUNT] = granted(frozenset({Feature.ROTATE}))
+    rotator.set_period(key, 90)
+    rotator.rotate(key)
+    sent = {call.operation for call in rotating.calls_made()}
+    rotating.close()
+    assert sent == set(ROTATION_OPERATIONS) - {"sts:AssumeRole"}

@@ -230,8 +230,9 @@ def test_a_run_that_is_ended_in_the_middle_is_the_same_run_when_retried(start: S
     assert {line["run_id"] for line in (*ended.log_lines(), *told.log_lines())} == {told.body["run_id"]}
 
 
-def test_the_shipped_function_is_loaded_and_refuses_an_unknown_event(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "functions/idle_gpu/handler.py", tmp_path)
+@pytest.mark.parametrize("name", ["idle_gpu", "budget"])
+def test_the_shipped_function_is_loaded_and_refuses_an_unknown_event(tmp_path: Path, name: str) -> None:
+    shutil.copy(ROOT / f"functions/{name}/handler.py", tmp_path)
     with SmallScf(tmp_path, tmp_path / "log") as function:
         told = function.invoke({"Records": []})
     assert told.kind == "error"

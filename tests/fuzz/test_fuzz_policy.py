@@ -70,7 +70,7 @@ BUDGET: dict[str, Any] = {
     "trust": {"bill_not_older_than": "60h", "estimated_at_most": "30%"},
     "at": {
         "100%": ["warn", {"stop_idle": {"idle_for": "1h", "wait": "4h"}}],
-        "110%": [{"stop": {"classes": ["dev"], "wait": "8h"}}, "freeze"],
+        "110%": [{"stop": {"classes": ["dev"], "wait": "8h"}}, {"freeze": {"of": ["gpus"], "wait": "4h"}}],
     },
     "tell": ["slack:#research", "mailto:finops@example.com", "https://hooks.example.com/costguard"],
     "safety": {
@@ -90,6 +90,10 @@ POLICY: dict[str, Any] = {
     "budgets": [BUDGET],
     "exchange_rates": [{"from": "USD", "to": "CNY", "rate": 7.1, "since": "2026-11-01"}],
     "priority_classes": [{"name": "dev", "applies_when_all": {"tags": {"env": "dev"}}}],
+    "launch_freezes": [
+        {"name": "gpus", "cloud": "aws", "via": "organisation", "policy": "p-a1b2c3d4", "target": "111122223333",
+         "account": "111122223333"},
+    ],
     "protect": {"tags": ["hands-off"], "expiry_tags": ["kept-till"], "accounts": ["444455556666"]},
     "prices": [{"cloud": "aws", "instance_types": ["p5.*"], "hourly": "12.5 USD"}],
     "signals": {

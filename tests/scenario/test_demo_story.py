@@ -1,42 +1,48 @@
-"""`costguard demo`: twelve days, and what became of everybody. One run told as JSON, one as text in a file."""
+"""`costguard demo`: twelve days, and what became of everybody. One demo, told as facts and as text."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
-import subprocess
-import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from costguard.cli.demo import live_through
+from costguard.cli.demo_facts import demo_json
 from costguard.cli.exits import Exit
-from costguard.cli.main import run
+from costguard.cli.main import app, run
+from costguard.cli.output import to_json
+from costguard.cli.program import Program, workplace
+from costguard.report.words import Language
 
 STOPPED = ["ad-ranking-dev", "cloud-desktop", "npc-notebook", "staging-inference", "thesis-notebook"]
 TERMINATED = ["npc-notebook", "thesis-notebook"]
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The whole demo as facts."""
-    path = tmp_path_factory.mktemp("demo") / "demo.json"
-    with path.open("w") as file:
-        command = [sys.executable, "-m", "costguard.cli.main", "demo", "--json"]
-        subprocess.run(command, stdout=file, check=True)  # noqa: S603 - fixed text, our interpreter
-    return json.loads(path.read_text(encoding="utf-8"))
+def lived() -> tuple[Any, str]:
+    """One demo, as facts and as `costguard demo > file` leaves it."""
+    context, told = typer.Context(typer.main.get_command(app), obj=Program()), io.StringIO()
+    with workplace(context, lang=Language.EN, sandbox=True) as here, redirect_stdout(told):
+        days, ending = live_through(here, 12, show=True)
+    return json.loads(to_json(demo_json(days, ending, Language.EN))), told.getvalue()
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What `costguard demo > file` leaves."""
-    path = tmp_path_factory.mktemp("demo") / "demo.txt"
-    with path.open("w") as file:
-        command = [sys.executable, "-m", "costguard.cli.main", "demo"]
-        done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True, check=True)  # noqa: S603
-    assert done.stderr == ""
-    return path.read_text(encoding="utf-8")
+def story(lived: tuple[Any, str]) -> Any:
+    """The whole demo as facts."""
+    return lived[0]
+
+
+@pytest.fixture(scope="module")
+def text(lived: tuple[Any, str]) -> str:
+    """The whole demo as people read it."""
+    return lived[1]
 
 
 def on(story: Any, day: int) -> Any:
@@ -72,7 +78,7 @@ def test_owners_are_told_a_day_before_anything_is_stopped(story: Any) -> None:
     ]
     assert names(told, "due", "stop") == []
     assert {one["channel"].removeprefix("#gpu-") for one in told["told"]} == {
-        *("media", "platform", "search", "vision", "recsys", "games"),
+        *("media", "platform", "search", "vision", "recsys", "games", "costs"),
     }
     assert names(on(story, 1), "done", "stop") == STOPPED
     assert {one["outcome"] for one in on(story, 1)["done"]} == {"accepted"}
@@ -152,6 +158,28 @@ def test_the_money_is_counted_from_what_was_seen_less_what_stays_billed(story: A
     assert float(saved["copies_hourly_at_most"][0]["amount"]) > 0
 
 
+def test_budgets_alert_as_the_days_pass_once_each(story: Any) -> None:
+    """One in dollars, one in yuan, and the company's around both."""
+    told = [one["title"] for day in story["days"] for one in day["told"] if one["title"].startswith("Budget ")]
+    of_research = [title.removeprefix("Budget research: ") for title in told if "research" in title]
+    shares = [float(day["budgets"][-1]["share_percent"]) for day in story["days"]]
+
+    assert len(told) == len(set(told)) == 8
+    assert of_research == [
+        "100 % of 12,000.00 USD will be passed by the end of the period",
+        *(f"{share} % of 12,000.00 USD is spent" for share in (50, 80, 100)),
+    ]
+    assert shares == sorted(shares)
+    spent = {one["name"]: (one["amount"]["currency"], one["spent"]["currency"]) for one in story["budgets"]}
+    assert spent == {"company": ("CNY", "CNY"), "games": ("CNY", "CNY"), "research": ("USD", "USD")}
+
+
+def test_a_budget_is_sure_once_the_bills_have_caught_up(story: Any) -> None:
+    sure = [{one["name"] for one in day["budgets"] if one["sure"]} for day in story["days"]]
+    assert sure[0] == set()
+    assert sure[-1] == {"company", "games", "research"}
+
+
 def test_the_audit_is_whole(story: Any) -> None:
     assert story["audit"]["whole"] is True
     assert story["audit"]["entries"] > 50
@@ -162,7 +190,7 @@ def test_the_text_is_clean_narrow_and_names_every_machine(text: str) -> None:
 
     assert "\x1b" not in text
     assert [line for line in lines if len(line) > 80 or line != line.rstrip()] == []
-    assert 120 <= len(lines) <= 190
+    assert 120 <= len(lines) <= 220
     assert [
         line for line in lines if re.search(r"\bi-[0-9a-f]{17}\b(?! was terminated \(thesis-notebook\))", line)
     ] == []

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import botocore.session
 
-from costguard.providers.aws.permissions import MAIL_OPERATIONS, OPERATIONS, permission_for, policy_document
+from costguard.providers.aws.permissions import (
+    FREEZE_OPERATIONS,
+    MAIL_OPERATIONS,
+    OPERATIONS,
+    ROTATION_OPERATIONS,
+    permission_for,
+    policy_document,
+)
 from costguard.providers.operations import ACTING, READING, Feature
 
 CHANGING = {"ec2:StopInstances", "ec2:StartInstances", "ec2:TerminateInstances", "ec2:CreateSnapshot"}
@@ -23,7 +30,7 @@ def test_everything_that_reads_by_name_reads_and_nothing_else_is_listed_as_readi
 
 def test_every_operation_exists_in_the_sdk() -> None:
     session = botocore.session.Session()
-    known = {*OPERATIONS, *MAIL_OPERATIONS}
+    known = {*OPERATIONS, *MAIL_OPERATIONS, *ROTATION_OPERATIONS}
     listed = {name.split(":")[0] for name in known}
     offered = {f"{one}:{name}" for one in listed for name in session.get_service_model(one).operation_names}
 
@@ -108,3 +115,49 @@ def test_statement_ids_are_legal_and_unique() -> None:
 def test_a_permission_is_named_for_people() -> None:
     assert permission_for("ec2:CreateSnapshot") == "ec2:CreateSnapshot and ec2:CreateTags"
     assert permission_for("new:Thing") == "new:Thing"
+
+
+def test_two_operations_rotate_and_only_a_session_for_it_has_them() -> None:
+    rotating = {"kms:EnableKeyRotation", "kms:RotateKeyOnDemand"}
+
+    assert {name for name, one in ROTATION_OPERATIONS.items() if one.changes_something} == rotating
+    assert rotating.isdisjoint({*OPERATIONS, *MAIL_OPERATIONS, *FREEZE_OPERATIONS})
+
+
+def test_no_operation_or_policy_disables_deletes_or_imports_a_key() -> None:
+    every = {**OPERATIONS, **MAIL_OPERATIONS, **FREEZE_OPERATIONS, **ROTATION_OPERATIONS}
+    document = policy_document(list(Feature))
+    allowed = {
+        action
+        for one in document["Statement"]
+        for action in ([one["Action"]] if isinstance(one["Action"], str) else one["Action"])
+    }
+
+    assert {name.split(":")[1] for name in {*every, *allowed} if name.startswith("kms:")} == {
+        "ListKeys",
+        "ListAliases",
+        "DescribeKey",
+        "GetKeyRotationStatus",
+        "ListKeyRotations",
+        "ListResourceTags",
+        "EnableKeyRotation",
+        "RotateKeyOnDemand",
+    }
+
+
+def test_rotating_is_allowed_on_keys_alone() -> None:
+    (statement,) = policy_document([Feature.ROTATE], partition="aws-cn")["Statement"]
+
+    assert statement == {
+        "Sid": "RotateKeys",
+        "Effect": "Allow",
+        "Action": ["kms:EnableKeyRotation", "kms:RotateKeyOnDemand"],
+        "Resource": ["arn:aws-cn:kms:*:*:key/*"],
+    }
+
+
+def test_reading_keys_needs_the_disks_as_well() -> None:
+    (statement,) = policy_document([Feature.KEYS])["Statement"]
+
+    assert "ec2:DescribeVolumes" in statement["Action"]
+    assert {action.split(":")[0] for action in statement["Action"]} == {"ec2", "kms"}

@@ -117,7 +117,6 @@ MAIN = {
     "unknown key, nothing near": main(
         "»zzz: 1\n" + RULE, "unknown key 'zzz'", "known here: accounts, budgets, calendar"
     ),
-    "kms_rotation": main("»kms_rotation: []\n" + RULE, "not supported by this version", "remove the key"),
     "network_audit": main("»network_audit: []\n" + RULE, "not supported by this version", "remove the key"),
     "mode": main("mode: »enforced\n" + RULE, "'enforced' is not a mode", "did you mean enforce?"),
     "mode is on": main("mode: »on\n" + RULE, "'on' is not a mode", "observe, warn"),
@@ -373,7 +372,7 @@ def test_all_mistakes_of_all_files_are_told_at_once_in_order_of_place() -> None:
     [
         ("exception.yaml", "[]\n", "no file of a policy is called so", "did you mean exceptions.yaml?"),
         ("costguard.yml", HEAD, "costguard.yaml holds the same", "keep one of the two files"),
-        ("policies/a.yaml", "version: 1\n", "neither idle_gpu nor budgets is in this file", "add idle_gpu"),
+        ("policies/a.yaml", "version: 1\n", "none of idle_gpu, budgets and kms_rotation is in this file", "add idle_gpu"),
         ("policies/a.yaml", "mode: warn\nidle_gpu: []\n", "this key belongs in costguard.yaml", "move it there"),
         ("policies/a.yaml", "", "the file is empty", "remove the file"),
         ("owners.yaml", "", "the file is empty", "[] for an empty list"),

@@ -53,6 +53,8 @@ exchange_rates:
 priority_classes:
   - {name: dev, applies_when_all: {tags: {env: dev}}}
   - {name: batch, applies_when_all: {tags: {workload: "batch*"}}}
+launch_freezes:
+  - {name: no-new-gpus, cloud: aws, via: organisation, policy: p-a1b2c3d4, target: "111122223333"}
 idle_gpu: [{name: m}]
 budgets:
   - name: research
@@ -68,7 +70,7 @@ budgets:
     at:
       110%: [{stop: {classes: [dev, batch], wait: 8h}}]
       100%: [warn, {stop_idle: {idle_for: 2h, wait: 1h}}]
-      120%: [freeze]
+      120%: [{freeze: {of: [no-new-gpus]}}]
     tell: ["slack:#research", "mailto:finops@example.com", "https://hooks.example.com/costguard"]
     safety: {actions_per_day: 3, fleet_share_per_day: 50%, hourly_cost_stopped_per_day: [80 USD], local_disk: keep}
 """  # noqa: E501 - one line as people write it
@@ -103,7 +105,7 @@ def test_every_key_of_a_budget_is_read() -> None:
         steps=(
             BudgetStep(Decimal(1), StepKind.STOP_IDLE, timedelta(hours=1), idle=IdleBounds(lasting=timedelta(hours=2))),
             BudgetStep(Decimal("1.1"), StepKind.STOP_CLASSES, timedelta(hours=8), classes=("batch", "dev")),
-            BudgetStep(Decimal("1.2"), StepKind.FREEZE, timedelta(0)),
+            BudgetStep(Decimal("1.2"), StepKind.FREEZE, timedelta(hours=4), freezes=("no-new-gpus",)),
         ),
         tell=("https://hooks.example.com/costguard", "mailto:finops@example.com", "slack:#research"),
         counted=Counted(CostBasis.BILLED, credits=True, tax=True),
@@ -230,7 +232,7 @@ CHANGED = [
     BASE.replace("100%", "101%"),
     BASE.replace("idle_for: 2h", "idle_for: 3h"),
     BASE.replace("wait: 2h", "wait: 3h"),
-    BASE.replace("{stop_idle: {idle_for: 2h, wait: 2h}}", "freeze"),
+    BASE.replace("{stop_idle: {idle_for: 2h, wait: 2h}}", "warn"),
     *(
         f"{BASE}, {more}"
         for more in (
@@ -244,7 +246,7 @@ CHANGED = [
             "counts: {tax: true}",
             "counts: {credits: true}",
             "counts: {cost: billed}",
-            "trust: {bill_not_older_than: 61h}",
+            "trust: {bill_not_older_than: 97h}",
             "trust: {estimated_at_most: 31%}",
             'tell: ["slack:#a"]',
             "safety: {actions_per_day: 9}",
@@ -369,9 +371,9 @@ ENTRIES = {
     "counts what": budget("counts: {cost: »amortized}", "is not a cost; expected effective, billed", ""),
     "refunds do not count": budget("counts: {»refunds: false}", "unknown key 'refunds'", "cost, credits, tax"),
     "safety of idle rules alone": budget("safety: {»unstoppable: hold}", "unknown key 'unstoppable'", "local_disk"),
-    "no bill is fresh": budget("trust: {bill_not_older_than: »0h}", "ever that fresh", "60h"),
+    "no bill is fresh": budget("trust: {bill_not_older_than: »0h}", "ever that fresh", "96h"),
     "an old bill": budget("trust: {bill_not_older_than: »8d}", "says little of today; at most 7d", "write 7d"),
-    "bill age without unit": budget("trust: {bill_not_older_than: »60}", "no unit", "write 60h"),
+    "bill age without unit": budget("trust: {bill_not_older_than: »60}", "no unit", "write 96h"),
     "estimates alone": budget("trust: {estimated_at_most: »100%}", "on estimates alone; at most 90%", "90% or less"),
     "more than all": budget("trust: {estimated_at_most: »130%}", "more than all of it", "at most 100%"),
 }
@@ -446,7 +448,6 @@ STEPS = {
     "word with options": at("100%: [{»snapshot: {}}]", "is not a step of a budget", ""),
     "two words": at("100%: [»{warn: {}, stop_idle: {}}]", "one word", "its own item"),
     "warn takes nothing": at("100%: [{warn: »{wait: 1h}}]", "warn takes no options", "write warn alone"),
-    "freeze takes nothing": at("100%: [{freeze: »{wait: 1h}}]", "freeze takes no options", "write freeze alone"),
     "short form": at("100%: [{stop_idle: »1h}]", "is not what stop_idle takes", "write stop_idle alone"),
     "option": at("100%: [{stop_idle: {»idle: 1h}}]", "unknown key 'idle'", "stop_idle takes idle_for and wait"),
     "classes of the idle": at("100%: [{stop_idle: {»classes: [dev]}}]", "unknown key 'classes'", "idle_for and wait"),
@@ -824,7 +825,7 @@ def test_a_budget_is_told_in_words_in_both_languages() -> None:
 
     english_steps = (
         "100%: stop what is idle for 2h (+1h) → 110%: stop batch, dev, idle or not (+8h) → "
-        "120%: deny launches of GPU instances"
+        "120%: deny launches of GPU instances by no-new-gpus (+4h)"
     )
     assert english.rows[0] == (
         "research",
@@ -844,7 +845,7 @@ def test_a_budget_is_told_in_words_in_both_languages() -> None:
     assert chinese.rows[0][3:] == (
         "每月 5,000 USD（Europe/Berlin）",
         "50%、80%、100%、110%、120%；预测 100%、110%",
-        f"100%：停止已空闲 2h 的实例（+1h） → {chinese_stop} → 120%：禁止新开 GPU 实例",
+        f"100%：停止已空闲 2h 的实例（+1h） → {chinese_stop} → 120%：由 no-new-gpus 禁止新开 GPU 实例（+4h）",
     )
     assert chinese.rows[1][2] == "全部费用"
 
@@ -858,5 +859,5 @@ def test_a_budget_as_json_is_exact() -> None:
     assert said["steps"] == [
         {"at_percent": "100", "step": "stop_idle", "after_seconds": 3600, "idle_for_seconds": 7200},
         {"at_percent": "110", "step": "stop_classes", "after_seconds": 28800, "classes": ("batch", "dev")},
-        {"at_percent": "120", "step": "freeze"},
+        {"at_percent": "120", "step": "freeze", "after_seconds": 14400, "freezes": ("no-new-gpus",)},
     ]

@@ -23,7 +23,7 @@ class LaunchFreeze:
 
     `policy` is the vendor's id of the denying policy (an ARN for an IAM group), which Costguard never writes;
     `target` the account, unit or group it is attached to; `account` the account whose credentials do it, empty for the
-    caller's own.
+    caller's own. `role` is assumed there for nothing else than this; empty: the role that the account is read with.
     """
 
     name: str
@@ -32,3 +32,4 @@ class LaunchFreeze:
     policy: str
     target: str
     account: str = ""
+    role: str = ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from costguard.domain.errors import OutcomeUnknownError, ProviderError, VersionConflictError
+from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError, VersionConflictError
 from costguard.domain.freeze import LaunchFreeze
 from costguard.engine.repositories.audit import AuditWhat
 from costguard.engine.repositories.outbox import Notice
@@ -56,6 +57,8 @@ def freeze(world: Surroundings, statuses: Sequence[BudgetStatus], run_id: str) -
     results = []
     for wanted in {**known, **{each.name: each for each in world.policy.launch_freezes}}.values():
         asked = _asked(wanted, statuses)
+        if world.policy_problem is not None:  # too old to act on: nothing begins, and only time or people end
+            asked = replace(asked, asked=None)
         state = remembered.get(wanted.name, FreezeState(wanted.name))
         begun = state.of is not None and state.phase not in {FreezePhase.OFF, FreezePhase.RELEASED}
         one = state.of if begun and state.of is not None else wanted  # it ends where it was begun
@@ -111,7 +114,7 @@ def _moved(
     try:
         control = opened()
         attached: tuple[str, ...] | None = control.attached(one)
-    except ProviderError as err:
+    except (ProviderError, InvalidInputError) as err:  # one freeze, or one cloud, must not keep the rest from running
         return FreezeResult(one, state, None, str(err))
     after, wants = advance_freeze(state, _seen(world, one, state, asked, attached))
     if wants is FreezeWants.ANNOUNCE:
@@ -134,6 +137,8 @@ def _moved(
     failed = ""
     if wants in _CALLS:
         failed = _call(control.attach if wants is FreezeWants.ATTACH else control.detach, one, world, kept, run_id)
+        if failed:
+            _say(world, FreezeWord.FAILED, one, kept, asked, f"{kept.period}-{now:%Y-%m-%d}", failed)
     return FreezeResult(one, memory.freezes.get(one.name), wants, failed)
 
 
@@ -169,7 +174,8 @@ def _call(
     except ProviderError as err:
         outcome, failed = "refused", str(err)
     facts = {"policy": one.policy, "target": one.target, "outcome": outcome, "detail": failed}
-    world.memory.freezes.move(state, state, AuditWhat.OUTCOME, facts, run_id, world.clock.now())
+    with suppress(VersionConflictError):  # another run has looked already, and saw what came of it
+        world.memory.freezes.move(state, state, AuditWhat.OUTCOME, facts, run_id, world.clock.now())
     _LOG.info("launch freeze called", extra={"freeze": one.name, "phase": state.phase.value, "outcome": outcome})
     return failed
 
@@ -183,17 +189,28 @@ def _tell(
     asked: _Asked,
 ) -> None:
     word = _word(before, after, wants)
-    if word is None:
-        return
+    if word is not None:
+        _say(world, word, one, after, asked, str(after.version))
+
+
+def _say(
+    world: Surroundings,
+    word: FreezeWord,
+    one: LaunchFreeze,
+    state: FreezeState,
+    asked: _Asked,
+    once: str,
+    detail: str = "",
+) -> None:
+    """Tell every address of the budget, once for each `once`; the wait is bound to the announcement's own id."""
     now = world.clock.now()
-    worded = freeze_notice(word, one, after, asked.wait, Language(world.language))
+    worded = freeze_notice(word, one, state, asked.wait, Language(world.language), detail)
     tell = asked.status.rule.tell if asked.status is not None else ()
-    addresses = tell or (world.policy.default_channel,)
-    for number, address in enumerate(addresses):
-        announced = after.announced if word is FreezeWord.ANNOUNCED and number == 0 else ""
+    for number, address in enumerate(tell or tuple(filter(None, (world.policy.default_channel,)))):
+        announced = state.announced if word is FreezeWord.ANNOUNCED and number == 0 else ""
         world.memory.outbox.enqueue(
             Notice(
-                notice_id=announced or f"freeze-{one.name}-{after.version}-{word.value}/{address}",
+                notice_id=announced or f"freeze-{one.name}-{once}-{word.value}/{address}",
                 decision_id="",
                 case_key=f"budget/freeze/{one.name}",
                 channel=address,

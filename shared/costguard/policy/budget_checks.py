@@ -1,4 +1,4 @@
-"""What no single budget can know: the classes and rates it is read with. Imported only while a policy is loaded."""
+"""What no single budget can know: the classes, freezes and rates it is read with. Imported while a policy is loaded."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from costguard.guards.budget_rules import StepKind
 from costguard.policy.budget_documents import BudgetDocument
 from costguard.policy.budget_steps import share_of_budget
 from costguard.policy.crosschecks import FileKind, PolicyFile
+from costguard.policy.freeze_checks import freezes_checked
 from costguard.policy.problems import Problem, did_you_mean, field_path
 
 Place = tuple[str | int, ...]
@@ -18,7 +19,10 @@ Accepted = Sequence[tuple[PolicyFile, Any]]
 
 
 def budgets_checked(accepted: Accepted) -> Iterator[Problem]:
-    """Every mistake between budgets, priority classes and rates; nothing while the main file is not accepted."""
+    """Every mistake between budgets, classes, launch freezes and rates.
+
+    Nothing while the main file is not accepted.
+    """
     main = next(((file, model) for file, model in accepted if file.kind is FileKind.MAIN), None)
     if main is None:
         return
@@ -27,6 +31,7 @@ def budgets_checked(accepted: Accepted) -> Iterator[Problem]:
     ranks = {each.name: rank for rank, each in enumerate(model.priority_classes)}
     for place, index, budget in budgets_of(accepted):
         yield from _classes(place, index, budget, ranks)
+    yield from freezes_checked(file, model, budgets_of(accepted))
 
 
 def budgets_of(accepted: Accepted) -> Iterator[tuple[PolicyFile, Place, BudgetDocument]]:
@@ -42,7 +47,8 @@ def budget_waits(accepted: Accepted) -> Iterator[tuple[PolicyFile, Place, timede
     for file, loc, budget in budgets_of(accepted):
         for text, steps in budget.at.items():
             for index, step in enumerate(steps):
-                yield file, (*loc, "at", text, index), step.wait
+                if step.kind is not StepKind.FREEZE:  # its wait is by the clock
+                    yield file, (*loc, "at", text, index), step.wait
 
 
 def _rates_twice(file: PolicyFile, model: Any) -> Iterator[Problem]:

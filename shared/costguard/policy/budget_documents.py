@@ -8,11 +8,14 @@ from typing import Any
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
+from costguard.domain.freeze import LaunchFreeze
 from costguard.guards.budget_rules import DEFAULT_ALERT_SHARES, DEFAULT_FORECAST_SHARES, Counted, Trust
 from costguard.policy import budget_fields as b
 from costguard.policy import fields as f
 from costguard.policy.budget_scope import check_reachable
+from costguard.policy.cloud_values import check_account_id, check_role
 from costguard.policy.document_base import Document, LimitsDocument, SelectorDocument
+from costguard.policy.freeze_ids import misfit
 from costguard.policy.problems import BadValueError
 
 _COUNTED = Counted()
@@ -134,3 +137,42 @@ class PriorityClassDocument(Document):
 
     name: f.Name
     applies_when_all: SelectorDocument
+
+
+class LaunchFreezeDocument(Document):
+    """One entry of `launch_freezes`: a policy that people wrote, and where it may be attached."""
+
+    name: f.Name
+    cloud: f.CloudWord
+    via: b.Via
+    policy: f.Text
+    target: f.Text
+    account: str | None = None
+    role: f.Role | None = None
+
+    @field_validator("role")
+    @classmethod
+    def _role(cls, role: str | None, info: ValidationInfo) -> str | None:
+        cloud = info.data.get("cloud")
+        if role is not None and info.data.get("account") is None:
+            raise BadValueError("a role goes with the account it is in", "add account: and its id")
+        return role if cloud is None or role is None else check_role(cloud, role)
+
+    @field_validator("account")
+    @classmethod
+    def _account(cls, text: str | None, info: ValidationInfo) -> str | None:
+        cloud = info.data.get("cloud")
+        return text if cloud is None or text is None else check_account_id(cloud, text)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        found = misfit(self.freeze())
+        if found is not None:
+            raise BadValueError(found.message, found.fix, at=(found.field,))
+        return self
+
+    def freeze(self) -> LaunchFreeze:
+        """What it says."""
+        return LaunchFreeze(
+            self.name, self.cloud, self.via, self.policy, self.target, self.account or "", self.role or ""
+        )

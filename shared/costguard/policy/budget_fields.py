@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
+from costguard.domain.freeze import FreezeVia
 from costguard.domain.money import Money
 from costguard.guards.budget_rules import CostBasis
 from costguard.guards.idle_gpu_rules import percent_words
@@ -45,7 +46,7 @@ def _amount(raw: object) -> Money:
 def _bill_age(raw: object) -> timedelta:
     age = units.parse_duration(raw)
     if not age:
-        raise BadValueError("no bill is ever that fresh, so nothing would be enforced", "write 60h, or leave it out")
+        raise BadValueError("no bill is ever that fresh, so nothing would be enforced", "write 96h, or leave it out")
     if age > OLDEST_BILL:
         message = f"a bill {raw} old says little of today; at most {OLDEST_BILL.days}d"
         raise BadValueError(message, f"write {OLDEST_BILL.days}d or less")
@@ -85,6 +86,7 @@ Rate = Annotated[Decimal, BeforeValidator(units.parse_exchange_rate)]
 BillDay = Annotated[date, BeforeValidator(times.bill_day)]
 BillAge = Annotated[timedelta, BeforeValidator(_bill_age)]
 Estimated = Annotated[Decimal, BeforeValidator(_estimated)]
+Via = Annotated[FreezeVia, BeforeValidator(v.choice_of(FreezeVia, "a way of attaching"))]
 Basis = Annotated[CostBasis, BeforeValidator(v.choice_of(CostBasis, "a cost"))]
 
 Share = Annotated[Decimal, BeforeValidator(share_of_budget)]

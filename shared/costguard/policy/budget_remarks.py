@@ -51,6 +51,7 @@ def budget_remarks(policy: Policy, now: datetime) -> Iterator[Told]:
         yield from ((where, message) for message in found)
     yield from _classes(policy)
     yield from _rates(policy, now)
+    yield from _freezes(policy)
     if policy.budgets and not policy.idle_gpu:
         yield "idle_gpu", "no rule: idle machines are looked at only where a budget asks for them"
 
@@ -159,6 +160,13 @@ def _classes(policy: Policy) -> Iterator[Told]:
     for each in policy.priority_classes:
         if each.name not in used:
             yield f"priority class {each.name}", "no budget stops it"
+
+
+def _freezes(policy: Policy) -> Iterator[Told]:
+    used = {name for budget in policy.budgets for step in budget.steps for name in step.freezes}
+    for each in policy.launch_freezes:
+        if each.name not in used:
+            yield f"launch freeze {each.name}", "no budget asks for it"
 
 
 def _rates(policy: Policy, now: datetime) -> Iterator[Told]:

@@ -1,4 +1,4 @@
-"""What a budget does at which share: `at: {100%: [warn, stop_idle], 120%: [freeze]}`. Pure."""
+"""What a budget does at which share: `at: {100%: [warn, stop_idle], 120%: [{freeze: {of: [gpu]}}]}`. Pure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from costguard.policy.time_values import window
 
 MOST_PERCENT = Decimal(1000)
 MOST_SHARES = 20  # alerts of one budget; more are noise, and each is a message
-MOST_CLASSES = 50  # of one step
+MOST_NAMES = 50  # of one step
 DEFAULT_WAIT = timedelta(hours=4)
 _HUNDRED = Decimal(100)
 _EXAMPLE = "[warn, {stop_idle: {idle_for: 1h, wait: 4h}}]"
 _STOP_EXAMPLE = "{stop: {classes: [dev]}}"
+FREEZE_EXAMPLE = "{freeze: {of: [no-new-gpus]}}"
 _WORDS: Mapping[str, StepKind | None] = {
     "warn": None,
     "stop_idle": StepKind.STOP_IDLE,
@@ -32,17 +33,41 @@ _WORDS: Mapping[str, StepKind | None] = {
     "freeze": StepKind.FREEZE,
 }
 WORD_OF = {kind: word for word, kind in _WORDS.items() if kind is not None}
-_OPTIONS = {"stop_idle": ("idle_for", "wait"), "stop": ("classes", "wait")}
+_OPTIONS = {"stop_idle": ("idle_for", "wait"), "stop": ("classes", "wait"), "freeze": ("of", "wait")}
+_EXAMPLES = {"stop": _STOP_EXAMPLE, "freeze": FREEZE_EXAMPLE}
+_NAMING = frozenset({StepKind.STOP_CLASSES, StepKind.FREEZE})
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What a step may name: one of them, where they are listed, and the words of its mistakes."""
+
+    one: str
+    listed: str
+    example: str
+    does: str
+    most: str
+    fewer: str
+
+
+_CLASSES = _Named("a priority class", "priority_classes", _STOP_EXAMPLE, "stops", "ranks", "stop fewer, larger classes")
+_FREEZES = _Named(
+    "a launch freeze", "launch_freezes", FREEZE_EXAMPLE, "freezes", "overlooks", "freeze fewer, larger units"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenStep:
-    """One step as it stands under its share; `kind` None is `warn`."""
+    """One step as it stands under its share; `kind` None is `warn`.
+
+    `freezes` empty: it does not say which, and who knows the policy's launch freezes says which it could.
+    """
 
     kind: StepKind | None
     wait: timedelta = timedelta(0)
     idle_for: timedelta = SHORTLY_IDLE.lasting
     classes: tuple[str, ...] = ()
+    freezes: tuple[str, ...] = ()
 
 
 def share_of_budget(raw: object) -> Decimal:
@@ -63,7 +88,7 @@ def parse_budget_step(raw: object) -> WrittenStep:
     word, options = next(iter(raw.items()))
     if word in _WORDS and (word not in _OPTIONS or not isinstance(options, dict)):
         message = f"{options!r} is not what {word} takes" if word in _OPTIONS else f"{word} takes no options"
-        fix = f"write {_STOP_EXAMPLE}" if word == "stop" else f"write {word} alone"
+        fix = f"write {_EXAMPLES[word]}" if word in _EXAMPLES else f"write {word} alone"
         raise BadValueError(message, fix, at=(word,))
     return _step(word, options if isinstance(options, dict) else {}, (word,))
 
@@ -119,7 +144,7 @@ def budget_steps(at: Mapping[str, tuple[WrittenStep, ...]]) -> tuple[BudgetStep,
         for _, step in _acting(at[text]):
             if step.kind is not None:
                 idle = IdleBounds(lasting=step.idle_for) if step.kind is StepKind.STOP_IDLE else SHORTLY_IDLE
-                found.append(BudgetStep(share_of_budget(text), step.kind, step.wait, idle, step.classes))
+                found.append(BudgetStep(share_of_budget(text), step.kind, step.wait, idle, step.classes, step.freezes))
     return tuple(found)
 
 
@@ -132,7 +157,7 @@ def _in_order(step: WrittenStep, text: str, index: int, before: list[tuple[str, 
         if _rank(other.kind) > _rank(step.kind):
             message = f"{_word(step.kind)} at {text} comes after {_word(other.kind)} at {earlier}, which is harsher"
             raise BadValueError(message, f"put {_word(step.kind)} at {earlier} or below", at=(text, index))
-        if step.kind is other.kind and step.kind is not StepKind.STOP_CLASSES:
+        if step.kind is other.kind and step.kind not in _NAMING:
             message = f"{_word(step.kind)} is in force from {earlier} on already"
             raise BadValueError(message, "keep one of them", at=(text, index))
         for place, name in enumerate(step.classes):
@@ -140,6 +165,10 @@ def _in_order(step: WrittenStep, text: str, index: int, before: list[tuple[str, 
                 message = f"{name} is stopped from {earlier} on already"
                 fix = "name only what is stopped in addition"
                 raise BadValueError(message, fix, at=(text, index, "stop", "classes", place))
+        for place, name in enumerate(step.freezes):
+            if name in other.freezes:
+                message = f"{name} is in force from {earlier} on already"
+                raise BadValueError(message, "keep one of them", at=(text, index, "freeze", "of", place))
 
 
 def _step(word: str, options: Mapping[str, object], at: tuple[str, ...]) -> WrittenStep:
@@ -153,8 +182,6 @@ def _step(word: str, options: Mapping[str, object], at: tuple[str, ...]) -> Writ
     kind = _WORDS[word]
     if kind is None:
         return WrittenStep(None)
-    if kind is StepKind.FREEZE:
-        return WrittenStep(kind)  # nothing that runs is touched, so nobody needs time to save work
     wait = DEFAULT_WAIT
     if "wait" in options:
         wait = read_wait(options["wait"], word, SHORTEST_WAITS[Verb.STOP], (*at, "wait"))
@@ -162,27 +189,35 @@ def _step(word: str, options: Mapping[str, object], at: tuple[str, ...]) -> Writ
         lasting = _idle_for(options["idle_for"], (*at, "idle_for")) if "idle_for" in options else SHORTLY_IDLE.lasting
         return WrittenStep(kind, wait, lasting)
     if kind is StepKind.STOP_CLASSES:
-        if "classes" not in options:
-            message = "stop says no classes, and never means everything"
-            raise BadValueError(message, f"write {_STOP_EXAMPLE}; classes are listed in priority_classes", at=at)
-        return WrittenStep(kind, wait, classes=_classes(options["classes"], (*at, "classes")))
+        return WrittenStep(kind, wait, classes=_classes(options, at))
+    if kind is StepKind.FREEZE:
+        return WrittenStep(kind, wait, freezes=_names(options["of"], _FREEZES, (*at, "of")) if "of" in options else ())
     assert_never(kind)
 
 
-def _classes(raw: object, at: tuple[str, ...]) -> tuple[str, ...]:
+def _classes(options: Mapping[str, object], at: tuple[str, ...]) -> tuple[str, ...]:
+    if "classes" not in options:
+        message = "stop says no classes, and never means everything"
+        raise BadValueError(message, f"write {_STOP_EXAMPLE}; classes are listed in priority_classes", at=at)
+    return _names(options["classes"], _CLASSES, (*at, "classes"))
+
+
+def _names(raw: object, what: _Named, at: tuple[str, ...]) -> tuple[str, ...]:
     if not isinstance(raw, tuple):
-        fix = f"write [{raw}]" if isinstance(raw, str) else f"write {_STOP_EXAMPLE}"
-        raise BadValueError("expected a list of priority classes", fix, at=at)
+        fix = f"write [{raw}]" if isinstance(raw, str) else f"write {what.example}"
+        message = f"expected a list of {what.listed.replace('_', ' ')}"
+        raise BadValueError(message, fix, at=at)
     if not raw:
-        raise BadValueError("an empty list stops nothing", f"write {_STOP_EXAMPLE}", at=at)
-    if len(raw) > MOST_CLASSES:
-        message = f"{len(raw)} classes are more than anybody ranks; at most {MOST_CLASSES}"
-        raise BadValueError(message, "stop fewer, larger classes", at=at)
+        message = f"an empty list {what.does} nothing"
+        raise BadValueError(message, f"write {what.example}", at=at)
+    if len(raw) > MOST_NAMES:
+        message = f"{len(raw)} {what.listed.rpartition('_')[2]} are more than anybody {what.most}; at most {MOST_NAMES}"
+        raise BadValueError(message, what.fewer, at=at)
     names: list[str] = []
     for index, name in enumerate(raw):
         if not isinstance(name, str):
-            message = f"expected the name of a priority class, found {name}"
-            raise BadValueError(message, "names are listed in priority_classes", at=(*at, index))
+            message = f"expected the name of {what.one}, found {name}"
+            raise BadValueError(message, f"names are listed in {what.listed}", at=(*at, index))
         if name in names:
             message = f"{name!r} is there twice"
             raise BadValueError(message, "keep one of them", at=(*at, index))

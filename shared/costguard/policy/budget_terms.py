@@ -35,14 +35,17 @@ def ordered_scope(scope: SpendScope) -> SpendScope:
 
 
 def _ordered(rule: BudgetRule) -> BudgetRule:
-    steps = (replace(step, classes=tuple(sorted(set(step.classes)))) for step in rule.steps)
+    steps = (
+        replace(step, classes=tuple(sorted(set(step.classes))), freezes=tuple(sorted(set(step.freezes))))
+        for step in rule.steps
+    )
     caps = sorted(rule.limits.hourly_cost_stopped_per_day, key=lambda money: money.currency)
     return replace(
         rule,
         covers=ordered_scope(rule.covers),
         alert_at=_shares(rule.alert_at),
         forecast_alert_at=_shares(rule.forecast_alert_at),
-        steps=tuple(sorted(steps, key=lambda step: (step.at, HARSHNESS[step.kind], step.classes))),
+        steps=tuple(sorted(steps, key=lambda step: (step.at, HARSHNESS[step.kind], step.classes, step.freezes))),
         tell=tuple(sorted(set(rule.tell))),
         limits=replace(rule.limits, hourly_cost_stopped_per_day=tuple(caps)),
     )

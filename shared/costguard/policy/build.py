@@ -15,6 +15,7 @@ from costguard.policy.budget_checks import Accepted, Place, budget_waits, budget
 from costguard.policy.calendar import WorkingCalendar
 from costguard.policy.crosschecks import FileKind, PolicyFile
 from costguard.policy.document_base import SelectorDocument
+from costguard.policy.key_build import key_rules_of
 from costguard.policy.model import (
     Account,
     Exemption,
@@ -60,6 +61,8 @@ def build_policy(accepted: Accepted) -> Policy:
         priority_classes=tuple(
             PriorityClass(each.name, _selector(each.applies_when_all)) for each in main.priority_classes
         ),
+        launch_freezes=tuple(sorted((each.freeze() for each in main.launch_freezes), key=lambda each: each.name)),
+        kms_rotation=key_rules_of(accepted),
     )
     return with_policy_digest(policy)
 

@@ -41,6 +41,7 @@ def cross_checked(files: Sequence[PolicyFile]) -> Iterator[Problem]:
     yield from _twice(files, "owners", ("name",), "owner")
     yield from _twice(files, "accounts", ("cloud", "id"), "account")
     yield from _twice(files, "budgets", ("name",), "budget")
+    yield from _twice(files, "kms_rotation", ("name",), "rule for keys")
     yield from _twice(files, "priority_classes", ("name",), "priority class")
     yield from _aimless_exceptions(files)
     yield from _no_rules(files)
@@ -111,11 +112,11 @@ def _aimless_exceptions(files: Sequence[PolicyFile]) -> Iterator[Problem]:
 
 
 def _no_rules(files: Sequence[PolicyFile]) -> Iterator[Problem]:
-    """A policy without rules and budgets would guard nothing, in silence."""
+    """A policy without rules of any kind and budgets would guard nothing, in silence."""
     if any(file.document.problems for file in files):
         return
     roots = [file.document.root for file in files if file.kind in {FileKind.MAIN, FileKind.RULES}]
-    keys = ("idle_gpu", "budgets")
+    keys = ("idle_gpu", "budgets", "kms_rotation")
     listed = [root.items.get(key) for root in roots if isinstance(root, Mapping) for key in keys]
     if any(node is not None and not (isinstance(node, ListNode) and not node.items) for node in listed):
         return

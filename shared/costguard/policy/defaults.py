@@ -6,7 +6,9 @@ from datetime import timedelta
 
 from costguard.domain.actions import Verb
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
+from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
 from costguard.guards.rules import Limits, Mode, Protection, Selector, Step
+from costguard.policy.key_terms import with_key_digest
 from costguard.policy.model import Policy, SignalSettings, with_policy_digest
 from costguard.policy.terms import with_digest
 
@@ -14,7 +16,10 @@ DEFAULT_RULE = "default"
 
 
 def default_policy() -> Policy:
-    """Observe; one rule for everything: running longer than 24 h and idle over that time, warn, then stop."""
+    """Observe; one rule for everything: running longer than 24 h and idle over that time, warn, then stop.
+
+    And one for every key: rotated by itself every 90 days.
+    """
     rule = IdleRule(
         name=DEFAULT_RULE,
         mode=Mode.OBSERVE,
@@ -36,5 +41,6 @@ def default_policy() -> Policy:
         prices=(),
         default_channel="",
         digest="",
+        kms_rotation=(with_key_digest(KeyRule(DEFAULT_RULE, Mode.OBSERVE, KeySelector())),),
     )
     return with_policy_digest(policy)

@@ -21,16 +21,8 @@ class Document(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class SelectorDocument(Document):
-    """Which instances: every key given must match."""
-
-    clouds: f.CloudPatterns | None = None
-    accounts: f.AccountPatterns | None = None
-    regions: f.RegionPatterns | None = None
-    instance_types: f.TypePatterns | None = None
-    billing: f.BillingWords | None = None
-    tags: f.TagPatterns | None = None
-    resources: f.ResourceIds | None = None
+class MatchDocument(Document):
+    """What something must match: of every key but `tags` a list of which one does. It may not be empty."""
 
     @field_validator("*", mode="before")
     @classmethod
@@ -44,6 +36,18 @@ class SelectorDocument(Document):
         if not self.model_fields_set:
             raise BadValueError("an empty mapping matches nothing", ALL)
         return self
+
+
+class SelectorDocument(MatchDocument):
+    """Which instances: every key given must match."""
+
+    clouds: f.CloudPatterns | None = None
+    accounts: f.AccountPatterns | None = None
+    regions: f.RegionPatterns | None = None
+    instance_types: f.TypePatterns | None = None
+    billing: f.BillingWords | None = None
+    tags: f.TagPatterns | None = None
+    resources: f.ResourceIds | None = None
 
 
 SelectorDocuments = Annotated[

@@ -12,9 +12,15 @@ from costguard.domain.actions import Verb
 from costguard.guards.idle_gpu_rules import IdleBounds
 from costguard.guards.rules import Limits, Mode, Step
 from costguard.policy import fields as f
-from costguard.policy.budget_documents import BudgetDocument, ExchangeRateDocument, PriorityClassDocument
+from costguard.policy.budget_documents import (
+    BudgetDocument,
+    ExchangeRateDocument,
+    LaunchFreezeDocument,
+    PriorityClassDocument,
+)
 from costguard.policy.cloud_values import check_account_id, check_region, check_role
 from costguard.policy.document_base import Document, LimitsDocument, SelectorDocument, SelectorDocuments
+from costguard.policy.key_documents import KeyRuleDocument
 from costguard.policy.ladder import DEFAULT_WAITS
 from costguard.policy.problems import BadValueError
 from costguard.policy.values import nonempty
@@ -174,11 +180,13 @@ class RulesDocument(Document):
     version: f.Version = 1
     idle_gpu: tuple[RuleDocument, ...] = ()
     budgets: tuple[BudgetDocument, ...] = ()
+    kms_rotation: tuple[KeyRuleDocument, ...] = ()
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        if not {"idle_gpu", "budgets"} & self.model_fields_set:
-            raise BadValueError("neither idle_gpu nor budgets is in this file", "add idle_gpu: with a list of rules")
+        if not {"idle_gpu", "budgets", "kms_rotation"} & self.model_fields_set:
+            message = "none of idle_gpu, budgets and kms_rotation is in this file"
+            raise BadValueError(message, "add idle_gpu: with a list of rules")
         return self
 
 
@@ -192,8 +200,10 @@ class MainDocument(Document):
     idle_gpu: tuple[RuleDocument, ...] = ()
     protect: ProtectDocument = ProtectDocument()
     budgets: tuple[BudgetDocument, ...] = ()
+    kms_rotation: tuple[KeyRuleDocument, ...] = ()
     exchange_rates: tuple[ExchangeRateDocument, ...] = ()
     priority_classes: tuple[PriorityClassDocument, ...] = ()
+    launch_freezes: tuple[LaunchFreezeDocument, ...] = ()
     prices: tuple[PriceDocument, ...] = ()
     signals: SignalsDocument = SignalsDocument()
     notify: NotifyDocument | None = None

@@ -15,11 +15,11 @@ MAX_PROBLEMS = 100  # of one file
 
 Loc = tuple[str | int, ...]
 
-_LATER = frozenset({"kms_rotation", "network_audit"})
+_LATER = frozenset({"network_audit"})
 _ONLY_MAIN = frozenset(
     {
         *("mode", "calendar", "accounts", "protect", "prices", "signals", "notify"),
-        *("exchange_rates", "priority_classes"),
+        *("exchange_rates", "priority_classes", "launch_freezes"),
     }
 )
 _EXAMPLES: Mapping[str, str] = {
@@ -40,6 +40,9 @@ _EXAMPLES: Mapping[str, str] = {
     "rate": "rate: 7.1",
     "since": "since: 2026-11-01",
     "applies_when_all": "applies_when_all: {tags: {env: dev}}",
+    "via": "via: organisation, or via: group",
+    "policy": "policy: with the id of a policy that denies launches (costguard budgets freeze-policy prints one)",
+    "target": "target: with the account, unit or group to attach it to",
 }
 
 

@@ -10,6 +10,7 @@ from costguard.domain.money import Money
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget_rules import BudgetRule, PriorityClass
 from costguard.guards.idle_gpu_rules import IdleRule
+from costguard.guards.kms_rotation_rules import KeyRule
 from costguard.guards.rules import Mode, Protection, Selector
 from costguard.policy.calendar import WorkingCalendar
 from costguard.policy.terms import digest_of
@@ -106,6 +107,7 @@ class Policy:
     exchange_rates: tuple[ExchangeRate, ...] = ()
     priority_classes: tuple[PriorityClass, ...] = ()
     launch_freezes: tuple[LaunchFreeze, ...] = ()
+    kms_rotation: tuple[KeyRule, ...] = ()
 
     def active_exemptions(self, now: datetime) -> tuple[Exemption, ...]:
         """The exceptions that have not expired."""

@@ -1,8 +1,14 @@
-"""Whose instance it is."""
+"""Whose instance, and whose key, it is."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from costguard.domain.keys import EncryptionKey
+from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance
+from costguard.guards.kms_rotation_rules import KeySelector
+from costguard.guards.rules import Selector
 from costguard.policy.model import Policy
 
 _OWNER_TAGS = ("owner", "team", "costcenter", "project")
@@ -14,10 +20,15 @@ def owner_name(instance: Instance, policy: Policy) -> str:
     for owner in policy.owners:
         if owner.owns.matches(instance):
             return owner.name
-    tags = {_plain(key): value for key, value in instance.tags.items() if value}
-    by_tag = next((tags[name] for name in _OWNER_TAGS if name in tags), "")
-    account = next((account.owner for account in policy.accounts if account.id == instance.ref.account), "")
-    return by_tag or account
+    return _by_tag(instance.tags) or _of_account(instance.ref, policy)
+
+
+def key_owner(key: EncryptionKey, policy: Policy) -> str:
+    """As `owner_name`, of a key; an owner of certain instance types or ways of billing owns no keys by that."""
+    for owner in policy.owners:
+        if _owns_key(owner.owns, key):
+            return owner.name
+    return _by_tag(key.tags) or _of_account(key.ref, policy)
 
 
 def channel_of(owner: str, policy: Policy) -> str:
@@ -25,6 +36,23 @@ def channel_of(owner: str, policy: Policy) -> str:
     return next(
         (known.channel for known in policy.owners if known.name == owner and known.channel), policy.default_channel
     )
+
+
+def _owns_key(owns: Selector, key: EncryptionKey) -> bool:
+    if owns.instance_types is not None or owns.billing is not None:
+        return False
+    named = owns.resources is None or key.ref.native_id in owns.resources or str(key.ref) in owns.resources
+    where = KeySelector(clouds=owns.clouds, accounts=owns.accounts, regions=owns.regions, tags=owns.tags)
+    return named and where.matches(key)
+
+
+def _by_tag(tags: Mapping[str, str]) -> str:
+    known = {_plain(key): value for key, value in tags.items() if value}
+    return next((known[name] for name in _OWNER_TAGS if name in known), "")
+
+
+def _of_account(ref: ResourceRef, policy: Policy) -> str:
+    return next((account.owner for account in policy.accounts if account.id == ref.account), "")
 
 
 def _plain(key: str) -> str:

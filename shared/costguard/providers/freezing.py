@@ -64,6 +64,9 @@ def shard_of(freeze: LaunchFreeze, session: _Entering, ways_in: WayIn) -> Shard:
         AccessDeniedError: that account cannot be entered.
     """
     target = ways_in(freeze.account) if freeze.account else None
+    if freeze.role:
+        way = target or Target(freeze.cloud, freeze.account)
+        target = Target(freeze.cloud, freeze.account, role=freeze.role, external_id=way.external_id)
     if target is not None:
         session.for_account(target, freeze.account)
     return Shard(freeze.cloud, freeze.account)

@@ -29,6 +29,7 @@ class Row(str, Enum):
     MONEY = "currency"
     BILL = "the bill"
     CONSOLE_BUDGETS = "budgets of the console"
+    FREEZE = "denying launches"
 
 
 Rows = Mapping[Row, str]

@@ -56,6 +56,7 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "freeze_frozen": "Launch freeze {name} is in force: no new GPU machine can be launched in {target}",
     "freeze_thawed": "Launch freeze {name} is over: GPU machines can be launched in {target} again",
     "freeze_called_off": "Launch freeze {name} was called off before it began",
+    "freeze_failed": "Launch freeze {name} could not be changed in {target}, and is tried again[: {detail}]",
     "freeze_why": "Budget {budget} has passed the share at which the policy asks for it",
     "freeze_keep": (
         'costguard budgets thaw {name} --reason "…" calls it off for this period; what carries the approval tag can be'

@@ -51,6 +51,7 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "freeze_frozen": "启动冻结 {name} 已生效：{target} 无法新建 GPU 机器",
     "freeze_thawed": "启动冻结 {name} 已解除：{target} 可重新新建 GPU 机器",
     "freeze_called_off": "启动冻结 {name} 在生效前已取消",
+    "freeze_failed": "启动冻结 {name} 未能在 {target} 更改，将重试[：{detail}]",
     "freeze_why": "预算 {budget} 已超过策略要求冻结的比例",
     "freeze_keep": 'costguard budgets thaw {name} --reason "…" 可在本周期内取消；带有审批标签的机器仍可新建',
 }

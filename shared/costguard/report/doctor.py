@@ -23,7 +23,10 @@ class Health(str, Enum):
 
 
 class Question(str, Enum):
-    """What is asked. The first seven are asked of every target (the bill where there are budgets), the rest once."""
+    """What is asked. The first seven are asked of every target (the bill where there are budgets), the rest once.
+
+    That of launch freezes is asked of each of them.
+    """
 
     CALLER = "caller"
     CLOCK = "clock"
@@ -32,6 +35,7 @@ class Question(str, Enum):
     MEASURED = "measured"
     OTHER_DEPLOYMENT = "other_deployment"
     BILL = "bill"
+    FREEZE = "freeze"
     LEDGER = "ledger"
     POLICY = "policy"
     CHANNEL = "channel"
@@ -70,6 +74,11 @@ class Code(str, Enum):
     BILL_SAYS_NOTHING = "bill_says_nothing"
     BILL_UNTOLD = "bill_untold"
     BILL_DENIED = "bill_denied"
+    FREEZE_READY = "freeze_ready"
+    FREEZE_IN_FORCE = "freeze_in_force"
+    FREEZE_FOREIGN = "freeze_foreign"
+    FREEZE_UNTOLD = "freeze_untold"
+    FREEZE_DENIED = "freeze_denied"
     LEDGER_READY = "ledger_ready"
     LEDGER_NEW = "ledger_new"
     LEDGER_FORGETFUL = "ledger_forgetful"
@@ -119,6 +128,11 @@ VERDICTS: Mapping[Code, tuple[Question, Health]] = MappingProxyType(
         Code.BILL_SAYS_NOTHING: (Question.BILL, _WARNING),
         Code.BILL_UNTOLD: (Question.BILL, _WARNING),
         Code.BILL_DENIED: (Question.BILL, _WARNING),
+        Code.FREEZE_READY: (Question.FREEZE, _OK),
+        Code.FREEZE_IN_FORCE: (Question.FREEZE, _OK),
+        Code.FREEZE_FOREIGN: (Question.FREEZE, _WARNING),
+        Code.FREEZE_UNTOLD: (Question.FREEZE, _WARNING),
+        Code.FREEZE_DENIED: (Question.FREEZE, _WARNING),
         Code.LEDGER_READY: (Question.LEDGER, _OK),
         Code.LEDGER_NEW: (Question.LEDGER, _WARNING),
         Code.LEDGER_FORGETFUL: (Question.LEDGER, _BARS),

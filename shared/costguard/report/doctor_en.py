@@ -129,6 +129,15 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_bill_untold": "Ask again; until it answers, budgets alert on what runs and stop nothing.",
     "doctor_bill_denied": "The bill may not be read[: {detail}]; budgets then alert on what runs and stop nothing.",
     "doctor_fix_bill_denied": "Grant what is named below in the account that pays.",
+    # launch freezes
+    "doctor_freeze_ready": "The freeze could be attached to {target}, which has {attached} policies now.",
+    "doctor_freeze_in_force": "The freeze holds in {target}.",
+    "doctor_freeze_foreign": "Somebody else has attached {policy} to {target}: it stays whatever is spent.",
+    "doctor_fix_freeze_foreign": "Take it off by hand, if it is not meant to hold now.",
+    "doctor_freeze_untold": "Its target did not answer[: {detail}].",
+    "doctor_fix_freeze_untold": "Correct the freeze in the policy, or ask again; until then no launch is denied.",
+    "doctor_freeze_denied": "Its target may not be looked at[: {detail}]; no launch is ever denied then.",
+    "doctor_fix_freeze_denied": "Grant what `costguard budgets freeze-role` prints.",
     # the channel
     "doctor_channel_proves": "Notices go to {channels} channels that prove delivery[; default {default}].",
     "doctor_channel_partly": "{lacking} channels prove no delivery: what belongs to their owners is never stopped.",

@@ -18,15 +18,21 @@ class FreezeWord(str, Enum):
     FROZEN = "frozen"
     THAWED = "thawed"
     CALLED_OFF = "called_off"
+    FAILED = "failed"
 
 
 def freeze_notice(
-    word: FreezeWord, freeze: LaunchFreeze, state: FreezeState, wait: timedelta, language: Language = Language.EN
+    word: FreezeWord,
+    freeze: LaunchFreeze,
+    state: FreezeState,
+    wait: timedelta,
+    language: Language = Language.EN,
+    detail: str = "",
 ) -> Notice:
-    """The notice of one move of a freeze."""
+    """The notice of one move of a freeze; `detail` is the cloud's own word where it failed."""
     name, target = clean(freeze.name), clean(freeze.target)
     hours = str(round(wait / timedelta(hours=1)))
-    title = phrase(f"freeze_{word.value}", language, name=name, target=target, hours=hours)
+    title = phrase(f"freeze_{word.value}", language, name=name, target=target, hours=hours, detail=detail)
     why = (label("why", language), phrase("freeze_why", language, budget=clean(state.budget)))
     before = (label("freeze_before", language), ", ".join(map(clean, state.before)))
     begins = word in {FreezeWord.ANNOUNCED, FreezeWord.FROZEN}

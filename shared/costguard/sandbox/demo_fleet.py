@@ -7,9 +7,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from costguard.domain.resources import Billing, Keeper, ManagedBy
-from costguard.sandbox.fleets import alibaba_machine, aws_fleet, tencent_machine
+from costguard.sandbox.fleets import (
+    ALIBABA_ACCOUNT,
+    GUANGZHOU,
+    HANGZHOU,
+    OLD_DISKS,
+    TENCENT_ACCOUNT,
+    alibaba_machine,
+    aws_fleet,
+    tencent_machine,
+)
 from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import Disk, MachineSpec
+from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_key_id
 from costguard.sandbox.world.workload import Workload
 
 _DAY = timedelta(days=1)
@@ -22,7 +31,9 @@ def demo_fleet(at: datetime) -> tuple[MachineSpec, ...]:
 
 def _on_alibaba(at: datetime) -> tuple[MachineSpec, ...]:
     mine = _belonging(alibaba_machine, at)
-    prepaid = {"billing": Billing.PREPAID, "prepaid_until": at + 40 * _DAY}
+    old_key = made_up_key_id("alibaba", ALIBABA_ACCOUNT, HANGZHOU, OLD_DISKS)
+    disks = (Disk(100, "/dev/xvda", "cloud_essd", key_id=old_key),)
+    prepaid = {"billing": Billing.PREPAID, "prepaid_until": at + 40 * _DAY, "disks": disks}
     return (
         mine("ad-ranking-dev", "ecs.gn7i-c8g1.2xlarge", does.idle(), 28, "product", "recsys"),
         mine("ocr-training", "ecs.gn7e-c16g1.4xlarge", does.busy(), 12, "research", "recsys"),
@@ -33,9 +44,11 @@ def _on_alibaba(at: datetime) -> tuple[MachineSpec, ...]:
 
 def _on_tencent(at: datetime) -> tuple[MachineSpec, ...]:
     mine = _belonging(tencent_machine, at)
+    old_key = made_up_key_id("tencent", TENCENT_ACCOUNT, GUANGZHOU, OLD_DISKS)
     node = {
         "managed_by": ManagedBy(Keeper.KUBERNETES, "cls-games"),
         "tags": {"tencentcloud:tke-clusterid": "cls-games"},
+        "disks": (Disk(100, "vda", "CLOUD_PREMIUM", key_id=old_key),),
     }
     two_disks = (Disk(100, "vda", "CLOUD_PREMIUM"), Disk(300, "vdb", "CLOUD_SSD", deleted_with_instance=False))
     return (

@@ -13,7 +13,7 @@ from costguard.sandbox.alibaba import catalogue as alibaba
 from costguard.sandbox.aws.catalogue import TYPES, hourly
 from costguard.sandbox.tencent import catalogue as tencent
 from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_id
+from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_id, made_up_key_id
 from costguard.sandbox.world.workload import Workload
 
 RESEARCH, PRODUCT = "111122223333", "444455556666"
@@ -21,6 +21,8 @@ RESEARCH, PRODUCT = "111122223333", "444455556666"
 EAST, WEST = "us-east-1", "eu-west-1"
 ALIBABA_ACCOUNT, TENCENT_ACCOUNT = "1234567890123456", "100012345678"
 HANGZHOU, GUANGZHOU = "cn-hangzhou", "ap-guangzhou"
+OLD_DISKS = "old-disks"
+"""On every cloud the alias of the demo's key that will be deleted, and that a disk of a machine there still names."""
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 _STORY_DAYS = 14
 
@@ -171,6 +173,7 @@ def _research(at: datetime) -> tuple[MachineSpec, ...]:
             80,
             "robotics",
             region=WEST,
+            disks=(Disk(100, key_id=made_up_key_id("aws", RESEARCH, WEST, OLD_DISKS)),),
             protections=("termination_protection",),
         ),
         mine("cluster-trial", "g4dn.12xlarge", does.partly_idle(2, 3), 6, "robotics"),

@@ -40,6 +40,13 @@ CLOCK = frozenset({"InvalidTimeStamp.Expired", "InvalidTimeStamp.Format"})
 OTHER_SITE = frozenset({"NotApplicable"})
 """What one site's bills say to an account of the other site."""
 
+_FIXES = {
+    DEADLINE: "give the run more time; the next run goes on",
+    "Rejected.UnsupportedOperation": "buy the rotation add-on of KMS, or use a key of a software instance instead",
+    "Rejected.LimitExceeded": "raise the quota of keys of its KMS instance: every version takes one",
+}
+"""By code, whatever was asked. KMS refuses until a key's owner has paid for more."""
+
 _FINE = frozenset({"200", "Success", "OK"})  # what `Code` says where an answer that succeeded has one
 _DENIED = frozenset(
     {
@@ -187,8 +194,8 @@ def unproven(shard: Shard, error: ProviderError) -> Gap:
 
 def fix_for(error: ProviderError) -> str:
     """What a person can do about `error`: the permission to grant, the setting to change, or wait."""
-    if error.code == DEADLINE:
-        return "give the run more time; the next run goes on"
+    if error.code in _FIXES:
+        return _FIXES[error.code]
     if error.code in CLOCK:
         return "set this machine's clock: it is more than 15 minutes off"
     if error.code in OTHER_SITE:

@@ -33,4 +33,6 @@ ROWS: Rows = {
     Row.BILL: f"BSS, by days of UTC+8, complete after {BILL_DELAY // _HOUR} h; tax by the month; regions in words;"
     " terms paid for in advance are spread over their days here, as the bill does not",
     Row.CONSOLE_BUDGETS: "name, amount and period; they tell neither scope nor thresholds nor currency",
+    Row.FREEZE: "a control policy or a RAM group's; the role is held to one policy by RAM for a group only; ECS"
+    " documents that it tells RAM the type, and **others measured that it does not**: try it",
 }

@@ -57,19 +57,43 @@ _OPERATIONS = (
 )
 
 _FREEZING = (
-    *_reads(Feature.FREEZE, "resourcedirectory:ListControlPolicyAttachmentsForTarget", "ram:ListPoliciesForGroup"),
+    *(
+        # as with the list of members, the documents of two products name the permission differently
+        Operation(
+            f"resourcedirectory:{name}",
+            Feature.FREEZE,
+            (f"resourcemanager:{name}", f"resourcedirectory:{name}"),
+            changes_something=not name.startswith("List"),
+        )
+        for name in ("ListControlPolicyAttachmentsForTarget", "AttachControlPolicy", "DetachControlPolicy")
+    ),
+    *_reads(Feature.FREEZE, "ram:ListPoliciesForGroup"),
     *(
         Operation(name, Feature.FREEZE, (name,), changes_something=True)
-        for name in (
-            "resourcedirectory:AttachControlPolicy",
-            "resourcedirectory:DetachControlPolicy",
-            "ram:AttachPolicyToGroup",
-            "ram:DetachPolicyFromGroup",
-        )
+        for name in ("ram:AttachPolicyToGroup", "ram:DetachPolicyFromGroup")
     ),
 )
 
-OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature is not Feature.MAIL}
+_KEYS = (
+    *_reads(
+        Feature.KEYS,
+        "kms:ListKeys",
+        "kms:ListAliases",
+        "kms:DescribeKey",
+        "kms:ListTagResources",
+        "kms:DescribeAccountKmsStatus",
+        "ecs:DescribeDisks",  # which disks a key is used by
+    ),
+    Operation("kms:DescribeRegions", Feature.KEYS, ()),  # asks for no permission, by its documents
+)
+_ROTATING = tuple(
+    Operation(name, Feature.ROTATE, (name,), changes_something=True)
+    for name in ("kms:UpdateRotationPolicy", "kms:CreateKeyVersion")
+)
+
+OPERATIONS = {
+    operation.name: operation for operation in (*_KEYS, *_OPERATIONS) if operation.feature is not Feature.MAIL
+}
 
 _MAILING = frozenset({Feature.IDENTITY, Feature.MAIL})
 MAIL_OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature in _MAILING}
@@ -85,12 +109,21 @@ FREEZE_OPERATIONS = {
 What its role needs is narrower than these names: see freeze_policy.py.
 """
 
-KNOWN_OPERATIONS = {**OPERATIONS, **MAIL_OPERATIONS, **FREEZE_OPERATIONS}
+ROTATION_OPERATIONS = {
+    operation.name: operation
+    for operation in (*_OPERATIONS, *_KEYS, *_ROTATING)
+    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.KEYS, Feature.ROTATE}
+}
+"""The whole reach of a session that rotates keys: none can disable, delete or import one, and no other can rotate."""
+
+KNOWN_OPERATIONS = {**OPERATIONS, **MAIL_OPERATIONS, **FREEZE_OPERATIONS, **ROTATION_OPERATIONS}
 """Of every kind of session."""
 
 _KEEPERS = ("acs:autoscaling:scalingGroupId", "ack.aliyun.com")
 _KINDS = {"ecs:CreateSnapshot": ("disk", "snapshot"), "ecs:TagResources": ("snapshot",)}
 _ON_INSTANCES = ("instance",)
+_ANY_KEY = "acs:kms:*:*:key/*"
+_GRANTED_APART = frozenset({Feature.MAIL, Feature.ROTATE})
 
 
 def permission_for(operation: str) -> str:
@@ -112,7 +145,7 @@ def policy_document(
     tag. RAM cannot tell spot or prepaid machines apart, and compares tag names as they are written: Costguard's own
     rails cover those.
     """
-    wanted = [operation for operation in _OPERATIONS if operation.feature in features]
+    wanted = [operation for operation in (*_OPERATIONS, *_KEYS, *_ROTATING) if operation.feature in features]
     reads = sorted(
         {
             permission
@@ -128,7 +161,10 @@ def policy_document(
         statements.append({"Effect": "Allow", "Action": ["sts:AssumeRole"], "Resource": sorted(role_arns)})
     if Feature.MAIL in features:  # RAM knows no resources here
         statements.append({"Effect": "Allow", "Action": ["dm:SingleSendMail"], "Resource": "*"})
-    acting = [one for one in wanted if one.changes_something and one.feature is not Feature.MAIL]
+    if Feature.ROTATE in features:
+        names = sorted(operation.name for operation in _ROTATING)
+        statements.append({"Effect": "Allow", "Action": names, "Resource": [_ANY_KEY]})
+    acting = [one for one in wanted if one.changes_something and one.feature not in _GRANTED_APART]
     changes = sorted({permission for one in acting for permission in one.permissions})
     statements += _allow_changes(changes)
     statements += _deny_protected(changes, protected_tags)

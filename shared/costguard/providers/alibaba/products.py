@@ -35,6 +35,7 @@ PRODUCTS: Mapping[str, Product] = {
     "sts": Product("2015-04-01", "sts.{region}.aliyuncs.com"),
     "ecs": Product("2014-05-26", "ecs.{region}.aliyuncs.com"),
     "vpc": Product("2016-04-28", "vpc.{region}.aliyuncs.com"),
+    "kms": Product("2016-01-20", "kms.{region}.aliyuncs.com"),  # HTTPS only
     "cms": Product("2019-01-01", "metrics.{region}.aliyuncs.com"),
     "resourcedirectory": Product(
         "2022-04-19",

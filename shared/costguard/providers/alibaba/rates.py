@@ -16,6 +16,8 @@ from costguard.providers.alibaba.permissions import KNOWN_OPERATIONS
 _USUAL = {
     "ecs": (20.0, 10.0),
     "vpc": (20.0, 10.0),
+    # of 50 reads a second in a region (20 in older documents), which whatever describes keys there shares
+    "kms": (5.0, 15.0),
     "cms": (2.0, 44.0),  # of 50 a second, which the account's other users share
     "sts": (20.0, 20.0),  # of 100 a second
     "resourcedirectory": (5.0, 5.0),

@@ -20,7 +20,7 @@ from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.alibaba import errors
 from costguard.providers.alibaba.forms import flattened, items_in
-from costguard.providers.alibaba.permissions import FREEZE_OPERATIONS, MAIL_OPERATIONS, OPERATIONS
+from costguard.providers.alibaba.permissions import FREEZE_OPERATIONS, MAIL_OPERATIONS, OPERATIONS, ROTATION_OPERATIONS
 from costguard.providers.alibaba.products import HOME_REGIONS, PRODUCTS, host_of
 from costguard.providers.alibaba.rates import RATES, region_of
 from costguard.providers.alibaba.times import needed_time
@@ -83,6 +83,7 @@ class AlibabaSession:
         pacer: Pacer | None = None,
         for_mail: bool = False,
         for_freeze: bool = False,
+        for_rotation: bool = False,
     ) -> None:
         if cloud not in HOME_REGIONS:
             message = (
@@ -96,7 +97,9 @@ class AlibabaSession:
         self.may_dry_run = may_dry_run
         self.for_mail = for_mail
         self.for_freeze = for_freeze
-        self._operations = MAIL_OPERATIONS if for_mail else FREEZE_OPERATIONS if for_freeze else OPERATIONS
+        self.for_rotation = for_rotation
+        one_thing = MAIL_OPERATIONS if for_mail else FREEZE_OPERATIONS if for_freeze else ROTATION_OPERATIONS
+        self._operations = one_thing if for_mail or for_freeze or for_rotation else OPERATIONS
         self._endpoint = check_endpoint(endpoint) if endpoint else ""
         self._keys = keys
         self._now = now
@@ -124,9 +127,13 @@ class AlibabaSession:
         """A session that can send mail and, for all it may change, nothing else: it knows no other operation."""
         return self._twin(may_change=True, for_mail=True)
 
-    def freezing(self) -> AlibabaSession:
-        """A session that can list, attach and detach policies and knows no other operation."""
-        return self._twin(may_change=True, for_freeze=True)
+    def freezing(self, *, may_change: bool = True) -> AlibabaSession:
+        """A session that can list, attach and detach policies, or only list them, and knows no other operation."""
+        return self._twin(may_change=may_change, for_freeze=True)
+
+    def rotating(self, *, may_change: bool = True) -> AlibabaSession:
+        """A session that can read keys and give them new material, or only read them, and knows no other operation."""
+        return self._twin(may_change=may_change, for_rotation=True)
 
     def _twin(
         self,
@@ -135,7 +142,9 @@ class AlibabaSession:
         may_dry_run: bool = False,
         for_mail: bool = False,
         for_freeze: bool = False,
+        for_rotation: bool = False,
     ) -> AlibabaSession:
+        free = not (self.for_mail or self.for_freeze or self.for_rotation)
         twin = AlibabaSession(
             keys=self._keys,
             now=self._now,
@@ -147,8 +156,9 @@ class AlibabaSession:
             deadline=self._deadline,
             pacer=self._pacer,
             # what comes from a session for one thing is for that alone
-            for_mail=self.for_mail or (for_mail and not self.for_freeze),
-            for_freeze=self.for_freeze or (for_freeze and not self.for_mail),
+            for_mail=self.for_mail or (for_mail and free),
+            for_freeze=self.for_freeze or (for_freeze and free),
+            for_rotation=self.for_rotation or (for_rotation and free),
         )
         twin._routes = self._routes  # shared: accounts found later count as well
         return twin

@@ -95,6 +95,7 @@ _GONE = frozenset(
         "TargetNotFoundException",
     }
 )
+_GONE_OF = frozenset({("kms", "NotFoundException")})  # elsewhere a setting that is missing
 _REFUSED_THOUGH_5XX = frozenset(
     {
         "InsufficientAddressCapacity",
@@ -161,7 +162,7 @@ def _from_answer(response: Any, operation: str, *, changes: bool) -> ProviderErr
         kind = ThrottledError
     elif code in _DENIED or status in (401, 403):
         kind = AccessDeniedError
-    elif code.endswith(".NotFound") or code in _GONE:
+    elif code.endswith(".NotFound") or code in _GONE or (operation.split(":", 1)[0], code) in _GONE_OF:
         kind = NotFoundError
     elif code == NO_BILL_YET:
         kind = UnavailableError
@@ -209,7 +210,8 @@ def fix_for(error: ProviderError) -> str:
             return "provide valid AWS credentials: a profile, environment variables, or a role"
         if error.operation == "sts:AssumeRole":
             return "allow sts:AssumeRole on the role, and check its trust policy and external id"
-        return f"grant {permission_for(error.operation)} to these credentials"
+        granted = f"grant {permission_for(error.operation)} to these credentials"
+        return f"{granted}, in the policy of the key as well" if error.operation.startswith("kms:") else granted
     if isinstance(error, ThrottledError):
         return "run again later, or ask AWS for a higher request rate"
     if isinstance(error, UnavailableError):

@@ -31,4 +31,6 @@ ROWS: Rows = {
     Row.BILL: f"Cost Explorer, by days of UTC, complete after {BILL_DELAY // _HOUR} h; $0.01 a request; tags only once"
     " they are activated for cost allocation; in GovCloud the paired standard account's",
     Row.CONSOLE_BUDGETS: "with amount, thresholds and filters; what they count is read as well",
+    Row.FREEZE: "a service control policy or an IAM group's; the role is held to one policy by IAM; attaching twice is"
+    " refused for an organisation, and nothing for a group",
 }

@@ -64,7 +64,27 @@ _FREEZING = (
     ),
 )
 
-OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature is not Feature.MAIL}
+_KEYS = (
+    *_reads(
+        Feature.KEYS,
+        "kms:ListKeys",
+        "kms:ListAliases",
+        "kms:DescribeKey",
+        "kms:GetKeyRotationStatus",
+        "kms:ListKeyRotations",
+        "kms:ListResourceTags",
+        "ec2:DescribeVolumes",  # which disks a key is used by
+    ),
+)
+
+_ROTATING = tuple(
+    Operation(name, Feature.ROTATE, (name,), changes_something=True)
+    for name in ("kms:EnableKeyRotation", "kms:RotateKeyOnDemand")
+)
+
+OPERATIONS = {
+    operation.name: operation for operation in (*_KEYS, *_OPERATIONS) if operation.feature is not Feature.MAIL
+}
 
 # assuming a role: a profile of the SDK may say that its credentials are a role's
 _MAILING = frozenset({Feature.IDENTITY, Feature.MEMBERS, Feature.MAIL})
@@ -81,7 +101,14 @@ FREEZE_OPERATIONS = {
 What its role needs is narrower than these names: see freeze_policy.py.
 """
 
-_ALL = {**OPERATIONS, **MAIL_OPERATIONS, **FREEZE_OPERATIONS}
+ROTATION_OPERATIONS = {
+    operation.name: operation
+    for operation in (*_OPERATIONS, *_KEYS, *_ROTATING)
+    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.KEYS, Feature.ROTATE}
+}
+"""The whole reach of a session that rotates keys: nothing that disables, deletes or imports one is in any table."""
+
+_ALL = {**OPERATIONS, **MAIL_OPERATIONS, **FREEZE_OPERATIONS, **ROTATION_OPERATIONS}
 
 
 def permission_for(operation: str) -> str:
@@ -105,7 +132,7 @@ def policy_document(
     autoscaled and EKS nodes, and any instance or volume with a protection tag. IAM compares tag names
     without case, but not spelling variants beyond `-` and `_`: costguard's own rails cover those.
     """
-    wanted = [operation for operation in _OPERATIONS if operation.feature in features]
+    wanted = [operation for operation in (*_OPERATIONS, *_KEYS, *_ROTATING) if operation.feature in features]
     reads = sorted(
         {
             permission
@@ -127,7 +154,12 @@ def policy_document(
     if mails:
         senders = f"arn:{partition}:ses:*:*:identity/*"
         statements.append({"Sid": "SendMail", "Effect": "Allow", "Action": mails, "Resource": [senders]})
-    changes = sorted({one.name for one in wanted if one.changes_something and one.feature is not Feature.MAIL})
+    rotates = sorted({one.name for one in wanted if one.feature is Feature.ROTATE})
+    if rotates:
+        keys = f"arn:{partition}:kms:*:*:key/*"
+        statements.append({"Sid": "RotateKeys", "Effect": "Allow", "Action": rotates, "Resource": [keys]})
+    of_their_own = {Feature.MAIL, Feature.ROTATE}
+    changes = sorted({one.name for one in wanted if one.changes_something and one.feature not in of_their_own})
     if changes:
         statements += _allow_changes(changes, partition)
         statements += _deny_protected(changes, partition, protected_tags, spot_may_terminate=spot_may_terminate)

@@ -15,6 +15,15 @@ RATES: Mapping[str, tuple[float, float]] = {
     "cloudwatch:ListMetrics": (12, 12),  # half of 25 a second
     "ce": (5, 2),  # no rate is documented, and every request is paid for
     "budgets": (5, 2),  # nor here
+    # half of KMS's documented quotas a second (500, 500, 2,000, 1,000, 100, 2,000; 15 and 5 for changes)
+    "kms:ListKeys": (250, 250),
+    "kms:ListAliases": (250, 250),
+    "kms:DescribeKey": (1000, 1000),
+    "kms:GetKeyRotationStatus": (500, 500),
+    "kms:ListKeyRotations": (50, 50),
+    "kms:ListResourceTags": (1000, 1000),
+    "kms:EnableKeyRotation": (7, 7),
+    "kms:RotateKeyOnDemand": (2, 2),
     "sesv2:SendEmail": (1, 1),  # what a new account may send; others send more
 }
 _UNPAGED = frozenset({"ec2:DescribeAddresses", "ec2:DescribeRegions", "ec2:DescribeReservedInstances"})

@@ -17,7 +17,7 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.aws import errors
-from costguard.providers.aws.permissions import FREEZE_OPERATIONS, MAIL_OPERATIONS, OPERATIONS
+from costguard.providers.aws.permissions import FREEZE_OPERATIONS, MAIL_OPERATIONS, OPERATIONS, ROTATION_OPERATIONS
 from costguard.providers.aws.rates import RATES, family_of
 from costguard.providers.aws.transport import Clients, WatchedGate, is_aws, new_session
 from costguard.providers.documented import account_id, as_documented, moment, named, part, text
@@ -66,6 +66,7 @@ class AwsSession:
         pacer: Pacer | None = None,
         for_mail: bool = False,
         for_freeze: bool = False,
+        for_rotation: bool = False,
     ) -> None:
         if cloud not in HOME_REGIONS:
             message = (
@@ -78,7 +79,9 @@ class AwsSession:
         self.may_dry_run = may_dry_run
         self.for_mail = for_mail
         self.for_freeze = for_freeze
-        self._operations = MAIL_OPERATIONS if for_mail else FREEZE_OPERATIONS if for_freeze else OPERATIONS
+        self.for_rotation = for_rotation
+        own = ((for_mail, MAIL_OPERATIONS), (for_freeze, FREEZE_OPERATIONS), (for_rotation, ROTATION_OPERATIONS))
+        self._operations = next((operations for only, operations in own if only), OPERATIONS)
         self._profile = profile
         self._endpoint_url = endpoint_url
         self._keys = keys
@@ -104,9 +107,13 @@ class AwsSession:
         """A session that can send mail and, for all it may change, nothing else: it knows no other operation."""
         return self._twin(may_change=True, for_mail=True)
 
-    def freezing(self) -> AwsSession:
-        """A session that can list, attach and detach policies and knows no other operation."""
-        return self._twin(may_change=True, for_freeze=True)
+    def freezing(self, *, may_change: bool = True) -> AwsSession:
+        """A session that can list, attach and detach policies, or only list them, and knows no other operation."""
+        return self._twin(may_change=may_change, for_freeze=True)
+
+    def rotating(self, *, may_change: bool = True) -> AwsSession:
+        """A session that can read keys and rotate them, or only read them, and knows no other operation."""
+        return self._twin(may_change=may_change, for_rotation=True)
 
     def _twin(
         self,
@@ -115,7 +122,9 @@ class AwsSession:
         may_dry_run: bool = False,
         for_mail: bool = False,
         for_freeze: bool = False,
+        for_rotation: bool = False,
     ) -> AwsSession:
+        only = self.for_mail or self.for_freeze or self.for_rotation
         twin = AwsSession(
             cloud=self.cloud,
             profile=self._profile,
@@ -127,8 +136,9 @@ class AwsSession:
             deadline=self._deadline,
             pacer=self._pacer,
             # what comes from a session for one thing is for that alone
-            for_mail=self.for_mail or (for_mail and not self.for_freeze),
-            for_freeze=self.for_freeze or (for_freeze and not self.for_mail),
+            for_mail=self.for_mail or (for_mail and not only),
+            for_freeze=self.for_freeze or (for_freeze and not only),
+            for_rotation=self.for_rotation or (for_rotation and not only),
         )
         twin._routes = self._routes  # shared: accounts found later count as well
         return twin

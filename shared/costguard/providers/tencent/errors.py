@@ -30,8 +30,9 @@ WRONG_ACCOUNT = "WrongAccount"
 
 _THROTTLED = ("RequestLimitExceeded", "LimitExceeded.ActionLimited", "LimitExceeded.LimitedAccess")
 _THROTTLED_HERE = {"sts": ("InvalidParameter.OverLimit",)}  # elsewhere the same words may mean something else
+_NOT_YET = ("RequestLimitExceeded.RotateRateLimited",)  # once in 24 hours: no rate, and trying again soon is no help
 _DENIED = ("AuthFailure", "UnauthorizedOperation", "OperationDenied.NoPermission")
-_GONE = ("ResourceNotFound", "InvalidInstanceId.NotFound")
+_GONE = ("ResourceNotFound", "InvalidInstanceId.NotFound", "ResourceUnavailable.CmkNotFound")
 _BROKEN = (
     "InternalError",
     "InternalServerError",
@@ -39,6 +40,7 @@ _BROKEN = (
     "FailedOperation.RegionUnavailable",
     "FailedOperation.QueryDBFailed",
     "FailedOperation.QueryCountFailed",
+    "UnsupportedOperation.ServiceTemporaryUnavailable",
 )
 _UNKNOWN_TO_STAND_INS = ("InvalidAction", "ActionOffline", "NoSuchProduct", "NoSuchVersion")
 _CLOCK = ("AuthFailure.SignatureExpire",)
@@ -58,7 +60,9 @@ def from_answer(code: str, message: str, operation: str, *, changes: bool, stand
     known = without_secrets(code)
     detail = f"{operation}: {known}: {without_secrets(message)}"
     kind: type[ProviderError]
-    if _is(code, _THROTTLED) or _is(code, _THROTTLED_HERE.get(operation.split(":", 1)[0], ())):
+    if _is(code, _NOT_YET):
+        kind = RefusedError
+    elif _is(code, _THROTTLED) or _is(code, _THROTTLED_HERE.get(operation.split(":", 1)[0], ())):
         kind = ThrottledError
     elif _is(code, _DENIED):
         kind = AccessDeniedError

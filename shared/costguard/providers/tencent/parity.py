@@ -36,4 +36,6 @@ ROWS: Rows = {
     Row.BILL: f"Billing, by days of UTC+8, complete after {BILL_DELAY // _HOUR} h at worst; terms paid for in advance"
     " are spread over their days here, as the bill does not; only cost allocation tags are told",
     Row.CONSOLE_BUDGETS: "with amount, thresholds and scope",
+    Row.FREEZE: "a service control policy or a CAM group's; **no permission holds the role to one policy**; the"
+    " vendor's own policy looks like any other, and the last one cannot be taken off",
 }

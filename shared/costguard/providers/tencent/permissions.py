@@ -39,6 +39,13 @@ _OPERATIONS = (
     ),
     *_reads(Feature.METRICS, "monitor:DescribeBaseMetrics", "monitor:GetMonitorData"),
     *_reads(Feature.PRICES, "cbs:InquiryPriceCreateDisks"),
+    *_reads(
+        Feature.KEYS,
+        "kms:GetRegions",
+        "kms:GetServiceStatus",
+        "kms:ListKeyDetail",
+        "tag:DescribeResourceTagsByResourceIds",
+    ),
     # the bill's actions stand under `finance` in CAM ("Granting Billing-related CAM Access")
     *_finance(
         "DescribeBillDetail",
@@ -69,6 +76,11 @@ _FREEZING = (
     ),
 )
 
+_ROTATING = tuple(
+    Operation(name, Feature.ROTATE, (name,), changes_something=True)
+    for name in ("kms:EnableKeyRotation", "kms:RotateKey")
+)
+
 OPERATIONS = {operation.name: operation for operation in _OPERATIONS}
 
 FREEZE_OPERATIONS = {
@@ -78,15 +90,27 @@ FREEZE_OPERATIONS = {
 }
 """The whole reach of a session that freezes launches: it can touch no machine, and no other can touch a policy."""
 
-KNOWN_OPERATIONS = {**OPERATIONS, **FREEZE_OPERATIONS}
+ROTATION_OPERATIONS = {
+    operation.name: operation
+    for operation in (*_OPERATIONS, *_ROTATING)
+    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.KEYS, Feature.ROTATE}
+    or operation.name == "cbs:DescribeDisks"
+}
+"""The whole reach of a session that rotates keys: it reads them with what they encrypt, and no other can rotate one.
+
+Nothing here disables a key or its rotation, deletes or archives it, or imports material.
+"""
+
+KNOWN_OPERATIONS = {**OPERATIONS, **FREEZE_OPERATIONS, **ROTATION_OPERATIONS}
 """Of every kind of session."""
 
 ALSO_USED = {
     Feature.PRICES: ("cvm:DescribeZoneInstanceConfigInfos",),
     Feature.TERMINATE: ("cvm:DescribeInstances",),
     Feature.SNAPSHOT: ("cbs:DescribeSnapshots",),
+    Feature.KEYS: ("cbs:DescribeDisks",),
 }
-"""Operations listed for another feature that this one calls as well: the executor looks before it ends or copies."""
+"""Operations listed for another feature that this one calls as well: an executor looks first, and keys have users."""
 
 
 def permission_for(operation: str) -> str:
@@ -105,7 +129,7 @@ def policy_document(
     CAM knows tags by key and value only, so a tag that protects whatever its value cannot be written as a
     denial: Costguard's own rails are the only lock there.
     """
-    wanted = [operation for operation in _OPERATIONS if operation.feature in features]
+    wanted = [operation for operation in (*_OPERATIONS, *_ROTATING) if operation.feature in features]
     reads = {
         permission
         for operation in wanted
@@ -126,4 +150,8 @@ def policy_document(
     if "cbs:CreateSnapshot" in changes:
         # of a disk, but a snapshot has no id yet and CAM's pages name no resource for it
         statements.append({"effect": "allow", "action": ["cbs:CreateSnapshot"], "resource": ["*"]})
+    rotations = [name for name in changes if name.startswith("kms:")]
+    if rotations:
+        resource = f"qcs::kms::uin/{account}:key/*" if account else "*"
+        statements.append({"effect": "allow", "action": rotations, "resource": [resource]})
     return {"version": "2.0", "statement": statements}

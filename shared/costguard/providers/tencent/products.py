@@ -12,15 +12,17 @@ VERSIONS = {
     "cam": "2019-01-16",
     "cbs": "2017-03-12",
     "cvm": "2017-03-12",
+    "kms": "2019-01-18",
     "monitor": "2018-07-24",
     "organization": "2021-03-31",
     "region": "2022-06-27",
     "sts": "2018-08-13",
+    "tag": "2018-08-13",
     "tke": "2018-05-25",
     "vpc": "2017-03-12",
 }
 
-GLOBAL = frozenset({"billing", "cam", "organization", "region"})
+GLOBAL = frozenset({"billing", "cam", "organization", "region", "tag"})
 """Products that are asked without a region."""
 
 ROOT_DOMAINS = {"tencent": "tencentcloudapi.com", "tencent-intl": "intl.tencentcloudapi.com"}
@@ -56,11 +58,15 @@ REGIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """By `Offset` and `Limit`: `most` items a page, in all as many as `total` says. `as_text`: numbers in quotes."""
+    """By `Offset` and `Limit`: `most` items a page, in all as many as `total` says. `as_text`: numbers in quotes.
+
+    `may_be_null`: its page says that the list may be null, which is believed where `total` is 0.
+    """
 
     most: int
     total: str = "TotalCount"
     as_text: bool = False
+    may_be_null: bool = False
 
     def asked(self, offset: int) -> dict[str, int | str]:
         """The parameters of the page that begins at `offset`, which is always a multiple of the limit."""
@@ -74,7 +80,9 @@ PAGES = {
     "cbs:DescribeDisks": Paging(100),
     "cbs:DescribeSnapshots": Paging(100),
     "cvm:DescribeInstances": Paging(100),
+    "kms:ListKeyDetail": Paging(200, may_be_null=True),
     "organization:DescribeOrganizationMembers": Paging(50, total="Total"),
+    "tag:DescribeResourceTagsByResourceIds": Paging(100),
     "tke:DescribeClusters": Paging(100),
     "tke:DescribeClusterInstances": Paging(100),
     "vpc:DescribeAddresses": Paging(100),

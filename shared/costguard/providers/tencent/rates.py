@@ -21,6 +21,12 @@ _A_SECOND = {
     "cvm:TerminateInstances": 10,
     "cbs:DescribeDisks": 100,
     "monitor:GetMonitorData": 50,
+    "kms:GetRegions": 100,
+    "kms:GetServiceStatus": 100,
+    "kms:ListKeyDetail": 100,
+    "kms:EnableKeyRotation": 100,
+    "kms:RotateKey": 20,
+    "tag:DescribeResourceTagsByResourceIds": 100,
     "billing:DescribeBillDetail": 5,
     "billing:DescribeBillDetailForOrganization": 5,
 }

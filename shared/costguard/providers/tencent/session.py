@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,7 @@ from costguard.providers.patience import Patience
 from costguard.providers.tencent import errors
 from costguard.providers.tencent.ahead import Ahead
 from costguard.providers.tencent.credentials import OWN, Identity, Roles
-from costguard.providers.tencent.permissions import FREEZE_OPERATIONS, OPERATIONS
+from costguard.providers.tencent.permissions import FREEZE_OPERATIONS, OPERATIONS, ROTATION_OPERATIONS
 from costguard.providers.tencent.products import HOME_REGIONS, PAGES, Paging, known_cloud
 from costguard.providers.tencent.rates import RATES
 from costguard.providers.tencent.transport import SendingError, Transport
@@ -31,7 +31,8 @@ class TencentSession:
 
     `may_change` False refuses, before anything leaves the process, whatever permissions.py does not list
     as reading. `endpoint` stands in for every product; it may be http on this machine only.
-    `deadline` returns the seconds left; no wait goes past it. `now` is the clock on the wall.
+    `deadline` returns the seconds left; no wait goes past it. `now` is the clock on the wall. `pages`: how long the
+    pages of each list are.
 
     Raises:
         InvalidInputError: `cloud` is no site of Tencent Cloud, or `endpoint` no safe address.
@@ -49,12 +50,16 @@ class TencentSession:
         pacer: Pacer | None = None,
         now: Callable[[], datetime],
         for_freeze: bool = False,
+        for_rotation: bool = False,
+        pages: Mapping[str, Paging] = PAGES,
     ) -> None:
         self.cloud = known_cloud(cloud)
         self.home_region = home_region or HOME_REGIONS[cloud]
         self.may_change = may_change
         self.for_freeze = for_freeze
-        self._operations = FREEZE_OPERATIONS if for_freeze else OPERATIONS
+        self.for_rotation = for_rotation
+        self._operations = FREEZE_OPERATIONS if for_freeze else ROTATION_OPERATIONS if for_rotation else OPERATIONS
+        self._pages = pages
         self._keys = keys
         self._endpoint = endpoint
         self._deadline = deadline
@@ -70,21 +75,28 @@ class TencentSession:
         """A session that may change things, for the same accounts, with credentials and connections of its own."""
         return self._twin()
 
-    def freezing(self) -> TencentSession:
-        """A session that can list, attach and detach policies and knows no other operation."""
-        return self._twin(for_freeze=True)
+    def freezing(self, *, may_change: bool = True) -> TencentSession:
+        """A session that can list, attach and detach policies, or only list them, and knows no other operation."""
+        return self._twin(may_change=may_change, for_freeze=True)
 
-    def _twin(self, *, for_freeze: bool = False) -> TencentSession:
+    def rotating(self, *, may_change: bool = True) -> TencentSession:
+        """A session that can read keys and rotate them, or only read them, and knows no other operation."""
+        return self._twin(may_change=may_change, for_rotation=True)
+
+    def _twin(self, *, may_change: bool = True, for_freeze: bool = False, for_rotation: bool = False) -> TencentSession:
         twin = TencentSession(
             cloud=self.cloud,
             keys=self._keys,
             endpoint=self._endpoint,
-            may_change=True,
+            may_change=may_change,
             home_region=self.home_region,
             deadline=self._deadline,
             pacer=self._pacer,
             now=self.now,
-            for_freeze=for_freeze or self.for_freeze,  # what comes from a session for freezing is one
+            pages=self._pages,
+            # what comes from a session for one thing is for that
+            for_freeze=self.for_freeze or (for_freeze and not self.for_rotation),
+            for_rotation=self.for_rotation or (for_rotation and not self.for_freeze),
         )
         twin._roles.routes = self._roles.routes  # shared: accounts found later count as well
         return twin
@@ -143,16 +155,18 @@ class TencentSession:
             TruncatedReadError: a page without that list, pages that contradict their own count, or without end.
         """
         operation = f"{service}:{action}"
-        paging = PAGES.get(operation)
+        paging = self._pages.get(operation)
         if paging is None:
             yield _listed(self.call(shard, service, action, **parameters), result_key, operation)
             return
 
         def page(offset: int) -> tuple[list[Any], int]:
             answer = self.call(shard, service, action, **parameters, **paging.asked(offset))
-            items = _listed(answer, result_key, operation)
             with as_documented(operation):
-                return items, whole(answer, paging.total)
+                total = whole(answer, paging.total) if result_key in answer else 0
+            if paging.may_be_null and total == 0 and answer.get(result_key, "") is None:
+                return [], 0
+            return _listed(answer, result_key, operation), total
 
         seen, most, last = 0, 0, None
         with Ahead(page, paging.most) as ahead:

@@ -14,6 +14,8 @@ from costguard.sandbox.alibaba import (
     disks,
     identity,
     instances,
+    key_changes,
+    kms,
     mailing,
     monitoring,
     policies,
@@ -33,6 +35,7 @@ class Denial(str, Enum):
     EMPTY = "empty"  # HTTP 200 and an empty list, unless it is a dry run
     NO_PERMISSION = "no permission"  # HTTP 403 NoPermission, the code of STS and Resource Directory
     ACCESS_FORBIDDEN = "access forbidden"  # HTTP 403 AccessForbidden, CloudMonitor's own
+    NO_KEY_PERMISSION = "no key permission"  # HTTP 403 Forbidden.NoPermission, KMS's own
     NOT_AUTHORIZED = "not authorized"  # HTTP 200 and NotAuthorized in the body, as bills refuse
 
 
@@ -61,9 +64,18 @@ PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
         "DescribeInstanceBill": (10, 10),
         "QueryBillOverview": (10, 10),
         "QueryAccountBill": (10, 10),
+        "ListKeys": (50, 50),
+        "DescribeKey": (50, 50),
+        "ListAliases": (50, 50),
+        "ListResourceTags": (300, 300),
+        "UpdateRotationPolicy": (30, 30),
+        "CreateKeyVersion": (30, 30),
     }
 )
-"""Burst and calls a second by account, where the vendor says them; those of ECS stand in the Quota Center only."""
+"""Burst and calls a second by account, of keys by region too, where the vendor says them.
+
+Those of ECS stand in the Quota Center only.
+"""
 
 
 def _list(handler: Handler, permission: str, operation: Operation | None, empty: Handler | None = None) -> Action:
@@ -122,9 +134,35 @@ def _policies() -> dict[tuple[str, str], Action]:
         ("ram", "DetachPolicyFromGroup"): policies.detach_policy_from_group,
     }
     return {
-        (product, name): Action(handler, (f"{product}:{name}",), denial=Denial.NO_PERMISSION, per_account=True)
+        (product, name): Action(
+            handler,
+            (f"{product}:{name}", *((f"resourcemanager:{name}",) if product == "resourcedirectory" else ())),
+            denial=Denial.NO_PERMISSION,
+            per_account=True,
+        )
         for (product, name), handler in handlers.items()
     }
+
+
+def _kms() -> dict[tuple[str, str], Action]:
+    """Keys, which are counted and denied by region; where KMS is offered anybody may ask."""
+    reading: dict[str, Handler] = {
+        "ListKeys": kms.list_keys,
+        "ListAliases": kms.list_aliases,
+        "DescribeKey": kms.describe_key,
+        "ListResourceTags": kms.list_resource_tags,
+        "ListTagResources": kms.list_tag_resources,
+        "DescribeAccountKmsStatus": kms.describe_account_kms_status,
+    }
+    changing: dict[str, Handler] = {
+        "UpdateRotationPolicy": key_changes.update_rotation_policy,
+        "CreateKeyVersion": key_changes.create_key_version,
+    }
+    found = {("kms", "DescribeRegions"): Action(kms.describe_regions)}
+    for operation, handlers in ((Operation.KEYS, reading), (Operation.ROTATE, changing)):
+        for name, handler in handlers.items():
+            found["kms", name] = Action(handler, (f"kms:{name}",), operation, Denial.NO_KEY_PERMISSION)
+    return found
 
 
 ACTIONS: Mapping[tuple[str, str], Action] = MappingProxyType(
@@ -142,6 +180,7 @@ ACTIONS: Mapping[tuple[str, str], Action] = MappingProxyType(
         **_cms(),
         **_bss(),
         **_policies(),
+        **_kms(),
         ("dm", "SingleSendMail"): Action(mailing.single_send_mail, ("dm:SingleSendMail",), per_account=True),
         ("vpc", "DescribeEipAddresses"): _list(addresses.describe_eip_addresses, "vpc:DescribeEipAddresses", None),
         ("ecs", "DescribeRegions"): Action(regions.describe_regions, ("ecs:DescribeRegions",)),

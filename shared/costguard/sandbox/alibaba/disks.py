@@ -89,6 +89,8 @@ def _cloud_disk(world: World, volume: WorldVolume, origin: Origin) -> dict[str, 
         "Size": disk.size_gib,
         "DeleteWithInstance": disk.deleted_with_instance,
         "Portable": not system,
+        "Encrypted": bool(disk.key_id),
+        "KMSKeyId": disk.key_id,
         **tags(volume.tags, volume.native_id),
     }
 
@@ -142,7 +144,13 @@ def _common(disk_id: str, zone: str, region: str, since: datetime) -> dict[str, 
     }
 
 
-_EXACT = {"DiskType": "Type", "Status": "Status", "Category": "Category", "ZoneId": "ZoneId"}
+_EXACT = {
+    "DiskType": "Type",
+    "Status": "Status",
+    "Category": "Category",
+    "ZoneId": "ZoneId",
+    "KMSKeyId": "KMSKeyId",
+}
 
 
 def _filtered(call: ApiCall, world: World) -> list[_Listed]:
@@ -159,6 +167,8 @@ def _filtered(call: ApiCall, world: World) -> list[_Listed]:
     for name, field in _EXACT.items():
         if asked.text(name) not in ("", "all", "All"):
             found = [disk for disk in found if disk.described()[field] == asked.text(name)]
+    if asked.flag("Encrypted"):
+        found = [disk for disk in found if disk.described()["Encrypted"]]
     if asked.given("DeleteWithInstance"):
         found = [disk for disk in found if disk.described()["DeleteWithInstance"] == asked.flag("DeleteWithInstance")]
     return found

@@ -26,6 +26,7 @@ from costguard.sandbox.alibaba.errors import (
     missing,
     not_modelled,
 )
+from costguard.sandbox.alibaba.key_desk import KeyDesk
 from costguard.sandbox.alibaba.policy_desk import PolicyDesk
 from costguard.sandbox.alibaba.protocol import Verifier, parameters_of
 from costguard.sandbox.alibaba.site import ApiCall, Call, SentMail, site_of
@@ -46,7 +47,7 @@ _HOSTS = {
     "bss": "business.aliyuncs.com",
     "ram": "ram.aliyuncs.com",
 }
-_REGIONAL = {"ecs": "ecs", "vpc": "vpc", "cms": "metrics"}
+_REGIONAL = {"ecs": "ecs", "vpc": "vpc", "cms": "metrics", "kms": "kms"}
 
 
 def _wall() -> datetime:
@@ -135,6 +136,11 @@ class AlibabaEmulator:
         """What a test may set up about control policies and those of groups, and what came of it."""
         return self._site.policies
 
+    @property
+    def kms(self) -> KeyDesk:
+        """What a test may set up about keys beyond those of the world."""
+        return self._site.kms
+
     def close(self) -> None:
         """Stop serving; may be repeated."""
         self.server.close()
@@ -167,7 +173,7 @@ class AlibabaEmulator:
     ) -> Answer:
         try:
             if not self.limits.allow(asked.action, asked.account, "" if known.per_account else asked.region):
-                raise by_code("Throttling.User")
+                raise by_code("Rejected.Throttling" if asked.service == "kms" else "Throttling.User")
             checked = TABLES[asked.service, asked.action].read(parameters)
             call = ApiCall(self._site, caller, asked.service, asked.action, asked.region, checked)
             with self._door.opened() as world:
@@ -227,6 +233,9 @@ def _denied(call: ApiCall, action: Action) -> ApiError:
     if action.denial is Denial.NO_PERMISSION:
         message = "You are not authorized to do this action. You should be authorized by RAM."
         return ApiError("NoPermission", message, FORBIDDEN, denied=detail)
+    if action.denial is Denial.NO_KEY_PERMISSION:
+        message = "This operation is forbidden by permission system."
+        return ApiError("Forbidden.NoPermission", message, FORBIDDEN, denied=detail)
     if action.denial is Denial.ACCESS_FORBIDDEN:
         message = "User not authorized to operate on the specified resource."
         return ApiError("AccessForbidden", message, FORBIDDEN)

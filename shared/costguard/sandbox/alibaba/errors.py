@@ -55,11 +55,13 @@ _MESSAGES = {
     "Throttling": "Request was denied due to request throttling.",
     "Throttling.User": "Request was denied due to user flow control.",
     "Throttling.Api": "Request was denied due to api flow control.",
+    "Rejected.Throttling": "QPS Limit Exceeded",
     "ServiceUnavailable": "The request has failed due to a temporary failure of the server.",
     "InternalError": "The request processing has failed due to some unknown error.",
     "Forbidden.RAM": "User not authorized to operate on the specified resource, or this API doesn't support RAM.",
 }
 _STATUS = {
+    "Rejected.Throttling": HTTPStatus.TOO_MANY_REQUESTS,
     "ServiceUnavailable": HTTPStatus.SERVICE_UNAVAILABLE,
     "InternalError": HTTPStatus.INTERNAL_SERVER_ERROR,
     "Forbidden.RAM": FORBIDDEN,

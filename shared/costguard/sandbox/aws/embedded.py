@@ -15,6 +15,7 @@ from costguard.domain.errors import InvalidInputError
 from costguard.sandbox.aws import gaps
 from costguard.sandbox.aws.billing import Billing
 from costguard.sandbox.aws.bridge import Bridge
+from costguard.sandbox.aws.keys import Kms
 from costguard.sandbox.aws.metrics import Metrics
 from costguard.sandbox.aws.patching import Wire, applied
 from costguard.sandbox.aws.seeding import Credentials, accounts_of, regions_of, seed_accounts
@@ -69,6 +70,7 @@ class EmbeddedAws:
                 external_id=self._external_id,
                 lock=self._door.lock,
                 billing=Billing(self._world, accounts_of(self._world)),
+                keys=Kms(self._world),
             )
             server = LoopbackServer(self.gateway, self._clock)
             opening.callback(server.close)

@@ -13,6 +13,7 @@ from moto.iam import models as iam
 from costguard.sandbox.aws.acting import acting
 from costguard.sandbox.aws.measuring import measuring
 from costguard.sandbox.aws.patching import Patch, Wire
+from costguard.sandbox.aws.policies import attaching
 from costguard.sandbox.aws.reading import reading
 from costguard.sandbox.aws.seeding import accounts_of
 
@@ -31,7 +32,7 @@ def before_seeding() -> tuple[Patch, ...]:
 
 def while_running(wire: Wire) -> tuple[Patch, ...]:
     """Every other gap."""
-    return (*acting(wire), *reading(wire), *measuring(wire), *_identifying(wire))
+    return (*acting(wire), *reading(wire), *measuring(wire), *attaching(), *_identifying(wire))
 
 
 def _identifying(wire: Wire) -> tuple[Patch, ...]:

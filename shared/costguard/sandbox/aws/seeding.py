@@ -113,4 +113,12 @@ def _rename_volumes(backend: EC2Backend, world: World, machine: Machine, instanc
         moto_volume = backend.volumes.pop(mapping.volume_id)
         moto_volume.id = mapping.volume_id = volume.native_id
         moto_volume.create_time = mapping.attach_time = machine.spec.launched_at
+        if volume.disk.key_id:
+            moto_volume.encrypted, moto_volume.kms_key_id = True, _key_arn(machine, volume.disk.key_id)
         backend.volumes[volume.native_id] = moto_volume
+
+
+def _key_arn(machine: Machine, said: str) -> str:
+    """As EC2 shows the key of a disk: by its ARN, unless somebody gave it a form of his own."""
+    at = machine.ref
+    return said if ":" in said or "/" in said else f"arn:{at.cloud}:kms:{at.region}:{at.account}:key/{said}"

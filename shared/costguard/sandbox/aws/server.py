@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from email.utils import formatdate
+from functools import partial
 from io import BytesIO
 from threading import Thread
 from typing import Any
@@ -20,6 +21,7 @@ from werkzeug.serving import BaseWSGIServer, make_server
 from costguard.ports import Clock
 from costguard.sandbox.aws.billing import Billing
 from costguard.sandbox.aws.cost_questions import RefusedQuestionError
+from costguard.sandbox.aws.keys import Kms
 from costguard.sandbox.aws.prices import UnknownTokenError, get_products
 
 _READS = ("Describe", "Get", "List")
@@ -87,6 +89,7 @@ class Gateway:
         external_id: str,
         lock: AbstractContextManager[Any],
         billing: Billing,
+        keys: Kms,
     ) -> None:
         self._moto = DomainDispatcherApplication(create_backend_app)
         self._refresh = refresh
@@ -95,6 +98,7 @@ class Gateway:
         self._external_id = external_id
         self._lock = lock
         self.billing = billing
+        self.keys = keys
         self.refused: list[Refused] = []
         self.calls: list[Call] = []
 
@@ -110,7 +114,11 @@ class Gateway:
             if call.service == "pricing":
                 return self._prices(call, body, start_response)
             if call.service in self.billing.services:
-                return self._billed(call, body, start_response)
+                billed = partial(self.billing.answer, call.service, call.action, call.account, call.region)
+                return self._answered(call, billed, body, start_response)
+            if call.service == self.keys.service:
+                keyed = partial(self.keys.answer, call.action, call.account, call.region)
+                return self._answered(call, keyed, body, start_response)
             if call.service == "ec2" and not call.action.startswith(_READS) and call.action not in _CHANGES:
                 return _error(call, "UnsupportedOperation", f"The sandbox has no {call.action}.", start_response)
             if call.action == "AssumeRole" and not self._may_assume(body):
@@ -131,12 +139,16 @@ class Gateway:
             arn[_ACCOUNT_IN_ARN] in self._assumable and asked.get("ExternalId") == [self._external_id]
         )
 
-    def _billed(self, call: Call, body: bytes, start_response: StartResponse) -> Iterable[bytes]:
+    def _answered(
+        self,
+        call: Call,
+        answering: Callable[[Mapping[str, Any]], dict[str, Any]],
+        body: bytes,
+        start_response: StartResponse,
+    ) -> Iterable[bytes]:
         self._refresh()
         try:
-            answer = self.billing.answer(
-                call.service, call.action, call.account, call.region, json.loads(body or b"{}")
-            )
+            answer = answering(json.loads(body or b"{}"))
         except RefusedQuestionError as err:
             return _error(call, err.code, err.message, start_response)
         return _reply(_OK, "application/x-amz-json-1.1", json.dumps(answer).encode(), start_response)

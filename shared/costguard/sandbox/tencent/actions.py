@@ -15,6 +15,7 @@ from costguard.sandbox.tencent import (
     disks,
     identity,
     keepers,
+    kms,
     monitor,
     policies,
     pricing,
@@ -26,6 +27,7 @@ from costguard.sandbox.tencent.tables import billing as b
 from costguard.sandbox.tencent.tables import cvm as c
 from costguard.sandbox.tencent.tables import identity as i
 from costguard.sandbox.tencent.tables import keepers as k
+from costguard.sandbox.tencent.tables import keys as e
 from costguard.sandbox.tencent.tables import monitor as m
 from costguard.sandbox.tencent.tables import policies as p
 from costguard.sandbox.tencent.tables import storage as s
@@ -111,6 +113,9 @@ _TAG = {
     "UnTagResources": _global(m.UNTAG_RESOURCES, tags.untag_resources),
     "ModifyResourceTags": _global(m.MODIFY_RESOURCE_TAGS, tags.modify_resource_tags),
     "GetResources": _global(m.GET_RESOURCES, tags.get_resources),
+    "DescribeResourceTagsByResourceIds": _global(
+        e.DESCRIBE_RESOURCE_TAGS_BY_RESOURCE_IDS, kms.describe_resource_tags_by_resource_ids
+    ),
 }
 _MONITOR = {
     "GetMonitorData": Action(m.GET_MONITOR_DATA, monitor.get_monitor_data, Operation.SIGNALS),
@@ -122,6 +127,13 @@ _AS = {
 _TKE = {
     "DescribeClusters": Action(k.DESCRIBE_CLUSTERS, keepers.describe_clusters),
     "DescribeClusterInstances": Action(k.DESCRIBE_CLUSTER_INSTANCES, keepers.describe_cluster_instances),
+}
+_KMS = {
+    "GetRegions": _global(e.GET_REGIONS, kms.get_regions),
+    "GetServiceStatus": Action(e.GET_SERVICE_STATUS, kms.get_service_status, Operation.KEYS),
+    "ListKeyDetail": Action(e.LIST_KEY_DETAIL, kms.list_key_detail, Operation.KEYS),
+    "EnableKeyRotation": Action(e.ENABLE_KEY_ROTATION, kms.enable_key_rotation, Operation.ROTATE),
+    "RotateKey": Action(e.ROTATE_KEY, kms.rotate_key, Operation.ROTATE),
 }
 _BILLING = {
     "DescribeBillDetail": _global(b.DETAIL, billing.describe_bill_detail, Operation.BILL),
@@ -152,6 +164,7 @@ PRODUCTS: Mapping[str, Product] = MappingProxyType(
         "cbs": Product("2017-03-12", _CBS),
         "vpc": Product("2017-03-12", _VPC, throttled="LimitExceeded.ActionLimited"),
         "tag": Product("2018-08-13", _TAG, _GATE),
+        "kms": Product("2019-01-18", _KMS),
         "monitor": Product("2018-07-24", _MONITOR, _GATE),
         "as": Product("2018-04-19", _AS, _GATE),
         "billing": Product("2018-07-09", _BILLING, "UnauthorizedOperation.CamNoAuth", cam="finance"),

@@ -47,7 +47,11 @@ class Asked:
     @property
     def shard(self) -> Shard:
         """The region of the account that is asked about."""
-        return Shard(self.settings.cloud, self.account, self.region)
+        return self.in_region(self.region)
+
+    def in_region(self, region: str) -> Shard:
+        """A region of the account that is asked about."""
+        return Shard(self.settings.cloud, self.account, region)
 
     def get(self, name: str, default: Any = None) -> Any:
         """A parameter, or its published default."""

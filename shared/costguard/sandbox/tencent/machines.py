@@ -159,7 +159,12 @@ def _disks(world: World, machine: Machine) -> dict[str, Any]:
     system, extra = None, []
     for volume in world.volumes_of(machine.native_id):
         disk = volume.disk
-        told = {"DiskId": volume.native_id, "DiskType": disk.volume_type, "DiskSize": disk.size_gib, "Encrypt": False}
+        told = {
+            "DiskId": volume.native_id,
+            "DiskType": disk.volume_type,
+            "DiskSize": disk.size_gib,
+            "Encrypt": bool(disk.key_id),
+        }
         if is_system_disk(machine, volume):
             system = told
         else:

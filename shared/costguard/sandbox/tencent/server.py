@@ -62,6 +62,7 @@ class TencentEmulator:
         allowed: what each account's callers may do (`cvm:StopInstances`); who is absent may do everything.
         desk: what is set about the bill, and the budgets of the console.
         policies: what is attached to parts of the organisation and to groups.
+        key_desk: where KMS is offered and opened; its keys are the world's.
         server: what it is served through; `server.control` opens a door for tests in other languages.
     """
 
@@ -98,6 +99,7 @@ class TencentEmulator:
         self.allowed: dict[str, set[str]] = {}
         self.desk = self._memory.desk
         self.policies = self._memory.policies
+        self.key_desk = self._memory.keys
         self.server = WireServer(self._answer, port=port, latency_seconds=latency_seconds)
         self.server.now = door.clock.now
 

@@ -30,9 +30,21 @@ PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
             ),
             (20, 20),
         ),
+        **dict.fromkeys(("ListPoliciesForTarget", "AttachPolicy", "DetachPolicy"), (20, 20)),
+        **dict.fromkeys(("ListAttachedGroupPolicies", "AttachGroupPolicy", "DetachGroupPolicy"), (20, 20)),
         **dict.fromkeys(("DescribeBillDetail", "DescribeBillDetailForOrganization"), (5, 5)),
         "DescribeAddresses": (20, 20),
         "DescribeDisks": (100, 100),
+        **dict.fromkeys(
+            (
+                *("GetRegions", "GetServiceStatus", "ListKeyDetail", "EnableKeyRotation"),
+                "DescribeResourceTagsByResourceIds",
+            ),
+            (100, 100),
+        ),
+        "RotateKey": (20, 20),
+        **dict.fromkeys(("ListPoliciesForTarget", "AttachPolicy", "DetachPolicy"), (20, 20)),
+        **dict.fromkeys(("ListAttachedGroupPolicies", "AttachGroupPolicy", "DetachGroupPolicy"), (20, 20)),
         "GetMonitorData": (50, 50),
         "AssumeRole": (600, 600),
     }

@@ -126,6 +126,11 @@ def made_up_request_id(*parts: str) -> str:
     return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
 
 
+def made_up_key_id(*parts: str) -> str:
+    """The id of an encryption key, a UUID on every cloud, that always belongs to the same words."""
+    return made_up_request_id("key", *parts)
+
+
 def made_up_address(*parts: str) -> str:
     """A public address from the block kept for examples (RFC 5737) that always belongs to the same words."""
     return f"203.0.113.{blake2b('/'.join(parts).encode(), digest_size=1).digest()[0]}"

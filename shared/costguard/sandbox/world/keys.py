@@ -22,7 +22,8 @@ class WorldKey:
 
     `rotations` are the times at which it got new material, oldest first; `on_demand` those of them asked for.
     `instance` is the vendor's key store or instance it belongs to, `hardware` whether its material lives in a module;
-    `add_on`: the account has bought what automatic rotation of such keys takes.
+    `period_since`: when the period was set, before which no rotation falls due. `add_on`: the account has bought what
+    automatic rotation of such keys takes.
     """
 
     ref: ResourceRef
@@ -37,6 +38,7 @@ class WorldKey:
     multi_region: MultiRegion = MultiRegion.NONE
     primary: ResourceRef | None = None
     period_days: int | None = None
+    period_since: datetime | None = None
     rotations: list[datetime] = field(default_factory=list)
     on_demand: list[datetime] = field(default_factory=list)
     deletes_at: datetime | None = None
@@ -51,7 +53,9 @@ class WorldKey:
         """When it rotates by itself; None where automatic rotation is off."""
         if self.period_days is None:
             return None
-        return (self.rotations[-1] if self.rotations else self.created_at) + self.period_days * _DAY
+        last = self.rotations[-1] if self.rotations else self.created_at
+        due = last + self.period_days * _DAY
+        return due if self.period_since is None else max(due, self.period_since)
 
 
 class Keys:
@@ -97,7 +101,8 @@ class Keys:
         Raises:
             WorldRefusalError: NOT_FOUND.
         """
-        self.get(ref).period_days = days
+        key = self.get(ref)
+        key.period_days, key.period_since = days, now
         self.history.append((now, by, f"period {days}", ref))
 
     def rotate(self, ref: ResourceRef, now: datetime, by: str) -> None:

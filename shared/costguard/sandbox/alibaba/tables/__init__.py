@@ -11,6 +11,7 @@ from costguard.sandbox.alibaba.tables.cms import CMS
 from costguard.sandbox.alibaba.tables.dm import DM
 from costguard.sandbox.alibaba.tables.ecs import ECS
 from costguard.sandbox.alibaba.tables.ecs_changes import ECS_CHANGES
+from costguard.sandbox.alibaba.tables.kms import KMS
 from costguard.sandbox.alibaba.tables.ram import RAM
 from costguard.sandbox.alibaba.tables.resource_directory import RESOURCE_DIRECTORY
 from costguard.sandbox.alibaba.tables.sts import STS
@@ -26,6 +27,7 @@ PRODUCTS: Mapping[str, str] = MappingProxyType(
         "2022-04-19": "resourcedirectory",
         "2015-11-23": "dm",
         "2015-05-01": "ram",
+        "2016-01-20": "kms",
     }
 )
 """A request names no product: its Version does. The names are those of RAM permissions."""
@@ -46,6 +48,7 @@ TABLES: Mapping[tuple[str, str], Table] = MappingProxyType(
         **_all("bss", BSS),
         **_all("dm", DM),
         **_all("ram", RAM),
+        **_all("kms", KMS),
         **_all("resourcedirectory", RESOURCE_DIRECTORY),
     }
 )

@@ -120,6 +120,8 @@ ECS = {
         Status                          In_use|Available|Attaching|Detaching|Creating|ReIniting|All
         Category                        text
         DeleteWithInstance              flag
+        Encrypted                       flag      # true finds encrypted ones only, false all
+        KMSKeyId                        text
         ZoneId                          text
         Tag.20.Key                      text
         Tag.20.Value                    text
@@ -131,10 +133,8 @@ ECS = {
         ~EnableAutoSnapshot             flag
         ~EnableAutomatedSnapshotPolicy  flag
         ~EnableShared                   flag
-        ~Encrypted                      flag
         ~Filter.4.Key                   text
         ~Filter.4.Value                 text
-        ~KMSKeyId                       text
         ~LockReason                     text
         ~MultiAttach                    text
         ~PerformanceLevel               PL0|PL1|PL2|PL3

@@ -1,0 +1,78 @@
+"""How each kind of key can be given new material, by vendor: rows of data that code and docs/keys.md are made from.
+
+Each provider's `key_matrix.py` has its rows in `MATRIX`, and a `rotatability(…)` that looks a key up in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from costguard.domain.keys import KeyManager, KeyOrigin, KeyUsage, MultiRegion, Rotatability, RotationMeans
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFacts:
+    """What decides how a key can be rotated, in neutral words; whether it is enabled just now does not.
+
+    `spec` is the vendor's word. `symmetric`: one secret, not a pair; a key for MACs is symmetric too, and known by its
+    usage. `in_instance`: it belongs to a KMS instance, store or cluster of its owner's; `in_hardware`: its material
+    lives in a module of that. `rotation_told`: whether the cloud told a rotation setting for it at all, None where
+    that says nothing.
+    """
+
+    spec: str
+    symmetric: bool
+    usage: KeyUsage
+    origin: KeyOrigin
+    manager: KeyManager
+    multi_region: MultiRegion = MultiRegion.NONE
+    is_default: bool = False
+    in_instance: bool = False
+    in_hardware: bool = False
+    rotation_told: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """One kind of key: `when` says for people what `holds` asks of its facts; `allows` is what its vendor allows."""
+
+    when: str
+    holds: Callable[[KeyFacts], bool]
+    allows: Rotatability
+
+
+IN_NO_ROW = Rotatability(frozenset(), note="a kind of key that costguard does not know: nothing is done to it")
+
+
+def rotatability_of(matrix: Sequence[MatrixRow], facts: KeyFacts) -> Rotatability:
+    """What the first row that holds allows; of a key that is in no row nothing is known, and nothing allowed."""
+    return next((row.allows for row in matrix if row.holds(facts)), IN_NO_ROW)
+
+
+def table(matrix: Sequence[MatrixRow]) -> str:
+    """The rows as a Markdown table, in the order in which they are looked up."""
+    head = "| key | set to rotate | on demand | by a successor | note | source |\n|---|---|---|---|---|---|\n"
+    return head + "".join(_line(row) for row in matrix)
+
+
+def tables(matrices: Mapping[str, Sequence[MatrixRow]]) -> str:
+    """One table under a heading for each vendor, by its name for people."""
+    return "\n".join(f"### {vendor}\n\n{table(matrix)}" for vendor, matrix in matrices.items())
+
+
+def _line(row: MatrixRow) -> str:
+    allows = row.allows
+    on_demand, successor = (
+        "yes" if means in allows.means else "no" for means in (RotationMeans.ON_DEMAND, RotationMeans.SUCCESSOR)
+    )
+    cells = (row.when, _set_to_rotate(allows), on_demand, successor, allows.note, allows.source)
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _set_to_rotate(allows: Rotatability) -> str:
+    if RotationMeans.AUTOMATIC not in allows.means:
+        return "no"
+    if allows.shortest_days == allows.longest_days:
+        return f"every {allows.shortest_days} days exactly"
+    return f"every {allows.shortest_days} to {allows.longest_days} days"

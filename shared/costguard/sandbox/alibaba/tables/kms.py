@@ -1,0 +1,37 @@
+"""Key Management Service, version 2016-01-20: keys, their aliases, tags and rotation."""
+
+KMS = {
+    "ListKeys": """
+        PageNumber                whole 1-100000
+        PageSize                  whole 1-100
+        ~Filters                  text
+    """,
+    "ListAliases": """
+        PageNumber                whole 1-100000
+        PageSize                  whole 0-100
+    """,
+    "DescribeKey": """
+        KeyId!                    text
+    """,
+    "ListResourceTags": """
+        KeyId!                    text
+    """,
+    "ListTagResources": """
+        RegionId!                 text
+        ResourceType!             key|secret
+        ResourceId.50             text
+        NextToken                 text
+        ~Tag.20.Key               text
+        ~Tag.20.Value             text
+    """,
+    "DescribeRegions": "",
+    "DescribeAccountKmsStatus": "",
+    "UpdateRotationPolicy": """
+        KeyId!                    text
+        EnableAutomaticRotation!  flag
+        RotationInterval          text
+    """,
+    "CreateKeyVersion": """
+        KeyId!                    text
+    """,
+}

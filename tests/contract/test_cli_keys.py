@@ -1,0 +1,166 @@
+"""`costguard keys` on the demo's sandbox: the same through three wires as in the world, and nothing ever done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import pytest
+from tests.contract.cli_sandbox import Cli
+
+from costguard.cli.exits import Exit
+from costguard.engine.key_look import look_at_keys
+from costguard.engine.scan import Reading
+from costguard.policy.loader import load_policy
+from costguard.policy_sources.files import FilePolicySource
+from costguard.ports import Target
+from costguard.sandbox.aws.server import Refused
+from costguard.sandbox.demo_fleet import demo_fleet
+from costguard.sandbox.demo_keys import demo_keys
+from costguard.sandbox.fleets import EAST, PRODUCT, RESEARCH
+from costguard.sandbox.sandbox import STARTS_AT, Sandbox
+from costguard.sandbox.world.key_source import WorldKeys
+from costguard.sandbox.world.ports import WorldInventory, WorldPrices, WorldSignals
+
+SCHEMA = json.loads(files("costguard.report").joinpath("keys.schema.json").read_text(encoding="utf-8"))
+CLOUDS = ("aws", "alibaba", "tencent")
+REGIONS = {"aws": "us-east-1, eu-west-1", "alibaba": "cn-hangzhou", "tencent": "ap-guangzhou"}
+ACCOUNTS = {"aws": "111122223333", "alibaba": "1234567890123456", "tencent": "100012345678"}
+POLICY = (
+    "version: 1\nmode: enforce\naccounts:\n"
+    + "".join(
+        f"  - {{cloud: {cloud}, id: '{ACCOUNTS[cloud]}', regions: [{REGIONS[cloud]}], organisation: true, "
+        "role: costguard, external_id: costguard-sandbox}\n"
+        for cloud in CLOUDS
+    )
+    + """\
+kms_rotation:
+  - {name: ninety-days, rotate_every: 90d, except_when_any: [{aliases: ["release-*"]}]}
+  - {name: releases, applies_when_all: {aliases: ["release-*"]}, rotate_every: 180d, means: [on_demand]}
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    """The demo's keys, and of its fleet the machines whose disks name one, with one in each account of AWS."""
+    fleet = demo_fleet(STARTS_AT)
+    named = [spec for spec in fleet if any(disk.key_id for disk in spec.disks)]
+    others = [
+        next(spec for spec in fleet if (spec.account, spec.region) == (account, EAST))
+        for account in (RESEARCH, PRODUCT)
+    ]
+    with Sandbox.start([*named, *others]) as running:
+        for key in demo_keys(STARTS_AT):
+            running.world.keys.add(key)
+        yield running
+
+
+@pytest.fixture
+def cli(sandbox: Sandbox, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Cli:
+    (tmp_path / "costguard.yaml").write_text(POLICY, encoding="utf-8")
+    return Cli(sandbox, tmp_path, capfd)
+
+
+def policy_of(cli: Cli) -> tuple[str, str]:
+    return "--policy", str(cli.folder / "costguard.yaml")
+
+
+def test_three_wires_tell_what_is_in_the_world_and_the_documented_json(cli: Cli) -> None:
+    happened = len(cli.sandbox.world.keys.history)
+
+    told = cli("keys", "--json", *policy_of(cli), ledger=False)
+
+    assert told.status == Exit.OK
+    jsonschema.validate(told.json, SCHEMA)
+    through_wires = {
+        (
+            key["id"],
+            key["owner"],
+            tuple(sorted(key["used_by"])),
+            finding["check"],
+            finding["verdict"],
+            finding["reason"],
+        )
+        for key in told.json["keys"]
+        for finding in key["findings"]
+    }
+    assert through_wires == _in_the_world(cli)
+    assert told.json["keys_seen"] == 25
+    assert len(cli.sandbox.world.keys.history) == happened
+
+
+def _in_the_world(cli: Cli) -> set[tuple[object, ...]]:
+    world, clock = cli.sandbox.world, cli.sandbox.clock
+    reading = Reading(WorldInventory(world, clock), WorldSignals(world, clock), WorldPrices(world))
+    looked = look_at_keys(
+        dict.fromkeys(CLOUDS, reading),
+        dict.fromkeys(CLOUDS, WorldKeys(world, clock)),
+        [Target(cloud, organisation=True) for cloud in CLOUDS],
+        load_policy(FilePolicySource(str(cli.folder / "costguard.yaml")).read()),
+        clock,
+    )
+    return {
+        (
+            str(line.key.ref),
+            line.finding.owner,
+            tuple(sorted(map(str, line.key.used_by))),
+            line.finding.check,
+            line.finding.verdict.value,
+            line.finding.reason.code.value,
+        )
+        for line in looked.report.lines
+    }
+
+
+def test_a_plan_for_keys_shows_people_what_is_worth_a_look_and_writes_nothing(cli: Cli) -> None:
+    told = cli("plan", "--guard", "kms_rotation", *policy_of(cli))
+
+    assert told.status == Exit.OK
+    assert "Keys worth a look (14)" in told.out
+    assert "Limits of the vendors, and no faults (1)" in told.out
+    assert "training-data" not in told.out
+    assert not (cli.folder / "ledger.db").exists()
+
+
+def test_a_region_that_could_not_be_read_is_status_11_and_the_rest_is_shown(cli: Cli) -> None:
+    denied = Refused("kms", "ListKeys", "AccessDeniedException", "no", region="eu-west-1")
+    cli.sandbox.gateway.refused.append(denied)
+    try:
+        told = cli("keys", "--json", *policy_of(cli), ledger=False)
+    finally:
+        cli.sandbox.gateway.refused.clear()
+
+    assert told.status == Exit.GAPS
+    assert {(gap["region_id"], gap["what"], gap["kind"]) for gap in told.json["gaps"]} == {
+        ("eu-west-1", "keys", "denied")
+    }
+    assert told.json["keys_seen"] == 23
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("plan", "--guard", "kms_rotation", "--out", "plan.json"), "there is no plan to apply"),
+        (("cases", "--guard", "kms_rotation"), "has no cases; see `costguard keys`"),
+    ],
+)
+def test_what_would_act_on_keys_is_refused_in_one_line(cli: Cli, words: tuple[str, ...], said: str) -> None:
+    told = cli(*words, ledger=False)
+
+    assert told.status == Exit.BAD_INPUT
+    assert said in told.err
+    assert len(told.err.splitlines()) == 1
+
+
+def test_the_function_runs_as_its_host_would_call_it(cli: Cli) -> None:
+    event = Path(__file__).parents[2] / "events/scf/kms_rotation.json"
+
+    told = cli("invoke", "kms_rotation", "--event", str(event), ledger=False)
+
+    assert told.status == Exit.OK
+    assert "as asked" in told.out
+    assert "keys seen" in told.out
