@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 
 def _leaves(command: Any, path: str) -> Iterator[tuple[str, Any]]:
     commands = getattr(command, "commands", {})
-    if not commands:
+    if not commands or command.invoke_without_command:
         yield path, command
     for name, child in commands.items():
         yield from _leaves(child, f"{path} {name}")

@@ -43,7 +43,7 @@ def test_a_valid_policy_as_json(policy: Path, capfd: pytest.CaptureFixture[str])
 
 
 def test_budgets_are_told_beside_the_rules(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    policy.write_text(VALID + "budgets: [{name: team, monthly: 5000 USD, at: {100%: [freeze]}}]\n", encoding="utf-8")
+    policy.write_text(VALID + "budgets: [{name: team, monthly: 5000 USD, at: {100%: [stop_idle]}}]\n", encoding="utf-8")
 
     assert run(["policy", "check", str(policy)]) == Exit.OK
 

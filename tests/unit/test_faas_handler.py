@@ -74,8 +74,8 @@ def _logging_as_before() -> Iterator[None]:
     logger.setLevel(level)
 
 
-def sample(host: Host) -> bytes:
-    return (ROOT / "events" / host.value / "idle_gpu.json").read_bytes()
+def sample(host: Host, function: str = "idle_gpu") -> bytes:
+    return (ROOT / "events" / host.value / f"{function}.json").read_bytes()
 
 
 def lines_of(stream: io.StringIO) -> list[dict[str, Any]]:
@@ -171,6 +171,21 @@ def test_on_lambda_a_finished_run_is_told_in_metrics() -> None:
         "UnmeasuredPercent": ([12.5], "Percent"),
         "DurationSeconds": ([0.5], "Seconds"),
     }
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_figures_of_budgets_reach_the_host_and_its_log(host: Host) -> None:
+    """Findings are budgets there; what no log line counts is in the answer alone."""
+    told = {**SUMMARY, "findings": {"compliant": 2, "violation": 1}, "alerts": 1, "budgets": {"all": {"sure": True}}}
+    run, stream = FakeRun(told), io.StringIO()
+    handler = build_handler("budget", run=run, settings=Settings, clock=Ticking(), stream=stream)
+
+    answer = invoke(handler, sample(host, "budget"), Ticking())
+
+    assert answer["budgets"] == {"all": {"sure": True}}
+    assert [function for function, *_ in run.calls] == ["budget"]
+    finished = [line for line in lines_of(stream) if line.get("message") == "run finished"]
+    assert [line["findings"] for line in finished] == [3]
 
 
 @pytest.mark.parametrize("host", HOSTS)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from costguard.cli.options import By, GuardName, Json, Lang, LedgerUrl, Resource, Sandbox, examples
+from costguard.cli.guards import guard_of
+from costguard.cli.options import By, GuardOfCase, Json, Lang, LedgerUrl, Resource, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.plan import GUARDS, check_guard
 from costguard.cli.program import ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words import Language, clean, phrase
@@ -32,7 +32,7 @@ def snooze(
     length: Annotated[str, typer.Option("--for", metavar="DURATION", help="How long: 48h, 7d; at most 90d.")],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the audit and for others.")] = "",
     by: By = "",
-    guard: GuardName = GUARDS[0],
+    guard: GuardOfCase = "",
     ledger: LedgerUrl = "",
     sandbox: Sandbox = False,
     as_json: Json = False,
@@ -42,7 +42,6 @@ def snooze(
 
     When it ends, the steps begin again with a notice and the full wait.
     """
-    check_guard(guard)
     lasting = _duration(length)
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         from costguard.engine import answers
@@ -50,7 +49,7 @@ def snooze(
         from costguard.report.json_values import moment
 
         with ledger_in_use(here) as memory:
-            subject = answers.subject_of(memory, guard, resource)
+            subject = answers.subject_of(memory, guard_of(memory, guard, resource), resource)
             set_ = answers.snooze(memory, subject, lasting, _who(by), _text(reason, "--reason"), here.clock.now())
         said = phrase("snoozed", here.language, resource=str(subject), until=utc_words(set_.until))
     emit(
@@ -69,7 +68,7 @@ def approve(
     resource: Resource,
     *,
     by: By = "",
-    guard: GuardName = GUARDS[0],
+    guard: GuardOfCase = "",
     ledger: LedgerUrl = "",
     sandbox: Sandbox = False,
     as_json: Json = False,
@@ -79,14 +78,14 @@ def approve(
 
     No rail is lifted but that one: everything else is checked again before the step.
     """
-    check_guard(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         from costguard.engine import answers
         from costguard.report.evidence import utc_words
         from costguard.report.json_values import moment
 
         with ledger_in_use(here) as memory:
-            granted = answers.approve(memory, guard, resource, _who(by), here.clock.now())
+            which = guard_of(memory, guard, resource)
+            granted = answers.approve(memory, which, resource, _who(by), here.clock.now())
         subject = str(granted.case.subject)
         said = phrase("approved", here.language, resource=subject, until=utc_words(granted.until))
     data = {"schema": 1, "id": subject, "decision_id": granted.decision_id, "until": moment(granted.until)}

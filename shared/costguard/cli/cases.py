@@ -7,22 +7,25 @@ from typing import Annotated
 import typer
 
 from costguard.cli.exits import Exit
-from costguard.cli.options import GuardName, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
+from costguard.cli.guards import GUARDS, check_guard, guard_of
+from costguard.cli.options import GuardOfCase, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.plan import GUARDS, check_guard
 from costguard.cli.program import ledger_in_use, ledger_read_only, workplace
 from costguard.report.words import phrase
 
 CASES_EXAMPLES = examples(
     "costguard cases",
-    "costguard cases --all --json",
+    "costguard cases --guard budget --all --json",
 )
 
 
 def cases(
     ctx: typer.Context,
     *,
-    guard: GuardName = GUARDS[0],
+    guard: Annotated[
+        str,
+        typer.Option("--guard", metavar="NAME", help="Which guard: idle_gpu or budget.", show_default="every guard"),
+    ] = "",
     everything: Annotated[bool, typer.Option("--all", help="Closed cases as well.")] = False,
     ledger: LedgerUrl = "",
     sandbox: Sandbox = False,
@@ -30,21 +33,23 @@ def cases(
     lang: Lang = None,
 ) -> None:
     """List the open cases: whose machine, how far, and why it stands there. Asks no cloud."""
-    check_guard(guard)
+    if guard:
+        check_guard(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         from costguard.cases import CaseStatus
         from costguard.report.history import case_json
         from costguard.report.plan_views import cases_table
 
         with ledger_in_use(here) as memory:
-            known, switch = memory.cases.all(guard), memory.switch.state()
+            known = [case for each in ((guard,) if guard else GUARDS) for case in memory.cases.all(each)]
+            switch = memory.switch.state()
         shown = [case for case in known if everything or case.status is not CaseStatus.CLOSED]
         shown.sort(key=lambda case: (case.status is CaseStatus.CLOSED, case.opened_at, str(case.subject)))
         language = here.language
         answer = Answer(
             {
                 "schema": 1,
-                "guard": guard,
+                "guard": guard or None,
                 "paused": switch.paused,
                 "cases": [case_json(case, language) for case in shown],
             },
@@ -65,7 +70,7 @@ def why(
     ctx: typer.Context,
     resource: Resource,
     *,
-    guard: GuardName = GUARDS[0],
+    guard: GuardOfCase = "",
     scan: Annotated[
         bool, typer.Option("--scan", help="Look at the machine now as well: verdict and evidence.")
     ] = False,
@@ -79,14 +84,14 @@ def why(
 
     Asks no cloud unless --scan is given.
     """
-    check_guard(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=scan) as here:
         from costguard.cli.known import known_of, seen_now
         from costguard.report.history import history_json, history_lines
 
         with ledger_read_only(here) if scan else ledger_in_use(here) as memory:
-            seen = seen_now(here, memory, guard, resource) if scan else None
-            history = known_of(here, memory, guard, resource, seen)
+            which = guard_of(memory, guard, resource)
+            seen = seen_now(here, memory, which, resource) if scan else None
+            history = known_of(here, memory, which, resource, seen)
         language = here.language
     emit(
         Answer(

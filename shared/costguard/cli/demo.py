@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from costguard.cli.guards import BUDGET, IDLE_GPU
 from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import heading, safe, to_json
 from costguard.cli.program import Workplace, workplace
@@ -18,17 +20,15 @@ from costguard.domain.money import totals
 from costguard.report.words import Language, phrase
 
 if TYPE_CHECKING:
-    from costguard.cli.demo_facts import Copies, DemoDay, Ending, Names, Told
+    from costguard.cli.demo_facts import BothRuns, Copies, DemoDay, Ending, Names, Told
     from costguard.domain.money import Money
     from costguard.domain.refs import ResourceRef, Subject
-    from costguard.engine.run import RunReport
     from costguard.engine.surroundings import Surroundings
     from costguard.sandbox.sandbox import Sandbox
     from costguard.sandbox.story import StoryEvent
 
 DEMO_EXAMPLES = examples("costguard demo", "costguard demo --days 3 --lang zh", "costguard demo --json > demo.json")
 
-_GUARD = "idle_gpu"
 _LAST_LOOK = timedelta(hours=1)  # what was asked for on the last day is then seen done
 
 
@@ -41,21 +41,21 @@ def demo(
 ) -> None:
     """Watch a made-up GPU fleet being guarded: no account, no credentials, no real cloud.
 
-    Starts a cloud, Slack, a ledger and a clock in this process, lives through twelve days with one run a
-    day, and tells each day what happened, what was planned, what owners were told and what was done. Ends
-    with the money saved, what was left alone and why, and what nobody could judge.
+    Starts clouds, Slack, a ledger and a clock in this process, lives through twelve days with one run of each
+    guard a day, and tells each day what happened, what was planned, what people were told and what was done.
+    Ends with the money saved, how far budgets are spent, what was left alone and why, and what nobody could judge.
     """
     with ExitStack() as opened:
         with workplace(ctx, lang=lang) as outside, waiting(phrase("demo_starting", outside.language)):
             here = opened.enter_context(workplace(ctx, lang=lang, sandbox=True))
-        lived, ending = _live(here, days, show=not as_json)
+        lived, ending = live_through(here, days, show=not as_json)
     if as_json:
         from costguard.cli.demo_facts import demo_json
 
         typer.echo(to_json(demo_json(lived, ending, here.language)))
 
 
-def _live(here: Workplace, days: int, *, show: bool) -> tuple[list[DemoDay], Ending]:
+def live_through(here: Workplace, days: int, *, show: bool) -> tuple[list[DemoDay], Ending]:
     """Every day, told as it passes if `show`; then what it came to."""
     from costguard.bootstrap import open_surroundings
     from costguard.cli.demo_facts import names_of
@@ -69,8 +69,9 @@ def _live(here: Workplace, days: int, *, show: bool) -> tuple[list[DemoDay], End
         cost = totals(spec.hourly for spec in fleet if spec.hourly is not None)
         accounts, clouds = len({spec.account for spec in fleet}), len({spec.cloud for spec in fleet})
         _say(opening_lines(len(fleet), accounts, clouds, cost, days, language))
-    with open_surroundings(here.settings, _GUARD, clock=here.clock) as world:
-        for day in _days(sandbox, world, days, language):
+    with open_surroundings(here.settings, BUDGET, clock=here.clock) as watching:
+        world = replace(watching, guard=IDLE_GPU)
+        for day in _days(sandbox, watching, days, language):
             names.update(names_of(day.plan))
             if show:
                 _tell(day, lived, names, language)
@@ -101,20 +102,19 @@ def _tell(day: DemoDay, lived: Sequence[DemoDay], names: Names, language: Langua
 def _days(sandbox: Sandbox, world: Surroundings, days: int, language: Language) -> Iterator[DemoDay]:
     from costguard.cli.demo_facts import Told, demo_day
     from costguard.engine import answers
-    from costguard.engine.run import run
     from costguard.sandbox.story import live
 
     slack, number = sandbox.slack, -1
     before: DemoDay | None = None
 
-    def run_now() -> tuple[RunReport, tuple[Told, ...]]:
+    def run_now() -> tuple[BothRuns, tuple[Told, ...]]:
         heard = len(slack.posted)
         with waiting(phrase("demo_living", language, number=number)):
-            report = run(world, f"demo-{world.clock.now().isoformat()}")
+            runs = _both_guards(world)
         posts = slack.posted[heard:]
-        return report, tuple(Told(post.channel, post.text.partition("\n")[0]) for post in posts)
+        return runs, tuple(Told(post.channel, post.text.partition("\n")[0]) for post in posts)
 
-    def run_day(_now: datetime) -> tuple[RunReport, tuple[Told, ...]]:
+    def run_day(_now: datetime) -> tuple[BothRuns, tuple[Told, ...]]:
         nonlocal number
         number += 1
         return run_now()
@@ -123,13 +123,30 @@ def _days(sandbox: Sandbox, world: Surroundings, days: int, language: Language) 
         answers.snooze(world.memory, machine, lasting, "its owner", "still needed", world.clock.now())
 
     for lived in live(sandbox, run_day, owner_snoozes, days=days + 1):
-        report, told = lived.result
+        runs, told = lived.result
         news = [_said(event, language) for event in lived.events]
-        before = demo_day(lived.number, report, news=news, told=told, before=before)
+        before = demo_day(lived.number, runs, news=news, told=told, before=before)
         yield before
     sandbox.advance(_LAST_LOOK)
-    report, told = run_now()
-    yield demo_day(number, report, news=(), told=told, before=before, later=True)
+    runs, told = run_now()
+    yield demo_day(number, runs, news=(), told=told, before=before, later=True)
+
+
+def _both_guards(world: Surroundings) -> BothRuns:
+    """One run of each guard, over one look at the clouds."""
+    from costguard.cli.demo_facts import BothRuns
+    from costguard.engine.budget import run_budgets
+    from costguard.engine.budget_look import rules_watched
+    from costguard.engine.budget_told import budget_reports
+    from costguard.engine.run import carry_out, plan_from
+    from costguard.engine.scan import scan
+
+    now, idle = world.clock.now().isoformat(), replace(world, guard=IDLE_GPU)
+    rules = (*world.policy.idle_gpu, *rules_watched(world.policy))
+    seen = scan(world.readings, world.targets, rules, world.clock, workers=world.workers)
+    report = carry_out(idle, plan_from(idle, f"demo-{now}", seen))
+    spent = run_budgets(world, f"demo-budget-{now}", seen=seen)
+    return BothRuns(report, spent, budget_reports(world, spent.look) if spent.look is not None else ())
 
 
 def _said(event: StoryEvent, language: Language) -> str:
@@ -145,6 +162,7 @@ def _ending(world: Surroundings, sandbox: Sandbox, lived: Sequence[DemoDay], nam
         at=now,
         saved=saved_by(world.memory.savings.all(), names, now),
         copies=_copies(world, sandbox, names),
+        budgets=lived[-1].budgets,
         left=left_alone(last),
         unmeasured=unmeasured(last),
         audit=verify(world.memory.store),

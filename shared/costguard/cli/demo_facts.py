@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -14,11 +14,14 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.money import Money, hours, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Subject
+from costguard.engine.budget import BudgetRun
 from costguard.engine.repositories.audit_verify import AuditVerdict
 from costguard.engine.repositories.savings import RecordedSaving
 from costguard.engine.run import RunReport
 from costguard.guards.rules import Mode
 from costguard.planning import Held, Plan
+from costguard.report.budget_notices import share_words
+from costguard.report.budget_views import BudgetReport
 from costguard.report.json_values import moment, money_json
 from costguard.report.plan_json import reason_json
 from costguard.report.words import Language
@@ -35,8 +38,37 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
+class BothRuns:
+    """What the two guards' runs of a day came to; `budgets` as people are shown them."""
+
+    idle: RunReport
+    spent: BudgetRun
+    budgets: tuple[BudgetReport, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """Both plans as one; of a machine that both speak of the idle guard's case counts.
+
+        Raises:
+            ValueError: a run was done before.
+        """
+        idle, spent = self.idle.plan, self.spent.run.plan
+        if idle is None or spent is None:
+            raise ValueError("a day of the demo is run once")
+        return replace(
+            idle,
+            due=(*idle.due, *spent.due),
+            held=(*idle.held, *spent.held),
+            transitions=(*spent.transitions, *idle.transitions),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class DemoDay:
-    """One day: what happened, what was planned, told and done. `held_anew` are those not held the day before."""
+    """One day: what happened, what was planned, told and done. `held_anew` are those not held the day before.
+
+    `alerted`: a budget crossed a threshold.
+    """
 
     number: int
     at: datetime
@@ -46,6 +78,8 @@ class DemoDay:
     results: tuple[ActionResult, ...]
     told: tuple[Told, ...]
     held_anew: tuple[Held, ...]
+    budgets: tuple[BudgetReport, ...] = ()
+    alerted: bool = False
 
     @property
     def seen(self) -> tuple[tuple[Verb, ResourceRef], ...]:
@@ -103,6 +137,7 @@ class Ending:
     at: datetime
     saved: tuple[Saved, ...]
     copies: Copies | None
+    budgets: tuple[BudgetReport, ...]
     left: tuple[LeftAlone, ...]
     unmeasured: tuple[LeftAlone, ...]
     audit: AuditVerdict
@@ -125,27 +160,28 @@ def names_of(plan: Plan) -> Names:
 
 def demo_day(
     number: int,
-    report: RunReport,
+    runs: BothRuns,
     *,
     news: Iterable[str],
     told: Iterable[Told],
     before: DemoDay | None,
     later: bool = False,
 ) -> DemoDay:
-    """The facts of one run."""
-    if report.plan is None:
-        raise ValueError("a day of the demo is run once")
+    """The facts of one day's runs."""
+    plan = runs.plan
     known = {_identity(held) for held in before.plan.held} if before is not None else set()
-    anew = tuple(held for held in report.plan.held if _identity(held) not in known)
+    anew = tuple(held for held in plan.held if _identity(held) not in known)
     return DemoDay(
         number=number,
-        at=report.plan.planned_at,
+        at=plan.planned_at,
         later=later,
         news=tuple(news),
-        plan=report.plan,
-        results=report.results,
+        plan=plan,
+        results=(*runs.idle.results, *runs.spent.run.results),
         told=tuple(told),
         held_anew=anew,
+        budgets=runs.budgets,
+        alerted=bool(runs.spent.alerts),
     )
 
 
@@ -224,6 +260,7 @@ def demo_json(days: Sequence[DemoDay], ending: Ending, language: Language) -> di
             ],
             "copies_hourly_at_most": [money_json(money) for money in ending.copies.hourly] if ending.copies else [],
         },
+        "budgets": [_budget_json(one) for one in ending.budgets],
         "left_alone": [_left_json(one, language) for one in ending.left],
         "unmeasured": [_left_json(one, language) for one in ending.unmeasured],
         "audit": {
@@ -256,6 +293,7 @@ def _day_json(day: DemoDay, names: Names, language: Language) -> dict[str, Any]:
             for held in day.plan.held
         ],
         "told": [{"channel": told.channel, "title": told.title} for told in day.told],
+        "budgets": [_budget_json(one) for one in day.budgets],
         "done": [
             {
                 "verb": result.action.verb.value,
@@ -266,6 +304,18 @@ def _day_json(day: DemoDay, names: Names, language: Language) -> dict[str, Any]:
             }
             for result in day.results
         ],
+    }
+
+
+def _budget_json(one: BudgetReport) -> dict[str, Any]:
+    status = one.status
+    return {
+        "name": status.rule.name,
+        "spent": money_json(status.spent.total if status.spent is not None else None),
+        "amount": money_json(status.rule.amount),
+        "share_percent": share_words(status),
+        "forecast": money_json(status.forecast.expected if status.forecast is not None else None),
+        "sure": not status.doubts,
     }
 
 

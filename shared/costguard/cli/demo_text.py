@@ -11,6 +11,9 @@ from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.money import Money, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
+from costguard.guards.idle_gpu_rules import percent_words
+from costguard.report.budget_notices import share_words
+from costguard.report.budget_views import BudgetReport
 from costguard.report.evidence import utc_words
 from costguard.report.waste_views import amounts
 from costguard.report.words import (
@@ -82,6 +85,10 @@ def day_lines(day: DemoDay, before: DemoDay | None, names: Names, language: Lang
     column = max((cells(told.channel) for told in day.told), default=0)
     told = [f"{one.channel}{' ' * (column - cells(one.channel))}  {_with_name(one.title, names)}" for one in day.told]
     yield from _entries("demo_told", told, language, extra=column + 2)
+    if day.alerted:
+        facts = ((clean(one.status.rule.name), share_words(one.status)) for one in day.budgets)
+        spent = [phrase("demo_spent_of", language, name=name, share=share) for name, share in facts]
+        yield from _entries("demo_spent", [comma.join(spent)], language)
     yield from _entries("demo_done", list(_done_lines(day.results, names, language)), language)
     yield from _entries("demo_held", held, language)
 
@@ -89,6 +96,10 @@ def day_lines(day: DemoDay, before: DemoDay | None, names: Names, language: Lang
 def ending_lines(ending: Ending, language: Language) -> Iterator[str]:
     """What it came to: money, what was left alone, what nobody can judge, the audit."""
     yield from _money_lines(ending, language)
+    yield ""
+    yield phrase("demo_budgets_title", language)
+    for budget in ending.budgets:
+        yield from _budget_ending(budget, language)
     yield ""
     yield phrase("demo_left_title", language)
     yield from _left_lines(ending.left, language)
@@ -177,6 +188,28 @@ def _money_lines(ending: Ending, language: Language) -> Iterator[str]:
         prices += [phrase("price_unknown", language)] if ending.copies.unpriced else []
         said = phrase("demo_copies", language, names=ending.copies.machines, hourly=" + ".join(prices))
         yield from wrapped(said, _INDENT)
+
+
+def _budget_line(one: BudgetReport, language: Language) -> str:
+    facts = {"name": one.status.rule.name, "share": share_words(one.status), "amount": str(one.status.rule.amount)}
+    return phrase("demo_budget", language, **facts)
+
+
+def _budget_ending(one: BudgetReport, language: Language) -> Iterator[str]:
+    """How far, where it will end, and at which thresholds people were told."""
+    status = one.status
+    yield from wrapped(_budget_line(one, language), _INDENT)
+    expected = status.forecast.expected if status.forecast is not None else None
+    ahead = f"{expected.amount:,.0f} {expected.currency}" if expected is not None else ""
+    burn = hourly(status.burn_per_hour) if status.burn_per_hour is not None else ""
+    yield from wrapped(phrase("demo_budget_ahead", language, burn=burn, ahead=ahead), _INDENT * 2)
+    told = [
+        phrase(f"demo_budget_told_{kind.value}", language, at=percent_words(share), when=at.date().isoformat())
+        for at, kind, share in sorted((each.at, each.kind, each.share) for each in one.told if each.at is not None)
+    ]
+    if told:
+        said = phrase("demo_comma", language).join(told)
+        yield from wrapped(phrase("demo_budget_told", language, told=said), _INDENT * 2)
 
 
 def _left_lines(left: Sequence[LeftAlone], language: Language) -> Iterator[str]:

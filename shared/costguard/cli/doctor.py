@@ -93,6 +93,7 @@ def _of_targets(
     from costguard.engine.doctor import Practice, examine_policy, examine_targets
     from costguard.engine.doctor_bills import examine_bills
     from costguard.engine.doctor_checks import channel_check
+    from costguard.engine.doctor_freezes import examine_freezes
 
     targets = _targets(here, policy)
     with Connections(here.settings, policy, here.clock) as connections, shard_progress("Asking") as step:
@@ -108,8 +109,11 @@ def _of_targets(
             progress=step,
         )
         bills = examine_bills(policy, targets, connections.spends() if policy.budgets else {}, here.clock.now())
-        found = [*examine_targets(practice), *bills, examine_policy(practice)]
+        freezing = {freeze.cloud: connections.freezes_seen(freeze.cloud) for freeze in policy.launch_freezes}
+        freezes = examine_freezes(policy, lambda cloud: freezing[cloud][0], practice.memory)
+        found = [*examine_targets(practice), *bills, *freezes, examine_policy(practice)]
         logs = [*(ports.calls for ports in connections.clouds.values()), *(log for _, log in asking.values())]
+        logs += [log for _, log in freezing.values()]
         calls = _added_up(call for log in logs for call in log.calls_made())
     found.append(channel_check(policy, _proving(here.settings)))
     return found, calls

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 
 class Exit(IntEnum):
-    """Where several apply the first of UNSAFE, GAPS, HELD, DUE wins."""
+    """Where several apply the first of UNSAFE, SPENT, GAPS, HELD, DUE wins."""
 
     OK = 0
     UNEXPECTED = 1
@@ -20,6 +20,7 @@ class Exit(IntEnum):
     HELD = 13
     BROKEN = 14
     UNSAFE = 15
+    SPENT = 16
     INTERRUPTED = 130
 
 
@@ -35,6 +36,7 @@ MEANINGS: Mapping[Exit, str] = MappingProxyType(
         Exit.HELD: "`apply`, `invoke`: something due was not done: held, refused by the cloud, or its outcome unknown.",
         Exit.BROKEN: "`audit verify`: the audit was altered, or a part of it is missing.",
         Exit.UNSAFE: "`doctor`: do not enforce; what bars it is shown, with what mends it. Wins over 11.",
+        Exit.SPENT: "`budgets`: a budget is spent, 100 % or more of it. Wins over 11: what was read is enough.",
         Exit.INTERRUPTED: "Interrupted from the keyboard.",
     }
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,8 +18,10 @@ from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import Workplace, workplace
+from costguard.cli.wrapping import cells
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.findings import Verdict
+from costguard.domain.money import Money
 from costguard.faas.events import Host
 from costguard.report.evidence import utc_words
 from costguard.report.words import Language, phrase, verdict
@@ -26,17 +29,19 @@ from costguard.report.words import Language, phrase, verdict
 if TYPE_CHECKING:
     from costguard.faas.handler import Handler
 
-PACKAGED = ("idle_gpu", "budget")
+PACKAGED = ("idle_gpu", "budget", "kms_rotation")
 """Functions that need no folder: the same handler is built from the installed package."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-_FIGURES = ("instances_seen", "due", "done", "not_done", "held", "rehearsed", "notices", "gaps")
+_FIGURES = ("alerts", "instances_seen", "keys_seen", "due", "done", "not_done", "held", "rehearsed", "notices", "gaps")
 _STDIN = "-"
 _AT_MOST_BYTES = 1_000_000
 
 
 INVOKE_EXAMPLES = examples(
     "costguard invoke idle_gpu --event events/lambda/idle_gpu.json --sandbox",
+    "costguard invoke budget --event events/scf/budget.json --sandbox",
+    "costguard invoke kms_rotation --event events/fc/kms_rotation.json --sandbox",
     "costguard invoke idle_gpu --event events/fc/idle_gpu.json --host fc",
     "echo '{}' | costguard invoke idle_gpu --event -",
 )
@@ -142,11 +147,40 @@ def _lines(function: str, summary: Mapping[str, object], language: Language) -> 
         return [phrase("invoked_duplicate", language, **about)]
     verdicts = summary.get("findings")
     counted = verdicts.items() if isinstance(verdicts, Mapping) else ()
+    budgets = summary.get("budgets")
+    words = "budget" if isinstance(budgets, Mapping) else "keys" if "keys_seen" in summary else ""
+    figures = [
+        *((_verdict(name, words, language), count) for name, count in counted),
+        *((phrase(f"figure_{name}", language), summary[name]) for name in _FIGURES if name in summary),
+    ]
+    wide = max((cells(name) for name, _ in figures), default=0)
     return [
         phrase("invoked", language, **about),
-        *(f"  {verdict(Verdict(name), language):<16}{count:>6}" for name, count in counted),
-        *(f"  {phrase(f'figure_{name}', language):<16}{summary[name]:>6}" for name in _FIGURES if name in summary),
+        *(_budget_lines(budgets, language) if isinstance(budgets, Mapping) else ()),
+        *(f"  {name}{' ' * (wide - cells(name))}{value:>6}" for name, value in figures),
     ]
+
+
+def _verdict(name: str, words: str, language: Language) -> str:
+    """A budget is spent or within its bounds, and a key rotated or not, where a machine is idle or in use."""
+    return phrase(f"invoked_{words}_{name}", language) if words else verdict(Verdict(name), language)
+
+
+def _budget_lines(budgets: Mapping[str, Any], language: Language) -> Iterator[str]:
+    """How far each budget is spent, and whether that may be acted on."""
+    for name, told in budgets.items():
+        facts = {key: Money(Decimal(told[key]["amount"]), told[key]["currency"]) for key in ("spent", "amount")}
+        sure = phrase("invoked_sure" if told["sure"] else "invoked_not_sure", language)
+        yield "  " + phrase(
+            "invoked_budget",
+            language,
+            name=name,
+            share=told["share_percent"],
+            spent=str(facts["spent"]),
+            amount=str(facts["amount"]),
+            period=told["period"],
+            sure=sure,
+        )
 
 
 def _status(summary: Mapping[str, object]) -> Exit:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from costguard.bootstrap import read_policy, targets_of
+from costguard.bootstrap import open_surroundings, read_policy, targets_of
 from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
+from costguard.cli.guards import BUDGET
 from costguard.cli.program import Workplace
 from costguard.cli.progress import shard_progress
 from costguard.connections import Connections
@@ -19,9 +20,10 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap
 from costguard.engine.answers import find_case, subject_of
 from costguard.engine.memory import Memory
-from costguard.engine.scan import scan
+from costguard.engine.scan import Scan, scan
 from costguard.planning import judge_all
 from costguard.policy.changes import rule_from_terms
+from costguard.policy.model import Policy
 from costguard.ports import Target
 from costguard.report.history import Happened, History, Snoozed, What
 from costguard.report.notices import Upcoming
@@ -40,12 +42,10 @@ def seen_now(here: Workplace, memory: Memory, guard: str, resource: str) -> Seen
     """Look for a resource by its ids or its name; where its region is known only that one is read."""
     policy = read_policy(here.settings)
     subject = _subject_if_known(memory, guard, resource)
-    targets = targets_of(policy, here.settings)
-    if subject is not None:
-        targets = tuple(_narrowed(target, subject) for target in targets if target.cloud == subject.cloud)
-    with Connections(here.settings, policy, here.clock) as connections, shard_progress("Reading") as step:
-        connections.open(targets)
-        seen = scan(connections.readings, targets, policy.idle_gpu, here.clock, progress=step)
+    if guard == BUDGET:
+        policy, seen = _under_budgets(here, memory, policy)
+    else:
+        seen = _scanned(here, policy, subject)
     gaps = (*seen.gaps, *(gap for shard in seen.facts for gap in shard.gaps))
     found = [
         finding
@@ -59,6 +59,30 @@ def seen_now(here: Workplace, memory: Memory, guard: str, resource: str) -> Seen
         message = f"{resource!r} is ambiguous: {', '.join(sorted(str(one.subject) for one in found))}; give the full id"
         raise InvalidInputError(message)
     return SeenNow(found[0] if found else None, gaps)
+
+
+def _scanned(here: Workplace, policy: Policy, subject: ResourceRef | None) -> Scan:
+    targets = targets_of(policy, here.settings)
+    if subject is not None:
+        targets = tuple(_narrowed(target, subject) for target in targets if target.cloud == subject.cloud)
+    with Connections(here.settings, policy, here.clock) as connections, shard_progress("Reading") as step:
+        connections.open(targets)
+        return scan(connections.readings, targets, policy.idle_gpu, here.clock, progress=step)
+
+
+def _under_budgets(here: Workplace, memory: Memory, policy: Policy) -> tuple[Policy, Scan]:
+    """All that budgets watch, and the rules for machines that they make as they stand."""
+    from costguard.engine.budget import under_budgets
+    from costguard.engine.budget_look import look
+
+    with (
+        open_surroundings(
+            here.settings, BUDGET, policy=policy, memory=memory, clock=here.clock, may_act=False
+        ) as world,
+        shard_progress("Reading") as step,
+    ):
+        looked = look(world, progress=step, remember=False)
+        return under_budgets(world, looked).policy, looked.seen
 
 
 def known_of(here: Workplace, memory: Memory, guard: str, resource: str, seen: SeenNow | None) -> History:

@@ -8,7 +8,21 @@ from typing import Annotated
 
 import typer
 
-from costguard.cli import answers, audit, cases, demo, doctor, invoke, plan, policy, sandbox, scan
+from costguard.cli import (
+    answers,
+    audit,
+    budgets,
+    cases,
+    demo,
+    doctor,
+    freezes,
+    invoke,
+    keys,
+    plan,
+    policy,
+    sandbox,
+    scan,
+)
 from costguard.cli.exits import MEANINGS, Exit
 from costguard.cli.output import complain, survive_any_encoding
 from costguard.cli.program import Program
@@ -38,6 +52,11 @@ app.command(epilog=answers.SNOOZE_EXAMPLES)(answers.snooze)
 app.command(epilog=answers.APPROVE_EXAMPLES)(answers.approve)
 app.command(epilog=answers.PAUSE_EXAMPLES)(answers.pause)
 app.command(epilog=answers.RESUME_EXAMPLES)(answers.resume)
+app.command(epilog=keys.KEYS_EXAMPLES)(keys.keys)
+budgets.app.command(epilog=freezes.THAW_EXAMPLES)(freezes.thaw)
+budgets.app.command(epilog=freezes.FREEZE_POLICY_EXAMPLES)(freezes.freeze_policy)
+budgets.app.command(epilog=freezes.FREEZE_ROLE_EXAMPLES)(freezes.freeze_role)
+app.add_typer(budgets.app, name="budgets")
 app.add_typer(policy.app, name="policy")
 app.add_typer(audit.app, name="audit")
 app.add_typer(sandbox.app, name="sandbox")

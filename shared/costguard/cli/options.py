@@ -41,7 +41,18 @@ LedgerUrl = Annotated[
         show_default="COSTGUARD_LEDGER",
     ),
 ]
-GuardName = Annotated[str, typer.Option("--guard", metavar="NAME", help="Which guard: idle_gpu.")]
+GuardName = Annotated[
+    str, typer.Option("--guard", metavar="NAME", help="Which guard: idle_gpu, budget or kms_rotation.")
+]
+GuardOfCase = Annotated[
+    str,
+    typer.Option(
+        "--guard",
+        metavar="NAME",
+        help="Which guard: idle_gpu or budget.",
+        show_default="the one with a case of it, idle_gpu first",
+    ),
+]
 By = Annotated[
     str, typer.Option("--by", metavar="NAME", help="Who says so, for the audit.", show_default="the user logged in")
 ]

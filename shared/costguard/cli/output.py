@@ -7,25 +7,28 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
+from typing_extensions import assert_never
 
 from costguard.cli.exits import Exit
-from costguard.cli.wrapping import wrapped
+from costguard.cli.wrapping import cells, wrapped
 from costguard.report.words import clean
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from costguard.report.tables import Table
+    from costguard.report.tables import Table, Tone
 
 _PIPED_WIDTH = 200  # of a table that goes to a file, where nothing says how wide the reader's page is
 _ROOMY = 160  # columns from which ids and names are kept in one piece
 _FEW_COLUMNS, _SHORT_CELL = 4, 30
 _CALLED = ("name", "resource", "shard")
 _NEVER_FOLDED = frozenset({"resource", "name", "case_id", "decision_id"})
+_TONED = frozenset({"name", "share"})
 _LONGEST_LINE = 2000
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 
@@ -104,7 +107,8 @@ def print_table(console: Console, whole: Table) -> None:
     """Draw it, or where its sentences would be squeezed into columns of a few letters, tell it row by row."""
     table = _without_empty_columns(whole)
     columns = tuple(zip(*table.rows, strict=True))
-    if console.width < _ROOMY and len(columns) > _FEW_COLUMNS and any(map(_is_long, columns)):
+    squeezed = console.width < _ROOMY and any(map(_is_long, columns))
+    if len(columns) > _FEW_COLUMNS and (squeezed or not (table.foldable or _width(table) <= console.width)):
         heading(table.title)
         for line in _rows_told(table, console.width):
             typer.echo(safe(line))
@@ -122,6 +126,12 @@ def _without_empty_columns(table: Table) -> Table:
     kept = [index for index in range(len(table.columns)) if any(row[index] for row in table.rows)]
     columns = tuple(table.columns[index] for index in kept)
     return replace(table, columns=columns, rows=tuple(tuple(row[index] for index in kept) for row in table.rows))
+
+
+def _width(table: Table) -> int:
+    """How many columns of the page it takes with every cell in one line, two between cells."""
+    cells_of = zip(*(tuple(column.title for column in table.columns), *table.rows), strict=True)
+    return sum(max(map(cells, column)) + 2 for column in cells_of)
 
 
 def _is_long(column: Sequence[str]) -> bool:
@@ -168,9 +178,32 @@ def _drawn(table: Table, width: int) -> RichTable:
             overflow="fold",
             no_wrap=column.key in _NEVER_FOLDED and width >= _ROOMY,
         )
-    for row in table.rows:
-        drawn.add_row(*(Text(cell) for cell in row))  # Text, so that brackets in names are no markup
+    for row, tone in zip_longest(table.rows, table.tones):
+        style = "" if tone is None else _style(tone)
+        toned = (style if column.key in _TONED else "" for column in table.columns)
+        drawn.add_row(*map(Text, row, toned))  # Text, so that brackets in names are no markup
     return drawn
+
+
+def _style(tone: Tone) -> str:
+    from costguard.report.tables import Tone
+
+    if tone is Tone.GOOD:
+        return "green"
+    if tone is Tone.WARNING:
+        return "yellow"
+    if tone is Tone.BAD:
+        return "bold red"
+    assert_never(tone)
+
+
+def draws_blocks() -> bool:
+    """Whether standard output can show block characters; ASCII stands in for them elsewhere."""
+    try:
+        "▁█░".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def survive_any_encoding() -> None:

@@ -6,13 +6,14 @@ import hashlib
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from costguard.cli.exits import Exit
+from costguard.cli.guards import BUDGET, GUARDS, KEYS, check_guard, of_budgets, planned, ready_to_carry_out
 from costguard.cli.options import GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import Answer, draws_blocks, emit
 from costguard.cli.program import ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError, ProviderError, StalePlanError
@@ -22,17 +23,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from costguard.domain.actions import ActionResult
+    from costguard.engine.budget_look import BudgetLook
     from costguard.engine.memory import Memory
     from costguard.engine.run import RunReport
     from costguard.engine.surroundings import Surroundings
     from costguard.planning import Plan
-
-GUARDS = ("idle_gpu",)
+    from costguard.report.tables import Table
 
 
 PLAN_EXAMPLES = examples(
     "costguard plan --guard idle_gpu --policy policies/",
-    "costguard plan --policy policies/ --out plan.json",
+    "costguard plan --guard budget --policy policies/ --out plan.json",
+    "costguard plan --guard kms_rotation --policy policies/",
     "costguard plan --sandbox --json",
 )
 
@@ -54,14 +56,16 @@ def plan(
 
     Prints what was found, what is due, what a rail holds back and why, what a gentler mode only rehearses,
     and what could not be read. No client that can change anything is even made. A ledger file that is not
-    there yet counts as empty, and is not made either.
+    there yet counts as empty, and is not made either. With --guard kms_rotation it shows what `costguard keys` does:
+    this version only observes keys.
 
     Exit status: 0 nothing is due, 10 something is due, 11 something could not be read.
     """
+    if guard == KEYS:
+        _plan_keys(ctx, out, policy, sandbox=sandbox, as_json=as_json, lang=lang)
     check_guard(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         from costguard.bootstrap import open_surroundings
-        from costguard.engine.run import make_plan
 
         language = here.language
         with (
@@ -69,21 +73,41 @@ def plan(
             open_surroundings(here.settings, guard, memory=memory, clock=here.clock, may_act=False) as world,
             shard_progress("Reading") as step,
         ):
-            made = make_plan(world, run_id_of(guard, here.clock.now()), progress=step)
+            made, looked = planned(world, run_id_of(guard, here.clock.now()), step)
+            budgets = _budgets(world, looked, language) if looked is not None else ()
     from costguard.cli.plan_file import plan_answer, write_plan
     from costguard.report.plan_views import plan_summary, plan_tables
 
     if out:
         write_plan(Path(out), made, language)
+    shown = of_budgets(made) if guard == BUDGET else made
     emit(
         Answer(
             plan_answer(made, language),
-            tables=plan_tables(made, language),
-            closing=(plan_summary(made, language), *([phrase("plan_written", language, file=out)] if out else [])),
+            tables=(*budgets, *plan_tables(shown, language)),
+            closing=(plan_summary(shown, language), *([phrase("plan_written", language, file=out)] if out else [])),
             exit=Exit.GAPS if made.gaps else Exit.DUE if made.due else Exit.OK,
         ),
         as_json=as_json,
     )
+
+
+def _plan_keys(
+    ctx: typer.Context, out: str, policy: str, *, sandbox: bool, as_json: bool, lang: Language | None
+) -> NoReturn:
+    """Keys are only observed: what would mend them is a rehearsal, and there is nothing to apply.
+
+    Raises:
+        InvalidInputError: a file is wanted.
+    """
+    from costguard.cli.keys import keys_answer
+
+    if out:
+        message = "--out: this version only observes keys, so there is no plan to apply; `costguard keys` shows them"
+        raise InvalidInputError(message)
+    with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy) as here:
+        answer = keys_answer(here)
+    emit(answer, as_json=as_json)
 
 
 APPLY_EXAMPLES = examples(
@@ -124,23 +148,33 @@ def apply(
         if paused is not None:
             message = f"this plan is not applied: {explain(paused, language)}"
             raise StalePlanError(message)
-        with open_surroundings(here.settings, agreed.guard, policy=current, clock=here.clock) as world:
-            _enter_accounts(world)
+        with open_surroundings(here.settings, agreed.guard, policy=current, clock=here.clock) as connected:
+            world = _made_ready(connected, agreed, language)
             report = carry_out(world, agreed)
             results = _results(agreed, report, world.memory, here.clock.now())
     emit(_applied(agreed, report, results, language), as_json=as_json)
 
 
-def check_guard(guard: str) -> None:
-    """Raise InvalidInputError for a guard that there is not."""
-    if guard not in GUARDS:
-        message = f"there is no guard {guard!r}; there is {', '.join(GUARDS)}"
-        raise InvalidInputError(message)
-
-
 def run_id_of(guard: str, now: datetime) -> str:
     """A run by hand has a name of its own, so that it is never taken for a scheduled one."""
     return "cli-" + hashlib.sha256(f"{guard}\n{now.isoformat()}".encode()).hexdigest()[:16]
+
+
+def _made_ready(world: Surroundings, agreed: Plan, language: Language) -> Surroundings:
+    if agreed.guard == BUDGET:
+        with shard_progress("Reading") as step:
+            return ready_to_carry_out(world, agreed, language, step)
+    _enter_accounts(world)
+    return world
+
+
+def _budgets(world: Surroundings, looked: BudgetLook, language: Language) -> tuple[Table, ...]:
+    """Where the budgets stand that the plan follows from."""
+    from costguard.engine.budget_told import budget_reports
+    from costguard.report.budget_views import budgets_table
+
+    reports = budget_reports(world, looked)
+    return (budgets_table(reports, language, plain=not draws_blocks()),) if reports else ()
 
 
 def _enter_accounts(world: Surroundings) -> None:

@@ -92,6 +92,9 @@ def check_still_true(plan: Plan, guards: tuple[str, ...], policy: Policy, memory
     if plan.guard not in guards:
         message = f"this plan is not applied: it is one of guard {clean(plan.guard)!r}; there is {', '.join(guards)}"
         raise StalePlanError(message)
+    if any(step.after.guard != plan.guard for step in plan.transitions):
+        message = f"this plan is not applied: it has cases of another guard than {plan.guard}; plan again"
+        raise StalePlanError(message)
     why = _outdated(plan, policy, now) or _overtaken(plan, memory, now)
     if why:
         message = f"this plan is not applied: {why}; nothing was changed, plan again"

@@ -11,6 +11,7 @@ from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import workplace
 from costguard.report.budget_rules import budget_rule_json, budget_rules_table
+from costguard.report.key_rules import key_rule_json, key_rules_table
 from costguard.report.tables import Column, Table
 from costguard.report.words import Language, choice, clean, label, phrase, span, verb
 
@@ -65,6 +66,7 @@ def check(
             tables=(
                 *((_rules_table(read, language),) if read.idle_gpu else ()),
                 *((budget_rules_table(read.budgets, language),) if read.budgets else ()),
+                *((key_rules_table(read.kms_rotation, language),) if read.kms_rotation else ()),
             ),
             closing=tuple(phrase("policy_remark", language, remark=str(remark)) for remark in found),
         ),
@@ -73,7 +75,10 @@ def check(
 
 
 def _counted(read: Policy, files: int, lang: Language) -> str:
-    rules = len(read.idle_gpu)
+    rules, keys = len(read.idle_gpu), len(read.kms_rotation)
+    if keys:
+        budgets = len(read.budgets) or ""
+        return phrase("policy_valid_keys", lang, files=files, rules=rules, budgets=budgets, keys=keys)
     if read.budgets:
         return phrase("policy_valid_budgets", lang, files=files, rules=rules, budgets=len(read.budgets))
     return phrase("policy_valid", lang, files=files, rules=rules)
@@ -116,6 +121,7 @@ def _valid_json(read: Policy, found: tuple[Remark, ...]) -> dict[str, Any]:
             for rule in read.idle_gpu
         ],
         "budgets": [budget_rule_json(budget) for budget in read.budgets],
+        "kms_rotation": [key_rule_json(rule) for rule in read.kms_rotation],
         "problems": [],
         "remarks": [{"where": remark.where, "message": remark.message} for remark in found],
     }

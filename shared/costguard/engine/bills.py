@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
 
@@ -16,9 +16,7 @@ from costguard.engine.scan import gap_of
 from costguard.estimates.condense import condensed
 from costguard.ports import SpendSource, Target, Workers
 
-READ_EVERY = timedelta(
-    hours=4
-)  # no vendor renews its bill more than three times a day, and one charges for each request
+READ_EVERY = timedelta(hours=8)  # no vendor renews its bill more often, and one charges for each request
 HISTORY = timedelta(days=63)  # nine weeks: what a forecast by weekdays learns from
 _CORRECTED_UNTIL_DAY = 5  # of the month; by then the month before is final on every cloud
 
@@ -107,7 +105,8 @@ def _of_payer(
         for scope in asked:
             report = reports[scope]
             if report.gaps:  # what is not whole replaces nothing
-                found[scope] = (scope, known[scope], report.gaps)
+                gaps = tuple(replace(gap, what="bill") for gap in report.gaps)  # vendors say "billing" of instances too
+                found[scope] = (scope, known[scope], gaps)
                 continue
             bill = renewed(known[scope], target, report, begin)
             found[scope] = (scope, bill, ())
@@ -117,9 +116,12 @@ def _of_payer(
 
 
 def renewed(known: Bill | None, target: Target, report: SpendReport, begin: datetime) -> Bill:
-    """What was known, with the months from `begin` on replaced by what was read of them."""
-    before = [line for line in (known.lines if known else ()) if line.charge_period_start < begin]
-    anew = [line for line in condensed(report.lines) if line.charge_period_start >= begin]
+    """What was known, with the months from `begin` on replaced by what was read of them.
+
+    A day that began before: in China the first of a month begins in the month before it, by UTC.
+    """
+    before = [line for line in (known.lines if known else ()) if line.charge_period_end <= begin]
+    anew = [line for line in condensed(report.lines) if line.charge_period_end > begin]
     since = begin if known is None else min(begin, known.since)
     return Bill(target.cloud, (*before, *anew), since, report.complete_until, report.read_at, report.source)
 
@@ -132,7 +134,10 @@ def _begin(known: Bill | None, since: datetime, now: datetime) -> datetime | Non
     if known.complete_until is not None and now - known.read_at < READ_EVERY:
         return None
     current = _month(now)
-    return _month(current - timedelta(days=1)) if now.day <= _CORRECTED_UNTIL_DAY else current
+    begin = _month(current - timedelta(days=1)) if now.day <= _CORRECTED_UNTIL_DAY else current
+    if known.complete_until is None:
+        return begin
+    return max(wanted, min(begin, _month(known.complete_until)))  # what stood open then may be billed by now
 
 
 def _month(moment: datetime) -> datetime:

@@ -22,6 +22,7 @@ from costguard.guards.idle_gpu import judge
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.planning import Spender, spenders
 from costguard.policy.changes import with_digest
+from costguard.policy.model import Policy
 
 _SHOWN = frozenset({"inventory", "accounts", "regions"})
 
@@ -37,22 +38,40 @@ class BudgetLook:
     idle_is_known: bool
 
 
+def rules_watched(policy: Policy) -> tuple[IdleRule, ...]:
+    """The rules that all steps of all budgets would make, whether they are reached or not."""
+    every_step = machine_rules([Standing(rule, None) for rule in policy.budgets], policy.priority_classes)
+    return tuple(map(with_digest, every_step.rules))
+
+
 def look(
-    world: Surroundings, *, deadline: datetime | None = None, progress: Progress = no_progress, remember: bool = True
+    world: Surroundings,
+    *,
+    deadline: datetime | None = None,
+    progress: Progress = no_progress,
+    remember: bool = True,
+    seen: Scan | None = None,
 ) -> BudgetLook:
     """Read bills and inventory, keep the meter, and judge every budget.
 
-    `remember` False writes nothing: the meter then ends at the last run's look.
+    `remember` False writes nothing: the meter then ends at the last run's look. `seen` is what somebody scanned just
+    now, with `rules_watched` among the rules, so that it need not be read twice.
 
     Raises:
         LedgerError: memory failed.
     """
     policy = world.policy
-    every_step = machine_rules([Standing(rule, None) for rule in policy.budgets], policy.priority_classes)
-    rules = tuple(map(with_digest, every_step.rules))
-    seen = scan(
-        world.readings, world.targets, rules, world.clock, deadline=deadline, progress=progress, workers=world.workers
-    )
+    rules = rules_watched(policy)
+    if seen is None:
+        seen = scan(
+            world.readings,
+            world.targets,
+            rules,
+            world.clock,
+            deadline=deadline,
+            progress=progress,
+            workers=world.workers,
+        )
     now = world.clock.now()
     sheets = tuple(_sheets(world, seen, now, remember=remember))
     bills = _bills(world, seen, now, remember=remember)

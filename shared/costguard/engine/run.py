@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from costguard.cases import Case
 from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.errors import ProviderError, VersionConflictError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.domain.resources import InstanceDetail
+from costguard.domain.resources import Gap, InstanceDetail
 from costguard.engine.act import act, pause_reason
 from costguard.engine.aftermath import settle_observed
 from costguard.engine.memory import cap_views, claim_views, notice_views
@@ -98,7 +98,21 @@ def run(
     if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
         return RunReport(run_id, None, duplicate=True)
     plan = make_plan(world, run_id, deadline=deadline, progress=progress)
-    for gap in plan.gaps[:_MOST_GAPS_LOGGED]:
+    log_gaps(plan)
+    return carry_out(world, plan, deadline=deadline)
+
+
+class Gapped(Protocol):
+    """What may have gaps."""
+
+    @property
+    def gaps(self) -> Sequence[Gap]:
+        """What could not be read."""
+
+
+def log_gaps(looked: Gapped) -> None:
+    """A line for each thing that could not be read."""
+    for gap in looked.gaps[:_MOST_GAPS_LOGGED]:
         facts = {
             "shard": str(gap.shard),
             "what": gap.what,
@@ -107,7 +121,6 @@ def run(
             "fix": gap.fix,
         }
         _LOG.warning("could not be read", extra=facts)
-    return carry_out(world, plan, deadline=deadline)
 
 
 def carry_out(world: Surroundings, plan: Plan, *, deadline: datetime | None = None) -> RunReport:

@@ -58,6 +58,16 @@ class Scan:
     members: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """Every shard of all targets, each once, and what could not be listed; the rest as in `Scan`."""
+
+    shards: tuple[Shard, ...]
+    gaps: tuple[Gap, ...]
+    closed_accounts: frozenset[str]
+    members: Mapping[Target, tuple[str, ...]]
+
+
 Progress = Callable[[int, int, str], None]
 """Called with shards done, shards in all, and the shard just read."""
 
@@ -82,19 +92,8 @@ def scan(
 
     `readings` is by cloud. Errors of one shard become its gaps and never touch another.
     """
-    shards: list[Shard] = []
-    gaps: list[Gap] = []
-    closed: set[str] = set()
-    members: dict[Target, tuple[str, ...]] = {}
-    for target in targets:
-        found = _discover(readings[target.cloud].inventory, target)
-        if isinstance(found, Gap):
-            gaps.append(found)
-            continue
-        shards.extend(shard for shard in found.shards if shard not in shards)
-        gaps.extend(found.gaps)
-        closed.update(found.closed_accounts)
-        members[target] = tuple(sorted({shard.account for shard in found.shards}))
+    found = discovered(readings, targets)
+    shards = found.shards
     facts: list[ShardFacts] = []
     workers = workers or ThreadWorkers()
     tasks = [
@@ -104,7 +103,29 @@ def scan(
     for done, (place, examined) in enumerate(workers.each(tasks), start=1):
         facts.append(examined)
         progress(done, len(shards), str(shards[place]))
-    return Scan(tuple(sorted(facts, key=lambda fact: fact.shard)), tuple(gaps), frozenset(closed), members)
+    return Scan(tuple(sorted(facts, key=lambda fact: fact.shard)), found.gaps, found.closed_accounts, found.members)
+
+
+def discovered(readings: Mapping[str, Reading], targets: Sequence[Target]) -> Discovered:
+    """The shards of all targets; a target whose accounts could not be listed is a gap.
+
+    Raises:
+        InvalidInputError: a target that cannot be.
+    """
+    shards: dict[Shard, None] = {}
+    gaps: list[Gap] = []
+    closed: set[str] = set()
+    members: dict[Target, tuple[str, ...]] = {}
+    for target in targets:
+        found = _discover(readings[target.cloud].inventory, target)
+        if isinstance(found, Gap):
+            gaps.append(found)
+            continue
+        shards.update(dict.fromkeys(found.shards))
+        gaps.extend(found.gaps)
+        closed.update(found.closed_accounts)
+        members[target] = tuple(sorted({shard.account for shard in found.shards}))
+    return Discovered(tuple(shards), tuple(gaps), frozenset(closed), members)
 
 
 def scan_shard(

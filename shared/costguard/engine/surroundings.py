@@ -10,7 +10,7 @@ from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
 from costguard.engine.workers import ThreadWorkers
 from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, Clock, FreezeControl, Notifier, SpendSource, Target, Workers
+from costguard.ports import ActionExecutor, Clock, FreezeControl, KeySource, Notifier, SpendSource, Target, Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Surroundings:
     `host_paused` is the host's own kill switch. `policy_problem` says why the policy may not be acted on
     (too old a copy), None when it may. `doubts` are by name of a rule why its violations may not be believed.
     `spends` reads the bills of each cloud, for the guard that needs them; `freezers` opens what can attach the policy
-    of a launch freeze, and nothing else, where the policy names one.
+    of a launch freeze, and nothing else, where the policy names one. `keys` reads the keys of each cloud.
     """
 
     guard: str
@@ -40,3 +40,4 @@ class Surroundings:
     doubts: Mapping[str, Reason] = field(default_factory=dict)
     spends: Mapping[str, SpendSource] = field(default_factory=dict)
     freezers: Mapping[str, Callable[[], FreezeControl]] = field(default_factory=dict)
+    keys: Mapping[str, KeySource] = field(default_factory=dict)

@@ -93,17 +93,17 @@ def charges(lines: Iterable[SpendLine], counting: Counting) -> tuple[Charge, ...
 
 def in_currency(
     given: Iterable[Charge], currency: str, rates: Sequence[ExchangeRate]
-) -> tuple[tuple[Charge, ...], tuple[Money, ...]]:
-    """The charges in `currency` by the rate of the day each began; and what no rate was given for, per currency."""
+) -> tuple[tuple[Charge, ...], tuple[Charge, ...]]:
+    """The charges in `currency` by the rate of the day each began; and as they are those no rate was given for."""
     exchanged: list[Charge] = []
-    left: list[Money] = []
+    left: list[Charge] = []
     for charge in given:
         money = converted(charge.money, currency, charge.line.charge_period_start.date(), rates)
         if money is None:
-            left.append(charge.money)
+            left.append(charge)
         else:
             exchanged.append(replace(charge, money=money))
-    return tuple(exchanged), totals(left)
+    return tuple(exchanged), tuple(left)
 
 
 def billed(given: Iterable[Charge], since: datetime, until: datetime) -> tuple[Money, ...]:

@@ -64,7 +64,8 @@ def accrued(metered: Iterable[Metered], since: datetime, until: datetime) -> Acc
     ticks: dict[Money, int] = {}
     unpriced: set[ResourceRef] = set()
     counted_until: dict[ResourceRef, datetime] = {}
-    for one in sorted(metered, key=lambda stretch: stretch.since):
+    meant = [one for one in metered if one.since < until and (one.until is None or since < one.until)]
+    for one in sorted(meant, key=lambda stretch: stretch.since):
         start = max(one.since, since, counted_until.get(one.ref, since))
         end = until if one.until is None else min(one.until, until)
         if start >= end:
@@ -81,9 +82,9 @@ def accrued(metered: Iterable[Metered], since: datetime, until: datetime) -> Acc
 def burning(metered: Iterable[Metered], now: datetime) -> Accrued:
     """What runs at this moment, as money an hour; a stretch that ends now has ended."""
     rates: dict[ResourceRef, Money | None] = {}
-    for one in sorted(metered, key=lambda stretch: stretch.since):
-        if one.since <= now and (one.until is None or now < one.until):
-            rates.setdefault(one.ref, one.hourly)
+    running = [one for one in metered if one.since <= now and (one.until is None or now < one.until)]
+    for one in sorted(running, key=lambda stretch: stretch.since):
+        rates.setdefault(one.ref, one.hourly)
     unpriced = tuple(sorted(ref for ref, hourly in rates.items() if hourly is None))
     return Accrued(totals(hourly for hourly in rates.values() if hourly is not None), unpriced)
 

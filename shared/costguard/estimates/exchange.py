@@ -27,9 +27,14 @@ def converted(money: Money, currency: str, on: date, rates: Sequence[ExchangeRat
     """
     if money.currency == currency:
         return money
-    held = [rate for rate in rates if rate.since <= on and {rate.base, rate.quote} == {money.currency, currency}]
-    latest = max(held, key=lambda rate: rate.since, default=None)
+    latest = rate_on(money.currency, currency, on, rates)
     if latest is None:
         return None
     factor = latest.rate if latest.base == money.currency else 1 / latest.rate
     return Money(money.amount * factor, currency)
+
+
+def rate_on(one: str, other: str, on: date, rates: Sequence[ExchangeRate]) -> ExchangeRate | None:
+    """The rate between two currencies, in either direction, that held on that day."""
+    held = [rate for rate in rates if rate.since <= on and {rate.base, rate.quote} == {one, other}]
+    return max(held, key=lambda rate: rate.since, default=None)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
 from statistics import median
 
 from costguard.domain.money import Money
 from costguard.domain.refs import provider_of
 from costguard.domain.spend import PricingCategory, SpendLine
-from costguard.estimates.billed import Charge, daily, is_usage
+from costguard.estimates.billed import Charge, is_usage
 from costguard.estimates.burn import Known, Metered, accrued
 from costguard.estimates.period import Day
 
-LEAST_DAYS = 3
+LEAST = timedelta(days=3)
 LOWEST_FACTOR, HIGHEST_FACTOR = Decimal("0.5"), Decimal("1.5")
 _DISCOUNTS_ONLY = "aws"
 _PLACES = Decimal("0.0001")
@@ -25,7 +26,8 @@ class Reconciled:
     """Metered and billed spend of machines over the same complete days.
 
     `error` is (metered - billed) / billed: 0.25 means a quarter too much was reckoned. `factor` is what metered spend
-    has to be multiplied by, within bounds; `bounded` says that they cut it.
+    has to be multiplied by, within bounds; `bounded` says that they cut it. `spread` is the mean distance of a
+    day's bill from what was metered times `factor`, as a share of it.
     """
 
     days: int
@@ -34,6 +36,7 @@ class Reconciled:
     error: Decimal
     factor: Decimal
     bounded: bool
+    spread: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,31 +77,41 @@ def reconciled(
 ) -> Reconciled | None:
     """How far metering is off, over days that the bill holds in full and that were metered in full.
 
-    Days on which nothing was metered or nothing billed say nothing; None with fewer than three that do.
+    Compared are the bill's own charge periods that lie within these days: a bill by the day of China says nothing of
+    the days of another zone. Periods in which nothing was metered or nothing billed say nothing; None with less than
+    three days that do.
 
     Raises:
         ValueError: something is in another currency.
     """
-    of_machines = [charge for charge in given if is_usage(charge.line) and is_metered(charge.line, known)]
-    costs = daily(of_machines, days, currency)
-    pairs = [
-        (accrued(metered, day.start, day.end).of(currency).amount, cost.spent.amount)
-        for day, cost in zip(days, costs, strict=True)
-    ]
-    telling = [(ran, cost) for ran, cost in pairs if ran > 0 and cost > 0]
-    if len(telling) < LEAST_DAYS:
+    costs: dict[tuple[datetime, datetime], Money] = {}
+    for charge in given:
+        when = charge.line.charge_period_start, charge.line.charge_period_end
+        inside = days and days[0].start <= when[0] and when[1] <= days[-1].end
+        if inside and is_usage(charge.line) and is_metered(charge.line, known):
+            costs[when] = costs.get(when, Money(Decimal(0), currency)) + charge.money
+    telling: list[tuple[Decimal, Decimal]] = []
+    length = timedelta(0)
+    for (start, end), cost in costs.items():
+        ran = accrued(metered, start, end).of(currency).amount
+        if ran > 0 and cost.amount > 0:
+            telling.append((ran, cost.amount))
+            length += end - start
+    if length < LEAST:
         return None
-    ran = sum((ran for ran, _ in telling), Decimal(0))
-    cost = sum((cost for _, cost in telling), Decimal(0))
+    all_ran = sum((ran for ran, _ in telling), Decimal(0))
+    all_cost = sum((cost for _, cost in telling), Decimal(0))
     found = median(cost / ran for ran, cost in telling)  # one day that was billed late does not move it
     factor = min(max(found, LOWEST_FACTOR), HIGHEST_FACTOR)
+    off = sum((abs(cost - ran * factor) for ran, cost in telling), Decimal(0))
     return Reconciled(
-        days=len(telling),
-        metered=Money(ran, currency),
-        billed=Money(cost, currency),
-        error=((ran - cost) / cost).quantize(_PLACES),
+        days=length // timedelta(days=1),
+        metered=Money(all_ran, currency),
+        billed=Money(all_cost, currency),
+        error=((all_ran - all_cost) / all_cost).quantize(_PLACES),
         factor=factor.quantize(_PLACES),
         bounded=factor != found,
+        spread=(off / (all_ran * factor)).quantize(_PLACES),
     )
 
 

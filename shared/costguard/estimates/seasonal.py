@@ -6,7 +6,7 @@ Which way won on real series, and by how much, stands in `tests/benchmarks/READM
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
@@ -56,7 +56,7 @@ def week_shape(history: Sequence[float]) -> tuple[float, ...]:
         mean = fmean(week)
         for place, value in enumerate(week):
             ratios[place].append(value / mean if mean > 0 else 1.0)
-    medians = [median(of_place) for of_place in ratios]
+    medians = [max(median(of_place), 0.0) for of_place in ratios]  # refunds are no weekday
     mean = fmean(medians)
     return tuple(value / mean for value in medians) if mean > 0 else (1.0,) * WEEK
 
@@ -82,7 +82,16 @@ def _places(count: int) -> list[int]:
     return [(place - count) % WEEK for place in range(count)]
 
 
-def back_test(history: Sequence[float], days: int) -> BackTest | None:
+def steady(history: Sequence[float], days: int) -> list[float]:
+    """The same by the mean of the last seven days alone: for a day or two ahead, and easy to check by hand."""
+    a_day = fmean(history[-WEEK:])
+    shape = week_shape(history)
+    return [a_day * shape[day % WEEK] for day in range(days)]
+
+
+def back_test(
+    history: Sequence[float], days: int, method: Callable[[Sequence[float], int], Sequence[float]] = ahead
+) -> BackTest | None:
     """Forecasts from every day of the past that has enough before it and after it; None where there is none.
 
     With little past the days ahead tried are fewer, and what they were off by grows with the root of the time, as a
@@ -97,7 +106,7 @@ def back_test(history: Sequence[float], days: int) -> BackTest | None:
     came: list[float] = []
     shares: list[float] = []
     for origin in range(LEAST_TO_FIT, len(history) - tried + 1):
-        expected = sum(ahead(history[:origin], tried))
+        expected = sum(method(history[:origin], tried))
         real = sum(history[origin : origin + tried])
         misses.append(abs(real - expected))
         came.append(real)

@@ -14,6 +14,7 @@ from costguard.estimates.burn import Metered, burning
 WEEKS = 4
 LEAST_WEEKS = 2
 LEAST_HOURS = 24
+_JUST_NOW = 6  # hours that are not compared with, so that a run that failed leaves others to see the surge
 DEVIATIONS = Decimal(5)
 FACTOR = Decimal("1.5")
 FACTOR_WITH_LITTLE = Decimal(3)
@@ -46,7 +47,7 @@ def surge(metered: Sequence[Metered], now: datetime, metered_since: datetime, fl
     """Whether what burns now leaves what burned at the same hours of the past weeks; None where it does not.
 
     `metered_since`: from when on metering is whole, so that nothing metered means nothing ran. With less than two
-    weeks of it the burn must be three times all of the past day's.
+    weeks of it the burn must be three times the most of the past day, its last six hours left out.
 
     Raises:
         ValueError: something is in another currency than `floor`.
@@ -62,7 +63,7 @@ def surge(metered: Sequence[Metered], now: datetime, metered_since: datetime, fl
         bound = max(usual + DEVIATIONS * spread, max(past) * FACTOR)
         compared = f"the same hours of the past {weeks} weeks"
     elif now - metered_since >= LEAST_HOURS * _HOUR:
-        hours_known = range(LEAST_HOURS, 0, -1)
+        hours_known = range(LEAST_HOURS, _JUST_NOW, -1)
         usual = max(burning(metered, now - hour * _HOUR).of(currency).amount for hour in hours_known)
         bound = usual * FACTOR_WITH_LITTLE
         compared = f"the past {LEAST_HOURS} hours"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from costguard.cases import Case, Phase, due_at
+from costguard.cases import Case, CaseStatus, Phase, due_at
 from costguard.cases.advance import GraceEnd
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
@@ -18,14 +18,16 @@ def merged(
 ) -> Reason | None:
     """Why another guard's case on the same run of the machine stands in for this step; None where none does.
 
-    A case that only watches stands in for nothing. A notice is left out where the owner was told already of a stop
-    that comes no later; a stop, where the other's is under way.
+    A case that only watches stands in for nothing, nor does one that is held: what keeps it may keep it for ever. A
+    notice is left out where the owner was told already of a stop that comes no later; a stop, where the other's is
+    under way.
     """
     for other in others:
         if other.mode is not Mode.ENFORCE or other.run_epoch != case.run_epoch:
             continue
         under_way = other.phase is not Phase.WAITING and other.climbed_at(Verb.WARN) is not None
-        if under_way or (wants is Verb.WARN and _no_later(other, rungs, now, grace_end)):
+        going_on = other.status is CaseStatus.OPEN
+        if under_way or (going_on and wants is Verb.WARN and _no_later(other, rungs, now, grace_end)):
             return Reason(ReasonCode.MERGED, {"guard": other.guard, "rule": other.rule})
     return None
 

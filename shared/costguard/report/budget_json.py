@@ -116,6 +116,7 @@ def _parts(spent: Spent) -> dict[str, Any]:
         "accrued": money_json(spent.accrued),
         "estimated": money_json(spent.estimated),
         "ahead": money_json(spent.ahead),
+        "may_lack": money_json(spent.doubt),
     }
 
 

@@ -75,6 +75,7 @@ def step_words(step: BudgetStep, language: Language = Language.EN) -> str:
         wait=span(step.wait),
         idle_for=span(step.idle.lasting),
         classes=phrase("budget_rule_list", language).join(step.classes),
+        freezes=clean(phrase("budget_rule_list", language).join(step.freezes)),
     )
 
 
@@ -112,7 +113,7 @@ def _step_json(step: BudgetStep) -> dict[str, Any]:
     if step.kind is StepKind.STOP_CLASSES:
         return {**said, **_wait_json(step), "classes": step.classes}
     if step.kind is StepKind.FREEZE:
-        return said
+        return {**said, **_wait_json(step), "freezes": step.freezes}
     assert_never(step.kind)
 
 

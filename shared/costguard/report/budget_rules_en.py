@@ -27,6 +27,6 @@ BUDGET_RULES: Mapping[str, str] = {
     "budget_rule_no_steps": "alert only",
     "budget_rule_stop_idle": "{at}: stop what is idle for {idle_for} (+{wait})",
     "budget_rule_stop_classes": "{at}: stop {classes}, idle or not (+{wait})",
-    "budget_rule_freeze": "{at}: deny launches of GPU instances",
+    "budget_rule_freeze": "{at}: deny launches of GPU instances by {freezes} (+{wait})",
     "policy_valid_budgets": "The policy is valid: {rules} rules and {budgets} budgets in {files} files.",
 }

@@ -27,6 +27,6 @@ BUDGET_RULES: Mapping[str, str] = {
     "budget_rule_no_steps": "只告警",
     "budget_rule_stop_idle": "{at}：停止已空闲 {idle_for} 的实例（+{wait}）",
     "budget_rule_stop_classes": "{at}：停止 {classes} 类实例，无论是否空闲（+{wait}）",
-    "budget_rule_freeze": "{at}：禁止新开 GPU 实例",
+    "budget_rule_freeze": "{at}：由 {freezes} 禁止新开 GPU 实例（+{wait}）",
     "policy_valid_budgets": "策略有效：{files} 个文件，{rules} 条规则，{budgets} 个预算。",
 }

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from costguard.domain.money import Money, hours, totals
 from costguard.estimates.period import Period
-from costguard.estimates.reconcile import LEAST_DAYS, Reconciled
+from costguard.estimates.reconcile import LEAST, Reconciled
 from costguard.estimates.spent import Spent
 from costguard.estimates.traces import CategorySum, MachineHours
 from costguard.guards.budget import BudgetStatus, CloudPart
@@ -93,6 +93,8 @@ def _total_lines(status: BudgetStatus, spent: Spent, language: Language) -> Iter
     yield phrase("budgets_sum_share", language, share=share_words(status), amount=str(status.rule.amount), **clouds)
     if spent.ahead.amount:
         yield phrase("budgets_sum_ahead", language)
+    if spent.doubt is not None and spent.doubt.amount:
+        yield phrase("budgets_may_lack", language, money=str(spent.doubt))
     left = totals(money for part in status.parts for money in part.unconverted)
     if left:
         yield phrase("budgets_left_out", language, money=_joined(left))
@@ -105,7 +107,7 @@ def _cloud_lines(one: BudgetReport, part: CloudPart, period: Period, language: L
         yield phrase("budgets_of_cloud_none", language, **read)
     else:
         until = local_time(part.complete_until, period.zone, language)
-        age = age_words(one.now - part.complete_until)
+        age = age_words(one.now - part.complete_until, language)
         yield phrase("budgets_of_cloud", language, billed=str(part.spent.billed), until=until, age=age, **read)
     for counts, key in ((True, "budgets_counted"), (False, "budgets_not_counted")):
         kinds = _kinds((each for each in part.categories if each.counts is counts), language)
@@ -124,6 +126,7 @@ def _cloud_lines(one: BudgetReport, part: CloudPart, period: Period, language: L
             rate=hourly(part.rest.per_hour),
             days=part.rest.days,
             hours=length,
+            **({"shaped": phrase("budgets_shaped", language)} if len(set(part.rest.shape)) > 1 else {}),
         )
     for each in part.unexplained:
         account = {"account": each.account} if each.account else {}
@@ -147,7 +150,7 @@ def _kinds(sums: Iterable[CategorySum], language: Language) -> str:
 
 def _calibration(learnt: Reconciled | None, language: Language) -> str:
     if learnt is None:
-        return phrase("budgets_uncalibrated", language, days=LEAST_DAYS)
+        return phrase("budgets_uncalibrated", language, days=LEAST // _DAY)
     bound = {"bound": phrase("budgets_bounded", language)} if learnt.bounded else {}
     return phrase(
         "budgets_calibrated",
@@ -213,7 +216,7 @@ def _ahead_lines(one: BudgetReport, language: Language, *, plain: bool) -> Itera
         yield phrase(key, language, tries=tried, at_this_burn=burn)
     leap = status.surge
     if leap is not None:
-        usual = {"now": hourly(leap.now), "usual": hourly(leap.usual), "compared": leap.compared}
+        usual = {"now": hourly(leap.now), "usual": hourly(leap.usual), "compared": choice(leap.compared, language)}
         yield phrase("budgets_surge", language, **usual)
     if status.history:
         days = status.history[-DAYS_SHOWN:]
@@ -224,6 +227,8 @@ def _ahead_lines(one: BudgetReport, language: Language, *, plain: bool) -> Itera
 
 
 def _full(one: BudgetReport, language: Language) -> str:
+    if one.status.share >= 1:
+        return phrase("budget_is_full", language)
     ahead, period = full_in_period(one.status, one.now), one.status.period
     if ahead is None or period is None:
         return full_words(one.status, one.now, language)
@@ -250,6 +255,9 @@ def _told_lines(one: BudgetReport, period: Period, language: Language) -> Iterat
 def _step_lines(one: BudgetReport, language: Language) -> Iterator[str]:
     lines = tuple(step_lines(one.status, language))
     yield from lines or (phrase("budgets_no_steps", language),)
+    standing = one.status.standing
+    if one.status.doubts and standing is not None and any(map(standing.reached, one.status.rule.steps)):
+        yield phrase("budgets_steps_wait", language)
     if one.under_way:
         names = phrase("budget_rule_list", language).join(one.name_of(ref) for ref in one.under_way)
         yield phrase("budgets_cases", language, names=names)

@@ -18,10 +18,11 @@ from costguard.report.tables import Column, Table, Tone
 from costguard.report.words import Language, clean, explain, gap, hourly, phrase
 
 BLOCKS, PLAIN_BLOCKS = "▁▂▃▅▇", "_.-=#"
-_BAR, _PLAIN_BAR = "█░", "#."
+_BAR, _PLAIN_BAR = ("█", "░"), ("#", ".")
 _BAR_CELLS = 10
 DAYS_SHOWN = 14
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
+_IN_DAYS_FROM = 4 * _DAY  # bills are three days late at most: in hours they compare with what the policy allows
 _WARNING, _ALL = Decimal("0.8"), Decimal(1)
 _COLUMNS = ("period", "spent", "amount", "share", "daily", "burn", "full", "forecast", "sure")
 _NUMERIC = frozenset({"spent", "amount", "share", "burn", "full"})
@@ -101,11 +102,12 @@ def bar(share: Decimal, *, plain: bool = False) -> str:
     return full * filled + empty * (_BAR_CELLS - filled)
 
 
-def age_words(age: timedelta) -> str:
-    """`33 h`, or `4.5 d` for what is older than three days."""
-    if age >= 3 * _DAY:
-        return f"{Decimal(age / _DAY).quantize(Decimal('0.1')).normalize():f} d"
-    return f"{round(age / _HOUR)} h"
+def age_words(age: timedelta, language: Language = Language.EN) -> str:
+    """`33 h`, or `4.5 days` for what is older than four days."""
+    if age >= _IN_DAYS_FROM:
+        days = f"{Decimal(age / _DAY).quantize(Decimal('0.1')).normalize():f}"
+        return phrase("budgets_age_days", language, days=days)
+    return phrase("budgets_age_hours", language, hours=round(age / _HOUR))
 
 
 def full_words(status: BudgetStatus, now: datetime, language: Language) -> str:
@@ -178,4 +180,6 @@ def _freshness(one: BudgetReport, language: Language) -> Iterator[str]:
             yield phrase("budgets_fresh_unknown", language, **facts)
         else:
             until = utc_words(part.complete_until)
-            yield phrase("budgets_fresh", language, until=until, age=age_words(one.now - part.complete_until), **facts)
+            yield phrase(
+                "budgets_fresh", language, until=until, age=age_words(one.now - part.complete_until, language), **facts
+            )

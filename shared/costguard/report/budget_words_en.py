@@ -64,8 +64,11 @@ BUDGET_VIEWS: Mapping[str, str] = {
         "Not calibrated: fewer than {days} days were both metered and billed, so list prices are used."
     ),
     "budgets_estimated": (
-        "{money} estimated for everything else: {rate} an hour, the mean of the last {days} billed days, for {hours} h."
+        "{money} estimated for everything else: {rate} an hour, the mean of the last {days} billed days, for {hours} h"
+        "[, {shaped}]."
     ),
+    "budgets_shaped": "by the shape of its weeks",
+    "budgets_may_lack": "Going by how such estimates did before, up to {money} may be missing from it.",
     "budgets_estimated_not": "Everything else is not estimated: no day is billed in full yet.",
     "budgets_unexplained": "Billed, but in no inventory: {service}[ in account {account}], {money}.",
     "budgets_unread": "Its bill was never read: what it holds is in no figure.",
@@ -90,6 +93,9 @@ BUDGET_VIEWS: Mapping[str, str] = {
     "budgets_told_not": "{title}: {where}, not delivered yet",
     "budgets_told_none": "nothing yet",
     "budgets_steps": "Steps",
+    "budgets_age_hours": "{hours} h",
+    "budgets_age_days": "{days} days",
+    "budgets_steps_wait": "While the figures are not sure, none of these begins.",
     "budgets_no_steps": "None: it alerts only.",
     "budgets_cases": "Under way: {names}.",
     "adopt_header": "Adopted from the budgets of {clouds} on {when}. Look at each before you keep it.",

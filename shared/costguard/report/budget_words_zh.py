@@ -61,7 +61,11 @@ BUDGET_VIEWS: Mapping[str, str] = {
     ),
     "budgets_bounded": "已达可信上下限",
     "budgets_uncalibrated": "未校准：既有计量又有账单的天数少于 {days} 天，按目录价计算。",
-    "budgets_estimated": "其余部分估算 {money}：每小时 {rate}，取最近 {days} 个已出账日的均值，共 {hours} 小时。",
+    "budgets_estimated": (
+        "其余部分估算 {money}：每小时 {rate}，取最近 {days} 个已出账日的均值，共 {hours} 小时[，{shaped}]。"
+    ),
+    "budgets_shaped": "按星期规律调整",
+    "budgets_may_lack": "按以往的估算误差，可能还少计至多 {money}。",
     "budgets_estimated_not": "其余部分未估算：还没有完整出账的一天。",
     "budgets_unexplained": "已出账但清单中没有：{service}[，账号 {account}]，{money}。",
     "budgets_unread": "从未读取到它的账单：任何数字都不包含它。",
@@ -84,6 +88,9 @@ BUDGET_VIEWS: Mapping[str, str] = {
     "budgets_told_not": "{title}：{where}，尚未送达",
     "budgets_told_none": "暂无",
     "budgets_steps": "步骤",
+    "budgets_age_hours": "{hours} 小时",
+    "budgets_age_days": "{days} 天",
+    "budgets_steps_wait": "数字不确定期间，以上步骤都不会开始。",
     "budgets_no_steps": "无：只告警。",
     "budgets_cases": "进行中：{names}。",
     "adopt_header": "由 {clouds} 控制台的预算转换而来，{when}。保留之前请逐条查看。",

@@ -17,6 +17,7 @@ DEMO: Mapping[str, str] = {
     "demo_policy": (
         "the owner of a machine that was idle for 24 h is told, and a day after that notice the machine is"
         " stopped. A research machine that nobody misses for a week more is copied and terminated."
+        " A budget for each month watches the company, and within it two teams."
     ),
     "demo_starting": "Starting the sandbox",
     "demo_living": "Day {number}",
@@ -53,6 +54,15 @@ DEMO: Mapping[str, str] = {
     "demo_stays": "Already taken off: {amount} for disks and addresses that stayed billed.",
     "demo_stays_unknown": "Not taken off, because a price is unknown: what stays billed of {names}.",
     "demo_copies": "The copies of {names} cost at most {hourly} an hour more, until somebody deletes them.",
+    "demo_spent": "spent",
+    "demo_spent_of": "{name} {share} %",
+    "demo_budget": "{name}: {share} % of {amount}",
+    "demo_budgets_title": "How far the budgets are spent",
+    "demo_budget_ahead": "burning {burn} an hour[; forecast for the month: {ahead}]",
+    "demo_budget_told": "told: {told}",
+    "demo_budget_told_actual": "{at} % spent on {when}",
+    "demo_budget_told_forecast": "{at} % ahead on {when}",
+    "demo_budget_told_surge": "a burn out of the ordinary on {when}",
     "demo_left_title": "What it left alone, and why",
     "demo_snoozed": "Its owner said no: snoozed[ until {until}].",
     "demo_warn_only": "Its rule only tells people; nothing is done to it.",

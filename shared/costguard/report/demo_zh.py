@@ -13,6 +13,7 @@ DEMO: Mapping[str, str] = {
     "demo_fleet": "{clouds} 家云平台 {accounts} 个账号中的 {machines} 台机器，每小时花费 {hourly}。它们共用一套策略：",
     "demo_policy": (
         "机器空闲满 24 小时即通知负责人，通知送达一天后停机；研究团队的机器若再过一周仍无人需要，则先创建快照，再释放。"
+        "每月预算看护全公司及其中的两个团队。"
     ),
     "demo_starting": "正在启动沙箱",
     "demo_living": "第 {number} 天",
@@ -49,6 +50,15 @@ DEMO: Mapping[str, str] = {
     "demo_stays": "已扣除仍在计费的云盘和公网地址：{amount}。",
     "demo_stays_unknown": "{names} 仍在计费的部分价格未知，未扣除。",
     "demo_copies": "{names} 的快照在删除之前每小时最多再花费 {hourly}。",
+    "demo_spent": "已用",
+    "demo_spent_of": "{name} {share}%",
+    "demo_budget": "{name}：{amount} 的 {share}%",
+    "demo_budgets_title": "预算使用情况",
+    "demo_budget_ahead": "每小时消耗 {burn}[；全月预测 {ahead}]",
+    "demo_budget_told": "已通知：{told}",
+    "demo_budget_told_actual": "{when} 已用 {at}%",
+    "demo_budget_told_forecast": "{when} 预计达到 {at}%",
+    "demo_budget_told_surge": "{when} 消耗异常",
     "demo_left_title": "没有触碰的机器，以及原因",
     "demo_snoozed": "负责人要求保留：暂缓[至 {until}]。",
     "demo_warn_only": "其规则只通知，不做任何操作。",

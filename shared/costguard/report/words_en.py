@@ -12,6 +12,8 @@ from costguard.report import (
     commands_en,
     demo_en,
     doctor_en,
+    freeze_words_en,
+    key_words_en,
     reasons_en,
 )
 from costguard.report.book import Book
@@ -54,6 +56,8 @@ BOOK = Book(
         "types": "what instance types carry",
         "bill": "the bill",
         "budgets": "the cloud's own budgets",
+        "keys": "encryption keys",
+        "key_details": "details of keys, or what names them",
     },
     gap_effects={
         "details": "nothing is done to it",
@@ -66,6 +70,8 @@ BOOK = Book(
         "types": "instances of these types are not shown",
         "bill": "its budgets alert, and stop nothing",
         "budgets": "none of them is shown",
+        "keys": "nothing is known of those not shown",
+        "key_details": "what is not told of a key stays unmeasured, and one about to be deleted may be in use",
     },
     risks={
         "scarce_type": "this type is scarce: it may not start again when you want it",
@@ -120,6 +126,12 @@ BOOK = Book(
         "fpga": "FPGA",
         "media": "media accelerator",
         "other": "other accelerator",
+        "week shape × level": "week shape × level",
+        "run rate": "run rate",
+        "the same hours of the past 2 weeks": "the same hours of the past 2 weeks",
+        "the same hours of the past 3 weeks": "the same hours of the past 3 weeks",
+        "the same hours of the past 4 weeks": "the same hours of the past 4 weeks",
+        "the past 24 hours": "the past 24 hours",
         "one_time_spot": "one-time Spot request",
         "instance_store_root": "its root disk is instance store",
         "yes": "yes",
@@ -189,6 +201,8 @@ BOOK = Book(
         **commands_en.COMMANDS,
         **demo_en.DEMO,
         **doctor_en.DOCTOR,
+        **freeze_words_en.FREEZES,
+        **key_words_en.KEYS,
         # savings
         "saves": "saves {amount} an hour",
         "saves_unknown": "saves an unknown amount: its price is unknown",

@@ -12,6 +12,8 @@ from costguard.report import (
     commands_zh,
     demo_zh,
     doctor_zh,
+    freeze_words_zh,
+    key_words_zh,
     reasons_zh,
 )
 from costguard.report.book import Book
@@ -54,6 +56,8 @@ BOOK = Book(
         "types": "实例规格信息",
         "bill": "账单",
         "budgets": "云平台自己的预算",
+        "keys": "加密密钥",
+        "key_details": "密钥的详细信息或引用它的资源",
     },
     gap_effects={
         "details": "不对它做任何操作",
@@ -66,6 +70,8 @@ BOOK = Book(
         "types": "这些规格的实例不会显示",
         "bill": "相关预算只告警，不停止任何机器",
         "budgets": "其中的预算均不显示",
+        "keys": "未显示的密钥情况未知",
+        "key_details": "未知之处保持未测量，即将删除的密钥可能仍在使用",
     },
     risks={
         "scarce_type": "该机型稀缺：需要时可能无法再次启动",
@@ -120,6 +126,12 @@ BOOK = Book(
         "fpga": "FPGA",
         "media": "媒体加速卡",
         "other": "其他加速卡",
+        "week shape × level": "星期规律 × 水平",
+        "run rate": "当前速率",
+        "the same hours of the past 2 weeks": "过去 2 周的同一时段",
+        "the same hours of the past 3 weeks": "过去 3 周的同一时段",
+        "the same hours of the past 4 weeks": "过去 4 周的同一时段",
+        "the past 24 hours": "过去 24 小时",
         "one_time_spot": "一次性竞价请求",
         "instance_store_root": "根盘为实例存储",
         "yes": "是",
@@ -189,6 +201,8 @@ BOOK = Book(
         **commands_zh.COMMANDS,
         **demo_zh.DEMO,
         **doctor_zh.DOCTOR,
+        **freeze_words_zh.FREEZES,
+        **key_words_zh.KEYS,
         "saves": "每小时节省 {amount}",
         "saves_unknown": "节省金额未知：价格未知",
         "saves_terminate": "实例费用在停机时已停止；随实例删除的云盘也停止计费",

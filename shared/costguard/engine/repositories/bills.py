@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 from costguard.domain.errors import VersionConflictError
 from costguard.domain.spend import Bill, SpendLine, SpendScope
 from costguard.engine.repositories.codec import record_of, value_of
 from costguard.ports import Put, RecordStore, Target
 
+_DAY = timedelta(days=1)
 _HEADER = "bill"  # key: payer / scope
 _MONTH = "bill_month"  # key: payer / scope / 2026-11, so that no record grows with a year
 
@@ -47,7 +48,7 @@ class BillRepository:
         return Bill(target.cloud, lines, header.since, header.complete_until, header.read_at, header.source)
 
     def put(self, target: Target, scope: SpendScope, bill: Bill, begin: datetime) -> bool:
-        """Keep a bill of which the months from `begin` on are new; False where another run wrote first."""
+        """Keep a bill of which the time from `begin` on is new; False where another run wrote first."""
         key = _key(target, scope)
         known = self._store.get(_HEADER, key)
         by_month: dict[str, list[SpendLine]] = {}
@@ -57,7 +58,7 @@ class BillRepository:
         header = _Header(bill.since, bill.complete_until, bill.read_at, bill.source, months)
         operations = [Put(record_of(_HEADER, key, header), known.version if known is not None else 0)]
         for month in months:
-            if known is None or month >= _month_of(begin):
+            if known is None or month >= _month_of(begin - _DAY):  # and a day that began before, where it is elsewhere
                 old = self._store.get(_MONTH, f"{key}/{month}")
                 record = record_of(_MONTH, f"{key}/{month}", _Month(tuple(by_month[month])))
                 operations.append(Put(record, old.version if old is not None else 0))

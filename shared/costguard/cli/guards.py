@@ -1,0 +1,84 @@
+"""Which guard a command means, and what of it differs from guard to guard."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from costguard.domain.errors import InvalidInputError, StalePlanError
+from costguard.report.words import Language, clean, explain
+
+if TYPE_CHECKING:
+    from costguard.cli.progress import Step
+    from costguard.engine.budget_look import BudgetLook
+    from costguard.engine.memory import Memory
+    from costguard.engine.surroundings import Surroundings
+    from costguard.planning import Plan
+
+IDLE_GPU, BUDGET, KEYS = "idle_gpu", "budget", "kms_rotation"
+GUARDS = (IDLE_GPU, BUDGET)
+"""The guards that act on machines, by name; the first is meant where nothing says another."""
+
+
+def check_guard(guard: str) -> None:
+    """Raise InvalidInputError for a guard that there is not."""
+    if guard == KEYS:
+        message = f"{KEYS} only observes in this version and has no cases; see `costguard keys`"
+        raise InvalidInputError(message)
+    if guard not in GUARDS:
+        message = f"there is no guard {guard!r}; there is {', '.join(GUARDS)}"
+        raise InvalidInputError(message)
+
+
+def guard_of(memory: Memory, guard: str, resource: str) -> str:
+    """The guard named; without one that whose case of this resource is active, or else known.
+
+    Raises:
+        InvalidInputError: there is no such guard.
+    """
+    if guard:
+        check_guard(guard)
+        return guard
+    for cases_of in (memory.cases.active, memory.cases.all):
+        for name in GUARDS:
+            if any(resource in {str(c.subject), c.subject.native_id, c.case_id} for c in cases_of(name)):
+                return name
+    return IDLE_GPU
+
+
+def planned(world: Surroundings, run_id: str, step: Step) -> tuple[Plan, BudgetLook | None]:
+    """What is due now, and for budgets where they stand; writes nothing."""
+    if world.guard == BUDGET:
+        from costguard.engine.budget import plan_budgets
+
+        looked, plan = plan_budgets(world, run_id, progress=step)
+        return plan, looked
+    from costguard.engine.run import make_plan
+
+    return make_plan(world, run_id, progress=step), None
+
+
+def of_budgets(plan: Plan) -> Plan:
+    """The plan without the machines that no budget asks for: in a fleet that is nearly all of them."""
+    return replace(plan, findings=tuple(finding for finding in plan.findings if finding.rule))
+
+
+def ready_to_carry_out(world: Surroundings, agreed: Plan, language: Language, step: Step) -> Surroundings:
+    """The surroundings to carry a plan of budgets out in: under the rules that they make as they stand now.
+
+    Raises:
+        StalePlanError: a budget no longer asks for it, or is no longer sure.
+    """
+    from costguard.engine.budget import under_budgets
+    from costguard.engine.budget_look import look
+
+    under = under_budgets(world, look(world, progress=step))
+    for action in agreed.due:
+        if under.policy.rule(action.rule) is None:
+            message = f"this plan is not applied: no budget asks for it now ({clean(action.rule)}); plan again"
+            raise StalePlanError(message)
+        doubt = under.doubts.get(action.rule)
+        if doubt is not None:
+            message = f"this plan is not applied: {action.rule}: {explain(doubt, language)}"
+            raise StalePlanError(message)
+    return under

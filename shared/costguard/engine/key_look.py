@@ -1,0 +1,98 @@
+"""Every key of every target, and what is to be said of each. Changes nothing, tells nobody."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from costguard.domain.errors import ProviderError
+from costguard.domain.keys import EncryptionKey, KeyInventory
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Gap, GapKind
+from costguard.engine.scan import Progress, Reading, discovered, gap_of, no_progress
+from costguard.engine.workers import ThreadWorkers
+from costguard.guards.kms_rotation import gentlest, judge_key, mend_of
+from costguard.policy.model import Policy
+from costguard.policy.ownership import key_owner
+from costguard.ports import Clock, KeySource, Target, Workers
+from costguard.report.key_views import KeyLine, KeyReport
+
+_LOG = logging.getLogger(__name__)
+KEYS, DETAILS = "keys", "key_details"
+_WHAT = {"inventory": KEYS, "details": DETAILS}
+"""What vendors' gaps in a key inventory are about, in words that are not of instances."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLook:
+    """One look at all keys. `shards_read` are those that answered, in whole or in part."""
+
+    now: datetime
+    report: KeyReport
+    shards_read: int
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What could not be read."""
+        return self.report.gaps
+
+
+def look_at_keys(
+    readings: Mapping[str, Reading],
+    sources: Mapping[str, KeySource],
+    targets: Sequence[Target],
+    policy: Policy,
+    clock: Clock,
+    *,
+    deadline: datetime | None = None,
+    progress: Progress = no_progress,
+    workers: Workers | None = None,
+) -> KeyLook:
+    """Read the keys of every shard side by side and judge them all by the policy's rules.
+
+    Errors of one shard become its gap and never touch another; a shard past the deadline is a gap, not a wait.
+    """
+    found = discovered(readings, targets)
+    tasks = [partial(_read_or_skip, sources[shard.cloud], shard, clock, deadline) for shard in found.shards]
+    inventories: list[KeyInventory] = []
+    gaps = list(found.gaps)
+    for done, (place, read) in enumerate((workers or ThreadWorkers()).each(tasks), start=1):
+        shard = found.shards[place]
+        if isinstance(read, Gap):
+            gaps.append(read)
+        else:
+            inventories.append(read)
+            gaps.extend(replace(gap, what=_WHAT.get(gap.what, gap.what)) for gap in read.gaps)
+        progress(done, len(found.shards), str(shard))
+    now = clock.now()
+    keys = sorted((key for read in inventories for key in read.keys), key=lambda key: key.ref)
+    report = KeyReport(
+        lines=tuple(line for key in keys for line in _judged(key, policy, now)),
+        keys_seen=len(keys),
+        gaps=tuple(sorted(gaps, key=lambda gap: (gap.shard, gap.what))),
+    )
+    return KeyLook(now, report, shards_read=len(inventories))
+
+
+def _judged(key: EncryptionKey, policy: Policy, now: datetime) -> Sequence[KeyLine]:
+    """What is to be said of one key, and what would mend it: a rehearsal, for nothing is done to a key."""
+    rule = gentlest(key, policy.kms_rotation)
+    owner = key_owner(key, policy)
+    return [
+        KeyLine(replace(finding, owner=owner), key, None if rule is None else mend_of(key, rule, finding))
+        for finding in judge_key(key, rule, now)
+    ]
+
+
+def _read_or_skip(source: KeySource, shard: Shard, clock: Clock, deadline: datetime | None) -> KeyInventory | Gap:
+    if deadline is not None and clock.now() >= deadline:
+        return Gap(shard, KEYS, GapKind.DEADLINE, "the time allowed was used up before this shard was read")
+    try:
+        inventory = source.read(shard)
+    except ProviderError as err:
+        return gap_of(err, shard, KEYS)
+    _LOG.info("keys read", extra={"shard": str(shard), "keys": len(inventory.keys)})
+    return inventory

@@ -1,0 +1,202 @@
+"""A forecast says how sure it is, by how it would have done before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.builders import usd
+
+from costguard.domain.money import Money
+from costguard.estimates.billed import DailySpend
+from costguard.estimates.forecast import RUN_RATE, SEASONAL, Commitment, forecast
+from costguard.estimates.period import Period
+from costguard.estimates.seasonal import ahead, back_test, level, week_shape
+from costguard.estimates.spent import Spent
+
+START, END = datetime(2026, 11, 1, tzinfo=timezone.utc), datetime(2026, 12, 1, tzinfo=timezone.utc)
+NOVEMBER = Period("2026-11", START, END)
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+NOW = START + 10 * DAY
+
+
+def days(count: int, amount: Callable[[date], float] = lambda _: 100.0, until: datetime = NOW) -> list[DailySpend]:
+    """The last `count` days before a moment."""
+    dates = [(until - DAY * back).date() for back in range(count, 0, -1)]
+    return [DailySpend(day, usd(str(round(amount(day), 2)))) for day in dates]
+
+
+def spent_so_far(amount: str = "1000", complete: datetime = NOW) -> Spent:
+    return Spent(usd(amount), usd("0"), usd("0"), usd("0"), complete)
+
+
+def test_a_steady_scope_ends_where_its_days_add_up_to() -> None:
+    found = forecast(days(63), spent_so_far(), usd("4"), (), NOVEMBER, NOW)
+
+    assert found is not None
+    assert (found.expected, found.low, found.high) == (usd("3000"), usd("3000"), usd("3000"))
+    assert (found.method, found.backtest_error) == (SEASONAL, Decimal("0.0"))
+    assert found.tested > 20
+    assert found.at_this_burn == usd("1000") + usd("4").times(480)
+
+
+def test_weekdays_that_cost_more_are_counted_as_they_come() -> None:
+    """From Friday the 27th three days are left to the 30th: a Friday, a Saturday, a Sunday and a Monday."""
+    working = days(63, lambda day: 100.0 if day.weekday() < 5 else 10.0, START + 26 * DAY)
+
+    found = forecast(working, spent_so_far("0", START + 26 * DAY), usd("4"), (), NOVEMBER, START + 26 * DAY)
+
+    assert found is not None
+    assert abs(found.expected.amount - 220) < 15
+
+
+@pytest.mark.parametrize("count", [0, 1, 20])
+def test_a_short_past_leaves_the_run_rate_and_says_so(count: int) -> None:
+    found = forecast(days(count), spent_so_far(), usd("4"), (), NOVEMBER, NOW)
+
+    assert found is not None
+    assert (found.method, found.backtest_error, found.tested) == (RUN_RATE, None, 0)
+    assert (found.low, found.expected, found.high) == (usd("1960"), usd("2920"), usd("4840"))
+
+
+def test_a_past_that_ended_long_ago_or_has_a_hole_is_not_learnt_from() -> None:
+    old = days(63, until=NOW - 20 * DAY)
+    holed = [*days(30, until=NOW - 11 * DAY), *days(10)]
+
+    for history in (old, holed):
+        found = forecast(history, spent_so_far(), usd("4"), (), NOVEMBER, NOW)
+        assert found is not None
+        assert found.method == RUN_RATE
+
+
+def test_a_month_that_cost_nothing_is_forecast_to_go_on_so() -> None:
+    found = forecast(days(63, lambda _: 0.0), spent_so_far("0"), usd("0"), (), NOVEMBER, NOW)
+
+    assert found is not None
+    assert (found.low, found.expected, found.high) == (usd("0"), usd("0"), usd("0"))
+
+
+def test_the_same_misses_tried_less_often_make_a_wider_interval() -> None:
+    """A twentieth more each day is missed by the same share each day."""
+    growing = [1.05**day for day in range(20)]
+
+    once, often = back_test(growing[:15], 1), back_test(growing, 1)
+
+    assert once is not None
+    assert often is not None
+    assert (once.tries, often.tries) == (1, 6)
+    assert once.mean_error == pytest.approx(often.mean_error, rel=0.01)
+    assert once.width > 1.3 * often.width
+
+
+def test_what_falls_due_in_the_period_is_added_once() -> None:
+    dues = (
+        Commitment("renewal", START + 20 * DAY, usd("500")),
+        Commitment("paid already", NOW - DAY, usd("70")),
+        Commitment("next month", END, usd("900")),
+    )
+
+    found = forecast(days(63), spent_so_far(), usd("4"), dues, NOVEMBER, NOW)
+
+    assert found is not None
+    assert found.expected == usd("3500")
+
+
+def test_a_burn_beyond_the_past_lifts_the_upper_bound_to_where_it_leads() -> None:
+    calm = forecast(days(63), spent_so_far(), usd("100"), (), NOVEMBER, NOW)
+    surging = forecast(days(63), spent_so_far(), usd("100"), (), NOVEMBER, NOW, surging=True)
+
+    assert calm is not None
+    assert surging is not None
+    assert calm.expected == usd("3000")
+    assert surging.high == surging.at_this_burn == usd("49000")
+    assert usd("3000").amount < surging.expected.amount < usd("49000").amount
+
+
+def test_days_no_bill_shows_yet_move_the_level() -> None:
+    """The bill ends three days ago; since then twice as much is spent."""
+    history = days(63, until=NOW - 3 * DAY)
+    late = replace(spent_so_far(complete=NOW - 3 * DAY), unbilled_per_hour=usd(str(round(200 / 24, 6))))
+
+    found = forecast(history, late, usd("8"), (), NOVEMBER, NOW)
+    unaware = forecast(history, replace(late, unbilled_per_hour=None), usd("8"), (), NOVEMBER, NOW)
+
+    assert found is not None
+    assert unaware is not None
+    assert unaware.expected == usd("3000")
+    assert usd("3300").amount < found.expected.amount < usd("5000").amount
+
+
+def test_there_is_no_forecast_outside_of_the_period() -> None:
+    assert forecast(days(63), spent_so_far(), usd("4"), (), NOVEMBER, END) is None
+    assert forecast(days(63), spent_so_far(), usd("4"), (), NOVEMBER, START - HOUR) is None
+
+
+def test_another_currency_is_refused_wherever_it_comes_from() -> None:
+    yuan = Money(Decimal(1), "CNY")
+
+    with pytest.raises(ValueError, match="CNY"):
+        forecast([DailySpend(NOW.date(), yuan)], spent_so_far(), usd("4"), (), NOVEMBER, NOW)
+    with pytest.raises(ValueError, match="CNY"):
+        forecast(days(63), spent_so_far(), yuan, (), NOVEMBER, NOW)
+    with pytest.raises(ValueError, match="CNY"):
+        forecast(days(63), spent_so_far(), usd("4"), (Commitment("x", END - HOUR, yuan),), NOVEMBER, NOW)
+
+
+def test_a_day_of_25_hours_costs_an_hour_more() -> None:
+    zone = "America/New_York"
+    month = Period(
+        "2026-11", datetime(2026, 11, 1, 4, tzinfo=timezone.utc), datetime(2026, 12, 1, 5, tzinfo=timezone.utc), zone
+    )
+    history = days(63, lambda _: 24.0, month.start)
+
+    found = forecast(history, spent_so_far("0", month.start), usd("1"), (), month, month.start)
+
+    assert found is not None
+    assert found.expected == usd("721")
+
+
+def test_the_shape_of_a_week_needs_three_of_them_and_one_odd_day_makes_none() -> None:
+    flat = [10.0] * 28
+
+    assert week_shape(flat[:20]) == (1.0,) * 7
+    assert week_shape([*flat[:8], 90.0, *flat[9:]]) == pytest.approx((1.0,) * 7, rel=0.2)
+    assert week_shape([0.0] * 28) == (1.0,) * 7
+    assert week_shape([5.0, 1, 1, 1, 1, 1, 1] * 4)[0] == pytest.approx(5 * 7 / 11)
+
+
+@given(
+    history=st.lists(st.floats(-1000, 10**6), min_size=21, max_size=70),
+    burn=st.floats(-5, 10**4),
+    hours=st.integers(0, 719),
+    surging=st.booleans(),
+)
+@settings(max_examples=30, deadline=None)
+def test_no_forecast_is_below_what_is_spent_and_the_bounds_hold_it(
+    history: list[float], burn: float, hours: int, *, surging: bool
+) -> None:
+    now = START + HOUR * hours
+    so_far = spent_so_far("123.45", now)
+    told = [
+        DailySpend((now - DAY * (len(history) - at)).date(), usd(str(round(value, 4))))
+        for at, value in enumerate(history)
+    ]
+
+    found = forecast(told, so_far, usd(str(round(burn, 4))), (), NOVEMBER, now, surging=surging)
+
+    assert found is not None
+    assert so_far.total.amount <= found.low.amount <= found.expected.amount <= found.high.amount
+
+
+@given(st.lists(st.floats(-1000, 1000), min_size=14, max_size=60), st.integers(1, 30))
+@settings(max_examples=40, deadline=None)
+def test_what_is_ahead_is_never_less_than_nothing_and_a_level_never_leaves_its_past(
+    history: list[float], count: int
+) -> None:
+    assert all(value >= 0 for value in ahead(history, count))
+    assert min(history) - 1e-6 <= level(history) <= max(history) + 1e-6
