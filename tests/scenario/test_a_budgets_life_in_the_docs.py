@@ -81,7 +81,7 @@ class Life(Stage):
 @pytest.fixture(scope="module")
 def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     lived = Life(tmp_path_factory.mktemp("life"))
-    for day, hour, count in ((2, 9, 2), (7, 22, 2), (12, 2, 2), (14, 21, 10)):  # in the others nothing happens
+    for day, hour, count in ((2, 9, 2), (7, 21, 3), (12, 1, 3), (14, 20, 11)):  # in the others nothing happens
         lived.hours(START.replace(day=day, hour=hour), count)
     lived.explain()
     lived.hours(START.replace(day=31, hour=23))

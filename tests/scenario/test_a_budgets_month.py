@@ -97,15 +97,18 @@ def stage(tmp_path: Path) -> Iterator[Any]:
 
 
 def test_people_hear_of_each_threshold_once_and_in_time(stage: Any) -> None:
-    """48 a day from March 1: half of 1,000 is spent on the 11th at 10:00, four fifths on the 17th at 16:00."""
+    """48 a day from March 1: half of 1,000 is spent on the 11th at 10:00, four fifths on the 17th at 16:00.
+
+    A look an hour before tells what is about to be; one that comes later, what is.
+    """
     month = stage(machine(does=does.busy()), budgets=(research(forecast_alert_at=()),))
-    month.until(9 * DAY)
+    month.until(9 * DAY - HOUR)
     assert month.mailbox.titles == []
-    month.until(timedelta(days=9, hours=1), every=HOUR)
-    assert month.mailbox.titles == ["Budget research: 50 % of 1,000.00 USD is spent"]
-    month.until(timedelta(days=15, hours=6))
+    month.until(9 * DAY)
+    assert month.mailbox.titles == ["Budget research: 50 % of 1,000.00 USD is about to be spent"]
+    month.until(timedelta(days=15, hours=5))
     assert len(month.mailbox.titles) == 1
-    month.until(timedelta(days=15, hours=7))
+    month.until(timedelta(days=15, hours=7), every=2 * HOUR)
     assert month.mailbox.titles[1:] == ["Budget research: 80 % of 1,000.00 USD is spent"]
     month.until(20 * DAY)
     assert month.mailbox.titles[2:] == ["Budget research: 100 % of 1,000.00 USD is spent"]

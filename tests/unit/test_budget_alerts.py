@@ -110,3 +110,18 @@ def test_whatever_the_spend_does_the_highest_threshold_ever_crossed_is_told_and_
     assert len(ids) == len(set(ids))
     reached = [share for share in budget().alert_at if max(spends) >= 5000 * share]
     assert [one.at for one in alerts if one.kind is AlertKind.ACTUAL][-1:] == reached[-1:]
+
+
+def test_what_is_about_to_be_spent_is_told_early_and_once() -> None:
+    """79.9 % at this look, and 80.2 % before the next one."""
+    early = crossings(budget(), MONTH, usd("3995"), None, None, soon=usd("4010"))
+    assert [(str(one.at), one.early) for one in early] == [("0.5", False), ("0.8", True)]
+    told = {one.alert_id for one in untold(budget(), MONTH, early, lambda _: False)}
+    later = crossings(budget(), MONTH, usd("4020"), None, None, soon=usd("4040"))
+    assert [one.early for one in later] == [False, False]
+    assert untold(budget(), MONTH, later, told.__contains__) == ()
+
+
+def test_a_share_told_early_is_not_forecast_as_well() -> None:
+    found = crossings(budget(), MONTH, usd("4995"), usd("9000"), None, soon=usd("5001"))
+    assert [one.kind for one in found if one.at == 1] == [AlertKind.ACTUAL]

@@ -36,6 +36,7 @@ class Source:
     def read(
         self, target: Target, scopes: Sequence[SpendScope], since: datetime, until: datetime
     ) -> Mapping[SpendScope, SpendReport]:
+        del target
         if self.fails:
             raise UnavailableError("no answer", operation="billing:DescribeBillDetail")
         first = since.replace(hour=0) - self.offset

@@ -154,6 +154,7 @@ def _told(world: Surroundings, looked: BudgetLook) -> Iterator[Crossing]:
             status.spent.total,
             status.forecast.expected if status.forecast is not None else None,
             looked.now if status.surge is not None else None,
+            None if status.burn_per_hour is None else status.spent.soon(status.burn_per_hour),
         )
         addresses = status.rule.tell or tuple(filter(None, (world.policy.default_channel,)))
         if not addresses:

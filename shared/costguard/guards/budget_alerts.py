@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
@@ -28,25 +28,39 @@ class AlertKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """One threshold crossed. `at` is its share of the budget, 1 for a surge; `alert_id` is the same in every run."""
+    """One threshold crossed. `at` is its share of the budget, 1 for a surge; `alert_id` is the same in every run.
+
+    `early`: it is not spent yet for sure, but is about to be before anybody looks again.
+    """
 
     alert_id: str
     budget: str
     kind: AlertKind
     at: Decimal
+    early: bool = False
 
 
 def crossings(
-    rule: BudgetRule, period: str, spent: Money, forecast: Money | None, surge_since: datetime | None
+    rule: BudgetRule,
+    period: str,
+    spent: Money,
+    forecast: Money | None,
+    surge_since: datetime | None,
+    soon: Money | None = None,
 ) -> tuple[Crossing, ...]:
     """Every threshold that is crossed now, in the period named, ascending by kind and share.
 
-    `spent` and `forecast` are in the budget's currency; exactly a threshold's amount crosses it. A forecast tells of
-    shares that are not spent yet. A surge is told once a day.
+    `spent` and `forecast` are in the budget's currency; exactly a threshold's amount crosses it. `soon` is what may be
+    spent before the next look (`Spent.soon`): it crosses thresholds of what is spent, early. A forecast tells of shares
+    that are not spent yet. A surge is told once a day.
     """
-    found = [*_crossed(rule, period, AlertKind.ACTUAL, rule.alert_at, spent)]
+    most = spent if soon is None or soon.amount < spent.amount else soon
+    found = [
+        replace(one, early=spent.amount < rule.amount.amount * one.at)
+        for one in _crossed(rule, period, AlertKind.ACTUAL, rule.alert_at, most)
+    ]
     if forecast is not None:
-        ahead = [share for share in rule.forecast_alert_at if spent.amount < rule.amount.amount * share]
+        ahead = [share for share in rule.forecast_alert_at if most.amount < rule.amount.amount * share]
         found += _crossed(rule, period, AlertKind.FORECAST, ahead, forecast)
     if surge_since is not None and rule.surge_alert:
         day = surge_since.date().isoformat()

@@ -144,7 +144,8 @@ def _title(facts: AlertFacts, language: Language) -> str:
     status, crossing = facts.status, facts.crossing
     budget, amount = status.rule.name, str(status.rule.amount)
     if crossing.kind is AlertKind.ACTUAL:
-        return phrase("alert_actual", language, budget=budget, amount=amount, at=percent_words(crossing.at))
+        key = "alert_early" if crossing.early else "alert_actual"
+        return phrase(key, language, budget=budget, amount=amount, at=percent_words(crossing.at))
     if crossing.kind is AlertKind.FORECAST:
         return phrase("alert_forecast", language, budget=budget, amount=amount, at=percent_words(crossing.at))
     if crossing.kind is AlertKind.SURGE:

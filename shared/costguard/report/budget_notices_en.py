@@ -22,6 +22,7 @@ BUDGET_LABELS: Mapping[str, str] = {
 
 BUDGET_PHRASES: Mapping[str, str] = {
     "alert_actual": "Budget {budget}: {at} % of {amount} is spent",
+    "alert_early": "Budget {budget}: {at} % of {amount} is about to be spent",
     "alert_forecast": "Budget {budget}: {at} % of {amount} will be passed by the end of the period",
     "alert_surge": "Budget {budget}: the burn is out of the ordinary: {now} an hour, usually {usual}",
     "budget_period_is": "{name}, {days_left} days left",

@@ -22,6 +22,7 @@ BUDGET_LABELS: Mapping[str, str] = {
 
 BUDGET_PHRASES: Mapping[str, str] = {
     "alert_actual": "预算 {budget}：{amount} 已用 {at}%",
+    "alert_early": "预算 {budget}：{amount} 即将用到 {at}%",
     "alert_forecast": "预算 {budget}：预计周期结束前将超过 {amount} 的 {at}%",
     "alert_surge": "预算 {budget}：消耗异常，每小时 {now}，平时为 {usual}",
     "budget_period_is": "{name}，剩余 {days_left} 天",

@@ -51,8 +51,8 @@ class AwsKeyRotator:
     def rotate(self, key: EncryptionKey) -> Receipt:
         """Rotate now; the schedule of automatic rotation stays as it is. Errors as `set_period`.
 
-        One of few in the life of a key, of which the first two add to its price. Accepted is not done: AWS rotates in
-        the background.
+        One of few in the life of a key, and it may add to the key's monthly price. Accepted is not done: AWS rotates
+        in the background.
 
         API: KMS RotateKeyOnDemand.
         """

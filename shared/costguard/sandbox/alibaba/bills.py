@@ -145,10 +145,9 @@ def _seconds(charge: Charge) -> int:
     until = None if machine is None else machine.spec.prepaid_until
     if machine is None or until is None:
         return (charge.end - charge.start) // timedelta(seconds=1)
-    renewed = until - (until - charge.start) // PREPAID_TERM * PREPAID_TERM
-    if charge.start <= renewed < charge.end:
-        return PREPAID_TERM // timedelta(seconds=1)
-    return (renewed + PREPAID_TERM - machine.runs[0][0]) // timedelta(seconds=1)
+    launched = machine.runs[0][0]
+    left = (until - launched) % PREPAID_TERM if charge.start <= launched < charge.end else PREPAID_TERM
+    return (left or PREPAID_TERM) // timedelta(seconds=1)
 
 
 _COMMITTED = PricingCategory.COMMITTED
