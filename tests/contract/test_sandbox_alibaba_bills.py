@@ -46,7 +46,7 @@ def cloud() -> Iterator[Cloud]:
         alibaba_machine("own", does.idle(), since, tags={"team": "nlp"}),
         alibaba_machine("theirs", does.idle(), since, account=MEMBER, tags={"team": "vision"}),
         alibaba_machine(
-            "ahead", does.idle(), since, account=MEMBER, billing=Billing.PREPAID, prepaid_until=since + 32 * DAY
+            "ahead", does.idle(), since, account=MEMBER, billing=Billing.PREPAID, prepaid_until=since + 30 * DAY
         ),
     )
     with cloud_of(*fleet) as opened:

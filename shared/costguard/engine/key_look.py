@@ -9,12 +9,14 @@ from datetime import datetime
 from functools import partial
 
 from costguard.domain.errors import ProviderError
+from costguard.domain.findings import Verdict
 from costguard.domain.keys import EncryptionKey, KeyInventory
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.scan import Progress, Reading, discovered, gap_of, no_progress
 from costguard.engine.workers import ThreadWorkers
 from costguard.guards.kms_rotation import gentlest, judge_key, mend_of
+from costguard.planning.exempt import key_exception
 from costguard.policy.model import Policy
 from costguard.policy.ownership import key_owner
 from costguard.ports import Clock, KeySource, Target, Workers
@@ -24,6 +26,8 @@ _LOG = logging.getLogger(__name__)
 KEYS, DETAILS = "keys", "key_details"
 _WHAT = {"inventory": KEYS, "details": DETAILS}
 """What vendors' gaps in a key inventory are about, in words that are not of instances."""
+
+_FAULTS = frozenset({Verdict.VIOLATION, Verdict.UNMEASURED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +84,14 @@ def look_at_keys(
 def _judged(key: EncryptionKey, policy: Policy, now: datetime) -> Sequence[KeyLine]:
     """What is to be said of one key, and what would mend it: a rehearsal, for nothing is done to a key."""
     rule = gentlest(key, policy.kms_rotation)
-    owner = key_owner(key, policy)
-    return [
-        KeyLine(replace(finding, owner=owner), key, None if rule is None else mend_of(key, rule, finding))
-        for finding in judge_key(key, rule, now)
-    ]
+    owner, excepted = key_owner(key, policy), key_exception(key, policy, now)
+    lines = []
+    for judged in judge_key(key, rule, now):
+        finding = replace(judged, owner=owner)
+        if excepted is not None and judged.verdict in _FAULTS:
+            finding = replace(finding, verdict=Verdict.EXEMPT, reason=excepted)
+        lines.append(KeyLine(finding, key, None if rule is None else mend_of(key, rule, finding)))
+    return lines
 
 
 def _read_or_skip(source: KeySource, shard: Shard, clock: Clock, deadline: datetime | None) -> KeyInventory | Gap:

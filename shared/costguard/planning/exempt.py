@@ -6,10 +6,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from costguard.domain.findings import Finding, Verdict
+from costguard.domain.keys import EncryptionKey
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance
 from costguard.guards.idle_gpu import kept_reason
-from costguard.policy.model import Policy
+from costguard.policy.model import Exemption, Policy
 from costguard.policy.protection import protected_by_tag
 
 
@@ -26,15 +27,28 @@ def exemption(instance: Instance, policy: Policy, now: datetime) -> Reason | Non
         return Reason(ReasonCode.PROTECTED_ACCOUNT, {"account": account})
     for exempted in policy.exemptions:
         if exempted.expires_at > now and exempted.owns.matches(instance):
-            return Reason(
-                ReasonCode.EXCEPTION,
-                {
-                    "reason": exempted.reason,
-                    "approver": exempted.approver,
-                    "until": exempted.expires_at.isoformat(timespec="minutes"),
-                },
-            )
+            return _agreed(exempted)
     return None
+
+
+def key_exception(key: EncryptionKey, policy: Policy, now: datetime) -> Reason | None:
+    """The agreed exception that names this very key; one by account or tag is about machines and hides no key."""
+    names = {key.ref.native_id, str(key.ref)}
+    for exempted in policy.active_exemptions(now):
+        if names.intersection(exempted.owns.resources or ()):
+            return _agreed(exempted)
+    return None
+
+
+def _agreed(exempted: Exemption) -> Reason:
+    return Reason(
+        ReasonCode.EXCEPTION,
+        {
+            "reason": exempted.reason,
+            "approver": exempted.approver,
+            "until": exempted.expires_at.isoformat(timespec="minutes"),
+        },
+    )
 
 
 def overlaid(finding: Finding, instance: Instance, policy: Policy, now: datetime) -> Finding:
