@@ -32,6 +32,7 @@ class Source:
     offset: timedelta = CHINA
     stands: datetime | None = None
     fails: bool = False
+    cost: str = "100"
 
     def read(
         self, target: Target, scopes: Sequence[SpendScope], since: datetime, until: datetime
@@ -42,7 +43,7 @@ class Source:
         first = since.replace(hour=0) - self.offset
         up_to = self.stands or (until + self.offset).replace(hour=0) - self.offset
         days = (first + number * DAY for number in range((until - first) // DAY + 1))
-        lines = tuple(_day(start) for start in days if since < start + DAY <= up_to)
+        lines = tuple(_day(start, self.cost) for start in days if since < start + DAY <= up_to)
         return dict.fromkeys(scopes, SpendReport(lines, up_to, until, "test"))
 
     def budgets(self, target: Target) -> Sequence[VendorBudget]:
@@ -50,8 +51,8 @@ class Source:
         return ()
 
 
-def _day(start: datetime) -> SpendLine:
-    cost = usd("100")
+def _day(start: datetime, amount: str) -> SpendLine:
+    cost = usd(amount)
     usage = ChargeCategory.USAGE
     return SpendLine("tencent", "1", "1", "ap-guangzhou", "p_cvm", usage, start, start + DAY, cost, cost)
 
@@ -100,6 +101,13 @@ def test_a_month_that_begins_in_china_is_known_from_its_first_hour(repository: B
     source.stands = None
     assert total(source, repository, APRIL + timedelta(days=5, hours=9)) == 500
     assert total(source, repository, APRIL + timedelta(days=6, hours=9)) == 600
+
+
+def test_a_correction_reaches_the_first_day_of_a_month_that_begins_in_china(repository: BillRepository) -> None:
+    source = Source()
+    assert total(source, repository, APRIL + timedelta(days=9, hours=9)) == 900
+    source.cost = "120"
+    assert total(source, repository, APRIL + timedelta(days=10, hours=9)) == 1200
 
 
 def test_the_first_reading_holds_the_day_that_began_before_the_year() -> None:

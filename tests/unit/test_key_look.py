@@ -171,6 +171,23 @@ def test_a_key_belongs_to_whom_owners_or_its_tags_say(place: Place) -> None:
     assert owners == {"aws": "search", "alibaba": "china", "tencent": "china"}
 
 
+def test_an_exception_covers_the_key_it_names_until_it_expires_and_a_selection_of_machines_none(place: Place) -> None:
+    key = next(line.key for line in place.look().report.worth if line.finding.name == "checkpoints")
+    agreed = "owner: a, reason: moving, approver: b, expires: '2026-03-09T00:00:00Z'"
+
+    def verdicts(exceptions: str) -> list[Verdict]:
+        text = f"version: 1\nkms_rotation: [{{name: a}}]\nexceptions: [{exceptions}]\n"
+        lines = place.look(load_policy(PolicyText({"c.yaml": text}, "r1"))).report.lines
+        assert all(line.mend is None for line in lines if line.finding.verdict is Verdict.EXEMPT)
+        return [line.finding.verdict for line in lines if line.key.ref == key.ref]
+
+    assert verdicts(f"{{resource: {key.ref.native_id}, {agreed}}}") == [Verdict.EXEMPT]
+    assert verdicts(f"{{resource: '{key.ref}', {agreed}}}") == [Verdict.EXEMPT]
+    assert verdicts(f"{{applies_when_all: {{clouds: [aws]}}, {agreed}}}") == [Verdict.VIOLATION]
+    place.clock.advance(timedelta(days=7))
+    assert verdicts(f"{{resource: {key.ref.native_id}, {agreed}}}") == [Verdict.VIOLATION]
+
+
 def test_a_shard_that_fails_is_a_gap_and_touches_no_other(place: Place) -> None:
     whole = place.look()
     place.source = Source(place.source, EAST)

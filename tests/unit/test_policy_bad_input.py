@@ -372,7 +372,7 @@ def test_all_mistakes_of_all_files_are_told_at_once_in_order_of_place() -> None:
     [
         ("exception.yaml", "[]\n", "no file of a policy is called so", "did you mean exceptions.yaml?"),
         ("costguard.yml", HEAD, "costguard.yaml holds the same", "keep one of the two files"),
-        ("policies/a.yaml", "version: 1\n", "none of idle_gpu, budgets and kms_rotation is in this file", "add idle_gpu"),
+        ("policies/a.yaml", "version: 1\n", "none of idle_gpu, budgets and kms_rotation is in this file", "add"),
         ("policies/a.yaml", "mode: warn\nidle_gpu: []\n", "this key belongs in costguard.yaml", "move it there"),
         ("policies/a.yaml", "", "the file is empty", "remove the file"),
         ("owners.yaml", "", "the file is empty", "[] for an empty list"),

@@ -373,7 +373,7 @@ ENTRIES = {
     "safety of idle rules alone": budget("safety: {»unstoppable: hold}", "unknown key 'unstoppable'", "local_disk"),
     "no bill is fresh": budget("trust: {bill_not_older_than: »0h}", "ever that fresh", "96h"),
     "an old bill": budget("trust: {bill_not_older_than: »8d}", "says little of today; at most 7d", "write 7d"),
-    "bill age without unit": budget("trust: {bill_not_older_than: »60}", "no unit", "write 96h"),
+    "bill age without unit": budget("trust: {bill_not_older_than: »60}", "no unit", "write 60h"),
     "estimates alone": budget("trust: {estimated_at_most: »100%}", "on estimates alone; at most 90%", "90% or less"),
     "more than all": budget("trust: {estimated_at_most: »130%}", "more than all of it", "at most 100%"),
 }

@@ -24,7 +24,8 @@ from costguard.planning import Spender, spenders
 from costguard.policy.changes import with_digest
 from costguard.policy.model import Policy
 
-_SHOWN = frozenset({"inventory", "accounts", "regions"})
+_LISTED = frozenset({"accounts", "regions"})
+_SHOWN = frozenset({"inventory", *_LISTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,10 @@ def _sheets(world: Surroundings, seen: Scan, now: datetime, *, remember: bool) -
         if remember and sheet != before:
             world.memory.meter.put(facts.shard, sheet)
         yield sheet
+    # where accounts or regions could not be listed, what ran there is known as it was last seen
+    read = frozenset(str(facts.shard) for facts in seen.facts)
+    for cloud in sorted({gap.shard.cloud for gap in seen.gaps if gap.what in _LISTED}):
+        yield from world.memory.meter.others(cloud, read)
 
 
 def _bills(world: Surroundings, seen: Scan, now: datetime, *, remember: bool) -> Bills:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
@@ -42,18 +42,22 @@ class MeterRepository:
         record = self._store.get(_HEADER, str(shard))
         if record is None:
             return None
-        header = value_of(_Header, record)
-        pieces = self._pieces(shard)[: header.pieces]
-        return MeterSheet(header.since, header.looked_at, tuple(run for piece in pieces for run in _runs(piece)))
+        return self._sheet(record)
 
     def all(self, shards: Sequence[Shard]) -> tuple[MeterSheet, ...]:
         """The sheets of these shards that there are."""
         return tuple(sheet for sheet in map(self.get, shards) if sheet is not None)
 
+    def others(self, cloud: str, read: Collection[str]) -> Iterator[MeterSheet]:
+        """The sheets of a cloud's shards that are not among those read, which are given as text."""
+        for record in self._store.query(_HEADER, f"{cloud}:"):
+            if record.key not in read:
+                yield self._sheet(record)
+
     def put(self, shard: Shard, sheet: MeterSheet) -> bool:
         """Write the sheet in the place of the one before; False where another run wrote first: its look is as good."""
         record = self._store.get(_HEADER, str(shard))
-        known = self._pieces(shard)
+        known = self._pieces(str(shard))
         wanted = [sheet.runs[at : at + _RUNS_A_PIECE] for at in range(0, len(sheet.runs), _RUNS_A_PIECE)]
         header = _Header(sheet.since, sheet.looked_at, len(wanted))
         operations = [Put(record_of(_HEADER, str(shard), header), 0 if record is None else record.version)]
@@ -69,7 +73,12 @@ class MeterRepository:
             return False
         return True
 
-    def _pieces(self, shard: Shard) -> list[Record]:
+    def _sheet(self, record: Record) -> MeterSheet:
+        header = value_of(_Header, record)
+        pieces = self._pieces(record.key)[: header.pieces]
+        return MeterSheet(header.since, header.looked_at, tuple(run for piece in pieces for run in _runs(piece)))
+
+    def _pieces(self, shard: str) -> list[Record]:
         return list(self._store.query(_PIECE, f"{shard}/"))
 
 
