@@ -12,7 +12,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Billing, Instance, InstanceState
 from costguard.estimates.burn import Metered
 
-KEPT = timedelta(days=30)  # four weeks to compare a burn with, and longer than any bill is late
+KEPT = timedelta(days=33)  # four weeks to compare a burn with, and the first midnight of the longest month
 _BY_THE_HOUR = frozenset({Billing.ON_DEMAND, Billing.SPOT})
 _PAID_STATES = frozenset({InstanceState.PENDING, InstanceState.RUNNING, InstanceState.STOPPING})
 

@@ -160,7 +160,7 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
         parts=parts,
         spent=total,
         burn_per_hour=burn,
-        forecast=forecast(history, total, burn, (), period, now),
+        forecast=forecast(history, total, burn, (), period, now, surging=leap is not None),
         surge=leap,
         doubts=tuple(_doubts(rule, facts, parts, total, without_rate, now)),
         unread=facts.unread,
@@ -217,6 +217,8 @@ def _part(
         now=now,
         currency=currency,
         factor=factor,
+        spread=learnt.spread if learnt is not None else Decimal(0),
+        metered_since=facts.metered_since,
     )
     burn = burning(mine, now).of(currency).times(factor)
     reckoned_since = min(max(complete or period.start, period.start), now)
