@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,18 @@ import pytest
 from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.sandbox.sandbox import Sandbox
+
+
+@contextmanager
+def _logging_as_before() -> Iterator[None]:
+    """A function that was invoked logs to the output of this test, which is gone in the next."""
+    logger = logging.getLogger("costguard")
+    before = (logger.handlers[:], logger.propagate, logger.level)
+    try:
+        yield
+    finally:
+        logger.handlers[:], logger.propagate, level = before
+        logger.setLevel(level)
 
 
 @dataclass(frozen=True)
@@ -40,7 +55,8 @@ class Cli:
     def __call__(self, *arguments: str, ledger: bool = True) -> Answered:
         self._capture.readouterr()
         where = ["--ledger", self.ledger] if ledger else []
-        status = run([*arguments, "--sandbox", *where], program=self._program)
+        with _logging_as_before():
+            status = run([*arguments, "--sandbox", *where], program=self._program)
         out, err = self._capture.readouterr()
         return Answered(status, out, err)
 

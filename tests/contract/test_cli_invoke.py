@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import subprocess
@@ -29,15 +28,6 @@ def sandbox() -> Iterator[Sandbox]:
 @pytest.fixture
 def cli(sandbox: Sandbox, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Cli:
     return Cli(sandbox, tmp_path, capfd)
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    logger = logging.getLogger("costguard")
-    before = (logger.handlers[:], logger.propagate, logger.level)
-    yield
-    logger.handlers[:], logger.propagate, level = before
-    logger.setLevel(level)
 
 
 def event(cli: Cli, host: str, hour: int, function: str = "idle_gpu") -> str:
