@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.simulation.campaign import Totals, cores, in_parallel
 
+MONTHS_IN = 5  # of every five seeds one more is a month under budgets: five times as dear, and as many bugs live there
 _BUG_SEEDS = 2000  # within how many seeds every planted bug must be caught
 
 
@@ -31,6 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--seeds", default="1-1000", metavar="FIRST-LAST", help="seeds to play (default 1-1000)")
+    what.add_argument("--budgets", metavar="FIRST-LAST", help="seeds of months under budgets to play, and no others")
     what.add_argument("--exhaustive", action="store_true", help="every fault at every boundary, then every pair")
     what.add_argument("--bugs", nargs="*", metavar="NAME", help="plant these bugs, or all, until each is caught")
     what.add_argument("--replay", metavar="SEED", help="play one seed, or one exhaustive try, and print its trace")
@@ -41,18 +43,27 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _seeds(asked: argparse.Namespace) -> int:
-    first, _, last = asked.seeds.partition("-")
-    seeds = range(int(first), int(last or first) + 1)
+    if asked.budgets is not None:
+        seeds, months = range(0), _range(asked.budgets)
+    else:
+        seeds = _range(asked.seeds)
+        months = range(-(-seeds.start // MONTHS_IN), (seeds.stop - 1) // MONTHS_IN + 1)
+    count = len(seeds) + len(months)
     began = time.monotonic()
     progress = _Progress(quiet=asked.json)
     totals = Totals()
     try:
-        for some in in_parallel(seeds, asked.jobs):
+        for some in in_parallel(seeds, asked.jobs, months):
             totals.add(some)
-            progress.say(f"{totals.seeds:,} of {len(seeds):,} seeds, {len(totals.violations)} violations")
+            progress.say(f"{totals.seeds:,} of {count:,} seeds, {len(totals.violations)} violations")
     except KeyboardInterrupt:
-        print(f"interrupted after {totals.seeds:,} of {len(seeds):,} seeds", file=sys.stderr)
+        print(f"interrupted after {totals.seeds:,} of {count:,} seeds", file=sys.stderr)
     return _report(asked, totals, time.monotonic() - began)
+
+
+def _range(said: str) -> range:
+    first, _, last = said.partition("-")
+    return range(int(first), int(last or first) + 1)
 
 
 def _report(asked: argparse.Namespace, totals: Totals, seconds: float) -> int:
@@ -92,7 +103,7 @@ def _bugs(asked: argparse.Namespace) -> int:
     for caught in hunt_all(names, _BUG_SEEDS, asked.jobs):
         found.append(caught)
         if not asked.json:
-            seen = f"seed {caught.seed}: {caught.violation}" if caught.seed else f"NOT SEEN in {_BUG_SEEDS} seeds"
+            seen = f"seed {caught.replay}: {caught.violation}" if caught.seed else f"NOT SEEN in {_BUG_SEEDS} seeds"
             print(f"{caught.bug}: {seen}", flush=True)
     missed = [caught.bug for caught in found if caught.seed is None]
     if asked.json:
@@ -108,6 +119,7 @@ def _caught_json(caught: Any) -> dict[str, Any]:
         "bug": caught.bug,
         "rules": list(caught.rules),
         "seed": caught.seed,
+        "replay": caught.replay,
         "rule": caught.rule,
         "violation": caught.violation,
     }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tests.simulation.bugs_acting import ACTING
+from tests.simulation.bugs_budget import BUDGETS
 from tests.simulation.bugs_deciding import DECIDING
 from tests.simulation.planting import Bug
 
-BUGS: tuple[Bug, ...] = (*DECIDING, *ACTING)
+BUGS: tuple[Bug, ...] = (*DECIDING, *ACTING, *BUDGETS)
 
 
 def bug_named(name: str) -> Bug:

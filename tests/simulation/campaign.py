@@ -6,12 +6,13 @@ import logging
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tests.simulation.scenario import Scenario
     from tests.simulation.simulation import Verdict
 
 CHUNK = 25  # seeds a worker takes at once
@@ -58,13 +59,25 @@ class Totals:
 def play(seeds: range) -> Totals:
     """These seeds, one after another, in this process."""
     from tests.simulation.scenario import scenario
+
+    return _played(seeds, "", scenario)
+
+
+def play_months(seeds: range) -> Totals:
+    """These seeds of budgets."""
+    from tests.simulation.months import month
+
+    return _played(seeds, "b", month)
+
+
+def _played(seeds: range, prefix: str, story: Callable[[int], Scenario]) -> Totals:
     from tests.simulation.simulation import Simulation
 
     totals = Totals()
     began = time.process_time()
     with quietly():
         for seed in seeds:
-            totals.take(str(seed), Simulation(scenario(seed)).play())
+            totals.take(f"{prefix}{seed}", Simulation(story(seed)).play())
     totals.cpu_seconds = time.process_time() - began
     return totals
 
@@ -85,11 +98,20 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_parallel(seeds: range, jobs: int) -> Iterator[Totals]:
-    """The seeds in chunks, as they end; every seed's outcome is the same whoever plays it."""
-    chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
+def in_parallel(seeds: range, jobs: int, months: range = range(0)) -> Iterator[Totals]:
+    """The seeds, then those of budgets, in chunks as they end; a seed's outcome is the same whoever plays it."""
+    tasks = [(play, chunk) for chunk in _chunks(seeds)] + [(play_months, chunk) for chunk in _chunks(months)]
     if jobs == 1:
-        yield from map(play, chunks)
+        yield from map(_call, tasks)
         return
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        yield from pool.imap_unordered(play, chunks)
+        yield from pool.imap_unordered(_call, tasks)
+
+
+def _chunks(seeds: range) -> list[range]:
+    return [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
+
+
+def _call(task: tuple[Callable[[range], Totals], range]) -> Totals:
+    how, seeds = task
+    return how(seeds)

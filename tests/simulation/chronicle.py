@@ -5,7 +5,7 @@ Written by the stand-ins of clouds, channel and ledger, never by the code under 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -14,6 +14,7 @@ from tests.simulation.hub import Process
 from costguard.domain.actions import Verb
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, InstanceDetail
+from costguard.domain.spend import SpendScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Listing:
     at: datetime
     complete: bool
     shown: Mapping[str, Instance]
+    faithful: bool = True  # neither late nor short of a machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,27 @@ class Measured:
     at: datetime
     until: datetime
     whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Blind:
+    """The accounts of a cloud could not be listed."""
+
+    process: Process
+    number: int
+    cloud: str
+
+
+@dataclass(frozen=True, slots=True)
+class BillRead:
+    """The bill of one cloud asked for; `until`: up to when it was shown, None where it was not, or in part."""
+
+    process: Process
+    number: int
+    at: datetime
+    cloud: str
+    scopes: Sequence[SpendScope]
+    until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +110,7 @@ class Attempt:
     verb: Verb
     machine: str
     unanswered: bool
+    guard: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +127,11 @@ class Told:
     announces: frozenset[Verb]
     title: str
     not_before: datetime | None = None
+    address: str = ""
+    rule: str = ""
+    period: str = ""
+    notice_id: str = ""
+    asked_number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +154,10 @@ class Chronicle:
     listings: dict[Shard, list[Listing]] = field(default_factory=dict)
     measured: dict[str, list[Measured]] = field(default_factory=dict)
     policies: list[PolicyRead] = field(default_factory=list)
+    bills: list[BillRead] = field(default_factory=list)
+    blind: list[Blind] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
+    shown: list[Told] = field(default_factory=list)  # on a console that proves nothing
     words: list[Word] = field(default_factory=list)

@@ -12,7 +12,8 @@ from datetime import timedelta
 from random import Random
 
 from tests.simulation.faults import Fault, Port
-from tests.simulation.rules import PolicyVersion, RuleSpec, loosened
+from tests.simulation.rule_spec import RuleSpec
+from tests.simulation.rules import PolicyVersion, loosened
 from tests.simulation.scenario import DAY, HOUR, START, Change, Deed, Delivery, Scenario, Spell, machine
 
 from costguard.sandbox.world.fleet import Disk, MachineSpec

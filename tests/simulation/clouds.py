@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from tests.simulation.chronicle import Attempt, Chronicle, Effect, Listing, Look, Measured
+from tests.simulation.chronicle import Attempt, BillRead, Blind, Chronicle, Effect, Listing, Look, Measured
 from tests.simulation.faults import Fault, Port
 from tests.simulation.hub import Hub, Process, TrueClock
 from tests.simulation.store import Shelf
@@ -24,12 +24,16 @@ from costguard.domain.errors import (
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, Inventory, Volume
+from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
 from costguard.ports import Discovery, SignalReport, Target
+from costguard.sandbox.world.billing import billed_until
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
+from costguard.sandbox.world.spend import WorldSpend
 
 _Result = TypeVar("_Result")
 _JUST_BEFORE = timedelta(microseconds=1)  # what is remembered was true before the owner's act of that moment
+BILL_STALE_FOR = timedelta(hours=20)  # an older edition of a bill, from a server that has not heard of the new one
 STALE_FOR = timedelta(minutes=2)  # how far behind a read may be; far less than the hour a claim has to show its effect
 
 
@@ -51,6 +55,9 @@ class Clouds:
         self.signals = WorldSignals(world, clock)
         self.prices = WorldPrices(world)
         self.executor = WorldExecutor(world, clock)
+        self.spend = WorldSpend(world, clock)
+        self.bill_stands: dict[str, datetime] = {}  # by cloud: up to when its bill is shown, though time goes on
+        self.watch_attempt: Callable[[Attempt], None] = _unwatched
 
     def remember(self, ref: ResourceRef) -> None:
         """Keep how a machine looks now, for stale reads after it changes."""
@@ -99,7 +106,12 @@ class FaultyInventory(Reader):
         """The shards of a target."""
 
         def do(fault: Fault | None) -> Discovery:
-            failed_read(fault, "discover")
+            try:
+                failed_read(fault, "discover")
+            except (AccessDeniedError, ThrottledError, TruncatedReadError, UnavailableError):
+                blind = Blind(self.process, self.clouds.hub.calls, target.cloud)
+                self.clouds.chronicle.blind.append(blind)
+                raise
             return self.clouds.inventory.discover(target)
 
         return self.call(Port.LISTING, "discover", target.cloud, do)
@@ -118,6 +130,7 @@ class FaultyInventory(Reader):
             self._noted(shard, Inventory(shard, (), (_gap(shard),)))
             raise
         inventory = clouds.inventory.read(shard)
+        faithful = fault not in {Fault.STALE, Fault.MISSING}
         if fault is Fault.STALE and shard in clouds.listed and now - clouds.listed[shard][0] <= STALE_FOR:
             inventory = clouds.listed[shard][1]
         elif fault is Fault.TRUNCATED:
@@ -127,7 +140,7 @@ class FaultyInventory(Reader):
             inventory = replace(inventory, instances=(*inventory.instances, *inventory.instances))
         elif fault is Fault.MISSING:
             inventory = replace(inventory, instances=inventory.instances[1:])
-        return self._noted(shard, inventory)
+        return self._noted(shard, inventory, faithful=faithful)
 
     def _denied_empty(self, shard: Shard) -> Inventory:
         self.clouds.world.deny(shard.cloud, shard.account, "DescribeInstances")
@@ -136,10 +149,10 @@ class FaultyInventory(Reader):
         finally:
             self.clouds.world.allow(shard.cloud, shard.account, "DescribeInstances")
 
-    def _noted(self, shard: Shard, inventory: Inventory) -> Inventory:
+    def _noted(self, shard: Shard, inventory: Inventory, *, faithful: bool = True) -> Inventory:
         shown = {instance.ref.native_id: instance for instance in inventory.instances}
         hub = self.clouds.hub
-        entry = Listing(self.process, hub.calls, hub.now, inventory.complete, shown)
+        entry = Listing(self.process, hub.calls, hub.now, inventory.complete, shown, faithful)
         self.clouds.chronicle.listings.setdefault(shard, []).append(entry)
         return inventory
 
@@ -215,6 +228,54 @@ class FaultyPrices(Reader):
         return self.clouds.prices.snapshot_hourly(volume)
 
 
+class FaultySpend(Reader):
+    """`SpendSource`."""
+
+    def read(
+        self, target: Target, scopes: Sequence[SpendScope], since: datetime, until: datetime
+    ) -> Mapping[SpendScope, SpendReport]:
+        """The bill of one cloud, as late as it is."""
+
+        def do(fault: Fault | None) -> Mapping[SpendScope, SpendReport]:
+            try:
+                failed_read(fault, "bill")
+                reports = self._shown(target, scopes, since, until, fault)
+            except (AccessDeniedError, ThrottledError, TruncatedReadError, UnavailableError):
+                self._note_bill(target, scopes, None)
+                raise
+            if fault is Fault.TRUNCATED:
+                self._note_bill(target, scopes, None)
+                gap = _gap(Shard(target.cloud, target.account), "bill")
+                return {scope: replace(one, lines=one.lines[::2], gaps=(gap,)) for scope, one in reports.items()}
+            shown = next(iter(reports.values())).complete_until
+            self._note_bill(target, scopes, shown)
+            return reports
+
+        return self.call(Port.BILLS, "bill", target.cloud, do)
+
+    def budgets(self, target: Target) -> Sequence[VendorBudget]:
+        """None: nobody set one up in a console."""
+        del target
+        return ()
+
+    def _shown(
+        self, target: Target, scopes: Sequence[SpendScope], since: datetime, until: datetime, fault: Fault | None
+    ) -> Mapping[SpendScope, SpendReport]:
+        clouds, now = self.clouds, self.clouds.hub.now
+        up_to = min(billed_until(target.cloud, now), clouds.bill_stands.get(target.cloud, now))
+        if fault is Fault.STALE:
+            up_to = min(up_to, billed_until(target.cloud, now - BILL_STALE_FOR))
+        began = (machine.runs[0][0] for machine in clouds.world.machines.values())
+        midnight = min(began, default=now).replace(hour=0, minute=0, second=0, microsecond=0)
+        reports = clouds.spend.read(target, scopes, max(since, midnight), min(until, up_to))
+        return {scope: replace(one, complete_until=up_to) for scope, one in reports.items()}
+
+    def _note_bill(self, target: Target, scopes: Sequence[SpendScope], until: datetime | None) -> None:
+        hub = self.clouds.hub
+        entry = BillRead(self.process, hub.calls, hub.now, target.cloud, tuple(scopes), until)
+        self.clouds.chronicle.bills.append(entry)
+
+
 class FaultyExecutor(Reader):
     """`ActionExecutor`."""
 
@@ -226,7 +287,8 @@ class FaultyExecutor(Reader):
     def _execute(self, action: Action, fault: Fault | None) -> Receipt:
         operation = f"{action.subject.cloud}:{action.verb.value}"
         unanswered = fault in {Fault.LOST, Fault.LOST_ANSWER}
-        attempt = Attempt(self.clouds.hub.now, action.verb, action.subject.native_id, unanswered)
+        attempt = Attempt(self.clouds.hub.now, action.verb, action.subject.native_id, unanswered, self.process.guard)
+        self.clouds.watch_attempt(attempt)
         self.clouds.chronicle.attempts.append(attempt)
         if fault is Fault.LOST:
             raise OutcomeUnknownError("no answer", operation=operation)
@@ -266,3 +328,7 @@ class FaultyExecutor(Reader):
 
 def _gap(shard: Shard, what: str = "inventory") -> Gap:
     return Gap(shard, what, GapKind.TRUNCATED, "the pages ended early")
+
+
+def _unwatched(attempt: Attempt) -> None:
+    del attempt

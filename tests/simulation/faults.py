@@ -16,6 +16,7 @@ class Port(str, Enum):
     DETAILS = "details"
     SIGNALS = "signals"
     PRICES = "prices"
+    BILLS = "bills"
     ACT = "act"
     LOAD = "load"  # the ledger read
     STORE = "store"  # the ledger written
@@ -65,6 +66,7 @@ FAULTS: Mapping[Port, tuple[Fault, ...]] = {
     Port.DETAILS: (*_ANYWHERE, *_BETWEEN, *_READ, Fault.TRUNCATED, Fault.STALE, Fault.MISSING),
     Port.SIGNALS: (*_ANYWHERE, *_BETWEEN, *_READ, Fault.TRUNCATED, Fault.MISSING),
     Port.PRICES: (*_ANYWHERE, *_READ, Fault.MISSING),
+    Port.BILLS: (*_ANYWHERE, *_BETWEEN, *_READ, Fault.TRUNCATED, Fault.REPEATING_TOKEN, Fault.STALE),
     Port.ACT: (*_ANYWHERE, Fault.OWNER, Fault.LOST, Fault.LOST_ANSWER, Fault.THROTTLED, Fault.DENIED, Fault.REFUSED),
     Port.LOAD: (*_ANYWHERE, *_BETWEEN, Fault.LOST),
     Port.STORE: (*_ANYWHERE, *_BETWEEN, Fault.LOST, Fault.LOST_ANSWER, Fault.CONFLICT),
@@ -119,6 +121,7 @@ _WEIGHTS: Mapping[Port, float] = {  # a run has a hundred calls to its ledger an
     Port.DETAILS: 5.0,
     Port.SIGNALS: 5.0,
     Port.PRICES: 2.0,
+    Port.BILLS: 6.0,
     Port.ACT: 8.0,
     Port.LOAD: 0.5,
     Port.STORE: 1.0,

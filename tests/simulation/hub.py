@@ -19,13 +19,14 @@ _LATENCY_SECONDS = {  # the longest a call takes; it takes from none to that
     Port.DETAILS: 2.0,
     Port.SIGNALS: 4.0,
     Port.PRICES: 1.0,
+    Port.BILLS: 5.0,
     Port.ACT: 2.0,
     Port.LOAD: 0.05,
     Port.STORE: 0.1,
     Port.SEND: 1.0,
     Port.POLICY: 0.5,
 }
-_CLOUDS = frozenset({Port.LISTING, Port.DETAILS, Port.SIGNALS, Port.PRICES, Port.ACT})
+_CLOUDS = frozenset({Port.LISTING, Port.DETAILS, Port.SIGNALS, Port.PRICES, Port.BILLS, Port.ACT})
 
 
 class CrashError(BaseException):
@@ -44,6 +45,9 @@ class Process:
     writes: int = 0  # writes to the ledger that the store took, whether or not the answer came back
     last_write: int = 0  # the boundary call that was the last of them
     crashed_at: int | None = None
+    guard: str = "idle_gpu"
+    began: datetime | None = None
+    struck: set[Port] = field(default_factory=set)  # where a fault met it
     tasks: list[greenlet] = field(default_factory=list)
 
 
@@ -69,6 +73,7 @@ class Hub:
         self.switch_rate = 0.0
         self.faults: dict[Fault, int] = {}
         self.interfere: Callable[[Fault, str], None] = _nobody
+        self.crashed: Callable[[Process], None] = _no_matter
         self._ready: list[greenlet] = []
         self._due: list[tuple[datetime, int, Callable[[], None]]] = []
         self._sequence = 0
@@ -88,6 +93,7 @@ class Hub:
         others = [one for one in self._processes.values() if not one.dead and one is not process]
         for other in others:
             other.alone = process.alone = False
+        process.began = self.now
 
         def whole() -> None:
             body()
@@ -151,6 +157,7 @@ class Hub:
         fault = self.plan.at(number, port) if self.plan is not None else None
         if fault is not None:
             self.faults[fault] = self.faults.get(fault, 0) + 1
+            process.struck.add(port)
         self.now += timedelta(seconds=_LATENCY_SECONDS[port] * self.random.random())
         if fault is Fault.FREEZE:
             self._park(process, timedelta(hours=0.5 + 5 * self.random.random()))
@@ -232,6 +239,7 @@ class Hub:
 
     def _crash(self, process: Process) -> NoReturn:
         process.dead = True
+        self.crashed(process)
         process.crashed_at = self.calls
         raise CrashError
 
@@ -292,3 +300,7 @@ class ProcessWorkers:
 
 def _nobody(fault: Fault, subject: str) -> None:
     del fault, subject
+
+
+def _no_matter(process: Process) -> None:
+    del process

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Caught:
-    """What became of one planted bug. `seed` None: it was never seen."""
+    """What became of one planted bug. `seed` None: it was never seen; `replay` names the story to see it in."""
 
     bug: str
     rules: tuple[int, ...]
@@ -18,6 +18,7 @@ class Caught:
     violation: str
     rule: int | None
     seconds: float
+    replay: str = ""
 
 
 def hunt(task: tuple[str, int]) -> Caught:
@@ -29,15 +30,17 @@ def hunt(task: tuple[str, int]) -> Caught:
     bug = bug_named(name)
     plant(bug)
     from tests.simulation.campaign import quietly
+    from tests.simulation.months import month
     from tests.simulation.scenario import scenario
     from tests.simulation.simulation import Simulation
 
     began = time.monotonic()
     for seed in range(1, limit + 1):
         with quietly():
-            found = Simulation(scenario(seed)).play().violations
+            found = Simulation(month(seed) if bug.months else scenario(seed)).play().violations
         if found:
-            return Caught(name, bug.rules, seed, str(found[0]), found[0].rule, time.monotonic() - began)
+            story = f"b{seed}" if bug.months else str(seed)
+            return Caught(name, bug.rules, seed, str(found[0]), found[0].rule, time.monotonic() - began, story)
     return Caught(name, bug.rules, None, "", None, time.monotonic() - began)
 
 

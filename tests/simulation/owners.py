@@ -167,9 +167,14 @@ def approve(simulation: Simulation, machine_id: str) -> str:
     """Somebody says yes to what waits for it, if anything does."""
     target = simulation.world.machines[machine_id]
     now = simulation.hub.now
-    try:
-        granted = answers.approve(simulation.operator, "idle_gpu", str(target.spec.ref), "vision", now)
-    except CostguardError:
+    granted = None
+    for guard in simulation.scenario.guards:
+        try:
+            granted = answers.approve(simulation.operator, guard, str(target.spec.ref), "vision", now)
+            break
+        except CostguardError:
+            continue
+    if granted is None:
         return "nothing waits for approval"
     word = Word(simulation.hub.calls, now, "approve", machine_id, granted.until, granted.decision_id)
     simulation.chronicle.words.append(word)

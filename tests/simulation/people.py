@@ -29,20 +29,44 @@ class Channel:
     watch: Callable[[Told], None]
     down: bool = False
     proves: bool = True
+    refused_at: datetime | None = None
+    troubled_at: datetime | None = None  # when a message was last not taken, or its sender lost
 
-    def take(self, message: Message, asked: datetime) -> str:
+    def show(self, message: Message, asked: datetime, asked_number: int) -> None:
+        """The message, on a console where nobody may be looking."""
+        self.chronicle.shown.append(self._told(message, asked, asked_number))
+        self.hub.trace.note(self.hub.now, f"shown on a console: {message.title}")
+
+    def take(self, message: Message, asked: datetime, asked_number: int) -> str:
         """The message, sent when `asked`, is there to be read; returns its receipt."""
-        text = message.text
-        about = frozenset(native_id for native_id in self.machines if native_id in text)
-        steps = dict(message.fields).get("Next", "")
-        announces = frozenset(Verb(word) for word in _STEP.findall(steps))
-        named = [datetime.strptime(moment, "%Y-%m-%d %H:%M") for moment in _MOMENT.findall(steps)]  # noqa: DTZ007
-        first = min(named).replace(tzinfo=timezone.utc) if named else None
-        told = Told(self.hub.calls, asked, self.hub.now, about, announces, message.title, first)
+        told = self._told(message, asked, asked_number)
         self.chronicle.told.append(told)
         self.watch(told)
         self.hub.trace.note(self.hub.now, f"people read: {message.title}")
         return f"ts-{len(self.chronicle.told)}"
+
+    def _told(self, message: Message, asked: datetime, asked_number: int) -> Told:
+        text = message.text
+        about = frozenset(native_id for native_id in self.machines if native_id in text)
+        fields = dict(message.fields)
+        steps = fields.get("Next", "")
+        announces = frozenset(Verb(word) for word in _STEP.findall(steps))
+        named = [datetime.strptime(moment, "%Y-%m-%d %H:%M") for moment in _MOMENT.findall(steps)]  # noqa: DTZ007
+        first = min(named).replace(tzinfo=timezone.utc) if named else None
+        return Told(
+            self.hub.calls,
+            asked,
+            self.hub.now,
+            about,
+            announces,
+            message.title,
+            first,
+            address=message.channel,
+            rule=fields.get("Rule", ""),
+            period=fields.get("Period", "").partition(",")[0],
+            notice_id=message.notice_id,
+            asked_number=asked_number,
+        )
 
 
 class FaultyNotifier:
@@ -55,23 +79,26 @@ class FaultyNotifier:
 
     def send(self, message: Message) -> Delivery:
         """Send once."""
-        asked = self._hub.now
+        asked, number = self._hub.now, self._hub.calls
         return self._hub.call(
-            self._process, Port.SEND, "send", message.title, lambda fault: self._send(message, asked, fault)
+            self._process, Port.SEND, "send", message.title, lambda fault: self._send(message, asked, number, fault)
         )
 
-    def _send(self, message: Message, asked: datetime, fault: Fault | None) -> Delivery:
+    def _send(self, message: Message, asked: datetime, number: int, fault: Fault | None) -> Delivery:
+        if fault is not None or self._channel.down or not self._channel.proves:
+            self._channel.troubled_at = self._hub.now
         if self._channel.down or fault is Fault.LOST:
             raise NoticeError("the channel does not answer")
         if fault is Fault.RATE_LIMITED:
             seconds = self._hub.random.choice((1, 20, 90))
             raise RateLimitedError("slow down", retry_after=timedelta(seconds=seconds))
         if fault is Fault.REFUSED:
+            self._channel.refused_at = self._hub.now
             raise RejectedNoticeError("the channel does not take this")
         if fault is Fault.UNPROVEN or not self._channel.proves:
-            self._hub.trace.note(self._hub.now, f"shown on a console: {message.title}")
+            self._channel.show(message, asked, number)
             return Delivery("console", proves_delivery=False)
-        receipt = self._channel.take(message, asked)
+        receipt = self._channel.take(message, asked, number)
         if fault is Fault.LOST_ANSWER:
             raise NoticeError("the channel took it and its answer was lost")
         return Delivery(receipt)

@@ -30,7 +30,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """A bug by name, the NEVER rules it offends, and its edits.
+    """A bug by name, the NEVER rules it offends, and its edits; with `months` stories of budgets hunt for it.
 
     Several edits where one guard stands behind another: each alone would be caught by the next.
     """
@@ -38,6 +38,7 @@ class Bug:
     name: str
     rules: tuple[int, ...]
     edits: tuple[Edit, ...]
+    months: bool = False
 
 
 def edited(source: str, edits: Sequence[Edit]) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
-from tests.simulation.rules import PolicyVersion, RuleSpec
+from tests.simulation.budgets import BudgetSpec, StepSpec
+from tests.simulation.rule_spec import RuleSpec
+from tests.simulation.rules import PolicyVersion
 from tests.simulation.scenario import DAY, HOUR, START, Delivery, Scenario, machine
 
 from costguard.domain.resources import Billing
@@ -46,6 +49,30 @@ def _with_leave() -> Scenario:
     return replace(_story(disk, runs=4), approvals=asked)
 
 
+def _spent_budget(*rules: RuleSpec) -> Scenario:
+    """A budget spent since days: told, and its idle machine announced and stopped; with `rules` two guards want it."""
+    start = START + 8 * DAY
+    one = machine("aws", "one", disks=(), launched_at=start - 15 * DAY)
+    budget = BudgetSpec(amount=Decimal(300), steps=(StepSpec(100, wait=4),), tell=("slack:#finance",))
+    moments = [start + number * 6 * HOUR for number in range(3)]
+    deliveries = [Delivery(at, at, guard="budget") for at in moments]
+    if rules:
+        deliveries += [Delivery(at, at + timedelta(seconds=1)) for at in moments]
+    return Scenario(
+        seed=1,
+        machines=(one,),
+        policy=PolicyVersion(rules, budgets=(budget,)),
+        changes=(),
+        deliveries=tuple(deliveries),
+        every=6 * HOUR,
+        fault_rate=0.0,
+        kinds=frozenset(),
+        switch_rate=0.3 if rules else 0.0,
+        quiet_runs=5,
+        start=start,
+    )
+
+
 REFERENCES: Mapping[str, Scenario] = {
     "ladder-aws": _story(machine("aws", "one", disks=_TWO_DISKS)),
     "ladder-alibaba": _story(machine("alibaba", "one")),
@@ -55,6 +82,8 @@ REFERENCES: Mapping[str, Scenario] = {
     "one-a-day": _story(
         machine("aws", "one"), machine("aws", "two"), rule=replace(_LADDER, actions=1, terminate=None), runs=4
     ),
+    "budget": _spent_budget(),
+    "budget-and-rule": _spent_budget(replace(_LADDER, stop=6, terminate=None)),
     "side-by-side": _story(machine("aws", "one"), rule=replace(_LADDER, terminate=None), runs=4, beside=1),
 }
-"""By name. Together they climb every rung on every cloud, ask for leave, share a cap and overlap."""
+"""By name. Together they climb every rung on every cloud, ask for leave, share a cap, overlap and spend a budget."""

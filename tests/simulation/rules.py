@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
+from tests.simulation.budgets import BudgetSpec, budgets_yaml
+from tests.simulation.rule_spec import RuleSpec
+
 from costguard.domain.errors import InvalidInputError
 from costguard.policy.loader import load_policy
 from costguard.policy.model import Policy, with_policy_digest
@@ -14,59 +17,6 @@ from costguard.ports import PolicyText
 
 CHANNEL = "slack:#gpu"
 ANY_TEAM = "'*'"  # as YAML wants it: a bare star is an alias there
-MODES = ("observe", "warn", "enforce")
-
-
-@dataclass(frozen=True, slots=True)
-class RuleSpec:
-    """One rule in plain terms. Hours; `terminate` None ends the ladder at stop; `stop` None at the notice."""
-
-    name: str = "research"
-    team: str = "research"
-    mode: str = "enforce"
-    lasting: int = 4
-    stop: int | None = 24
-    terminate: int | None = 24
-    actions: int = 10
-    share_percent: int = 100
-    usd: int | None = 1000
-    cny: int | None = 1000
-    local_disk: str = "ask"
-    unstoppable: str = "hold"
-
-    @property
-    def harshness(self) -> tuple[int, int, int, int, str]:
-        """Where rules overlap, the smallest is the gentlest."""
-        strongest = 2 if self.terminate is not None else 1 if self.stop is not None else 0
-        waits = (self.stop or 0) + (self.terminate or 0)
-        return (MODES.index(self.mode), strongest, -waits, -self.lasting, self.name)
-
-    def looser_than(self, other: RuleSpec) -> bool:
-        """Whether it may act sooner than `other`: then people get the whole wait anew."""
-        return (
-            self.lasting < other.lasting
-            or (self.stop is not None and other.stop is not None and self.stop < other.stop)
-            or (self.terminate is not None and other.terminate is not None and self.terminate < other.terminate)
-        )
-
-    def yaml(self) -> str:
-        """The entry of `idle_gpu`."""
-        ladder = ["warn"]
-        if self.stop is not None:
-            ladder.append(f"{{stop: {{wait: {self.stop}h}}}}")
-        if self.terminate is not None:
-            ladder.append(f"{{terminate: {{wait: {self.terminate}h}}}}")
-        caps = [f"{amount} {unit}" for amount, unit in ((self.usd, "USD"), (self.cny, "CNY")) if amount is not None]
-        return (
-            f"  - name: {self.name}\n"
-            f"    mode: {self.mode}\n"
-            f"    applies_when_all: {{tags: {{team: {self.team}}}}}\n"
-            f"    idle_when_all: {{lasting: {self.lasting}h, every_gpu_max_below: 5%}}\n"
-            f"    then: [{', '.join(ladder)}]\n"
-            f"    safety: {{actions_per_day: {self.actions}, fleet_share_per_day: {self.share_percent}%,"
-            f" hourly_cost_stopped_per_day: [{', '.join(caps)}],"
-            f" local_disk: {self.local_disk}, unstoppable: {self.unstoppable}}}\n"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +36,12 @@ class PolicyVersion:
     protected_accounts: tuple[str, ...] = ()
     working_hours: bool = False
     broken: bool = False
+    budgets: tuple[BudgetSpec, ...] = ()
+    rates: bool = True
+
+    def budget(self, name: str) -> BudgetSpec | None:
+        """The budget of this name."""
+        return next((budget for budget in self.budgets if budget.name == name), None)
 
     def gentlest(self, tags: Mapping[str, str]) -> RuleSpec | None:
         """The least destructive of the rules that apply to a machine with these tags."""
@@ -106,8 +62,11 @@ def _text(version: PolicyVersion) -> PolicyText:
     if version.protected_accounts:
         accounts = ", ".join(f'"{account}"' for account in version.protected_accounts)
         lines.append(f"protect: {{accounts: [{accounts}]}}\n")
-    lines.append("idle_gpu:\n")
-    lines.extend(rule.yaml() for rule in version.rules)
+    if version.rules:
+        lines.append("idle_gpu:\n")
+        lines.extend(rule.yaml() for rule in version.rules)
+    if version.budgets:
+        lines.append(budgets_yaml(version.budgets, rates=version.rates))
     if version.exceptions:
         lines.append("exceptions:\n")
         lines.extend(
@@ -141,7 +100,7 @@ def load(text: PolicyText) -> Policy:
         if error is not None:
             raise InvalidInputError(error)
         return _compiled(whole)
-    return _compiled(whole) if len(version.rules) == 1 else _composed(version)
+    return _compiled(whole) if len(version.rules) <= 1 else _composed(version)
 
 
 @lru_cache(maxsize=8192)

@@ -10,12 +10,14 @@ from random import Random
 from typing import Any
 
 from tests.simulation.faults import Fault, Port
-from tests.simulation.rules import ANY_TEAM, Agreed, PolicyVersion, RuleSpec, loosened, tightened
+from tests.simulation.rule_spec import RuleSpec
+from tests.simulation.rules import ANY_TEAM, Agreed, PolicyVersion, loosened, tightened
 
 from costguard.domain.money import Money
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Keeper, ManagedBy
 from costguard.sandbox.world import workload
 from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_id
+from costguard.sandbox.world.records import OtherCharge
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)  # a Monday
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -52,6 +54,7 @@ class Delivery:
     deadline: timedelta | None = None
     host_paused: bool = False
     saved_plan: timedelta | None = None  # planned first, applied this much later
+    guard: str = "idle_gpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,16 @@ class Spell:
     begins: datetime
     ends: datetime
     tag: tuple[str, str] | tuple[()] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BillSpell:
+    """For a while the bill of one cloud stands still; or with `denied` may not be read at all."""
+
+    cloud: str
+    begins: datetime
+    ends: datetime
+    denied: bool = False
 
 
 class Deed(str, Enum):
@@ -100,11 +113,19 @@ class Scenario:
     deeds: tuple[tuple[datetime, str, Deed], ...] = ()
     pauses: float = 0.12  # the share of what people say
     quiet_runs: int = 3
+    start: datetime = START
+    bill_spells: tuple[BillSpell, ...] = ()
+    charges: tuple[tuple[datetime, OtherCharge], ...] = ()  # put on the bill at these moments, some for times long past
 
     @property
     def end(self) -> datetime:
         """When faults stop."""
         return max(delivery.arrives for delivery in self.deliveries)
+
+    @property
+    def guards(self) -> tuple[str, ...]:
+        """The functions that run in it."""
+        return tuple(sorted({delivery.guard for delivery in self.deliveries}, reverse=True))
 
 
 def machine(cloud: str, name: str, region: str = "", **more: Any) -> MachineSpec:

@@ -8,20 +8,24 @@ from datetime import timedelta
 from random import Random
 
 from tests.simulation import owners
-from tests.simulation.chronicle import Chronicle, PolicyRead
-from tests.simulation.clouds import Clouds, FaultyExecutor, FaultyInventory, FaultyPrices, FaultySignals
+from tests.simulation.chronicle import Chronicle, PolicyRead, Told
+from tests.simulation.clouds import Clouds, FaultyExecutor, FaultyInventory, FaultyPrices, FaultySignals, FaultySpend
 from tests.simulation.faults import Fault, FaultPlan, Port, RandomFaults
 from tests.simulation.hub import Hub, Process, ProcessClock, ProcessWorkers
+from tests.simulation.oracle import alerts, figures
 from tests.simulation.oracle.checks import CHECKS
+from tests.simulation.oracle.demanded import BUDGET_CHECKS
 from tests.simulation.oracle.judge import Judge, Violation
 from tests.simulation.oracle.liveness import forgotten, silent_gaps, unresolved
+from tests.simulation.oracle.spent_budgets import unheeded
 from tests.simulation.people import Channel, FaultyNotifier
 from tests.simulation.rules import load
-from tests.simulation.scenario import START, Deed, Delivery, Scenario, Spell
+from tests.simulation.scenario import BillSpell, Deed, Delivery, Scenario, Spell
 from tests.simulation.store import FaultyLedger, MemoryLedger, Shelf
 from tests.simulation.trace import Trace
 
 from costguard.domain.errors import CostguardError, UnavailableError
+from costguard.engine.budget import BudgetRun, run_budgets
 from costguard.engine.memory import Memory
 from costguard.engine.policy_in_force import policy_in_force, tell_of_broken_policy
 from costguard.engine.run import RunReport, carry_out, make_plan, run
@@ -30,9 +34,12 @@ from costguard.engine.surroundings import Surroundings
 from costguard.faas.invocation import parse_invocation
 from costguard.policy.model import Policy
 from costguard.ports import PolicyText, Target
+from costguard.sandbox.world.billing import billed_until
 from costguard.sandbox.world.cloud import World
+from costguard.sandbox.world.records import Operation, OtherCharge
 
-GUARD = "idle_gpu"
+BUDGET = "budget"
+_WHOLE_LADDER = 8  # quiet runs from which on nothing idle may be left over
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,35 +64,45 @@ class Simulation:
         seed = scenario.seed
         self.scenario = scenario
         self.plan = plan
-        self.reports: list[RunReport] = []
+        self.reports: dict[str, list[RunReport]] = {guard: [] for guard in scenario.guards}
         self.trace = Trace(readable=readable)
-        self.hub = Hub(START, Random(seed * 3 + 1), self.trace)  # noqa: S311 - reproducible on purpose
+        self.hub = Hub(scenario.start, Random(seed * 3 + 1), self.trace)  # noqa: S311 - reproducible on purpose
         self.acts = Random(seed * 3 + 2)  # noqa: S311
-        self.world = World(self.scenario.machines, START)
+        self.world = World(self.scenario.machines, scenario.start)
         self.chronicle = Chronicle()
         self.versions = [self.scenario.policy, *(change.version for change in self.scenario.changes)]
         self.version = 0
         self.shelf = Shelf()
         self.operator = Memory.over(MemoryLedger(self.shelf))
-        self.judge = Judge(self.world, self.chronicle, self.versions, CHECKS, self.trace, durable=scenario.durable)
+        self.judge = Judge(
+            self.world, self.chronicle, self.versions, CHECKS, BUDGET_CHECKS, self.trace, durable=scenario.durable
+        )
         self.clouds = Clouds(self.hub, self.world, self.chronicle, self.shelf, self.judge.watch)
         machines = {spec.native_id: None for spec in self.scenario.machines}
-        self.channel = Channel(
-            self.hub, self.chronicle, machines, self.judge.honest_dates, proves=scenario.channel_proves
-        )
+        self.clouds.watch_attempt = self.judge.watch_attempt
+        self.channel = Channel(self.hub, self.chronicle, machines, self._heard, proves=scenario.channel_proves)
         self.runs = 0
+        self.processes: list[Process] = []
+        self.changed_at = scenario.start  # when the policy last said something else
+        self.cloud_names = tuple(sorted({spec.cloud for spec in scenario.machines}))
+
+    def last_process(self, guard: str) -> Process | None:
+        """The one of this guard that ended last and saw its run through."""
+        return next((one for one in reversed(self.processes) if one.guard == guard and one.finished), None)
 
     def play(self) -> Verdict:
         """All of it."""
         self._schedule()
         self.hub.run()
         self._quieten()
+        self._add(alerts.told_again(self))
         return self._verdict()
 
     def begin(self, delivery: Delivery) -> None:
         """One process starts on one event."""
         self.runs += 1
-        process = Process(f"run{self.runs}", delivery.skew)
+        process = Process(f"run{self.runs}", delivery.skew, guard=delivery.guard)
+        self.processes.append(process)
         self.hub.spawn(process, lambda: self._function(process, delivery))
 
     # -- the timetable --------------------------------------------------------------------------
@@ -96,6 +113,7 @@ class Simulation:
         hub.plan = self.plan or RandomFaults(random, scenario.fault_rate, scenario.kinds, scenario.ports)
         hub.switch_rate = scenario.switch_rate
         hub.interfere = self._interfere
+        hub.crashed = lambda _: setattr(self.channel, "troubled_at", hub.now)
         for delivery in scenario.deliveries:
             hub.later(delivery.arrives, _begin(self, delivery))
         for number, change in enumerate(scenario.changes, start=1):
@@ -109,12 +127,20 @@ class Simulation:
         for spell in scenario.spells:
             hub.later(spell.begins, _spell(self, spell, on=True))
             hub.later(spell.ends, _spell(self, spell, on=False))
+        self._schedule_bills()
         for moment, native_id, deed in scenario.deeds:
             hub.later(moment, _deed(self, native_id, deed))
         for moment, native_id in scenario.approvals:
             hub.later(moment, _approval(self, native_id))
         for moment, native_id in scenario.owner_times:
             hub.later(moment, _owner(self, native_id))
+
+    def _schedule_bills(self) -> None:
+        for standing in self.scenario.bill_spells:
+            self.hub.later(standing.begins, _bill_spell(self, standing, on=True))
+            self.hub.later(standing.ends, _bill_spell(self, standing, on=False))
+        for moment, charge in self.scenario.charges:
+            self.hub.later(moment, _charge(self, charge))
 
     def _interfere(self, fault: Fault, subject: str) -> None:
         known = [native_id for native_id in self.channel.machines if native_id in subject]
@@ -132,13 +158,14 @@ class Simulation:
         except CostguardError as err:
             self.trace.note(self.hub.now, f"{process.name} ends: {type(err).__name__}: {err}")
             process.alone = False  # it did not see its run through
+            self.channel.troubled_at = self.hub.now  # what it had taken on to send waits for its claim to end
 
     def _run(self, process: Process, delivery: Delivery) -> None:
         clock = ProcessClock(self.hub, process)
         memory = Memory.over(FaultyLedger(self.hub, process, self._ledger()))
         source = _PolicySource(self, process)
         event = {"time": delivery.scheduled.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        run_id = parse_invocation(event, None, function=GUARD, now=clock.now()).run_id
+        run_id = parse_invocation(event, None, function=process.guard, now=clock.now()).run_id
         deadline = clock.now() + delivery.deadline if delivery.deadline is not None else None
 
         def policy_now() -> Policy:
@@ -146,11 +173,11 @@ class Simulation:
 
         found = policy_in_force(source, memory, clock.now(), load)
         world = Surroundings(
-            guard=GUARD,
+            guard=process.guard,
             policy=found.policy,
-            targets=tuple(Target(cloud, organisation=True) for cloud in self._clouds()),
-            readings={cloud: self._reading(process) for cloud in self._clouds()},
-            executors={cloud: FaultyExecutor(self.clouds, process) for cloud in self._clouds()},
+            targets=tuple(Target(cloud, organisation=True) for cloud in self.cloud_names),
+            readings={cloud: self._reading(process) for cloud in self.cloud_names},
+            executors={cloud: FaultyExecutor(self.clouds, process) for cloud in self.cloud_names},
             memory=memory,
             notifier=FaultyNotifier(self.hub, process, self.channel),
             clock=clock,
@@ -158,9 +185,14 @@ class Simulation:
             host_paused=delivery.host_paused,
             policy_problem=found.problem,
             workers=ProcessWorkers(self.hub, process),
+            spends={cloud: FaultySpend(self.clouds, process) for cloud in self.cloud_names},
         )
         tell_of_broken_policy(memory, found, "en", clock.now())
-        if delivery.saved_plan is None:
+        budgets: BudgetRun | None = None
+        if process.guard == BUDGET:
+            budgets = run_budgets(world, run_id, deadline=deadline)
+            report = budgets.run
+        elif delivery.saved_plan is None:
             report = run(world, run_id, deadline=deadline)
         else:
             plan = make_plan(world, run_id)
@@ -168,8 +200,12 @@ class Simulation:
             report = carry_out(world, plan)
             if report.duplicate:
                 process.alone = False  # what it planned was never carried out, and nothing of it remembered
-        self.reports.append(report)
+        self.reports[process.guard].append(report)
         self._add(silent_gaps(self, report, process))
+        whole = delivery.deadline is None and not delivery.host_paused
+        if budgets is not None and budgets.look is not None and whole:
+            self._add(figures.wrong(self, process, budgets.look))
+            self._add(alerts.lost(self, process))
 
     def _ledger(self) -> MemoryLedger:
         return MemoryLedger(self.shelf, durable=self.scenario.durable)
@@ -178,8 +214,9 @@ class Simulation:
         inventory = FaultyInventory(self.clouds, process)
         return Reading(inventory, FaultySignals(self.clouds, process), FaultyPrices(self.clouds, process))
 
-    def _clouds(self) -> list[str]:
-        return sorted({spec.cloud for spec in self.scenario.machines})
+    def _heard(self, told: Told) -> None:
+        self.judge.honest_dates(told)
+        self._add(alerts.never_crossed(self, told))
 
     # -- the end ----------------------------------------------------------------------------------
 
@@ -189,14 +226,19 @@ class Simulation:
         hub.plan, hub.switch_rate = None, 0.0
         self.channel.down, self.channel.proves = False, True
         owners.resume(self)
+        for standing in self.scenario.bill_spells:
+            _bill_spell(self, standing, on=False)()
         if self.versions[self.version].broken:
             self.versions.append(self.scenario.policy)
             self.version = len(self.versions) - 1
+            self.changed_at = self.hub.now
         for number in range(self.scenario.quiet_runs):
             self._quiet_run(number)
             if number == 2:
                 self._add(unresolved(self))
         if self.scenario.quiet_runs > 3:
+            self._add(unheeded(self))
+        if self.scenario.quiet_runs > _WHOLE_LADDER and "idle_gpu" in self.reports:
             self._add(forgotten(self))
 
     def _add(self, violations: Iterable[Violation]) -> None:
@@ -206,7 +248,9 @@ class Simulation:
     def _quiet_run(self, number: int) -> None:
         at = self.hub.now + timedelta(hours=25)
         self.trace.note(self.hub.now, f"quiet run {number + 1}")
-        self.hub.later(at, _begin(self, Delivery(at, at)))
+        for later, guard in enumerate(self.scenario.guards):
+            begins = at + later * timedelta(minutes=30)
+            self.hub.later(begins, _begin(self, Delivery(begins, begins, guard=guard)))
         self.hub.run()
 
     def _verdict(self) -> Verdict:
@@ -265,6 +309,7 @@ def _begin(simulation: Simulation, delivery: Delivery) -> Callable[[], None]:
 def _publish(simulation: Simulation, number: int) -> Callable[[], None]:
     def publish() -> None:
         simulation.version = number
+        simulation.changed_at = simulation.hub.now
         simulation.trace.note(simulation.hub.now, f"policy version {number}")
 
     return publish
@@ -272,6 +317,32 @@ def _publish(simulation: Simulation, number: int) -> Callable[[], None]:
 
 def _spell(simulation: Simulation, spell: Spell, *, on: bool) -> Callable[[], None]:
     return lambda: owners.spell(simulation, spell, on=on)
+
+
+def _bill_spell(simulation: Simulation, standing: BillSpell, *, on: bool) -> Callable[[], None]:
+    def happens() -> None:
+        clouds, cloud = simulation.clouds, standing.cloud
+        for account in sorted({spec.account for spec in simulation.scenario.machines if spec.cloud == cloud}):
+            if standing.denied and on:
+                simulation.world.deny(cloud, account, Operation.BILL)
+            elif standing.denied:
+                simulation.world.allow(cloud, account, Operation.BILL)
+        if not standing.denied and on:
+            clouds.bill_stands[cloud] = billed_until(cloud, simulation.hub.now)
+        elif not standing.denied:
+            clouds.bill_stands.pop(cloud, None)
+        what = "may not be read" if standing.denied else "stands still"
+        simulation.trace.note(simulation.hub.now, f"the bill of {cloud} {what}: {on}")
+
+    return happens
+
+
+def _charge(simulation: Simulation, charge: OtherCharge) -> Callable[[], None]:
+    def happens() -> None:
+        simulation.world.charge(charge)
+        simulation.trace.note(simulation.hub.now, f"charged: {charge.service} {charge.money}")
+
+    return happens
 
 
 def _deed(simulation: Simulation, native_id: str, deed: Deed) -> Callable[[], None]:

@@ -18,6 +18,15 @@ from costguard.records import Ledger, conflict, target_of
 _Result = TypeVar("_Result")
 
 
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """A notice as the store got it: the boundary call that first wrote it, by whom, and the one that said delivered."""
+
+    first: int
+    writer: Process | None
+    delivered: int | None = None
+
+
 @dataclass(slots=True)
 class Shelf:
     """What is remembered; survives every process."""
@@ -25,10 +34,14 @@ class Shelf:
     records: dict[tuple[str, str], Record] = field(default_factory=dict)
     keys: dict[str, list[str]] = field(default_factory=dict)
     intents: set[str] = field(default_factory=set)  # action ids with an audit entry of their intent
+    noticed: dict[str, Noticed] = field(default_factory=dict)  # by id of the notice
+    calls: int = 0  # boundary calls made so far, as the process that writes now counts them
+    writer: Process | None = None
 
     def copied(self) -> Shelf:
         """The same, to go on from in another simulation; records are never changed in place."""
-        return Shelf(dict(self.records), {kind: copy(keys) for kind, keys in self.keys.items()}, set(self.intents))
+        keys = {kind: copy(keys) for kind, keys in self.keys.items()}
+        return Shelf(dict(self.records), keys, set(self.intents), dict(self.noticed))
 
 
 class MemoryLedger(Ledger):
@@ -73,6 +86,11 @@ class MemoryLedger(Ledger):
         if record.kind == "audit" and record.body["what"] == "intent":
             action: dict[str, Any] = record.body["facts"]["action"]
             self.shelf.intents.add(action["action_id"])
+        elif record.kind == "notice":
+            known = self.shelf.noticed.get(record.key, Noticed(self.shelf.calls, self.shelf.writer))
+            if record.body["state"] == "delivered" and known.delivered is None:
+                known = replace(known, delivered=self.shelf.calls)
+            self.shelf.noticed[record.key] = known
 
 
 class FaultyLedger:
@@ -116,6 +134,7 @@ class FaultyLedger:
             raise LedgerError("the ledger did not answer")
         if fault is Fault.CONFLICT:
             raise VersionConflictError("another writer was first")
+        self._inner.shelf.writer, self._inner.shelf.calls = self._process, self._hub.calls
         self._inner.transact(operations)
         self._process.writes += 1
         self._process.last_write = self._hub.calls

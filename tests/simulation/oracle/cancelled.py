@@ -20,6 +20,8 @@ def cancelled_after(judged: Judged, told_at: datetime) -> str:
     for listing in judged.chronicle.listings.get(shard, []):
         process = listing.process
         seen = listing.at > told_at and listing.number < judged.effect.number
+        if process.guard != judged.effect.process.guard:
+            continue
         if not seen or process is judged.effect.process or not (process.finished and process.alone):
             continue
         instance = listing.shown.get(judged.effect.machine)
@@ -39,21 +41,31 @@ def _cause(judged: Judged, listing: Listing, instance: Instance, told_at: dateti
     protected = truth.why_untouchable(shown, judged.versions[version], listing.at + timedelta(minutes=20))
     if protected:
         return protected
-    rule = truth.rule_of(shown, judged.versions[version])
+    if judged.demand is not None:
+        budget = judged.versions[version].budget(judged.demand.budget.name)
+        if budget is None or not list(budget.demands(instance.ref.cloud, instance.tags)):
+            return "no step of its budget asked for it"
+    rule = judged.rule if judged.demand is not None else truth.rule_of(shown, judged.versions[version])
     if rule is None:
         return ""
+    asks_for_use = judged.demand is None or not judged.demand.of_class
     measured = [
         entry
         for entry in judged.chronicle.measured.get(judged.effect.machine, [])
         if entry.process is listing.process and entry.whole
     ]
-    if measured and instance.state is InstanceState.RUNNING and judged.effect.machine in judged.world.machines:
+    if (
+        asks_for_use
+        and measured
+        and instance.state is InstanceState.RUNNING
+        and judged.effect.machine in judged.world.machines
+    ):
         lasting = timedelta(hours=rule.lasting)
         if truth.was_busy(judged.machine, lasting, measured[0].until):
             return "it was in use"
     if _snoozed(judged, listing):
         return "it was snoozed"
-    return _loosened(judged, version, told_at)
+    return _loosened(judged, version, told_at) if judged.demand is None else ""
 
 
 def _version(judged: Judged, listing: Listing) -> int | None:

@@ -23,6 +23,8 @@ def measured_idle(judged: Judged) -> str:
     running = judged.shown.instance.state is InstanceState.RUNNING
     if judged.effect.verb not in DESTRUCTIVE or not running:
         return ""
+    if judged.demand is not None and judged.demand.of_class:
+        return ""
     entries = judged.chronicle.measured.get(judged.effect.machine, [])
     mine = [entry for entry in entries if entry.process is judged.effect.process]
     if not mine or mine[-1].number < judged.look.number:
@@ -130,7 +132,11 @@ def _by_rule(judged: Judged) -> list[Effect]:
     """Effects of 24 h and more under the same rule, this one included."""
     found = []
     for one in judged.chronicle.effects:
-        if one.verb not in DESTRUCTIVE or not one.changed:
+        if one.verb not in DESTRUCTIVE or not one.changed or one.process.guard != judged.effect.process.guard:
+            continue
+        if judged.demand is not None:
+            if one is judged.effect or judged.ruled.get(one.number) == judged.rule.name:
+                found.append(one)
             continue
         looks = [look for look in judged.chronicle.looks.get(one.machine, []) if look.process is one.process]
         shown = next((look.shown for look in reversed(looks) if look.number <= one.number), None)
@@ -146,6 +152,10 @@ def _seen_by_rule(judged: Judged) -> int:
         mine = [listing for listing in listings if listing.process is judged.effect.process]
         if mine:
             seen.update(mine[-1].shown)
+    if judged.demand is not None:
+        asked = judged.demand
+        demands = (asked.budget.demands(instance.ref.cloud, instance.tags) for instance in seen.values())
+        return sum(1 for each in demands if any(one.rule.name == asked.rule.name for one in each))
     rules = (judged.version.gentlest(instance.tags) for instance in seen.values())
     return sum(1 for rule in rules if rule is not None and rule.name == judged.rule.name)
 
@@ -216,7 +226,8 @@ def stopped_at(judged: Judged) -> datetime | None:
     for happening in judged.world.history:
         mine = happening.native_id == judged.effect.machine and began <= happening.at <= judged.look.as_of
         if mine and happening.what == "stop":
-            ours, done = happening.by == "costguard" or _claimed_near(judged, happening.at), None
+            own = happening.by == "costguard" and _by_this_guard(judged, happening.at)
+            ours, done = own or _claimed_near(judged, happening.at), None
         elif mine and happening.what == "stopped":
             done = happening.at
     return done if ours else None
@@ -229,10 +240,20 @@ def began_at(judged: Judged) -> datetime:
 
 
 def _claimed_near(judged: Judged, at: datetime) -> bool:
+    guard = judged.effect.process.guard
     tried = (
-        one.at for one in judged.chronicle.attempts if (one.machine, one.verb) == (judged.effect.machine, Verb.STOP)
+        one.at
+        for one in judged.chronicle.attempts
+        if (one.machine, one.verb, one.guard) == (judged.effect.machine, Verb.STOP, guard)
     )
     return any(abs(at - one) <= SKEW + RESERVED_BEFORE for one in tried)
+
+
+def _by_this_guard(judged: Judged, at: datetime) -> bool:
+    """Whether a stop of that moment was its own: what another guard stopped is somebody else's stop."""
+    guard = judged.effect.process.guard
+    effects = judged.chronicle.effects
+    return any(one.machine == judged.effect.machine and one.at == at and one.process.guard == guard for one in effects)
 
 
 def _warned(judged: Judged, verb: Verb) -> datetime | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from tests.simulation.chronicle import Chronicle, Effect, Look, PolicyRead, Told
+from tests.simulation.budgets import Demand
+from tests.simulation.chronicle import Attempt, Chronicle, Effect, Look, PolicyRead, Told
 from tests.simulation.oracle import truth
-from tests.simulation.rules import PolicyVersion, RuleSpec
+from tests.simulation.rule_spec import RuleSpec
+from tests.simulation.rules import PolicyVersion
 from tests.simulation.trace import Trace
 
+from costguard.domain.actions import Verb
 from costguard.domain.resources import InstanceDetail
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.records import Machine
@@ -34,7 +37,11 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One effect and what bears on it: the last look of its process, and the policy that process went by."""
+    """One effect and what bears on it: the last look of its process, and the policy that process went by.
+
+    `demand` is what a budget asks, where the effect is the budget guard's; `ruled` the rules that earlier effects were
+    found to be by, by the number of the effect.
+    """
 
     effect: Effect
     machine: Machine
@@ -46,6 +53,8 @@ class Judged:
     world: World
     chronicle: Chronicle
     versions: Sequence[PolicyVersion]
+    ruled: Mapping[int, str]
+    demand: Demand | None = None
 
 
 Check = Callable[[Judged], str]
@@ -61,6 +70,7 @@ class Judge:
         chronicle: Chronicle,
         versions: Sequence[PolicyVersion],
         checks: Sequence[tuple[int, Check]],
+        budget_checks: Sequence[tuple[int, Check]],
         trace: Trace,
         *,
         durable: bool,
@@ -70,6 +80,8 @@ class Judge:
         self._chronicle = chronicle
         self._versions = versions
         self._checks = checks
+        self._budget_checks = budget_checks
+        self._ruled: dict[int, str] = {}
         self._trace = trace
         self._durable = durable
 
@@ -77,6 +89,15 @@ class Judge:
         """Judge one effect at the moment it happens."""
         for number, what in self._found(effect):
             self.add(Violation(number, effect.at, effect.machine, f"{effect.verb.value}: {what}"))
+
+    def watch_attempt(self, attempt: Attempt) -> None:
+        """Rule 6: no guard calls to stop what another guard has stopped in the same run of the machine."""
+        machine = self._world.machines[attempt.machine]
+        for effect in self._chronicle.effects:
+            same = (effect.machine, effect.verb, attempt.verb) == (attempt.machine, Verb.STOP, Verb.STOP)
+            if same and effect.changed and effect.process.guard != attempt.guard and effect.at >= machine.runs[-1][0]:
+                what = f"stop: called by {attempt.guard}, though {effect.process.guard} had stopped it"
+                self.add(Violation(6, attempt.at, attempt.machine, what))
 
     def honest_dates(self, told: Told) -> None:
         """Rule 15: what a message announces still lies ahead when it is sent."""
@@ -106,28 +127,51 @@ class Judge:
             yield 11, "there was no policy that could be read"
             return
         version = self._versions[good.version]
-        rule = truth.rule_of(look.shown, version)
-        if rule is None:
-            yield 11, "no rule of the policy applies to it"
-            return
-        judged = Judged(
-            effect=effect,
-            machine=self._world.machines[effect.machine],
-            look=look,
-            shown=look.shown,
-            read=read,
-            version=version,
-            rule=rule,
-            world=self._world,
-            chronicle=self._chronicle,
-            versions=self._versions,
-        )
         if good is not read and not _recent(good, effect):
             yield 11, f"by a policy read last on {good.at:%m-%d %H:%M}"
-        for number, check in self._checks:
-            what = check(judged)
-            if what:
-                yield number, what
+        by_budget = effect.process.guard == "budget"
+        rule = truth.rule_of(look.shown, version) if not by_budget else None
+        demands = _demands(look.shown, version) if by_budget else []
+        if rule is None and not demands:
+            yield 11, "no rule of the policy applies to it"
+            return
+        yield from self._broken(
+            Judged(
+                effect=effect,
+                machine=self._world.machines[effect.machine],
+                look=look,
+                shown=look.shown,
+                read=read,
+                version=version,
+                rule=rule or demands[0].rule,
+                world=self._world,
+                chronicle=self._chronicle,
+                versions=self._versions,
+                ruled=self._ruled,
+            ),
+            demands,
+        )
+
+    def _broken(self, judged: Judged, demands: Sequence[Demand]) -> list[tuple[int, str]]:
+        if demands:
+            return self._by_the_best_of(demands, judged)
+        return [(number, what) for number, check in self._checks for what in [check(judged)] if what]
+
+    def _by_the_best_of(self, demands: Sequence[Demand], judged: Judged) -> list[tuple[int, str]]:
+        """What is wrong by the demand that speaks most for the effect: one that nothing speaks against is enough."""
+        tries = []
+        for demand in demands:
+            asked = replace(judged, rule=demand.rule, demand=demand)
+            found = [(number, what) for number, check in self._budget_checks for what in [check(asked)] if what]
+            tries.append((len(found), demand.rule.name, found))
+        _, name, wrong = min(tries)
+        self._ruled[judged.effect.number] = name
+        return [(number, f"by {name}: {what}") for number, what in wrong]
+
+
+def _demands(shown: InstanceDetail, version: PolicyVersion) -> list[Demand]:
+    instance = shown.instance
+    return [one for budget in version.budgets for one in budget.demands(instance.ref.cloud, instance.tags)]
 
 
 def _recent(good: PolicyRead, effect: Effect) -> bool:

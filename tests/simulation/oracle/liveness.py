@@ -34,7 +34,11 @@ def silent_gaps(simulation: Simulation, report: RunReport, process: Process) -> 
 
 def unresolved(simulation: Simulation) -> Iterator[Violation]:
     """Cases that the last report shows as under way although the world has nothing under way for them."""
-    report = simulation.reports[-1] if simulation.reports else None
+    for reports in simulation.reports.values():
+        yield from _unresolved(simulation, reports[-1] if reports else None)
+
+
+def _unresolved(simulation: Simulation, report: RunReport | None) -> Iterator[Violation]:
     if report is None or report.plan is None:
         yield Violation(0, simulation.hub.now, "-", "the last quiet run made no plan")
         return
@@ -59,7 +63,8 @@ def _under_way(simulation: Simulation, case: Case) -> bool:
 
 def forgotten(simulation: Simulation) -> Iterator[Violation]:
     """Machines that stand idle, that nothing protects and no report explains."""
-    report = simulation.reports[-1] if simulation.reports else None
+    reports = simulation.reports["idle_gpu"]
+    report = reports[-1] if reports else None
     if report is None or report.plan is None:
         yield Violation(0, simulation.hub.now, "-", "the last quiet run made no plan")
         return

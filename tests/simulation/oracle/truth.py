@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Protocol, TypeVar
 
 from tests.simulation.hub import Process
-from tests.simulation.rules import PolicyVersion, RuleSpec
+from tests.simulation.rule_spec import RuleSpec
+from tests.simulation.rules import PolicyVersion
 from tests.simulation.scenario import PROTECTING_TAGS
 
 from costguard.domain.resources import Billing, InstanceDetail, SnapshotState

@@ -1,0 +1,88 @@
+"""Where the accounts of a cloud cannot be listed, what ran there counts as it was last seen, and nothing is made up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from tests.builders import policy
+from tests.scenario.stage import DAY
+from tests.scenario.test_a_budgets_month import HOUR, BudgetStage, machine, research
+
+from costguard.domain.errors import AccessDeniedError
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import InstanceDetail, Inventory
+from costguard.engine.surroundings import Surroundings
+from costguard.ports import Discovery, InventorySource, Target
+from costguard.sandbox.world import workload as does
+
+
+@dataclass
+class Blind:
+    """An inventory whose accounts nobody may list any more."""
+
+    inner: InventorySource
+
+    def discover(self, target: Target) -> Discovery:
+        raise AccessDeniedError("not allowed", operation=f"{target.cloud}:ListAccounts")
+
+    def read(self, shard: Shard) -> Inventory:
+        return self.inner.read(shard)
+
+    def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
+        return self.inner.details(refs)
+
+
+class Month(BudgetStage):
+    """One busy machine of 48 USD a day, and from some moment on no list of accounts."""
+
+    blind = False
+
+    def surroundings(self) -> Surroundings:
+        ordinary = super().surroundings()
+        if not self.blind:
+            return ordinary
+        readings = {
+            cloud: replace(reading, inventory=Blind(reading.inventory)) for cloud, reading in ordinary.readings.items()
+        }
+        return replace(ordinary, readings=readings)
+
+
+@pytest.fixture
+def month(tmp_path: Path) -> Iterator[Month]:
+    under = replace(policy(), idle_gpu=(), budgets=(research("1000"),))
+    stage = Month(tmp_path, machine(does=does.busy()), under=under)
+    stage.until(9 * DAY, every=3 * DAY)
+    yield stage
+    stage.close()
+
+
+def reckoned(month: Month) -> tuple[str, list[str]]:
+    """The spend by a run now, and the doubts it names."""
+    look = month.hour().look
+    assert look is not None
+    (status,) = look.statuses
+    assert status.spent is not None
+    return f"{status.spent.total.amount:.2f}", [doubt.code.value for doubt in status.doubts]
+
+
+def test_a_stopped_machine_is_not_taken_for_a_platform_that_goes_on(month: Month) -> None:
+    (native_id,) = month.cloud.machines
+    month.cloud.stop(native_id, "owner")
+    month.clock.advance(HOUR)
+    month.hour()
+    month.clock.advance(12 * HOUR)
+    month.blind = True
+    spent, doubts = reckoned(month)
+    assert spent == f"{month.true_spend():.2f}"
+    assert doubts == ["burn_incomplete"]
+
+
+def test_a_machine_that_ran_when_last_seen_runs_on(month: Month) -> None:
+    month.clock.advance(12 * HOUR)
+    month.blind = True
+    spent, doubts = reckoned(month)
+    assert spent == f"{month.true_spend():.2f}"
+    assert doubts == ["burn_incomplete"]

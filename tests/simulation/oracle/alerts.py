@@ -1,0 +1,192 @@
+"""Rule 14: every threshold that is known to be crossed is told once per address, and none that never was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from tests.simulation.budgets import BudgetSpec, month_named, month_of
+from tests.simulation.chronicle import Told
+from tests.simulation.hub import Process
+from tests.simulation.oracle import money
+from tests.simulation.oracle.figures import policy_of, reckoned_by
+from tests.simulation.oracle.judge import Violation
+from tests.simulation.oracle.trust import Sight, listings_of
+from tests.simulation.rules import CHANNEL
+
+if TYPE_CHECKING:
+    from tests.simulation.simulation import Simulation
+
+_ACTUAL = re.compile(r"Budget (\S+): ([\d.]+) % of ([\d,.]+) ([A-Z]{3}) is (about to be )?spent")
+_FORECAST = re.compile(r"Budget (\S+): ([\d.]+) % of ([\d,.]+) ([A-Z]{3}) will be (passed)")
+_SETTLED = timedelta(
+    minutes=75
+)  # after a send that failed: the longest wait before the next, and a claim's five minutes
+_UNTIL_NEXT_LOOK = 2  # hours that an alert may be early by, with room for two clocks
+_TOLD_AGAIN = timedelta(hours=25)  # what was refused for good is tried anew a day later
+_LOOKS_BACK = timedelta(days=4)
+_CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """What a message says was crossed."""
+
+    told: Told
+    budget: str
+    forecast: bool
+    percent: Decimal
+    amount: Decimal
+    currency: str
+    early: bool = False
+
+    @property
+    def crossed(self) -> Decimal:
+        """The threshold as money."""
+        return self.amount * self.percent / 100
+
+    @property
+    def what(self) -> tuple[object, ...]:
+        """What it is about, but for how far."""
+        return self.budget, self.told.period, self.told.address, self.forecast, self.currency
+
+
+def alert_of(told: Told) -> Alert | None:
+    """The alert that a message is, if it is one."""
+    for pattern in (_ACTUAL, _FORECAST):
+        match = pattern.match(told.title)
+        if match is not None:
+            name, percent, amount, currency, soon = match.groups()
+            forecast = pattern is _FORECAST
+            money_ = Decimal(amount.replace(",", ""))
+            return Alert(told, name, forecast, Decimal(percent), money_, currency, early=not forecast and bool(soon))
+    return None
+
+
+def alerts(told: Sequence[Told]) -> list[Alert]:
+    """Those among messages."""
+    found = (alert_of(one) for one in told)
+    return [alert for alert in found if alert is not None]
+
+
+def never_crossed(simulation: Simulation, told: Told) -> Iterator[Violation]:
+    """A threshold told of that even the most generous reckoning had not reached."""
+    alert = alert_of(told)
+    if alert is None or alert.forecast or money.moved(simulation.world):
+        return
+    known = [version.budget(alert.budget) for version in simulation.versions[: simulation.version + 1]]
+    meant = [budget for budget in known if budget is not None and budget.amount == alert.amount]
+    if not meant:
+        yield Violation(14, told.at, f"budget {alert.budget}", f"no policy has such a budget: {told.title}")
+        return
+    simulation.world.tick(simulation.hub.now)
+    highest = max(_most(simulation, budget, alert) for budget in meant)
+    if highest + _CENT < alert.crossed:
+        what = f"told {alert.crossed:.2f} is spent, where {highest:.2f} can be: {told.title}"
+        yield Violation(14, told.at, f"budget {alert.budget}", what)
+
+
+def _most(simulation: Simulation, budget: BudgetSpec, alert: Alert) -> Decimal:
+    """What can be spent; or what can be before the next look, by figures that may be half of what is not billed off."""
+    world, chronicle = simulation.world, simulation.chronicle
+    since, ends = month_named(alert.told.period, budget.zone)
+    at = min(simulation.hub.now, ends)
+    until = {}
+    for cloud in money.clouds_of(world, budget):
+        reads = [one.until for one in chronicle.bills if one.cloud == cloud and one.at >= at - _LOOKS_BACK]
+        shown = [end for end in reads if end is not None]
+        until[cloud] = min(shown, default=since)
+    found = money.reckoned(world, chronicle, budget, (since, at), until, rates=True, posted_before=since)
+    if not alert.early:
+        return found.high
+    burn = sum((money.burn_of(world, budget, cloud, at) for cloud in until), Decimal(0))
+    return found.high + found.unbilled / 2 + burn * _UNTIL_NEXT_LOOK
+
+
+def lost(simulation: Simulation, process: Process) -> Iterator[Violation]:
+    """Thresholds that a run which read everything must have seen crossed, and that nobody was told of by its end."""
+    version = policy_of(simulation, process)
+    unlucky = process.struck or not process.alone or not _can_tell(simulation)
+    if version is None or unlucky or money.moved(simulation.world):
+        return
+    looks = [one.at for one in simulation.chronicle.bills if one.process is process]
+    listings = [one.at for cloud in simulation.cloud_names for one in listings_of(_sight(simulation, process), cloud)]
+    moments = [*looks, *listings]
+    if not moments:
+        return
+    at = max(moments)
+    simulation.world.tick(simulation.hub.now)
+    sight = Sight(simulation.world, simulation.chronicle, process, version, at, simulation.hub.calls)
+    read = alerts([*simulation.chronicle.told, *simulation.chronicle.shown])
+    for budget in version.budgets:
+        found = reckoned_by(simulation, sight, budget)
+        if found is None:
+            continue
+        period, _, _ = month_of(at, budget.zone)
+        for address in budget.tell or (CHANNEL,):
+            for percent in budget.told_at:
+                if found.low >= budget.amount * percent / 100 and not _heard(read, budget, period, address, percent):
+                    what = f"{percent} % of {budget.amount} {budget.currency} is spent, and {address} does not know"
+                    yield Violation(14, simulation.hub.now, f"budget {budget.name}", what)
+
+
+def _sight(simulation: Simulation, process: Process) -> Sight:
+    version = simulation.versions[simulation.version]
+    return Sight(simulation.world, simulation.chronicle, process, version, simulation.hub.now, simulation.hub.calls)
+
+
+def _can_tell(simulation: Simulation) -> bool:
+    """Whether the channel works, has for a while, and nobody has said that nothing may be done."""
+    channel, now = simulation.channel, simulation.hub.now
+    switch = [word.what for word in simulation.chronicle.words if word.what in {"pause", "resume"}]
+    settled = channel.troubled_at is None or now - channel.troubled_at > _SETTLED
+    settled &= channel.refused_at is None or now - channel.refused_at > _TOLD_AGAIN
+    return settled and not channel.down and channel.proves and switch[-1:] != ["pause"]
+
+
+def _heard(read: list[Alert], budget: BudgetSpec, period: str, address: str, percent: int) -> bool:
+    """Told of this very amount or that of a higher share, which stands for it, whatever the budget was then."""
+    stand_for_it = {budget.amount * share / 100 for share in budget.told_at if share >= percent}
+    threshold = budget.amount * percent / 100
+    mine = (
+        one
+        for one in read
+        if not one.forecast and (one.budget, one.told.period, one.told.address) == (budget.name, period, address)
+    )
+    return any(
+        one.crossed in stand_for_it or (one.amount == budget.amount and one.crossed >= threshold)
+        for one in mine
+        if one.currency == budget.currency
+    )
+
+
+def told_again(simulation: Simulation) -> Iterator[Violation]:
+    """The same threshold told twice though the first was known to be delivered, or a lower one after it."""
+    noticed = simulation.shelf.noticed
+    read = alerts(simulation.chronicle.told)
+    for place, one in enumerate(read):
+        for other in read[:place]:
+            if one.what != other.what or one.amount != other.amount or one.crossed > other.crossed:
+                continue
+            before = noticed[other.told.notice_id].delivered
+            if before is None:
+                continue
+            first = noticed[one.told.notice_id]
+            same = one.told.notice_id == other.told.notice_id
+            alone = first.writer is not None and first.writer.alone and _stands(simulation, first.writer, other)
+            if one.told.asked_number > before if same else (alone and first.first > before):
+                what = f"told of {one.crossed:.2f}, though {other.crossed:.2f} had been told: {one.told.title}"
+                yield Violation(14, one.told.at, f"budget {one.budget}", what)
+
+
+def _stands(simulation: Simulation, process: Process, alert: Alert) -> bool:
+    """Whether the policy that a run went by still has the threshold that was told."""
+    version = policy_of(simulation, process)
+    budget = version.budget(alert.budget) if version is not None else None
+    if budget is None:
+        return False
+    return alert.percent in map(Decimal, budget.forecasts if alert.forecast else budget.told_at)
