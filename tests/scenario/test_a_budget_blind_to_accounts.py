@@ -1,4 +1,4 @@
-"""Where the accounts of a cloud cannot be listed, what ran there counts as it was last seen, and nothing is made up."""
+"""What a budget takes to be running where it cannot list accounts, or never saw a machine run: nothing is made up."""
 
 from __future__ import annotations
 
@@ -78,6 +78,19 @@ def test_a_stopped_machine_is_not_taken_for_a_platform_that_goes_on(month: Month
     spent, doubts = reckoned(month)
     assert spent == f"{month.true_spend():.2f}"
     assert doubts == ["burn_incomplete"]
+
+
+def test_what_was_stopped_before_anybody_looked_does_not_go_on_at_its_old_rate(tmp_path: Path) -> None:
+    under = replace(policy(), idle_gpu=(), budgets=(research("1000"),))
+    month = Month(tmp_path, machine(does=does.busy()), under=under)
+    month.clock.advance(9 * DAY)
+    month.cloud.tick(month.clock.now())
+    (native_id,) = month.cloud.machines
+    month.cloud.stop(native_id, "owner")
+    month.clock.advance(2 * DAY)
+    spent, doubts = reckoned(month)
+    assert (spent, doubts) == (f"{month.true_spend():.2f}", [])
+    month.close()
 
 
 def test_a_machine_that_ran_when_last_seen_runs_on(month: Month) -> None:

@@ -8,13 +8,13 @@ from datetime import datetime
 
 from costguard.domain.findings import Verdict
 from costguard.domain.refs import ResourceRef
-from costguard.domain.resources import Gap
+from costguard.domain.resources import Gap, Instance
 from costguard.domain.spend import SpendScope
 from costguard.engine.bills import Bills, payers, read_bills
 from costguard.engine.scan import Progress, Scan, no_progress, scan
 from costguard.engine.surroundings import Surroundings
 from costguard.estimates.burn import Known, Metered, in_scope, known
-from costguard.estimates.meter import MeterSheet, metered_on
+from costguard.estimates.meter import MeterSheet, by_the_hour, metered_on
 from costguard.guards.budget import BudgetStatus, ScopeFacts, assess
 from costguard.guards.budget_periods import period_at
 from costguard.guards.budget_steps import Standing, machine_rules
@@ -126,17 +126,23 @@ def _facts(
 ) -> ScopeFacts:
     listed = [fact.instance for shard in seen.facts for fact in shard.instances]
     of_metered = known(everything)
+    # what was stopped before anybody looked was never metered, and yet its past cost does not go on
+    metered_if_it_ran = [one for one in listed if by_the_hour(one)]
     return ScopeFacts(
         bills=bills.of.get(scope, ()),
         unread=bills.unread.get(scope, ()),
         metered=in_scope(everything, scope),
         metered_since=max((sheet.since for sheet in sheets), default=None),
-        known=of_metered,
-        listed=Known(
-            frozenset((*of_metered.ids, *(one.ref.native_id for one in listed))),
-            frozenset((*of_metered.types, *((one.ref.cloud, one.ref.account, one.instance_type) for one in listed))),
-        ),
+        known=_with(of_metered, metered_if_it_ran),
+        listed=_with(of_metered, listed),
         gaps=(*bills.gaps.get(scope, ()), *_blind_in(scope, seen)),
+    )
+
+
+def _with(metered: Known, listed: Sequence[Instance]) -> Known:
+    return Known(
+        frozenset((*metered.ids, *(one.ref.native_id for one in listed))),
+        frozenset((*metered.types, *((one.ref.cloud, one.ref.account, one.instance_type) for one in listed))),
     )
 
 

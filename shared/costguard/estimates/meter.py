@@ -52,9 +52,13 @@ def metered_on(sheet: MeterSheet | None, facts: ShardFacts, now: datetime) -> Me
     return MeterSheet(first, now, tuple(sorted((*runs, *begun), key=lambda run: (run.metered.since, run.metered.ref))))
 
 
+def by_the_hour(instance: Instance) -> bool:
+    """Whether it is metered while it is paid for."""
+    return instance.billing in _BY_THE_HOUR
+
+
 def _is_paid(instance: Instance) -> bool:
-    by_the_hour = instance.billing in _BY_THE_HOUR
-    return by_the_hour and (instance.state in _PAID_STATES or instance.billed_while_stopped)
+    return by_the_hour(instance) and (instance.state in _PAID_STATES or instance.billed_while_stopped)
 
 
 def _carried(

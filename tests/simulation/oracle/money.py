@@ -29,6 +29,7 @@ from costguard.sandbox.world.records import Machine, OtherCharge
 
 SKEW_HOURS = Decimal(20) / 60
 KEEPS_FOR = timedelta(hours=8, minutes=25)  # a bill read eight hours ago still serves, by two clocks ten minutes off
+_WEEK_SHAPE = Decimal("1.5")  # by how much a day may be thought dearer than others, from a history that began midway
 _LATE = timedelta(minutes=2)  # a machine takes up to a minute to stop, which some clouds bill and some do not
 _SMEARED_HOURS = 16  # the longer part of a day of China on one side of a midnight of UTC
 _FOREVER = timedelta(days=40_000)
@@ -148,9 +149,9 @@ def reckoned(
             least, most = Decimal(0), ran * Decimal("1.5") + hourly * window
         least -= hourly * SKEW_HOURS + unseen
         most += hourly * SKEW_HOURS
-        smeared = _smeared(world, budget, cloud, since, rates=rates)
+        smeared = _smeared(world, chronicle, budget, cloud, since, rates=rates)
         low += billed + max(least, Decimal(0)) + losses - smeared
-        high += billed + most + max(rest, unmetered * (window + SKEW_HOURS)) + gains + smeared
+        high += billed + most + max(rest, unmetered * _WEEK_SHAPE * (window + SKEW_HOURS)) + gains + smeared
         unbilled += ran + rest
         least_total += billed + ran + rest + losses
         most_total += billed + ran + rest + gains
@@ -289,17 +290,30 @@ def _unseen(
     return found
 
 
-def _smeared(world: World, budget: BudgetSpec, cloud: str, since: datetime, *, rates: bool) -> Decimal:
-    """What a day's charge spread evenly is off by, where the month begins within a day of the bill."""
+def _smeared(
+    world: World, chronicle: Chronicle, budget: BudgetSpec, cloud: str, since: datetime, *, rates: bool
+) -> Decimal:
+    """What a day's charge is off by where the month begins within it: divided evenly, or by what looks saw running."""
     midnight = (since + day_offset(cloud)).time() == time(0)
     if midnight:
         return Decimal(0)
     near = (
         one
         for one in machines_of(world, budget, cloud)
-        if any(abs(moment - since) < timedelta(days=1) for moment in _turns(one))
+        if any(_seen_turning(chronicle, one, moment, since) for moment in _turns(one))
     )
     return sum((_hourly(one, budget, rates=rates) * _SMEARED_HOURS for one in near), Decimal(0))
+
+
+def _seen_turning(chronicle: Chronicle, machine: Machine, moment: datetime, since: datetime) -> bool:
+    """Whether it was started or stopped, for all that the looks before can tell, within a day of a moment."""
+    looks = [
+        one.at
+        for one in chronicle.listings.get(machine.shard, [])
+        if one.complete and one.process.guard == "budget" and one.at < moment
+    ]
+    day = timedelta(days=1)
+    return since - day < moment and min(moment, max(looks, default=since)) < since + day
 
 
 def _turns(machine: Machine) -> list[datetime]:
