@@ -14,7 +14,9 @@ from typing import Any, Protocol, TypeVar
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.freeze import LaunchFreeze
 from costguard.domain.keys import EncryptionKey, KeyInventory
+from costguard.domain.mends import Mend
 from costguard.domain.money import HourlyRate, Money
+from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory, Volume
 from costguard.domain.signals import SignalReading
@@ -162,6 +164,38 @@ class KeyRotator(Protocol):
 
     def rotate(self, key: EncryptionKey) -> Receipt:
         """Rotate now, on demand."""
+
+
+class NetworkSource(Protocol):
+    """Reads networks: VPCs, routes, groups, access lists, interfaces, addresses, gateways, flow logs. Read-only."""
+
+    def read(self, shard: Shard) -> NetworkInventory:
+        """Everything of the shard, all pages; a part that could not be read is a gap of the answer.
+
+        Raises:
+            ProviderError: not even a part could be read.
+        """
+
+
+class NetworkMender(Protocol):
+    """Changes one setting of a network at a time.
+
+    It can release, detach and attach an address, revoke, replace and restore one rule of a group, begin and end flow
+    logs, and set the metadata service of an instance; there is no way to delete a group, route, subnet or network.
+    """
+
+    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+        """Make the change; `before` is the image it was decided on. Called once per intent, never retried.
+
+        A cloud that can refuse a change to what has moved meanwhile is asked to. `Receipt.native_id` is the id of what
+        was made, where something was (a flow log; the rules that replace one, with commas between).
+
+        Raises:
+            OutcomeUnknownError: the call may have taken effect; read before anything else.
+            AccessDeniedError: the role lacks a permission listed in permissions.py.
+            RefusedError: the cloud refused, or what is there is not what `before` says; nothing changed.
+            ThrottledError: rejected before execution; nothing changed.
+        """
 
 
 class FreezeControl(Protocol):

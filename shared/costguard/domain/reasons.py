@@ -36,6 +36,22 @@ class ReasonCode(str, Enum):
     KEY_REPLICA = "key_replica"
     KEY_GOING = "key_going"
     KEY_VENDOR_LIMIT = "key_vendor_limit"
+    # verdicts on networks
+    NET_PUBLIC_IP = "net_public_ip"
+    NET_OPEN_PORT = "net_open_port"
+    NET_WIDE_RULE = "net_wide_rule"
+    NET_UNATTACHED = "net_unattached"
+    NET_IDLE_NAT = "net_idle_nat"
+    NET_DEFAULT_VPC = "net_default_vpc"
+    NET_FLOW_LOGS_OFF = "net_flow_logs_off"
+    NET_SUBNET_EXPOSED = "net_subnet_exposed"
+    NET_IMDS_V1 = "net_imds_v1"
+    NET_WIDE_PEERING = "net_wide_peering"
+    NET_REGION = "net_region"
+    NET_UNUSED_GROUP = "net_unused_group"
+    NET_AS_ASKED = "net_as_asked"
+    NET_KEPT = "net_kept"
+    NET_UNTOLD = "net_untold"
     # unmeasured
     TOO_YOUNG = "too_young"
     NO_DEVICE_METRIC = "no_device_metric"
@@ -115,6 +131,9 @@ class ReasonCode(str, Enum):
     RULE_CHANGED = "rule_changed"
     CHANGED_SINCE_PLAN = "changed_since_plan"
     MERGED = "merged"
+    LAST_ADMIN_PATH = "last_admin_path"
+    NOT_TO_BE_MENDED = "not_to_be_mended"
+    MENDED = "mended"
     DEADLINE = "deadline"
 
 

@@ -88,7 +88,7 @@ class Instance:
     0.0 none, None unknown (treated as present). `stopped_at` only where the cloud tells it.
     `protected_by` lists the cloud's own protections already visible in the listing.
     `billed_while_stopped`: the cloud says a stop did not end the billing of the instance. `paid_until`: when the
-    term of a prepaid one ends or is renewed.
+    term of a prepaid one ends or is renewed. `imds_v1`: its metadata answers without a session token; None: not told.
     """
 
     ref: ResourceRef
@@ -114,6 +114,7 @@ class Instance:
     billed_while_stopped: bool = False
     stopped_by: str = ""
     paid_until: datetime | None = None
+    imds_v1: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ class Feature(str, Enum):
     BILLING = "billing"
     KEYS = "keys"
     ROTATE = "rotate"
+    NETWORK = "network"
+    FIX_NETWORK = "fix_network"
     STOP = "stop"
     SNAPSHOT = "snapshot"
     TERMINATE = "terminate"

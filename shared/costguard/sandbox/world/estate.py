@@ -10,6 +10,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_address, made_up_id
 from costguard.sandbox.world.keys import Keys
+from costguard.sandbox.world.network import Networks
 from costguard.sandbox.world.records import (
     STOPPING_OPERATION,
     Happening,
@@ -39,6 +40,7 @@ class Estate:
         self.addresses: dict[str, WorldAddress] = {}
         self.other_charges: list[OtherCharge] = []
         self.keys = Keys()
+        self.networks = Networks()
         self.history: list[Happening] = []
         self.revision = 0  # grows with every change, so that a wire knows when to look again
         self._due: list[tuple[datetime, str]] = []  # a heap; what was overtaken meanwhile is passed over

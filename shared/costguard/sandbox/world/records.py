@@ -75,6 +75,8 @@ class Operation(str, Enum):
     BILL = "bill"
     KEYS = "keys"
     ROTATE = "rotate"
+    NETWORK = "network"
+    FIX_NETWORK = "fix_network"
 
     @classmethod
     def _missing_(cls, value: object) -> Operation | None:
