@@ -1,0 +1,211 @@
+"""Clouds, connected: the ports of each, opened when a target names it and closed together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from functools import cache
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from typing_extensions import Self
+
+from costguard.connections.ports import CloudPorts, Wiring
+from costguard.domain.errors import InvalidInputError
+from costguard.domain.keys import RotationMeans
+from costguard.domain.refs import CLOUDS, provider_of
+from costguard.domain.signals import SignalName
+from costguard.engine.scan import Reading
+from costguard.guards.budget_rules import StepKind
+from costguard.guards.rules import Mode
+from costguard.policy.model import Policy
+from costguard.ports import (
+    ActionExecutor,
+    CallLog,
+    Clock,
+    FreezeControl,
+    KeyRotator,
+    KeySource,
+    KeySuccessor,
+    NetworkMender,
+    NetworkSource,
+    SignalSource,
+    SpendSource,
+    Target,
+)
+
+if TYPE_CHECKING:
+    from costguard.settings import Settings
+
+
+class Connections(ExitStack):
+    """The clouds a run talks to; closing it closes every connection."""
+
+    def __init__(self, settings: Settings, policy: Policy, clock: Clock, deadline: datetime | None = None) -> None:
+        super().__init__()
+        self._settings = settings
+        self._policy = policy
+        self._clock = clock
+        self._deadline = deadline
+        self._targets: Sequence[Target] = ()
+        self.clouds: dict[str, CloudPorts] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return super().__exit__(kind, error, trace)
+
+    def open(self, targets: Sequence[Target]) -> Mapping[str, CloudPorts]:
+        """Connect every cloud that `targets` name; no request is sent yet."""
+        self._targets = (*self._targets, *targets)
+        for target in targets:
+            if target.cloud not in self.clouds:
+                self.clouds[target.cloud] = self._connect(target.cloud)
+        return self.clouds
+
+    @property
+    def readings(self) -> Mapping[str, Reading]:
+        """The read-only ports by cloud."""
+        return {cloud: ports.reading for cloud, ports in self.clouds.items()}
+
+    def executors(self) -> Mapping[str, ActionExecutor]:
+        """Clients that may change things, only where a rule enforces; in observe there are none."""
+        policy = self._policy
+        modes = {*(rule.mode for rule in policy.idle_gpu), *(budget.mode for budget in policy.budgets)}
+        if Mode.ENFORCE not in modes:
+            return {}
+        return {cloud: ports.executor() for cloud, ports in self.clouds.items()}
+
+    def spends(self) -> Mapping[str, SpendSource]:
+        """What reads the bills, by cloud."""
+        return {cloud: ports.spend() for cloud, ports in self.clouds.items()}
+
+    def keys(self) -> Mapping[str, KeySource]:
+        """What reads the encryption keys, by cloud."""
+        return {cloud: ports.keys() for cloud, ports in self.clouds.items()}
+
+    def rotators(self) -> Mapping[str, Callable[[], KeyRotator]]:
+        """What opens the client that rotates keys, by cloud, once; only where a rule for keys enforces."""
+        if not any(rule.mode is Mode.ENFORCE for rule in self._policy.kms_rotation):
+            return {}
+        return {cloud: cache(ports.rotator) for cloud, ports in self.clouds.items()}
+
+    def successors(self) -> Mapping[str, Callable[[], KeySuccessor]]:
+        """What opens the client that makes a key in another's place, by cloud, once.
+
+        Only where a rule for keys enforces and names `successor` among its means, and the cloud has it.
+        """
+        rules = (rule for rule in self._policy.kms_rotation if rule.mode is Mode.ENFORCE)
+        if not any(RotationMeans.SUCCESSOR in rule.means for rule in rules):
+            return {}
+        return {
+            cloud: cache(ports.successor) for cloud, ports in self.clouds.items() if ports.successor is not None
+        }
+
+    def networks(self) -> Mapping[str, NetworkSource]:
+        """What reads the networks, by cloud."""
+        return {cloud: ports.network() for cloud, ports in self.clouds.items()}
+
+    def network_menders(self) -> Mapping[str, Callable[[], NetworkMender]]:
+        """What opens the client that changes network settings, by cloud, once; only where a rule for them enforces."""
+        if not any(rule.mode is Mode.ENFORCE for rule in self._policy.network_audit):
+            return {}
+        return {cloud: cache(ports.mender) for cloud, ports in self.clouds.items()}
+
+    def freezers(self, begun: Iterable[str] = ()) -> Mapping[str, Callable[[], FreezeControl]]:
+        """What opens the control of launch freezes, by cloud: where a budget that enforces asks for one there.
+
+        `begun` are the clouds where one was begun: it has to be ended there, whatever the policy says by now.
+        """
+        policy = self._policy
+        steps = (step for budget in policy.budgets if budget.mode is Mode.ENFORCE for step in budget.steps)
+        asked = {name for step in steps if step.kind is StepKind.FREEZE for name in step.freezes}
+        clouds = {*begun, *(freeze.cloud for freeze in policy.launch_freezes if freeze.name in asked)}
+        return {cloud: self.freezer(cloud) for cloud in sorted(clouds)}
+
+    def freezer(self, cloud: str) -> Callable[[], FreezeControl]:
+        """What opens the control of launch freezes in one cloud, once and only when it is called."""
+
+        @cache
+        def opened() -> FreezeControl:
+            return (self.clouds.get(cloud) or self._connect(cloud)).freezer(True)[0]  # noqa: FBT003 - it may change
+
+        return opened
+
+    def freezes_seen(self, cloud: str) -> tuple[FreezeControl, CallLog]:
+        """What can look at the launch freezes of a cloud and change nothing, with the log of what it sent."""
+        return (self.clouds.get(cloud) or self._connect(cloud)).freezer(False)  # noqa: FBT003 - it may not change
+
+    def _way_into(self, cloud: str) -> Callable[[str], Target | None]:
+        """Which target's role leads into an account of this cloud: its own, or that of an organisation."""
+
+        def way(account: str) -> Target | None:
+            mine = [target for target in self._targets if target.cloud == cloud]
+            named = (target for target in mine if target.account == account)
+            return next(named, None) or next((target for target in mine if target.organisation), None)
+
+        return way
+
+    def _connect(self, cloud: str) -> CloudPorts:
+        connect = _connector(provider_of(cloud))
+        if connect is not None:
+            return connect(
+                Wiring(
+                    cloud=cloud,
+                    settings=self._settings,
+                    policy=self._policy,
+                    now=self._clock.now,
+                    seconds_left=self._seconds_left if self._deadline is not None else None,
+                    signals_named=self._signals_named(),
+                    combined=self._with_prometheus,
+                    way_into=self._way_into(cloud),
+                    close_later=self.callback,
+                )
+            )
+        message = f"{cloud!r} is no cloud that can be scanned; expected one of {', '.join(CLOUDS)}"
+        raise InvalidInputError(message)
+
+    def _signals_named(self) -> frozenset[SignalName]:
+        """GPU always, the others only where a rule names them: each costs requests."""
+        of_rules = [rule.idle for rule in self._policy.idle_gpu]
+        of_budgets = [step.idle for budget in self._policy.budgets for step in budget.steps]
+        named = {name for bounds in (*of_rules, *of_budgets) for name, _ in bounds.bounds()}
+        return frozenset({SignalName.GPU, *named})
+
+    def _with_prometheus(self, signals: SignalSource) -> SignalSource:
+        if not self._policy.signals.prometheus:
+            return signals
+        from costguard.signal_sources.combined import CombinedSignals
+        from costguard.signal_sources.http import http_post
+        from costguard.signal_sources.prometheus import PrometheusSignals
+
+        authorization = self._settings.prometheus_authorization.reveal()
+        servers = [
+            PrometheusSignals(server, http_post(server.url, authorization=authorization), self._signals_named())
+            for server in self._policy.signals.prometheus
+        ]
+        return CombinedSignals([signals, *servers])
+
+    def _seconds_left(self) -> float:
+        return float("inf") if self._deadline is None else (self._deadline - self._clock.now()).total_seconds()
+
+
+def _connector(provider: str) -> Callable[[Wiring], CloudPorts] | None:
+    """What connects a provider's clouds: its SDK is imported with it, and only then."""
+    if provider == "aws":
+        from costguard.connections.aws import connect as aws
+
+        return aws
+    if provider == "alibaba":
+        from costguard.connections.alibaba import connect as alibaba
+
+        return alibaba
+    if provider == "tencent":
+        from costguard.connections.tencent import connect as tencent
+
+        return tencent
+    return None

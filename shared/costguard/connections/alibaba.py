@@ -1,0 +1,106 @@
+"""How Alibaba Cloud, on either site, is connected. Imported only where a target names it."""
+
+from __future__ import annotations
+
+from costguard.connections.keys import keys_of
+from costguard.connections.ports import CloudPorts, Wiring
+from costguard.domain.errors import InvalidInputError
+from costguard.engine.scan import Reading
+from costguard.ports import (
+    ActionExecutor,
+    CallLog,
+    FreezeControl,
+    KeyRotator,
+    KeySource,
+    KeySuccessor,
+    NetworkMender,
+    NetworkSource,
+    Preflight,
+    SpendSource,
+)
+from costguard.providers.alibaba.compute import AlibabaInventory
+from costguard.providers.alibaba.metrics import AlibabaSignals
+from costguard.providers.alibaba.prices import AlibabaPrices
+from costguard.providers.alibaba.session import AlibabaSession
+
+
+def connect(wiring: Wiring) -> CloudPorts:
+    """Connect it; no request is sent yet."""
+    settings = wiring.settings
+    if settings.alibaba_overridden:
+        raise InvalidInputError(
+            "environment: ALIYUN_ACCESS_KEY_ID is set: Alibaba Cloud's SDK would use that key instead of the role "
+            "it is given, and so act on another account; unset it, and set ALIBABA_CLOUD_ACCESS_KEY_ID instead"
+        )
+    session = AlibabaSession(
+        cloud=wiring.cloud,
+        keys=keys_of(settings.alibaba),
+        endpoint=settings.alibaba.endpoint_url,
+        deadline=wiring.seconds_left,
+        now=wiring.now,
+    )
+    wiring.close_later(session.close)
+    signals = AlibabaSignals(session, wiring.signals_named)
+    prices = AlibabaPrices(session, wiring.policy.prices, now=wiring.now())
+
+    def acting() -> ActionExecutor:
+        from costguard.providers.alibaba.executor import AlibabaExecutor
+
+        twin = session.acting()
+        wiring.close_later(twin.close)
+        return AlibabaExecutor(twin)
+
+    def asking() -> tuple[Preflight, CallLog]:
+        from costguard.providers.alibaba.preflight import AlibabaPreflight
+
+        twin = session.dry_running()
+        wiring.close_later(twin.close)
+        return AlibabaPreflight(twin, now=wiring.now), twin
+
+    def spend() -> SpendSource:
+        from costguard.providers.alibaba.billing import AlibabaSpend
+
+        return AlibabaSpend(session, now=wiring.now)
+
+    def keys() -> KeySource:
+        from costguard.providers.alibaba.kms import AlibabaKeys
+
+        return AlibabaKeys(session)
+
+    def network() -> NetworkSource:
+        from costguard.providers.alibaba.network import AlibabaNetwork
+
+        return AlibabaNetwork(session)
+
+    def rotating() -> KeyRotator:
+        from costguard.providers.alibaba.key_rotator import AlibabaKeyRotator
+
+        twin = session.rotating()
+        wiring.close_later(twin.close)
+        return AlibabaKeyRotator(twin)
+
+    def succeeding() -> KeySuccessor:
+        from costguard.providers.alibaba.key_successor import AlibabaKeySuccessor
+
+        twin = session.succeeding()
+        wiring.close_later(twin.close)
+        return AlibabaKeySuccessor(twin)
+
+    def mending() -> NetworkMender:
+        from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
+
+        twin = session.mending()
+        wiring.close_later(twin.close)
+        return AlibabaNetworkMender(twin)
+
+    def freezing(may_change: bool) -> tuple[FreezeControl, CallLog]:  # noqa: FBT001 - a port's own word
+        from costguard.providers.alibaba.freeze import AlibabaFreeze
+
+        twin = session.freezing(may_change=may_change)
+        wiring.close_later(twin.close)
+        return AlibabaFreeze(twin, wiring.way_into), twin
+
+    reading = Reading(AlibabaInventory(session), wiring.combined(signals), prices)
+    return CloudPorts(
+        reading, spend, keys, network, session, acting, asking, freezing, rotating, mending, succeeding
+    )

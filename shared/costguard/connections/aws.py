@@ -1,0 +1,100 @@
+"""How AWS, in any partition, is connected. Imported only where a target names it."""
+
+from __future__ import annotations
+
+from costguard.connections.ports import CloudPorts, Wiring
+from costguard.engine.scan import Reading
+from costguard.ports import (
+    ActionExecutor,
+    CallLog,
+    FreezeControl,
+    KeyRotator,
+    KeySource,
+    KeySuccessor,
+    NetworkMender,
+    NetworkSource,
+    Preflight,
+    SpendSource,
+)
+from costguard.providers.aws.compute import AwsInventory
+from costguard.providers.aws.metrics import AwsSignals
+from costguard.providers.aws.prices import AwsPrices
+from costguard.providers.aws.session import AwsSession
+
+
+def connect(wiring: Wiring) -> CloudPorts:
+    """Connect it; no request is sent yet."""
+    settings = wiring.settings
+    session = AwsSession(
+        cloud=wiring.cloud,
+        profile=settings.aws_profile,
+        endpoint_url=settings.aws.endpoint_url,
+        home_region=settings.aws_region,
+        keys=(settings.aws.key.key_id, settings.aws.key.secret.reveal()) if settings.aws.key else None,
+        deadline=wiring.seconds_left,
+    )
+    wiring.close_later(session.close)
+    signals = AwsSignals(session, wiring.signals_named, wiring.policy.signals.cloudwatch_namespace)
+    prices = AwsPrices(session, wiring.policy.prices, now=wiring.now())
+
+    def acting() -> ActionExecutor:
+        from costguard.providers.aws.executor import AwsExecutor
+
+        twin = session.acting()
+        wiring.close_later(twin.close)
+        return AwsExecutor(twin)
+
+    def asking() -> tuple[Preflight, CallLog]:
+        from costguard.providers.aws.preflight import AwsPreflight
+
+        twin = session.dry_running()
+        wiring.close_later(twin.close)
+        return AwsPreflight(twin, now=wiring.now), twin
+
+    def spend() -> SpendSource:
+        from costguard.providers.aws.billing import AwsSpend
+
+        return AwsSpend(session, now=wiring.now)
+
+    def keys() -> KeySource:
+        from costguard.providers.aws.kms import AwsKeys
+
+        return AwsKeys(session)
+
+    def network() -> NetworkSource:
+        from costguard.providers.aws.network import AwsNetwork
+
+        return AwsNetwork(session)
+
+    def rotating() -> KeyRotator:
+        from costguard.providers.aws.key_rotator import AwsKeyRotator
+
+        twin = session.rotating()
+        wiring.close_later(twin.close)
+        return AwsKeyRotator(twin)
+
+    def succeeding() -> KeySuccessor:
+        from costguard.providers.aws.key_successor import AwsKeySuccessor
+
+        twin = session.succeeding()
+        wiring.close_later(twin.close)
+        return AwsKeySuccessor(twin)
+
+    def mending() -> NetworkMender:
+        from costguard.providers.aws.network_mender import AwsNetworkMender
+
+        twin = session.mending()
+        wiring.close_later(twin.close)
+        return AwsNetworkMender(twin)
+
+    def freezing(may_change: bool) -> tuple[FreezeControl, CallLog]:  # noqa: FBT001 - a port's own word
+        from costguard.providers.aws.freeze import AwsFreeze
+
+        twin = session.freezing(may_change=may_change)
+        wiring.close_later(twin.close)
+        return AwsFreeze(twin, wiring.way_into), twin
+
+    reading = Reading(AwsInventory(session), wiring.combined(signals), prices)
+    return CloudPorts(
+        reading, spend, keys, network, session, acting, asking, freezing, rotating, mending, succeeding
+    )

@@ -1,0 +1,88 @@
+"""How Tencent Cloud, on either site, is connected. Imported only where a target names it."""
+
+from __future__ import annotations
+
+from costguard.connections.keys import keys_of
+from costguard.connections.ports import CloudPorts, Wiring
+from costguard.engine.scan import Reading
+from costguard.ports import (
+    ActionExecutor,
+    CallLog,
+    FreezeControl,
+    KeyRotator,
+    KeySource,
+    NetworkMender,
+    NetworkSource,
+    Preflight,
+    SpendSource,
+)
+from costguard.providers.tencent.compute import TencentInventory
+from costguard.providers.tencent.metrics import TencentSignals
+from costguard.providers.tencent.prices import TencentPrices
+from costguard.providers.tencent.session import TencentSession
+
+
+def connect(wiring: Wiring) -> CloudPorts:
+    """Connect it; no request is sent yet."""
+    settings = wiring.settings
+    session = TencentSession(
+        cloud=wiring.cloud,
+        keys=keys_of(settings.tencent),
+        endpoint=settings.tencent.endpoint_url,
+        deadline=wiring.seconds_left,
+        now=wiring.now,
+    )
+    wiring.close_later(session.close)
+    signals = TencentSignals(session, wiring.signals_named)
+    prices = TencentPrices(session, wiring.policy.prices, now=wiring.now())
+
+    def acting() -> ActionExecutor:
+        from costguard.providers.tencent.executor import TencentExecutor
+
+        twin = session.acting()
+        wiring.close_later(twin.close)
+        return TencentExecutor(twin)
+
+    def asking() -> tuple[Preflight, CallLog]:
+        from costguard.providers.tencent.preflight import TencentPreflight
+
+        return TencentPreflight(session), session
+
+    def spend() -> SpendSource:
+        from costguard.providers.tencent.billing import TencentSpend
+
+        return TencentSpend(session, now=wiring.now)
+
+    def keys() -> KeySource:
+        from costguard.providers.tencent.kms import TencentKeys
+
+        return TencentKeys(session)
+
+    def network() -> NetworkSource:
+        from costguard.providers.tencent.network import TencentNetwork
+
+        return TencentNetwork(session)
+
+    def rotating() -> KeyRotator:
+        from costguard.providers.tencent.key_rotator import TencentKeyRotator
+
+        twin = session.rotating()
+        wiring.close_later(twin.close)
+        return TencentKeyRotator(twin)
+
+    def mending() -> NetworkMender:
+        from costguard.providers.tencent.network_mender import TencentNetworkMender
+
+        twin = session.mending()
+        wiring.close_later(twin.close)
+        return TencentNetworkMender(twin)
+
+    def freezing(may_change: bool) -> tuple[FreezeControl, CallLog]:  # noqa: FBT001 - a port's own word
+        from costguard.providers.tencent.freeze import TencentFreeze
+
+        twin = session.freezing(may_change=may_change)
+        wiring.close_later(twin.close)
+        return TencentFreeze(twin, wiring.way_into), twin
+
+    reading = Reading(TencentInventory(session), wiring.combined(signals), prices)
+    return CloudPorts(reading, spend, keys, network, session, acting, asking, freezing, rotating, mending)

@@ -1,0 +1,56 @@
+"""What the engine needs from the world. Every adapter implements one of these; nothing above knows which.
+
+Shared rules: adapters raise only `CostguardError` subclasses; a read that failed raises or returns a
+gap, never an empty result; `now` comes from the caller.
+"""
+
+from costguard.ports.acting import ActionExecutor, FreezeControl, KeyRotator, KeySuccessor, NetworkMender
+from costguard.ports.people import Delivery, Message, Notifier, PolicySource, PolicyText
+from costguard.ports.permissions import CallCount, Caller, CallLog, Permit, Preflight
+from costguard.ports.process import Clock, Result, Workers
+from costguard.ports.reading import (
+    Discovery,
+    InventorySource,
+    KeySource,
+    NetworkSource,
+    PriceSource,
+    SignalReport,
+    SignalSource,
+    SpendSource,
+    Target,
+)
+from costguard.ports.store import Check, Put, Record, RecordStore
+
+__all__ = [
+    "ActionExecutor",
+    "CallCount",
+    "CallLog",
+    "Caller",
+    "Check",
+    "Clock",
+    "Delivery",
+    "Discovery",
+    "FreezeControl",
+    "InventorySource",
+    "KeyRotator",
+    "KeySource",
+    "KeySuccessor",
+    "Message",
+    "NetworkMender",
+    "NetworkSource",
+    "Notifier",
+    "Permit",
+    "PolicySource",
+    "PolicyText",
+    "Preflight",
+    "PriceSource",
+    "Put",
+    "Record",
+    "RecordStore",
+    "Result",
+    "SignalReport",
+    "SignalSource",
+    "SpendSource",
+    "Target",
+    "Workers",
+]

@@ -1,0 +1,109 @@
+"""What changes clouds: one small port for each kind of change, so that no client can do more than it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from costguard.domain.actions import Action, Receipt
+from costguard.domain.freeze import LaunchFreeze
+from costguard.domain.keys import EncryptionKey
+from costguard.domain.mends import Mend
+
+
+class KeyRotator(Protocol):
+    """Gives keys new material, and can do nothing else to them: there is no way to disable, delete or import.
+
+    Each call once per intent, never retried after an unknown outcome; what came of it is read back by `KeySource`.
+    Errors as `ActionExecutor.execute`.
+    """
+
+    def set_period(self, key: EncryptionKey, days: int) -> Receipt:
+        """Turn automatic rotation on with this period, or change the period."""
+
+    def rotate(self, key: EncryptionKey) -> Receipt:
+        """Rotate now, on demand."""
+
+
+class KeySuccessor(Protocol):
+    """Makes a new key in a key's place and moves an alias to it; nothing is disabled, deleted or imported.
+
+    Each call once per intent, never retried after an unknown outcome. Errors as `ActionExecutor.execute`.
+    """
+
+    def create(self, key: EncryptionKey, decision: str) -> Receipt:
+        """Make a key of the same spec, usage, policy and tags, with tags that say whose successor it is, and by what.
+
+        Nothing else changes: nobody uses it before an alias is moved to it. `Receipt.native_id` is its id.
+        """
+
+    def move_alias(self, alias: str, holder: EncryptionKey, heir: EncryptionKey) -> Receipt:
+        """Move an alias from the key that has it to another, proved by canaries before and after.
+
+        What was done through the alias before is undone by `holder`, and what is done through it after by the key that
+        did it; where either fails, the alias is moved back.
+
+        Raises:
+            RefusedError: nothing changed, or the alias was moved back (code `CanaryFailed`); its words say which.
+            OutcomeUnknownError: the alias may be with either key; read before anything else.
+        """
+
+
+class NetworkMender(Protocol):
+    """Changes one setting of a network at a time.
+
+    It can release, detach and attach an address, revoke, replace and restore one rule of a group, begin and end flow
+    logs, and set the metadata service of an instance; there is no way to delete a group, route, subnet or network.
+    """
+
+    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+        """Make the change; `before` is the image it was decided on. Called once per intent, never retried.
+
+        A cloud that can refuse a change to what has moved meanwhile is asked to. `Receipt.native_id` is the id of what
+        was made, where something was (a flow log; the rules that replace one, with commas between).
+
+        Raises:
+            OutcomeUnknownError: the call may have taken effect; read before anything else.
+            AccessDeniedError: the role lacks a permission listed in permissions.py.
+            RefusedError: the cloud refused, or what is there is not what `before` says; nothing changed.
+            ThrottledError: rejected before execution; nothing changed.
+        """
+
+
+class FreezeControl(Protocol):
+    """Attaches and detaches the one denying policy of a launch freeze, and nothing else."""
+
+    def attached(self, freeze: LaunchFreeze) -> tuple[str, ...]:
+        """The ids of every policy attached to the freeze's target now, all pages.
+
+        Raises:
+            ProviderError: not read in full.
+        """
+
+    def attach(self, freeze: LaunchFreeze) -> Receipt:
+        """Attach `freeze.policy` to its target. Called once per intent, never retried after an unknown outcome.
+
+        Raises:
+            OutcomeUnknownError: it may be attached; read `attached` before anything else.
+            AccessDeniedError: the role lacks the permission, or this is not the policy it may attach.
+            RefusedError: the cloud refused; nothing changed.
+        """
+
+    def detach(self, freeze: LaunchFreeze) -> Receipt:
+        """Detach `freeze.policy` from its target; errors as `attach`."""
+
+
+class ActionExecutor(Protocol):
+    """Changes the cloud. Built only when a rule enforces; in observe there is none."""
+
+    def execute(self, action: Action) -> Receipt:
+        """Start `action`; return once the provider has accepted it. Accepted is not done.
+
+        Called once per intent and never retried after an unknown outcome. One resource a call.
+
+        Raises:
+            OutcomeUnknownError: the call may have taken effect; describe before anything else.
+            AccessDeniedError: the role lacks a permission listed in permissions.py.
+            RefusedError: the cloud refused; nothing changed.
+            ThrottledError: rejected before execution; nothing changed.
+        """

@@ -1,0 +1,144 @@
+"""What reads clouds. Read-only: a read that failed raises or returns a gap, never an empty result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from costguard.domain.keys import EncryptionKey, KeyInventory
+from costguard.domain.money import HourlyRate, Money
+from costguard.domain.network import NetworkInventory
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory, Volume
+from costguard.domain.signals import SignalReading
+from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An account to guard. `regions` None means every region opted in; an empty tuple means none.
+
+    `account` empty means whatever account the credentials belong to. `role` is assumed with
+    `external_id` when given. `organisation` True also adds the accounts its organisation lists.
+    """
+
+    cloud: str
+    account: str = ""
+    regions: tuple[str, ...] | None = None
+    role: str = ""
+    external_id: str = ""
+    owner: str = ""
+    organisation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The shards of a target, and what could not be listed.
+
+    `closed_accounts` are those the organisation says are closed; only they may have cases closed as gone.
+    """
+
+    shards: tuple[Shard, ...]
+    gaps: tuple[Gap, ...] = ()
+    closed_accounts: tuple[str, ...] = ()
+
+
+class InventorySource(Protocol):
+    """Reads what runs. Read-only."""
+
+    def discover(self, target: Target) -> Discovery:
+        """Accounts and regions of `target`; a region not opted in is not a gap."""
+
+    def read(self, shard: Shard) -> Inventory:
+        """Every accelerator instance of the shard, all pages, in every state but long-terminated."""
+
+    def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
+        """These instances read anew, with volumes, snapshots, kept addresses and protections.
+
+        Instances that are gone are absent from the answer. May be repeated; batches where the API allows.
+
+        Raises:
+            ProviderError: anything that leaves the answer incomplete.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class SignalReport:
+    """Signals by instance. An instance absent from `readings` had a failed read, named in `gaps`."""
+
+    readings: Mapping[ResourceRef, SignalReading]
+    gaps: tuple[Gap, ...] = ()
+
+
+class SignalSource(Protocol):
+    """Reads how busy instances were. Read-only."""
+
+    def read(self, instances: Sequence[Instance], since: datetime, until: datetime) -> SignalReport:
+        """Hourly histories of every signal found from `since` to `until`, for instances of one shard."""
+
+
+class PriceSource(Protocol):
+    """List prices. None means unknown, which never counts as zero."""
+
+    def rates(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, HourlyRate]:
+        """Hourly on-demand or spot list price by instance; unknown ones are absent."""
+
+    def kept_hourly(self, detail: InstanceDetail) -> Sequence[tuple[str, Money | None]]:
+        """What goes on billing after a stop, by line (`volume`, `public_address`), an hour."""
+
+    def snapshot_hourly(self, volume: Volume) -> Money | None:
+        """Upper bound for keeping a full snapshot of `volume`, an hour."""
+
+
+class SpendSource(Protocol):
+    """Reads what was billed. Read-only, and on some clouds paid for by the request."""
+
+    def read(
+        self, target: Target, scopes: Sequence[SpendScope], since: datetime, until: datetime
+    ) -> Mapping[SpendScope, SpendReport]:
+        """The charges of each scope from `since` to `until`, as `target`'s payer is billed.
+
+        With `target.organisation` the bill of all its accounts, else only of its own. Lines are daily or finer and
+        may begin before `since` or end after `until`. A scope that cannot hold anything of this cloud gets an empty
+        report, complete up to `until`. Whatever could not be read is a gap of the report, never an empty list.
+        """
+
+    def budgets(self, target: Target) -> Sequence[VendorBudget]:
+        """The budgets set up in the cloud's own console.
+
+        Raises:
+            ProviderError: they could not all be read.
+        """
+
+
+class KeySource(Protocol):
+    """Reads encryption keys. Read-only."""
+
+    def read(self, shard: Shard) -> KeyInventory:
+        """Every key of the shard with its rotation setting, all pages; the cloud's own service keys included.
+
+        A region where the service is not opened or not offered has no keys, once the vendor's own code says so.
+
+        Raises:
+            ProviderError: not even a part could be read.
+        """
+
+    def look(self, ref: ResourceRef) -> EncryptionKey | None:
+        """One key read anew and whole, but for what uses it; None when it is gone.
+
+        Raises:
+            ProviderError: anything of it could not be read.
+        """
+
+
+class NetworkSource(Protocol):
+    """Reads networks: VPCs, routes, groups, access lists, interfaces, addresses, gateways, flow logs. Read-only."""
+
+    def read(self, shard: Shard) -> NetworkInventory:
+        """Everything of the shard, all pages; a part that could not be read is a gap of the answer.
+
+        Raises:
+            ProviderError: not even a part could be read.
+        """

@@ -1,0 +1,69 @@
+"""Durable memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One remembered thing: `kind` and `key` name it, `version` counts its writes from 1.
+
+    `body` is plain JSON (str, int, float, bool, None, list, dict); decimals and times travel as strings.
+    """
+
+    kind: str
+    key: str
+    body: Mapping[str, Any]
+    version: int = 0
+    schema: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write `record`; `expect_version` 0 means it must not exist yet."""
+
+    record: Record
+    expect_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Fail the transaction unless the record is at `version` (0: absent)."""
+
+    kind: str
+    key: str
+    version: int
+
+
+class RecordStore(Protocol):
+    """Durable memory with compare-and-set. Keys sort as UTF-8 bytes; a store serves many threads."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether records outlive the process; enforcing refuses a store that does not."""
+
+    def get(self, kind: str, key: str) -> Record | None:
+        """The current record, strongly consistent, or None."""
+
+    def put(self, record: Record, expect_version: int) -> Record:
+        """Write if the stored version is `expect_version` (0: absent); returns it with its new version.
+
+        Raises:
+            VersionConflictError: someone else wrote first; nothing was changed.
+        """
+
+    def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
+        """Records of `kind` whose key starts with `prefix` and sorts after `after`, in key order, all pages."""
+
+    def transact(self, operations: Sequence[Put | Check]) -> None:
+        """All or nothing, at most 100 operations.
+
+        Raises:
+            VersionConflictError: at least one expectation failed; nothing was changed.
+        """
+
+    def close(self) -> None:
+        """Release connections; the store is not used afterwards."""
