@@ -79,8 +79,8 @@ class AuditRule:
     `ports` are watched; `allowed_ports` may be open to anybody (a public API) and are never a finding. `trusted`:
     networks that are not the world, however wide. A rule is wide where it lets in more than a network of
     `widest_v4` / `widest_v6` bits that is not trusted, on whatever port. `allowed_regions` None: any.
-    `private_subnets`: globs of names of subnets that are meant to be private. `peering_cidrs` None: any peering; else what may be routed
-    to a peer. `keep` names addresses, rules and groups (id, IP or whole ref) that are never touched.
+    `private_subnets`: globs of names of subnets that are meant to be private. `peering_cidrs` None: any peering; else
+    what may be routed to a peer. `keep` names addresses, rules and groups (id, IP or whole ref) that are never touched.
     `unattached_for`: how long an address may be without use; where its age is not told, how long Costguard has seen it.
     `mend`: what may be done about findings, none by default; `narrow_to`: networks that take the place of the world
     for `narrow_rule`. `flow_log_destination` and `flow_log_role` in the vendor's own form. `wait`: how long after its
