@@ -6,10 +6,12 @@ everything else is put there with `World.charge`. Wires give these charges their
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
 
 from costguard.domain.money import HOURS_PER_MONTH, Money, hours
 from costguard.domain.refs import provider_of
@@ -17,12 +19,16 @@ from costguard.domain.resources import Billing
 from costguard.domain.spend import ChargeCategory, PricingCategory
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.prices import DISK_GIB_MONTH, PREPAID_SHARE, PREPAID_TERM, SPOT_SHARE, currency_of
-from costguard.sandbox.world.records import Machine, OtherCharge
+from costguard.sandbox.world.records import Machine, OtherCharge, WorldVolume
 from costguard.sandbox.world.vendors import billed_when_stopped, vendor_of
 
 DAY = timedelta(days=1)
 CHINA = timedelta(hours=8)  # bills of Alibaba Cloud and Tencent Cloud count days in UTC+8
+_NO_TIME = timedelta(0)
 _ORIGIN = datetime(2024, 1, 1, tzinfo=timezone.utc)  # bills are renewed at fixed times, counted from some moment
+
+
+_Run = tuple[datetime, "datetime | None"]  # without an end it goes on
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +76,13 @@ def charges(world: World, cloud: str, since: datetime, until: datetime, step: ti
     until = min(until, world.now)
     if until <= since:
         return
+    buckets = tuple(_buckets(since, until, step, day_offset(cloud)))
     for machine in world.machines.values():
         if machine.spec.cloud == cloud:
-            for start, end in _buckets(since, until, step, day_offset(cloud)):
-                yield from _of_machine(machine, start, end)
-                yield from _of_disks(world, machine, start, end)
+            of_machine, disks = _Machine(machine), world.volumes_ever_of(machine.native_id)
+            for start, end in buckets:
+                yield from of_machine.charges(start, end)
+                yield from _of_disks(machine, disks, start, end)
     for other in world.other_charges:
         if other.cloud == cloud and since <= other.start and other.end <= until:
             yield _other(other)
@@ -91,29 +99,50 @@ def _buckets(
         start = end
 
 
-def _of_machine(machine: Machine, start: datetime, end: datetime) -> Iterator[Charge]:
-    spec = machine.spec
-    ran = sum((_overlap(run, start, end) for run in _paid_runs(machine)), timedelta(0))
-    if spec.hourly is None or not ran:
-        return
-    length = hours(ran)
-    list_cost = spec.hourly.times(length)
-    billed = effective = list_cost
-    pricing = PricingCategory.STANDARD
-    if spec.billing is Billing.SPOT:
-        billed = effective = list_cost.times(SPOT_SHARE)
-        pricing = PricingCategory.DYNAMIC
-    elif spec.billing in {Billing.PREPAID, Billing.RESERVED}:
-        billed, effective, pricing = list_cost.times(0), list_cost.times(PREPAID_SHARE), PricingCategory.COMMITTED
-    yield _charge(machine, "compute", start, end, billed, effective, length, pricing)
-    paid = _term_begun(machine, start, end)
-    if paid is not None:
-        term = spec.hourly.times(PREPAID_SHARE * hours(paid))
-        purchase = _charge(machine, "compute", start, end, term, term.times(0), Decimal(0), PricingCategory.COMMITTED)
-        yield _as_purchase(purchase)
+class _Machine:
+    """What one machine is charged in one stretch of time after the other; most are whole days, at one cost."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._paid = tuple(_paid_runs(machine))
+        self._known: dict[timedelta, _Costs] = {}
+
+    def charges(self, start: datetime, end: datetime) -> Iterator[Charge]:
+        """Its charges from `start` to `end`."""
+        machine, hourly = self._machine, self._machine.spec.hourly
+        ran = sum((_overlap(run, start, end) for run in self._paid), _NO_TIME)
+        if hourly is None or not ran:
+            return
+        costs = self._known.get(ran)
+        if costs is None:
+            costs = self._known[ran] = _costs(hourly, machine.spec.billing, hours(ran))
+        yield _charge(machine, "compute", start, end, costs.billed, costs.effective, costs.hours, costs.pricing)
+        begun = _term_begun(machine, start, end)
+        if begun is not None:
+            term = hourly.times(PREPAID_SHARE * hours(begun))
+            nothing = term.times(0)
+            paid = _charge(machine, "compute", start, end, term, nothing, Decimal(0), PricingCategory.COMMITTED)
+            yield _as_purchase(paid)
 
 
-def _paid_runs(machine: Machine) -> Iterator[tuple[datetime, datetime | None]]:
+class _Costs(NamedTuple):
+    hours: Decimal
+    billed: Money
+    effective: Money
+    pricing: PricingCategory = PricingCategory.STANDARD
+
+
+def _costs(hourly: Money, billing: Billing, length: Decimal) -> _Costs:
+    list_cost = hourly.times(length)
+    if billing is Billing.SPOT:
+        spot = list_cost.times(SPOT_SHARE)
+        return _Costs(length, spot, spot, PricingCategory.DYNAMIC)
+    if billing in {Billing.PREPAID, Billing.RESERVED}:
+        return _Costs(length, list_cost.times(0), list_cost.times(PREPAID_SHARE), PricingCategory.COMMITTED)
+    return _Costs(length, list_cost, list_cost)
+
+
+def _paid_runs(machine: Machine) -> Iterator[_Run]:
     """The times a machine is paid for; where a stop ends no bill, all of its life is one."""
     if billed_when_stopped(machine.spec):
         yield machine.runs[0][0], machine.terminated_at
@@ -132,12 +161,12 @@ def _term_begun(machine: Machine, start: datetime, end: datetime) -> timedelta |
     return PREPAID_TERM if start <= begins < end and launched < begins < until else None
 
 
-def _of_disks(world: World, machine: Machine, start: datetime, end: datetime) -> Iterator[Charge]:
-    for volume in world.volumes_ever_of(machine.native_id):
+def _of_disks(machine: Machine, disks: Sequence[WorldVolume], start: datetime, end: datetime) -> Iterator[Charge]:
+    for volume in disks:
         existed = _overlap((volume.created_at or machine.runs[0][0], volume.deleted_at), start, end)
         if not existed:
             continue
-        cost = Money(volume.disk.size_gib * DISK_GIB_MONTH / HOURS_PER_MONTH * hours(existed), _currency(machine))
+        cost = _disk_cost(volume.disk.size_gib, existed, _currency(machine))
         yield Charge(
             account=machine.spec.account,
             region=machine.spec.region,
@@ -150,6 +179,11 @@ def _of_disks(world: World, machine: Machine, start: datetime, end: datetime) ->
             native_id=volume.native_id,
             tags={**volume.tags},
         )
+
+
+@lru_cache(maxsize=1024)  # disks come in few sizes, and most stretches of time are whole days
+def _disk_cost(size_gib: int, existed: timedelta, currency: str) -> Money:
+    return Money(size_gib * DISK_GIB_MONTH / HOURS_PER_MONTH * hours(existed), currency)
 
 
 def _charge(
@@ -218,6 +252,8 @@ def _currency(machine: Machine) -> str:
     return hourly.currency if hourly is not None else currency_of(machine.spec.cloud)
 
 
-def _overlap(run: tuple[datetime, datetime | None], start: datetime, end: datetime) -> timedelta:
+def _overlap(run: _Run, start: datetime, end: datetime) -> timedelta:
     begun, ended = run
-    return max(timedelta(0), min(end, ended or end) - max(start, begun))
+    if begun <= start and (ended is None or end <= ended):
+        return end - start
+    return max(_NO_TIME, min(end, ended or end) - max(start, begun))

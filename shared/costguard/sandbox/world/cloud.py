@@ -191,7 +191,7 @@ class World(Storage):
             return _start_refusal(machine)
         if verb is Verb.STOP:
             return _stop_refusal(machine)
-        if verb is Verb.SNAPSHOT or verb is Verb.WARN:
+        if verb is Verb.SNAPSHOT or verb is Verb.WARN or verb is Verb.MEND:
             return None
         assert_never(verb)
 

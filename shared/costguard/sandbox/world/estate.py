@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 
-from costguard.domain.refs import Shard
+from costguard.domain.network import PublicAddress
+from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_address, made_up_id
 from costguard.sandbox.world.keys import Keys
@@ -73,6 +74,18 @@ class Estate:
                 self._record(CLOUD, f"snapshot_{copy.state.value}", native_id, copy.machine)
         self.now = now
         self.keys.tick(now)
+
+    @property
+    def networks(self) -> Networks:
+        """What lies between the machines and the internet."""
+        return self._networks
+
+    @networks.setter
+    def networks(self, networks: Networks) -> None:
+        self._networks = networks
+        networks.tell_estate = self._address_moved
+        for address in networks.addresses():
+            self._address_moved(address, address.bound_to)
 
     @property
     def shards(self) -> Collection[Shard]:
@@ -207,6 +220,7 @@ class Estate:
         self._release_public_ip(machine)
         for address in self._pointing.pop(machine.native_id, ()):
             address.machine = ""
+        self._networks.instance_gone(machine.ref)
 
     def _end_run(self, machine: Machine) -> None:
         started, ended = machine.runs[-1]
@@ -221,9 +235,29 @@ class Estate:
         self._record(CLOUD, "local_disk_lost", machine.native_id, machine.native_id)
 
     def _release_public_ip(self, machine: Machine) -> None:
-        if machine.public_ip and machine.native_id not in self._pointing:
+        if machine.public_ip and not self._pointing.get(machine.native_id):
             machine.public_ip = None if machine.vendor.drops_ip_at_once else ""
+            self._networks.public_ip_changed(machine.ref, "")
             self._record(CLOUD, "public_ip_released", machine.native_id, machine.native_id)
+
+    def _address_moved(self, address: PublicAddress, to: ResourceRef | None) -> None:
+        """A kept address was taken off a machine or bound to one: both sides say so."""
+        native_id = address.ref.native_id
+        kept = self.addresses.get(native_id)
+        before = self.machines.get(kept.machine) if kept is not None else None
+        if kept is not None and before is not None:
+            self._pointing[before.native_id].remove(kept)
+            kept.machine = ""
+            before.public_ip = None if before.vendor.drops_ip_at_once else ""
+        if all(each.ref != address.ref for each in self._networks.of(address.ref.shard).addresses):
+            self.addresses.pop(native_id, None)  # released
+            return
+        machine = self.machines.get(to.native_id) if to is not None else None
+        if machine is not None:
+            kept = self.addresses.setdefault(native_id, WorldAddress(native_id, ""))
+            kept.machine = machine.native_id
+            self._pointing.setdefault(machine.native_id, []).append(kept)
+            machine.public_ip = address.ip
 
     def _operate(self, machine: Machine, operation: str) -> None:
         machine.operations += 1
@@ -237,6 +271,7 @@ class Estate:
         machine.local_disk_is_empty = False
         if machine.spec.public_ip and not machine.public_ip:  # another one than before
             machine.public_ip = made_up_address(machine.native_id, str(machine.operations))
+            self._networks.public_ip_changed(machine.ref, machine.public_ip)
 
     def _record(self, by: str, what: str, native_id: str, machine: str) -> None:
         self.history.append(Happening(self.now, by, what, native_id, machine))

@@ -131,6 +131,11 @@ def made_up_key_id(*parts: str) -> str:
     return made_up_request_id("key", *parts)
 
 
+def made_up_rule_id(*parts: str) -> str:
+    """The id of a security group's rule that always belongs to the same words."""
+    return "sgr-" + blake2b("/".join(("rule", *parts)).encode(), digest_size=9).hexdigest()[:17]
+
+
 def made_up_address(*parts: str) -> str:
     """A public address from the block kept for examples (RFC 5737) that always belongs to the same words."""
     return f"203.0.113.{blake2b('/'.join(parts).encode(), digest_size=1).digest()[0]}"

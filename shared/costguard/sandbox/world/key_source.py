@@ -1,8 +1,12 @@
-"""`KeySource` over a world, without any wire: what scenario tests and simulations read keys through."""
+"""`KeySource`, `KeyRotator` and `KeySuccessor` over a world, without any wire: what scenarios and simulations use."""
 
 from __future__ import annotations
 
-from costguard.domain.errors import AccessDeniedError
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from costguard.domain.actions import Receipt
+from costguard.domain.errors import AccessDeniedError, RefusedError
 from costguard.domain.keys import (
     EncryptionKey,
     KeyInventory,
@@ -15,14 +19,17 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.alibaba import key_matrix as alibaba
 from costguard.providers.aws import key_matrix as aws
 from costguard.providers.key_matrix import KeyFacts
+from costguard.providers.succeeding import CANARY, Sealed, moved, require_creatable, successor_tags
 from costguard.providers.tencent import key_matrix as tencent
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.keys import WorldKey
 from costguard.sandbox.world.ports import MovingTime
-from costguard.sandbox.world.records import Operation, WorldRefusalError
+from costguard.sandbox.world.records import Operation, Refusal, WorldRefusalError
 
 _PAIRS = ("RSA", "EC_", "ECC_", "SM2", "ML_", "ASYMMETRIC")
 """How the vendors' words for pairs of keys begin."""
+
+BY = "costguard"
 
 
 class WorldKeys:
@@ -46,6 +53,14 @@ class WorldKeys:
         use = self._use(shard)
         keys = self._world.keys.of(shard)
         return KeyInventory(shard, tuple(_seen(key, use.get(key.ref.native_id, ())) for key in keys))
+
+    def look(self, ref: ResourceRef) -> EncryptionKey | None:
+        """One key as it is now; None when there is none.
+
+        Raises:
+            AccessDeniedError: the role may not read keys.
+        """
+        return next((key for key in self.read(ref.shard).keys if key.ref == ref), None)
 
     def _use(self, shard: Shard) -> dict[str, tuple[ResourceRef, ...]]:
         found: dict[str, tuple[ResourceRef, ...]] = {}
@@ -105,3 +120,102 @@ def _allows(key: WorldKey) -> Rotatability:
     if provider == "alibaba":
         return alibaba.rotatability(facts)
     return tencent.rotatability(facts, automatic=key.period_days is not None)
+
+
+class WorldRotator:
+    """`KeyRotator` over a world, without any wire."""
+
+    def __init__(self, world: World, clock: MovingTime) -> None:
+        self._world = world
+        self._clock = clock
+
+    def set_period(self, key: EncryptionKey, days: int) -> Receipt:
+        """Automatic rotation with this period, from now on.
+
+        Raises:
+            AccessDeniedError: the role may not rotate keys.
+            RefusedError: the key is not there, or not enabled; nothing changed.
+        """
+        with _asked(self._world, self._clock, key, "set_period"):
+            if self._world.keys.get(key.ref).state is not KeyState.ENABLED:
+                raise WorldRefusalError(Refusal.WRONG_STATE, key.ref.native_id)
+            self._world.keys.set_period(key.ref, days, self._world.now, BY)
+        return Receipt(f"period-{key.ref.native_id}")
+
+    def rotate(self, key: EncryptionKey) -> Receipt:
+        """New material now. Errors as `set_period`."""
+        with _asked(self._world, self._clock, key, "rotate"):
+            self._world.keys.rotate(key.ref, self._world.now, BY)
+        return Receipt(f"rotation-{key.ref.native_id}")
+
+
+class WorldSuccessor:
+    """`KeySuccessor` over a world, without any wire, through the same steps as a vendor's."""
+
+    def __init__(self, world: World, clock: MovingTime) -> None:
+        self._world = world
+        self._clock = clock
+
+    def create(self, key: EncryptionKey, decision: str) -> Receipt:
+        """A key like this one. Errors as `WorldRotator.set_period`."""
+        require_creatable(key, decision, {key.ref.cloud})
+        with self._asked(key, "create"):
+            keys = self._world.keys
+            old = keys.get(key.ref)
+            made = WorldKey(
+                ref=key.ref.sibling("key", successor_id(old, len(keys.of(key.ref.shard)))),
+                spec=old.spec,
+                created_at=self._world.now,
+                usage=old.usage,
+                tags=dict(successor_tags(key, decision, ())),
+                instance=old.instance,
+                policy=old.policy,
+            )
+            keys.succeed(key.ref, made, BY)
+        return Receipt(f"successor-{key.ref.native_id}", made.ref.native_id)
+
+    def move_alias(self, alias: str, holder: EncryptionKey, heir: EncryptionKey) -> Receipt:
+        """Move an alias, with canaries before and after. Errors as `providers.succeeding.moved`."""
+        return moved(self, alias, holder, heir, {holder.ref.cloud})
+
+    def seal(self, named: str, key: EncryptionKey) -> Sealed:
+        """A canary by an id or alias."""
+        with self._asked(key, "seal"):
+            keys, shard = self._world.keys, key.ref.shard
+            by_alias = named.startswith("alias/")
+            maker = keys.named(shard, named.removeprefix("alias/")) if by_alias else keys.get(key.ref)
+            return Sealed(maker.ref.native_id, keys.seal(maker.ref, CANARY.encode()).decode())
+
+    def holds(self, key: EncryptionKey, sealed: Sealed) -> bool:
+        """Whether this key takes it back."""
+        with self._asked(key, "open"):
+            opener, plain = self._world.keys.open(key.ref.shard, sealed.proof.encode())
+            return opener.ref == key.ref and plain == CANARY.encode()
+
+    def point(self, alias: str, key: EncryptionKey) -> Receipt:
+        """Let the alias name this key."""
+        with self._asked(key, "move"):
+            self._world.keys.move_alias(alias.removeprefix("alias/"), key.ref, self._world.now, BY)
+        return Receipt(f"alias-{key.ref.native_id}")
+
+    def _asked(self, key: EncryptionKey, what: str) -> AbstractContextManager[None]:
+        return _asked(self._world, self._clock, key, what, Operation.SUCCEED)
+
+
+def successor_id(key: WorldKey, number: int) -> str:
+    """An id for a key made in another's place, of the vendor's form."""
+    digits = sum(f"{key.ref}/{number}".encode())
+    return f"key-hzz{digits:018d}" if key.ref.provider == "alibaba" else f"5ecce550-0000-4000-8000-{digits:012d}"
+
+
+@contextmanager
+def _asked(
+    world: World, clock: MovingTime, key: EncryptionKey, what: str, operation: Operation = Operation.ROTATE
+) -> Iterator[None]:
+    world.tick(clock.now())
+    try:
+        world.require(key.ref.cloud, key.ref.account, operation)
+        yield
+    except WorldRefusalError as err:
+        kind = AccessDeniedError if err.refusal is Refusal.DENIED else RefusedError
+        raise kind(str(err), operation=f"world:{what}", code=err.refusal.value) from err

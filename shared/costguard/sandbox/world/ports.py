@@ -172,6 +172,8 @@ class WorldExecutor(_OverWorld):
                 return Receipt(f"copy-{snapshot.native_id}", snapshot.native_id)
             elif action.verb is Verb.WARN:
                 raise RefusedError("a warning is a notice, not a call", operation="world:warn")
+            elif action.verb is Verb.MEND:
+                raise RefusedError("keys and networks have ports of their own", operation="world:mend")
             else:
                 assert_never(action.verb)
         return Receipt(world.machines[native_id].latest_request_id)

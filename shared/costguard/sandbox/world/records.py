@@ -75,6 +75,7 @@ class Operation(str, Enum):
     BILL = "bill"
     KEYS = "keys"
     ROTATE = "rotate"
+    SUCCEED = "succeed"
     NETWORK = "network"
     FIX_NETWORK = "fix_network"
 

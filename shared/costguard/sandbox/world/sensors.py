@@ -42,9 +42,16 @@ class Sensor:
 
     def samples(self, begin: int, end: int, now: datetime) -> Iterator[float]:
         """Every sample whose slot begins from `begin` to before `end` (Unix time), in order."""
+        yield from self.samples_within(begin, end, self.windows(now))
+
+    def samples_within(self, begin: int, end: int, windows: Sequence[tuple[float, float]]) -> Sequence[float]:
+        """`samples`, where it is known already when samples exist."""
         period = PERIOD_SECONDS[self.signal]
-        for second in _slots(begin, end, period, self.windows(now)):
-            yield self._workload_sample(second, period)
+        return self._workload_samples(_slots(begin, end, period, windows), period)
+
+    def count_within(self, begin: int, end: int, windows: Sequence[tuple[float, float]]) -> int:
+        """How many samples there are."""
+        return len(_slots(begin, end, PERIOD_SECONDS[self.signal], windows))
 
     def peak(self, begin: int, end: int, now: datetime) -> tuple[float | None, int]:
         """The largest sample from `begin` to before `end` and how many there are.
@@ -65,10 +72,10 @@ class Sensor:
             peak = workload.peak_of_slots(self.signal, card, hour, slots, period, self.machine.native_id)
             if peak is not None:
                 return peak, len(slots)
-        return max(self._workload_sample(second, period) for second in slots), len(slots)
+        return max(self._workload_samples(slots, period)), len(slots)
 
-    def _workload_sample(self, second: int, period: int) -> float:
-        return self.machine.workload.sample(self.signal, self.card or 0, second, period, self.machine.native_id)
+    def _workload_samples(self, slots: Sequence[int], period: int) -> Sequence[float]:
+        return self.machine.workload.samples(self.signal, self.card or 0, slots, period, self.machine.native_id)
 
 
 def windows_of(machine: Machine, now: float, *, of_devices: bool) -> list[tuple[float, float]]:

@@ -34,6 +34,7 @@ def instance_of(world: World, machine: Machine) -> Instance:
         billed_while_stopped=machine.billed_while_stopped,
         stopped_by=machine.stopped_by,
         paid_until=told_time(vendor, spec.prepaid_until) if spec.prepaid_until is not None else None,
+        imds_v1=world.networks.imds_v1.get(machine.ref),
     )
 
 
