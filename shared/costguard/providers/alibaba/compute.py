@@ -16,7 +16,7 @@ from costguard.providers.alibaba import accounts, errors
 from costguard.providers.alibaba.attached import read_attached
 from costguard.providers.alibaba.forms import json_list
 from costguard.providers.alibaba.instance_types import CATALOGUE, TypeCatalogue, may_carry_accelerator
-from costguard.providers.alibaba.instances import API, to_instance
+from costguard.providers.alibaba.instances import API, METADATA, to_instance
 from costguard.providers.alibaba.proof import prove_permitted
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.documented import Fields, as_documented, text
@@ -48,7 +48,9 @@ class AlibabaInventory:
         """
         reading = _Pages(self._session, self._catalogue, shard)
         try:
-            for page in self._session.pages(shard, "ecs", "DescribeInstances", _LIST, MaxResults=_PAGE):
+            for page in self._session.pages(
+                shard, "ecs", "DescribeInstances", _LIST, MaxResults=_PAGE, AdditionalAttributes=METADATA
+            ):
                 with as_documented(API):
                     reading.take(page)
         except ProviderError as err:
@@ -95,7 +97,13 @@ class AlibabaInventory:
     def _describe(self, shard: Shard, ids: Sequence[str]) -> Described:
         # an empty list of ids would be a filter that nothing passes: `json_list` refuses to write one
         pages = self._session.pages(
-            shard, "ecs", "DescribeInstances", _LIST, InstanceIds=json_list(ids), MaxResults=_PAGE
+            shard,
+            "ecs",
+            "DescribeInstances",
+            _LIST,
+            InstanceIds=json_list(ids),
+            MaxResults=_PAGE,
+            AdditionalAttributes=METADATA,
         )
         return by_id(API, (item for page in pages for item in page), ids)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
@@ -98,6 +99,7 @@ _NOT_OF_A_RESOURCE = (
 )
 """Something is not found, and it is not what the request was about: a wrong endpoint must close no case."""
 
+_NAMED = 5  # things named in a gap; the others are counted
 _TOO_MANY_REQUESTS, _SERVER_FAULT, _GOOD = 429, 500, range(200, 300)
 _WENT_NO_FURTHER = frozenset({403, 404, 405, 407, 413, 414})  # a proxy in between refused the request itself
 
@@ -183,6 +185,17 @@ def _says_failure(fields: Mapping[str, Any]) -> bool:
 def gap(shard: Shard, what: str, error: ProviderError) -> Gap:
     """The gap that `error` leaves in what was to be read, with what would close it."""
     return Gap(shard=shard, what=what, kind=gap_kind(error), detail=str(error), fix=fix_for(error))
+
+
+def named_gaps(shard: Shard, what: str, failures: Mapping[str, ProviderError], of: str) -> Iterator[Gap]:
+    """One gap for each code of the errors by id, which names some of the ids; `of` counts them all (`12 keys`)."""
+    ids_of: dict[str, list[str]] = {}
+    for native_id, err in failures.items():
+        ids_of.setdefault(err.code, []).append(native_id)
+    for ids in ids_of.values():
+        found = gap(shard, what, failures[ids[0]])
+        names = without_secrets(", ".join(ids[:_NAMED])) + (", …" if len(ids) > _NAMED else "")
+        yield replace(found, detail=f"{found.detail} ({len(ids)} of {of}: {names})")
 
 
 def unproven(shard: Shard, error: ProviderError) -> Gap:

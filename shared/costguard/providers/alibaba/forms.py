@@ -75,14 +75,16 @@ def structures_in(fields: Fields, result_key: str, operation: str) -> list[Field
     return found
 
 
-def tags_of(fields: Fields, operation: str) -> dict[str, str]:
-    """`Tags` as ECS writes them; a name twice is no answer of a cloud, and one of the two may protect.
+def tags_of(fields: Fields, operation: str, key: str = "TagKey", value: str = "TagValue") -> dict[str, str]:
+    """`Tags` as ECS writes them, or as VPC does (`Key`, `Value`).
+
+    A name twice is no answer of a cloud, and one of the two may protect.
 
     Raises:
         TypeError, ValueError: not of the documented form.
     """
     tags = structures_in(fields, "Tags.Tag", operation)
-    found = {named(tag, "TagKey"): text(tag, "TagValue") for tag in tags}
+    found = {named(tag, key): text(tag, value) for tag in tags}
     if len(found) != len(tags):
         message = "a tag is there twice"
         raise ValueError(message)

@@ -11,6 +11,8 @@ from costguard.providers.documented import Fields, flag, named, part, text
 
 API = "ecs:DescribeInstances"
 TERMINATION_PROTECTION = "termination_protection"
+METADATA = ("META_OPTIONS",)
+"""What DescribeInstances has to be asked for besides, to tell how metadata answers."""
 
 _STATES = {
     "Pending": InstanceState.PENDING,
@@ -57,7 +59,17 @@ def to_instance(shard: Shard, described: Fields, accelerator: Accelerator, local
         tenancy=text(part(described, "DedicatedInstanceAttribute"), "Tenancy") or "default",
         billed_while_stopped=state is InstanceState.STOPPED and mode in _BILLS_ON,
         paid_until=time_of(described, "ExpiredTime") if billing is Billing.PREPAID else None,
+        imds_v1=imds_v1(described),
     )
+
+
+def imds_v1(described: Fields) -> bool | None:
+    """Whether metadata answers without a session token; None where it is not told, as without `METADATA` asked for."""
+    options = part(described, "MetadataOptions")
+    endpoint, tokens = text(options, "HttpEndpoint"), text(options, "HttpTokens")
+    if endpoint == "disabled" or tokens == "required":
+        return False
+    return True if (endpoint, tokens) == ("enabled", "optional") else None
 
 
 def _billing(described: Fields) -> Billing:

@@ -60,7 +60,8 @@ MATRIX: tuple[MatrixRow, ...] = (
             shortest_days=SHORTEST_DAYS,
             longest_days=LONGEST_DAYS,
             note=f"each version takes one of the instance's quota of keys; {_CATCHES_UP}",
-            source="UpdateRotationPolicy; CreateKeyVersion",
+            source="UpdateRotationPolicy; CreateKeyVersion; UpdateAlias",
+            succeeds=True,
         ),
     ),
     MatrixRow(

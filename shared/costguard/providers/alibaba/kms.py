@@ -7,14 +7,12 @@ who may not list with an error, not with an empty list; ECS may answer with an e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from costguard.domain.errors import (
     AccessDeniedError,
     NotFoundError,
     ProviderError,
     RefusedError,
-    TruncatedReadError,
     UnavailableError,
 )
 from costguard.domain.keys import EncryptionKey, KeyInventory
@@ -23,17 +21,15 @@ from costguard.domain.resources import Gap
 from costguard.providers.alibaba import errors
 from costguard.providers.alibaba.forms import structures_in
 from costguard.providers.alibaba.key_answers import Surroundings, to_key, unread_key
+from costguard.providers.alibaba.numbered import moved, numbered_pages
 from costguard.providers.alibaba.proof import prove_permitted
 from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.documented import Fields, as_documented, named, part, text, whole
+from costguard.providers.documented import Fields, as_documented, named, part, text
 from costguard.providers.gaps import DEADLINE
-from costguard.providers.paging import MOST_PAGES
-from costguard.providers.redaction import without_secrets
 
 _PAGE = 100
 _TAGGED_TOGETHER = 50  # the most ids that ListTagResources takes
 _DISKS_PAGE = 500
-_NAMED = 5  # keys named in a gap; the others are counted
 _LIST, _ALIASES, _DESCRIBE, _TAGS = "kms:ListKeys", "kms:ListAliases", "kms:DescribeKey", "kms:ListTagResources"
 _STATUS, _REGIONS, _DISKS = "kms:DescribeAccountKmsStatus", "kms:DescribeRegions", "ecs:DescribeDisks"
 _NEVER_OPENED = "NotEnabled"
@@ -65,7 +61,7 @@ class AlibabaKeys:
         listed: list[str] = []
         pages = 0
         try:
-            for page in self._numbered(shard, "ListKeys", "Keys.Key", "KeyId"):
+            for page in numbered_pages(self._session, shard, _LIST, "Keys.Key", "KeyId", _PAGE):
                 listed += page
                 pages += 1
         except ProviderError as err:
@@ -84,35 +80,33 @@ class AlibabaKeys:
         looks = [_Look(self._session, shard, native_id) for native_id in listed]
         keys = tuple(key for look in looks for key in [look.key(around)] if key is not None)
         if len(keys) < len(listed) and pages > 1:
-            gaps.append(errors.gap(shard, "inventory", _moved(_LIST, len(keys))))
-        gaps += _gaps_of(shard, {look.native_id: look.failure for look in looks if look.failure}, len(listed))
+            gaps.append(errors.gap(shard, "inventory", moved(_LIST, len(keys))))
+        failures = {look.native_id: look.failure for look in looks if look.failure}
+        gaps += errors.named_gaps(shard, "details", failures, f"{len(listed)} keys")
         return KeyInventory(shard, keys, tuple(gaps))
 
-    def _numbered(self, shard: Shard, operation: str, result_key: str, named_by: str) -> Iterator[dict[str, Fields]]:
-        """The pages of a list that comes in numbered ones, its items by name.
+    def look(self, ref: ResourceRef) -> EncryptionKey | None:
+        """One key as it is now, without what uses it; None when it is gone.
+
+        API: KMS ListAliases in pages, ListTagResources and DescribeKey for the one key.
 
         Raises:
-            TruncatedReadError: not as many came as there are, or one came twice: the list moved while it was read.
+            ProviderError: a part of it could not be read.
         """
-        api = f"kms:{operation}"
-        seen: set[str] = set()
-        for number in range(1, MOST_PAGES + 1):
-            answer = self._session.call(shard, "kms", operation, PageNumber=number, PageSize=_PAGE)
-            with as_documented(api):
-                page = structures_in(answer, result_key, api)
-                total = whole(answer, "TotalCount")
-                items = {named(item, named_by): item for item in page if named(item, named_by) not in seen}
-            seen |= items.keys()
-            yield items
-            if len(items) == len(page) and len(seen) == total:
-                return
-            if len(items) < len(page) or not page or len(seen) > total:
-                break
-        raise _moved(api, len(seen))
+        shard, ids = ref.shard, [ref.native_id]
+        gaps: list[Gap] = []
+        around = Surroundings(self._aliases(shard), self._tags(shard, ids, gaps), {})
+        closer = _Look(self._session, shard, ref.native_id)
+        key = closer.key(around)
+        if closer.failure is not None:
+            raise closer.failure
+        if gaps and key is not None:
+            raise UnavailableError(gaps[0].detail, operation=_TAGS, code=gaps[0].kind.value)
+        return key
 
     def _aliases(self, shard: Shard) -> Mapping[str, Sequence[str]]:
         found: dict[str, list[str]] = {}
-        for page in self._numbered(shard, "ListAliases", "Aliases.Alias", "AliasName"):
+        for page in numbered_pages(self._session, shard, _ALIASES, "Aliases.Alias", "AliasName", _PAGE):
             for alias, item in page.items():
                 with as_documented(_ALIASES):
                     found.setdefault(named(item, "KeyId"), []).append(alias)
@@ -194,23 +188,6 @@ class _Look:
         except ProviderError as err:
             self.failure = err
         return unread_key(self._shard, self.native_id, around)
-
-
-def _moved(operation: str, came: int) -> TruncatedReadError:
-    """A key that left the first page moves one of the second out of sight."""
-    message = f"{operation}: {came} came, and that is not all, or not once each: the list moved"
-    return TruncatedReadError(message, operation=operation, code="MissingItem")
-
-
-def _gaps_of(shard: Shard, failures: Mapping[str, ProviderError], seen: int) -> Iterator[Gap]:
-    """One gap for each code, which names keys."""
-    ids_of: dict[str, list[str]] = {}
-    for native_id, err in failures.items():
-        ids_of.setdefault(err.code, []).append(native_id)
-    for ids in ids_of.values():
-        found = errors.gap(shard, "details", failures[ids[0]])
-        names = without_secrets(", ".join(ids[:_NAMED])) + (", …" if len(ids) > _NAMED else "")
-        yield replace(found, detail=f"{found.detail} ({len(ids)} of {seen} keys: {names})")
 
 
 def _keep_tags(found: Mapping[str, dict[str, str]], page: Sequence[Fields]) -> None:

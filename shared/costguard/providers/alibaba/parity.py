@@ -35,4 +35,11 @@ ROWS: Rows = {
     Row.CONSOLE_BUDGETS: "name, amount and period; they tell neither scope nor thresholds nor currency",
     Row.FREEZE: "a control policy or a RAM group's; the role is held to one policy by RAM for a group only; ECS"
     " documents that it tells RAM the type, and **others measured that it does not**: try it",
+    Row.KEYS: "every 7 to 365 days in an instance, else every 365 and paid for; at once where the last rotation is"
+    " longer ago; each takes a version of the instance's quota",
+    Row.RULES: "by priority over all groups of a card, of equals a denial decides",
+    Row.INTERNET: "a public address is enough, unless the VPC has an active IPv4 gateway",
+    Row.FLOW_LOGS: "of a VPC, a switch or a card, into a log store",
+    Row.METADATA: "told of every machine; tokens can be required",
+    Row.IDLE_ADDRESS: "billed; price unknown",
 }

@@ -91,8 +91,55 @@ _ROTATING = tuple(
     for name in ("kms:UpdateRotationPolicy", "kms:CreateKeyVersion")
 )
 
+_SUCCEEDING = (
+    *_reads(Feature.SUCCEED, "kms:GetKeyPolicy", "kms:Encrypt", "kms:Decrypt"),
+    Operation("kms:CreateKey", Feature.SUCCEED, ("kms:CreateKey", "kms:TagResource"), changes_something=True),
+    Operation("kms:UpdateAlias", Feature.SUCCEED, ("kms:UpdateAlias",), changes_something=True),
+)
+
+_NETWORK = (
+    *_reads(
+        Feature.NETWORK,
+        "vpc:DescribeVpcs",
+        "vpc:DescribeVSwitches",
+        "vpc:DescribeRouteTableList",
+        "vpc:DescribeRouteEntryList",
+        "vpc:DescribeNetworkAcls",
+        "vpc:DescribeNetworkAclAttributes",
+        "vpc:DescribeEipAddresses",
+        "vpc:DescribeNatGateways",
+        "vpc:DescribeForwardTableEntries",
+        "vpc:DescribeFlowLogs",
+        "vpc:ListIpv4Gateways",
+        "vpc:DescribeIpv6Addresses",
+        "ecs:DescribeSecurityGroups",
+        "ecs:DescribeSecurityGroupAttribute",
+        "ecs:DescribeSecurityGroupReferences",
+        "ecs:DescribeNetworkInterfaces",
+        "ecs:DescribePrefixListAttributes",
+        "ecs:DescribePortRangeListEntries",
+        "ecs:DescribeInstances",  # which plain public address is whose, and whether metadata answers without a token
+    ),
+    Operation("vpcpeer:ListVpcPeerConnections", Feature.NETWORK, ("vpc:ListVpcPeerConnections",)),
+)
+_MENDING = tuple(
+    Operation(name, Feature.FIX_NETWORK, (name,), changes_something=True)
+    for name in (
+        "vpc:ReleaseEipAddress",
+        "vpc:UnassociateEipAddress",
+        "vpc:AssociateEipAddress",
+        "vpc:CreateFlowLog",
+        "vpc:DeleteFlowLog",
+        "ecs:RevokeSecurityGroup",
+        "ecs:AuthorizeSecurityGroup",
+        "ecs:ModifyInstanceMetadataOptions",
+    )
+)
+
 OPERATIONS = {
-    operation.name: operation for operation in (*_KEYS, *_OPERATIONS) if operation.feature is not Feature.MAIL
+    operation.name: operation
+    for operation in (*_NETWORK, *_KEYS, *_OPERATIONS)  # what several are for counts as the last one's
+    if operation.feature is not Feature.MAIL
 }
 
 _MAILING = frozenset({Feature.IDENTITY, Feature.MAIL})
@@ -116,14 +163,56 @@ ROTATION_OPERATIONS = {
 }
 """The whole reach of a session that rotates keys: none can disable, delete or import one, and no other can rotate."""
 
-KNOWN_OPERATIONS = {**OPERATIONS, **MAIL_OPERATIONS, **FREEZE_OPERATIONS, **ROTATION_OPERATIONS}
+SUCCESSION_OPERATIONS = {
+    operation.name: operation
+    for operation in (*_OPERATIONS, *_KEYS, *_SUCCEEDING)
+    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.KEYS, Feature.SUCCEED}
+}
+"""The whole reach of a session that makes a key in another's place and moves its alias; the old one stays as it is."""
+
+MENDING_OPERATIONS = {
+    operation.name: operation
+    for operation in (*_OPERATIONS, *_NETWORK, *_MENDING)
+    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.NETWORK, Feature.FIX_NETWORK}
+}
+"""The whole reach of a session that mends networks; no other can change one.
+
+Nothing that deletes a group, route, vSwitch, VPC or instance is in any table.
+"""
+
+KNOWN_OPERATIONS = {
+    **OPERATIONS,
+    **MAIL_OPERATIONS,
+    **FREEZE_OPERATIONS,
+    **ROTATION_OPERATIONS,
+    **SUCCESSION_OPERATIONS,
+    **MENDING_OPERATIONS,
+}
 """Of every kind of session."""
 
 _KEEPERS = ("acs:autoscaling:scalingGroupId", "ack.aliyun.com")
 _KINDS = {"ecs:CreateSnapshot": ("disk", "snapshot"), "ecs:TagResources": ("snapshot",)}
 _ON_INSTANCES = ("instance",)
 _ANY_KEY = "acs:kms:*:*:key/*"
-_GRANTED_APART = frozenset({Feature.MAIL, Feature.ROTATE})
+# decrypting cannot be narrowed to canaries: RAM has no test for what a ciphertext was encrypted with
+_SUCCEEDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    ("*", ("kms:CreateKey",)),  # there is no key yet
+    ([_ANY_KEY], ("kms:Decrypt", "kms:Encrypt", "kms:GetKeyPolicy", "kms:TagResource")),
+    (["acs:kms:*:*:alias/*", _ANY_KEY], ("kms:UpdateAlias",)),
+)
+_MENDED = {
+    "acs:ecs:*:*:securitygroup/*": ("ecs:AuthorizeSecurityGroup", "ecs:RevokeSecurityGroup"),
+    "acs:ecs:*:*:instance/*": ("ecs:ModifyInstanceMetadataOptions",),
+    # the documents name a further resource for some of these (the VPC of a flow log, what an address is bound to)
+    "*": (
+        "vpc:AssociateEipAddress",
+        "vpc:CreateFlowLog",
+        "vpc:DeleteFlowLog",
+        "vpc:ReleaseEipAddress",
+        "vpc:UnassociateEipAddress",
+    ),
+}
+_GRANTED_APART = frozenset({Feature.MAIL, Feature.ROTATE, Feature.SUCCEED, Feature.FIX_NETWORK})
 
 
 def permission_for(operation: str) -> str:
@@ -145,12 +234,13 @@ def policy_document(
     tag. RAM cannot tell spot or prepaid machines apart, and compares tag names as they are written: Costguard's own
     rails cover those.
     """
-    wanted = [operation for operation in (*_OPERATIONS, *_KEYS, *_ROTATING) if operation.feature in features]
+    every = (*_OPERATIONS, *_KEYS, *_ROTATING, *_SUCCEEDING, *_NETWORK, *_MENDING)
+    wanted = [operation for operation in every if operation.feature in features]
     reads = sorted(
         {
             permission
             for operation in wanted
-            if not operation.changes_something and operation.feature is not Feature.MEMBERS
+            if not operation.changes_something and operation.feature not in {Feature.MEMBERS, Feature.SUCCEED}
             for permission in operation.permissions
         }
     )
@@ -164,6 +254,11 @@ def policy_document(
     if Feature.ROTATE in features:
         names = sorted(operation.name for operation in _ROTATING)
         statements.append({"Effect": "Allow", "Action": names, "Resource": [_ANY_KEY]})
+    if Feature.SUCCEED in features:
+        statements += [{"Effect": "Allow", "Action": list(names), "Resource": on} for on, names in _SUCCEEDED]
+    if Feature.FIX_NETWORK in features:
+        for resource, actions in _MENDED.items():
+            statements.append({"Effect": "Allow", "Action": list(actions), "Resource": [resource]})
     acting = [one for one in wanted if one.changes_something and one.feature not in _GRANTED_APART]
     changes = sorted({permission for one in acting for permission in one.permissions})
     statements += _allow_changes(changes)

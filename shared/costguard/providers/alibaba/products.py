@@ -35,6 +35,8 @@ PRODUCTS: Mapping[str, Product] = {
     "sts": Product("2015-04-01", "sts.{region}.aliyuncs.com"),
     "ecs": Product("2014-05-26", "ecs.{region}.aliyuncs.com"),
     "vpc": Product("2016-04-28", "vpc.{region}.aliyuncs.com"),
+    # its permissions are those of vpc
+    "vpcpeer": Product("2022-01-01", hosts={"alibaba": "vpcpeer.aliyuncs.com", "alibaba-intl": "vpcpeer.aliyuncs.com"}),
     "kms": Product("2016-01-20", "kms.{region}.aliyuncs.com"),  # HTTPS only
     "cms": Product("2019-01-01", "metrics.{region}.aliyuncs.com"),
     "resourcedirectory": Product(

@@ -16,6 +16,7 @@ from costguard.providers.alibaba.permissions import KNOWN_OPERATIONS
 _USUAL = {
     "ecs": (20.0, 10.0),
     "vpc": (20.0, 10.0),
+    "vpcpeer": (5.0, 5.0),
     # of 50 reads a second in a region (20 in older documents), which whatever describes keys there shares
     "kms": (5.0, 15.0),
     "cms": (2.0, 44.0),  # of 50 a second, which the account's other users share
@@ -29,6 +30,9 @@ _OTHER = {
     "ecs:DescribePrice": (5.0, 2.0),  # throttled hard
     # limits of ECS hold by the minute, and pages come one after another: ten thousand instances are one burst
     "ecs:DescribeInstances": (100.0, 10.0),
+    # no batch of either: a request a group, a request a route table
+    "ecs:DescribeSecurityGroupAttribute": (100.0, 20.0),
+    "vpc:DescribeRouteEntryList": (100.0, 10.0),
 }
 _WHOLE_ACCOUNT = frozenset({"cms", "sts", "resourcedirectory", "ram", "bss", "dm"})
 

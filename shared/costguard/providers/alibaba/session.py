@@ -20,7 +20,14 @@ from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.alibaba import errors
 from costguard.providers.alibaba.forms import flattened, items_in
-from costguard.providers.alibaba.permissions import FREEZE_OPERATIONS, MAIL_OPERATIONS, OPERATIONS, ROTATION_OPERATIONS
+from costguard.providers.alibaba.permissions import (
+    FREEZE_OPERATIONS,
+    MAIL_OPERATIONS,
+    MENDING_OPERATIONS,
+    OPERATIONS,
+    ROTATION_OPERATIONS,
+    SUCCESSION_OPERATIONS,
+)
 from costguard.providers.alibaba.products import HOME_REGIONS, PRODUCTS, host_of
 from costguard.providers.alibaba.rates import RATES, region_of
 from costguard.providers.alibaba.times import needed_time
@@ -84,6 +91,8 @@ class AlibabaSession:
         for_mail: bool = False,
         for_freeze: bool = False,
         for_rotation: bool = False,
+        for_mending: bool = False,
+        for_succession: bool = False,
     ) -> None:
         if cloud not in HOME_REGIONS:
             message = (
@@ -98,8 +107,16 @@ class AlibabaSession:
         self.for_mail = for_mail
         self.for_freeze = for_freeze
         self.for_rotation = for_rotation
-        one_thing = MAIL_OPERATIONS if for_mail else FREEZE_OPERATIONS if for_freeze else ROTATION_OPERATIONS
-        self._operations = one_thing if for_mail or for_freeze or for_rotation else OPERATIONS
+        self.for_mending = for_mending
+        self.for_succession = for_succession
+        own = (
+            (for_mail, MAIL_OPERATIONS),
+            (for_freeze, FREEZE_OPERATIONS),
+            (for_rotation, ROTATION_OPERATIONS),
+            (for_mending, MENDING_OPERATIONS),
+            (for_succession, SUCCESSION_OPERATIONS),
+        )
+        self._operations = next((operations for only, operations in own if only), OPERATIONS)
         self._endpoint = check_endpoint(endpoint) if endpoint else ""
         self._keys = keys
         self._now = now
@@ -135,6 +152,14 @@ class AlibabaSession:
         """A session that can read keys and give them new material, or only read them, and knows no other operation."""
         return self._twin(may_change=may_change, for_rotation=True)
 
+    def mending(self, *, may_change: bool = True) -> AlibabaSession:
+        """A session that can read networks and mend them, or only read them, and knows no other operation."""
+        return self._twin(may_change=may_change, for_mending=True)
+
+    def succeeding(self, *, may_change: bool = True) -> AlibabaSession:
+        """A session that can read keys, make one like another, move an alias and try it, and knows nothing else."""
+        return self._twin(may_change=may_change, for_succession=True)
+
     def _twin(
         self,
         *,
@@ -143,8 +168,11 @@ class AlibabaSession:
         for_mail: bool = False,
         for_freeze: bool = False,
         for_rotation: bool = False,
+        for_mending: bool = False,
+        for_succession: bool = False,
     ) -> AlibabaSession:
-        free = not (self.for_mail or self.for_freeze or self.for_rotation)
+        only = self.for_mail or self.for_freeze or self.for_rotation or self.for_mending or self.for_succession
+        free = not only
         twin = AlibabaSession(
             keys=self._keys,
             now=self._now,
@@ -159,6 +187,8 @@ class AlibabaSession:
             for_mail=self.for_mail or (for_mail and free),
             for_freeze=self.for_freeze or (for_freeze and free),
             for_rotation=self.for_rotation or (for_rotation and free),
+            for_mending=self.for_mending or (for_mending and free),
+            for_succession=self.for_succession or (for_succession and free),
         )
         twin._routes = self._routes  # shared: accounts found later count as well
         return twin
@@ -231,7 +261,7 @@ class AlibabaSession:
         def ask(page: dict[str, str]) -> dict[str, Any]:
             return self.call(shard, service, operation, **{**parameters, **page})
 
-        yield from by_token(api, ask, lambda answer: items_in(answer, result_key, api), _next_token)
+        yield from by_token(api, ask, lambda answer: items_in(answer, result_key, api), next_token)
 
     def calls_made(self) -> Sequence[CallCount]:
         """Every operation this session sent, counted where requests leave the process."""
@@ -347,5 +377,6 @@ class AlibabaSession:
         return errors.fields_of(answer, question.operation, changes=changes)
 
 
-def _next_token(answer: dict[str, Any]) -> str:
+def next_token(answer: dict[str, Any]) -> str:
+    """The token of the next page; empty on the last."""
     return "" if answer.get("NextToken") is None else text(answer, "NextToken")

@@ -8,10 +8,16 @@ from enum import Enum
 from types import MappingProxyType
 
 from costguard.sandbox.alibaba import (
+    address_changes,
     addresses,
     billing,
+    cards,
     changes,
     disks,
+    flow_logs,
+    gateways,
+    group_changes,
+    groups,
     identity,
     instances,
     key_changes,
@@ -20,9 +26,11 @@ from costguard.sandbox.alibaba import (
     monitoring,
     policies,
     regions,
+    routes,
     snapshots,
     tagging,
     types,
+    vpcs,
 )
 from costguard.sandbox.alibaba.site import Handler
 from costguard.sandbox.world.records import Operation
@@ -43,8 +51,9 @@ class Denial(str, Enum):
 class Action:
     """One action. `permissions` are alternatives: any of them will do; none is needed where there are none.
 
-    `operation` is what the world itself may deny. `per_account`: its rate is shared by all regions. `dry_run`: with
-    DryRun=true only the permission is checked here, and DryRunOperation is the answer; other actions look further.
+    `operation` is what the world itself may deny, `part` the part of its networks. `per_account`: its rate is shared by
+    all regions. `dry_run`: with DryRun=true only the permission is checked here, and DryRunOperation is the answer;
+    other actions look further.
     """
 
     handler: Handler
@@ -54,6 +63,7 @@ class Action:
     when_denied: Handler | None = None
     per_account: bool = False
     dry_run: bool = False
+    part: str = ""
 
 
 PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
@@ -165,6 +175,76 @@ def _kms() -> dict[tuple[str, str], Action]:
     return found
 
 
+def _networks() -> dict[tuple[str, str], Action]:
+    """Networks: each part of them may be denied alone. VPC and ECS refuse who may not ask."""
+    reading: dict[str, dict[tuple[str, str], Handler]] = {
+        "vpcs": {
+            ("vpc", "DescribeVpcs"): vpcs.describe_vpcs,
+            ("vpc", "ListIpv4Gateways"): vpcs.list_ipv4_gateways,
+        },
+        "subnets": {("vpc", "DescribeVSwitches"): vpcs.describe_vswitches},
+        "routes": {
+            ("vpc", "DescribeRouteTableList"): routes.describe_route_table_list,
+            ("vpc", "DescribeRouteEntryList"): routes.describe_route_entry_list,
+        },
+        "groups": {
+            ("ecs", "DescribeSecurityGroups"): groups.describe_security_groups,
+            ("ecs", "DescribeSecurityGroupAttribute"): groups.describe_security_group_attribute,
+            ("ecs", "DescribeSecurityGroupReferences"): groups.describe_security_group_references,
+            ("ecs", "DescribePrefixListAttributes"): groups.describe_prefix_list_attributes,
+            ("ecs", "DescribePortRangeListEntries"): groups.describe_port_range_list_entries,
+        },
+        "access_lists": {
+            ("vpc", "DescribeNetworkAcls"): routes.describe_network_acls,
+            ("vpc", "DescribeNetworkAclAttributes"): routes.describe_network_acl_attributes,
+        },
+        "interfaces": {
+            ("ecs", "DescribeNetworkInterfaces"): cards.describe_network_interfaces,
+            ("vpc", "DescribeIpv6Addresses"): gateways.describe_ipv6_addresses,
+        },
+        "addresses": {("vpc", "DescribeEipAddresses"): addresses.describe_eip_addresses},
+        "nat_gateways": {
+            ("vpc", "DescribeNatGateways"): gateways.describe_nat_gateways,
+            ("vpc", "DescribeForwardTableEntries"): gateways.describe_forward_table_entries,
+        },
+        "flow_logs": {("vpc", "DescribeFlowLogs"): flow_logs.describe_flow_logs},
+        "peerings": {("vpcpeer", "ListVpcPeerConnections"): vpcs.list_vpc_peer_connections},
+    }
+    changing: dict[tuple[str, str], Handler] = {
+        ("vpc", "ReleaseEipAddress"): address_changes.release_eip_address,
+        ("vpc", "UnassociateEipAddress"): address_changes.unassociate_eip_address,
+        ("vpc", "AssociateEipAddress"): address_changes.associate_eip_address,
+        ("vpc", "CreateFlowLog"): flow_logs.create_flow_log,
+        ("vpc", "DeleteFlowLog"): flow_logs.delete_flow_log,
+        ("ecs", "AuthorizeSecurityGroup"): group_changes.authorize_security_group,
+        ("ecs", "RevokeSecurityGroup"): group_changes.revoke_security_group,
+        ("ecs", "ModifyInstanceMetadataOptions"): flow_logs.modify_instance_metadata_options,
+    }
+    found = {
+        named: Action(handler, _permission(*named), Operation.NETWORK, dry_run=named[1] in _DRY_RUNS, part=part)
+        for part, handlers in reading.items()
+        for named, handler in handlers.items()
+    }
+    return found | {
+        named: Action(handler, _permission(*named), Operation.FIX_NETWORK) for named, handler in changing.items()
+    }
+
+
+_DRY_RUNS = frozenset(
+    {
+        "DescribeVpcs",
+        "DescribeVSwitches",
+        "DescribeNatGateways",
+        "DescribeEipAddresses",
+        "DescribeSecurityGroups",
+    }
+)
+
+
+def _permission(product: str, name: str) -> tuple[str]:
+    return (f"{product.removesuffix('peer')}:{name}",)
+
+
 ACTIONS: Mapping[tuple[str, str], Action] = MappingProxyType(
     {
         ("sts", "GetCallerIdentity"): Action(identity.get_caller_identity, per_account=True),
@@ -182,7 +262,7 @@ ACTIONS: Mapping[tuple[str, str], Action] = MappingProxyType(
         **_policies(),
         **_kms(),
         ("dm", "SingleSendMail"): Action(mailing.single_send_mail, ("dm:SingleSendMail",), per_account=True),
-        ("vpc", "DescribeEipAddresses"): _list(addresses.describe_eip_addresses, "vpc:DescribeEipAddresses", None),
+        **_networks(),
         ("ecs", "DescribeRegions"): Action(regions.describe_regions, ("ecs:DescribeRegions",)),
         ("ecs", "DescribeInstanceTypes"): Action(types.describe_instance_types, ("ecs:DescribeInstanceTypes",)),
         ("ecs", "DescribePrice"): Action(types.describe_price, ("ecs:DescribePrice",)),

@@ -27,6 +27,7 @@ from costguard.sandbox.alibaba.errors import (
     not_modelled,
 )
 from costguard.sandbox.alibaba.key_desk import KeyDesk
+from costguard.sandbox.alibaba.network_desk import NetworkDesk
 from costguard.sandbox.alibaba.policy_desk import PolicyDesk
 from costguard.sandbox.alibaba.protocol import Verifier, parameters_of
 from costguard.sandbox.alibaba.site import ApiCall, Call, SentMail, site_of
@@ -46,6 +47,7 @@ _HOSTS = {
     "dm": "dm.aliyuncs.com",
     "bss": "business.aliyuncs.com",
     "ram": "ram.aliyuncs.com",
+    "vpcpeer": "vpcpeer.aliyuncs.com",
 }
 _REGIONAL = {"ecs": "ecs", "vpc": "vpc", "cms": "metrics", "kms": "kms"}
 
@@ -141,6 +143,11 @@ class AlibabaEmulator:
         """What a test may set up about keys beyond those of the world."""
         return self._site.kms
 
+    @property
+    def networks(self) -> NetworkDesk:
+        """What a test may set up about networks beyond those of the world."""
+        return self._site.networks
+
     def close(self) -> None:
         """Stop serving; may be repeated."""
         self.server.close()
@@ -204,7 +211,7 @@ def _answered(call: ApiCall, action: Action, world: World) -> Mapping[str, Any]:
         if action.when_denied is None or is_dry_run or call.site.forbids_lists:
             raise _denied(call, action)
         return action.when_denied(call, world)
-    if call.service in ("ecs", "vpc") and call.region not in call.site.regions:
+    if call.service in ("ecs", "vpc", "vpcpeer") and call.region not in call.site.regions:
         raise ApiError("InvalidRegionId.NotFound", "The specified RegionId does not exist.", NOT_FOUND)
     if is_dry_run:
         raise dry_run()
@@ -214,6 +221,8 @@ def _answered(call: ApiCall, action: Action, world: World) -> Mapping[str, Any]:
 def _permitted(call: ApiCall, action: Action, world: World) -> bool:
     allowed = call.site.allowed.get(call.account)
     if action.permissions and allowed is not None and not allowed.intersection(action.permissions):
+        return False
+    if action.part and not world.networks.may(call.site.cloud, call.account, action.part):
         return False
     return action.operation is None or world.may(call.site.cloud, call.account, action.operation)
 

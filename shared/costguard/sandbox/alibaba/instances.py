@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from typing_extensions import assert_never
 
-from costguard.domain.refs import Shard
+from costguard.domain.network import NetworkInterface
+from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, InstanceState
+from costguard.sandbox.alibaba.cards import interfaces_of
 from costguard.sandbox.alibaba.catalogue import facts_of, family_of
 from costguard.sandbox.alibaba.errors import NOT_FOUND, ApiError
+from costguard.sandbox.alibaba.network_pages import id_of, networks_of
 from costguard.sandbox.alibaba.paging import Pages
 from costguard.sandbox.alibaba.parameters import Asked
 from costguard.sandbox.alibaba.shapes import some, tags, wrapped
@@ -21,6 +24,9 @@ from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import MachineSpec, made_up_address
 from costguard.sandbox.world.records import Machine
 
+Cards = Mapping[ResourceRef, Sequence[NetworkInterface]]
+"""Interfaces by the machine that they are of."""
+
 _GIB = 1024  # MiB
 _PREPAID_UNTIL = "2027-03-02T16:00Z"  # where the fleet says only that it has not expired
 
@@ -29,10 +35,11 @@ def describe_instances(call: ApiCall, world: World) -> Mapping[str, Any]:
     """The machines of one region that fit every filter, in pages."""
     asked = call.asked
     found = _filtered(machines_of(call, world), asked)
-    by_token = asked.given("MaxResults") or asked.given("NextToken")
+    by_token, also = asked.given("MaxResults") or asked.given("NextToken"), asked.many("AdditionalAttributes")
     page = Pages("DescribeInstances", asked, most=100, usual=10, least=10).of(found, by_token=by_token)
+    cards = _cards_of(call, world)
     return {
-        "Instances": {"Instance": [described(world, machine) for machine in page.items]},
+        "Instances": {"Instance": [described(world, machine, cards, also) for machine in page.items]},
         "NextToken": page.token,
         "PageNumber": page.number,
         "PageSize": 0 if by_token else page.size,
@@ -66,7 +73,7 @@ def describe_instance_status(call: ApiCall, world: World) -> Mapping[str, Any]:
 def describe_instance_attribute(call: ApiCall, world: World) -> Mapping[str, Any]:
     """One machine, with fewer facts than DescribeInstances tells: neither tags nor protection."""
     machine = machine_named(call, world, call.asked.text("InstanceId"))
-    everything = described(world, machine)
+    everything = described(world, machine, _cards_of(call, world))
     return {name: everything[name] for name in _ATTRIBUTES if name in everything}
 
 
@@ -126,13 +133,12 @@ def economical(spec: MachineSpec) -> bool:
     return spec.billing is not Billing.PREPAID and not local
 
 
-def described(world: World, machine: Machine) -> dict[str, Any]:
-    """One machine, field by field as DescribeInstances tells it."""
+def described(world: World, machine: Machine, cards: Cards, also: Collection[str] = ()) -> dict[str, Any]:
+    """One machine, field by field as DescribeInstances tells it; `also` is what was asked for besides."""
     spec, facts = machine.spec, facts_of(machine.spec)
     prepaid = spec.billing is Billing.PREPAID
     spot = spec.billing is Billing.SPOT
     until = spec.prepaid_until
-    groups = spec.region[-4:]
     told = {
         "InstanceId": spec.native_id,
         "InstanceName": spec.name or spec.native_id,
@@ -181,21 +187,14 @@ def described(world: World, machine: Machine) -> dict[str, Any]:
         "InternetMaxBandwidthIn": 100,
         "InternetMaxBandwidthOut": 5 if machine.public_ip else 0,
         **_addresses(world, machine),
-        "VpcAttributes": {
-            "VpcId": f"vpc-{groups}",
-            "VSwitchId": f"vsw-{spec.zone}",
-            "NatIpAddress": "",
-            "PrivateIpAddress": wrapped("IpAddress", [_private(spec.native_id)]),
-        },
-        "SecurityGroupIds": wrapped("SecurityGroupId", [f"sg-{groups}"]),
-        "NetworkInterfaces": wrapped("NetworkInterface", [_interface(spec.native_id)]),
+        **_network(machine, cards.get(machine.ref, ())),
         "RdmaIpAddress": "",
         **some("OperationLocks", "LockReason", [], spec.native_id),
         **tags(machine.tags, spec.native_id),
         "DedicatedHostAttribute": {"DedicatedHostId": "", "DedicatedHostName": "", "DedicatedHostClusterId": ""},
         "DedicatedInstanceAttribute": {"Affinity": "", "Tenancy": ""},
         "EcsCapacityReservationAttr": {"CapacityReservationId": "", "CapacityReservationPreference": ""},
-        "MetadataOptions": {"HttpEndpoint": "", "HttpTokens": ""},
+        "MetadataOptions": _metadata(world, machine) if "META_OPTIONS" in also else _UNTOLD,
         "CpuOptions": {"CoreCount": max(1, facts.cores // 2), "ThreadsPerCore": 2, "Numa": ""},
         "HibernationOptions": {"Configured": False},
     }
@@ -231,15 +230,42 @@ def _private(native_id: str) -> str:
     return f"172.16.{third}.{last}"
 
 
-def _interface(native_id: str) -> dict[str, Any]:
-    address = _private(native_id)
+def _cards_of(call: ApiCall, world: World) -> Cards:
+    found: dict[ResourceRef, list[NetworkInterface]] = {}
+    for card in networks_of(call, world).interfaces:
+        if card.instance is not None:
+            found.setdefault(card.instance, []).append(card)
+    return found
+
+
+def _network(machine: Machine, cards: Sequence[NetworkInterface]) -> dict[str, Any]:
+    """Where it stands: as its interfaces say, or made up where no networks are written down."""
+    first = next((card for card in cards if card.primary is not False), None)
+    made_up, native_id = machine.spec.region[-4:], machine.native_id
+    vpc, vswitch = f"vpc-{made_up}", f"vsw-{machine.spec.zone}"
+    groups: tuple[str, ...] = (f"sg-{made_up}",)
+    private = _private(native_id)
+    if first is not None:
+        vpc, vswitch, groups = id_of(first.vpc), id_of(first.subnet), first.groups
+        private = first.private_ips[0]
     return {
-        "NetworkInterfaceId": f"eni-{native_id[2:]}",
-        "PrimaryIpAddress": address,
-        "MacAddress": "00:16:3e:00:00:01",
-        "Type": "Primary",
-        "PrivateIpSets": wrapped("PrivateIpSet", [{"PrivateIpAddress": address, "Primary": True}]),
+        "VpcAttributes": {
+            "VpcId": vpc,
+            "VSwitchId": vswitch,
+            "NatIpAddress": "",
+            "PrivateIpAddress": wrapped("IpAddress", [private]),
+        },
+        "SecurityGroupIds": wrapped("SecurityGroupId", groups),
+        **some("NetworkInterfaces", "NetworkInterface", interfaces_of(cards), native_id),
     }
+
+
+_UNTOLD = {"HttpEndpoint": "", "HttpTokens": ""}
+
+
+def _metadata(world: World, machine: Machine) -> dict[str, str]:
+    v1 = world.networks.imds_v1.get(machine.ref)
+    return _UNTOLD if v1 is None else {"HttpEndpoint": "enabled", "HttpTokens": "optional" if v1 else "required"}
 
 
 _EXACT: Mapping[str, Callable[[Machine], str]] = {

@@ -127,8 +127,23 @@ class Series:
                 found.update(dict.fromkeys(begins))
         return [at for at in found if after < at <= until]
 
-    def statistics(self, begin: int, period: int) -> Statistics:
-        """What was measured in one period that has data."""
+    def statistics(self, begins: Sequence[int], period: int) -> list[Statistics]:
+        """What was measured in each of these periods, which have data."""
+        own = PERIOD_SECONDS[self.signal]
+        if period > own:
+            return [self._of_period(begin, period) for begin in begins]
+        slots = [begin - begin % own for begin in begins]  # a period within a sample repeats it
+        known = dict(zip(dict.fromkeys(slots), self._of_slots([*dict.fromkeys(slots)], own), strict=True))
+        return [known[slot] for slot in slots]
+
+    def _of_slots(self, slots: Sequence[int], own: int) -> Iterator[Statistics]:
+        factor, workload, seed = self.metric.factor, self.machine.workload, self.machine.native_id
+        for values in zip(
+            *(workload.samples(self.signal, card or 0, slots, own, seed) for card in self._cards()), strict=True
+        ):
+            yield min(values) * factor, sum(values) / len(values) * factor, max(values) * factor
+
+    def _of_period(self, begin: int, period: int) -> Statistics:
         factor, cards = self.metric.factor, self._cards()
         if len(cards) == 1:
             low, mean, high = self._spread(cards[0] or 0, begin, period)
@@ -143,15 +158,11 @@ class Series:
     def _spread(self, card: int, begin: int, period: int) -> Statistics:
         own, seed = PERIOD_SECONDS[self.signal], self.machine.native_id
         workload = self.machine.workload
-        if period <= own:
-            value = workload.sample(self.signal, card, begin - begin % own, own, seed)
-            return value, value, value
         if any(start <= begin and begin + period <= last for start, last in self.windows):
             known = workload.spread_of_slots(self.signal, card, range(begin, begin + period, own), own, seed)
             if known is not None:
                 return known
-        slots = self._slots(begin, begin + period, own)
-        values = [workload.sample(self.signal, card, slot, own, seed) for slot in slots]
+        values = workload.samples(self.signal, card, self._slots(begin, begin + period, own), own, seed)
         return min(values), sum(values) / len(values), max(values)
 
     def _slots(self, begin: int, end: int, own: int) -> list[int]:

@@ -11,6 +11,7 @@ from costguard.sandbox.alibaba.bills import BillDesk
 from costguard.sandbox.alibaba.credentials import Credential, Credentials
 from costguard.sandbox.alibaba.errors import ApiError
 from costguard.sandbox.alibaba.key_desk import KeyDesk
+from costguard.sandbox.alibaba.network_desk import NetworkDesk
 from costguard.sandbox.alibaba.ownership import Ownership
 from costguard.sandbox.alibaba.parameters import Asked
 from costguard.sandbox.alibaba.policy_desk import FULL_ACCESS, PolicyDesk
@@ -97,6 +98,7 @@ class Site:
     bills: BillDesk = field(default_factory=BillDesk)
     policies: PolicyDesk = field(default_factory=PolicyDesk)
     kms: KeyDesk = field(default_factory=KeyDesk)
+    networks: NetworkDesk = field(default_factory=NetworkDesk)
     senders: set[str] = field(default_factory=lambda: {"costguard@example.com"})  # verified, for mail
     mails: list[SentMail] = field(default_factory=list)
     answered: count[int] = field(default_factory=lambda: count(1))

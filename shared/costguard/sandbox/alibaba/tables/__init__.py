@@ -12,6 +12,7 @@ from costguard.sandbox.alibaba.tables.dm import DM
 from costguard.sandbox.alibaba.tables.ecs import ECS
 from costguard.sandbox.alibaba.tables.ecs_changes import ECS_CHANGES
 from costguard.sandbox.alibaba.tables.kms import KMS
+from costguard.sandbox.alibaba.tables.networks import ECS_NETWORKS, VPC_NETWORKS, VPC_PEER
 from costguard.sandbox.alibaba.tables.ram import RAM
 from costguard.sandbox.alibaba.tables.resource_directory import RESOURCE_DIRECTORY
 from costguard.sandbox.alibaba.tables.sts import STS
@@ -28,6 +29,7 @@ PRODUCTS: Mapping[str, str] = MappingProxyType(
         "2015-11-23": "dm",
         "2015-05-01": "ram",
         "2016-01-20": "kms",
+        "2022-01-01": "vpcpeer",
     }
 )
 """A request names no product: its Version does. The names are those of RAM permissions."""
@@ -43,6 +45,9 @@ TABLES: Mapping[tuple[str, str], Table] = MappingProxyType(
         **_all("ecs", ECS),
         **_all("ecs", ECS_CHANGES),
         **_all("vpc", VPC),
+        **_all("vpc", VPC_NETWORKS),
+        **_all("vpcpeer", VPC_PEER),
+        **_all("ecs", ECS_NETWORKS),
         **_all("cms", CMS),
         **_all("sts", STS),
         **_all("bss", BSS),

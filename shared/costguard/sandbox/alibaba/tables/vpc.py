@@ -1,4 +1,4 @@
-"""Virtual Private Cloud, version 2016-04-28: public addresses."""
+"""Virtual Private Cloud, version 2016-04-28: public addresses; the rest stands in `networks.py`."""
 
 VPC = {
     "DescribeEipAddresses": """
