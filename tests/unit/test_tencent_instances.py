@@ -110,6 +110,26 @@ def test_what_is_paid_for_already_is_not_on_demand(more: dict[str, Any], billing
 
 
 @pytest.mark.parametrize(
+    ("charge", "flag", "renewed"),
+    [
+        ("PREPAID", "NOTIFY_AND_AUTO_RENEW", True),
+        ("PREPAID", "NOTIFY_AND_MANUAL_RENEW", False),
+        ("PREPAID", "DISABLE_NOTIFY_AND_MANUAL_RENEW", False),
+        ("PREPAID", "SOMETHING_NEW", None),
+        ("PREPAID", None, None),
+        ("POSTPAID_BY_HOUR", "NOTIFY_AND_AUTO_RENEW", None),
+    ],
+)
+def test_only_a_prepaid_machine_is_renewed_and_only_where_it_is_told(charge: str, flag: Any, renewed: Any) -> None:
+    assert instance(InstanceChargeType=charge, RenewFlag=flag).auto_renew is renewed
+
+
+def test_a_renewal_that_is_no_text_makes_the_machine_untrusted() -> None:
+    with pytest.raises(TypeError):
+        instance(InstanceChargeType="PREPAID", RenewFlag=True)
+
+
+@pytest.mark.parametrize(
     ("state", "latest", "run_epoch", "stopped_by"),
     [
         ("RUNNING", "RunInstances", "request-1", ""),

@@ -66,6 +66,8 @@ class TencentExecutor:
             return self._snapshot(action)
         if verb is Verb.WARN:
             raise unfit(action, "warning people is not the cloud's business")
+        if verb is Verb.MEND:
+            raise unfit(action, "keys and networks are changed through clients of their own")
         assert_never(verb)
 
     def _change(self, action: Action, operation: str, **how: Any) -> Receipt:

@@ -34,7 +34,13 @@ _BILLING = {
     "CDCPAID": Billing.RESERVED,
     "UNDERWRITE": Billing.RESERVED,
 }
+_RENEWALS = {
+    "NOTIFY_AND_AUTO_RENEW": True,  # for a month each time it ends, says ModifyInstancesRenewFlag
+    "NOTIFY_AND_MANUAL_RENEW": False,
+    "DISABLE_NOTIFY_AND_MANUAL_RENEW": False,
+}
 _NULLABLE = (
+    "RenewFlag",
     "PublicIpAddresses",
     "LatestOperation",
     "LatestOperationState",
@@ -84,6 +90,7 @@ def to_instance(shard: Shard, described: Fields, accelerator: Accelerator, local
         billed_while_stopped=state is InstanceState.STOPPED and text(known, "StopChargingMode") != "STOP_CHARGING",
         stopped_by=stopped_by,
         paid_until=moment(known, "ExpiredTime") if billing is Billing.PREPAID else None,
+        auto_renew=_RENEWALS.get(text(known, "RenewFlag")) if billing is Billing.PREPAID else None,
     )
 
 

@@ -13,6 +13,7 @@ SHORTEST_DAYS, LONGEST_DAYS = 7, 365
 _PAIRS = frozenset({KeyUsage.ENCRYPT, KeyUsage.SIGN})
 _BY_SUCCESSOR = frozenset({RotationMeans.SUCCESSOR})
 _ERRORS = 'KMS API 2019-01-18, "Error Codes"'
+_NO_MOVE = "no alias can be moved: it is a name of its key, which UpdateAlias changes and nothing moves in one step"
 
 MATRIX: tuple[MatrixRow, ...] = (
     MatrixRow(
@@ -38,7 +39,7 @@ MATRIX: tuple[MatrixRow, ...] = (
         lambda key: not key.symmetric and key.usage in _PAIRS,
         Rotatability(
             _BY_SUCCESSOR,
-            note="never by itself or on demand; users of the public key need the new one",
+            note=f"never by itself or on demand; users of the public key need the new one; {_NO_MOVE}",
             source='KMS documentation, "Key rotation"',
         ),
     ),
@@ -47,7 +48,7 @@ MATRIX: tuple[MatrixRow, ...] = (
         lambda key: key.origin is KeyOrigin.IMPORTED and key.usage is KeyUsage.ENCRYPT,
         Rotatability(
             _BY_SUCCESSOR,
-            note="never by itself or on demand; no other material can be imported into the same key",
+            note=f"never by itself or on demand; no other material can be imported into the same key; {_NO_MOVE}",
             source=f"{_ERRORS}: ExternalCmkCanNotRotate, RotateNotSupported",
         ),
     ),
@@ -56,7 +57,7 @@ MATRIX: tuple[MatrixRow, ...] = (
         lambda key: key.origin is KeyOrigin.CUSTOM_STORE and key.symmetric and key.usage is KeyUsage.ENCRYPT,
         Rotatability(
             _BY_SUCCESSOR,
-            note="unproven: no page says that such keys rotate, so neither kind of rotation is offered",
+            note=f"unproven: no page says that such keys rotate, so neither kind of rotation is offered; {_NO_MOVE}",
             source="KMS API 2019-01-18, KeyMetadata",
         ),
     ),
@@ -67,8 +68,8 @@ MATRIX: tuple[MatrixRow, ...] = (
             frozenset(RotationMeans),
             shortest_days=SHORTEST_DAYS,
             longest_days=LONGEST_DAYS,
-            note="on demand once in 24 hours, and only while automatic rotation is on",
-            source="EnableKeyRotation; RotateKey; RotateRateLimited, RotateNotSupported",
+            note=f"on demand once in 24 hours, and only while automatic rotation is on; {_NO_MOVE}",
+            source="EnableKeyRotation; RotateKey; RotateRateLimited, RotateNotSupported; UpdateAlias",
         ),
     ),
 )

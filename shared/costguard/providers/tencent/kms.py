@@ -76,6 +76,20 @@ class TencentKeys:
         use = KeyUse(self._tags(shard, listed.keys, gaps), self._disks(shard, listed.keys, gaps))
         return KeyInventory(shard, tuple(with_use(key, use) for key in listed.keys), tuple(gaps))
 
+    def look(self, ref: ResourceRef) -> EncryptionKey | None:
+        """One key as it is now; None when it is gone.
+
+        The list is read for it, 200 keys a page: what describes a single key does not tell its rotation.
+
+        Raises:
+            ProviderError: the keys, or their tags, could not all be read.
+        """
+        inventory = self.read(ref.shard)
+        lacking = next((gap for gap in inventory.gaps if gap.what == "inventory"), None)
+        if lacking is not None:
+            raise TruncatedReadError(lacking.detail, operation=LISTING, code=lacking.kind.value)
+        return next((key for key in inventory.keys if key.ref == ref), None)
+
     def _regions(self, shard: Shard) -> frozenset[str]:
         """Where KMS is offered; an empty list is no answer, for it would mean that nobody has a key anywhere."""
         known = self._offered.get(shard.account)

@@ -38,4 +38,11 @@ ROWS: Rows = {
     Row.CONSOLE_BUDGETS: "with amount, thresholds and scope",
     Row.FREEZE: "a service control policy or a CAM group's; **no permission holds the role to one policy**; the"
     " vendor's own policy looks like any other, and the last one cannot be taken off",
+    Row.KEYS: "every 7 to 365 days; on demand once in 24 hours, and only while automatic rotation is on",
+    Row.RULES: "the first match from the top decides; a rule is a place in its list, right only with the list's"
+    " version: a list that moved refuses the change",
+    Row.INTERNET: "a public address is enough",
+    Row.FLOW_LOGS: "of interfaces only; a VPC is refused",
+    Row.METADATA: "no setting is documented: not told, never required",
+    Row.IDLE_ADDRESS: "billed; price unknown",
 }

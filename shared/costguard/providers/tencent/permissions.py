@@ -46,6 +46,27 @@ _OPERATIONS = (
         "kms:ListKeyDetail",
         "tag:DescribeResourceTagsByResourceIds",
     ),
+    # vpc:DescribeAddresses is above: kept addresses are a part of the inventory
+    *_reads(
+        Feature.NETWORK,
+        "vpc:DescribeVpcs",
+        "vpc:DescribeSubnets",
+        "vpc:DescribeRouteTables",
+        "vpc:DescribeSecurityGroups",
+        "vpc:DescribeSecurityGroupAssociationStatistics",
+        "vpc:DescribeSecurityGroupPolicies",
+        "vpc:DescribeAddressTemplates",
+        "vpc:DescribeAddressTemplateGroups",
+        "vpc:DescribeServiceTemplates",
+        "vpc:DescribeServiceTemplateGroups",
+        "vpc:DescribeNetworkAcls",
+        "vpc:DescribeNetworkAclQuintupleEntries",
+        "vpc:DescribeNetworkInterfaces",
+        "vpc:DescribeNatGateways",
+        "vpc:DescribeNatGatewayDestinationIpPortTranslationNatRules",
+        "vpc:DescribeFlowLogs",
+        "vpc:DescribeVpcPeeringConnections",
+    ),
     # the bill's actions stand under `finance` in CAM ("Granting Billing-related CAM Access")
     *_finance(
         "DescribeBillDetail",
@@ -81,6 +102,20 @@ _ROTATING = tuple(
     for name in ("kms:EnableKeyRotation", "kms:RotateKey")
 )
 
+_MENDING = tuple(
+    Operation(name, Feature.FIX_NETWORK, (name,), changes_something=True)
+    for name in (
+        "vpc:ReleaseAddresses",
+        "vpc:DisassociateAddress",
+        "vpc:AssociateAddress",
+        "vpc:CreateSecurityGroupPolicies",
+        "vpc:ReplaceSecurityGroupPolicy",
+        "vpc:DeleteSecurityGroupPolicies",
+        "vpc:CreateFlowLog",
+        "vpc:DeleteFlowLog",
+    )
+)
+
 OPERATIONS = {operation.name: operation for operation in _OPERATIONS}
 
 FREEZE_OPERATIONS = {
@@ -101,7 +136,19 @@ ROTATION_OPERATIONS = {
 Nothing here disables a key or its rotation, deletes or archives it, or imports material.
 """
 
-KNOWN_OPERATIONS = {**OPERATIONS, **FREEZE_OPERATIONS, **ROTATION_OPERATIONS}
+MENDING_OPERATIONS = {
+    operation.name: operation
+    for operation in (*_OPERATIONS, *_MENDING)
+    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.NETWORK, Feature.FIX_NETWORK}
+    or operation.name == "vpc:DescribeAddresses"
+}
+"""The whole reach of a session that mends networks: it reads them, and no other can change one.
+
+Nothing that deletes a group, route, subnet, VPC or instance is in any table, and nothing that resets all rules of a
+group at once.
+"""
+
+KNOWN_OPERATIONS = {**OPERATIONS, **FREEZE_OPERATIONS, **ROTATION_OPERATIONS, **MENDING_OPERATIONS}
 """Of every kind of session."""
 
 ALSO_USED = {
@@ -109,8 +156,15 @@ ALSO_USED = {
     Feature.TERMINATE: ("cvm:DescribeInstances",),
     Feature.SNAPSHOT: ("cbs:DescribeSnapshots",),
     Feature.KEYS: ("cbs:DescribeDisks",),
+    Feature.NETWORK: ("vpc:DescribeAddresses",),
+    Feature.FIX_NETWORK: (
+        "vpc:DescribeAddresses",
+        "vpc:DescribeFlowLogs",
+        "vpc:DescribeNetworkInterfaces",
+        "vpc:DescribeSecurityGroupPolicies",
+    ),
 }
-"""Operations listed for another feature that this one calls as well: an executor looks first, and keys have users."""
+"""Operations listed for another feature that this one calls as well: who changes looks first, and keys have users."""
 
 
 def permission_for(operation: str) -> str:
@@ -129,7 +183,7 @@ def policy_document(
     CAM knows tags by key and value only, so a tag that protects whatever its value cannot be written as a
     denial: Costguard's own rails are the only lock there.
     """
-    wanted = [operation for operation in (*_OPERATIONS, *_ROTATING) if operation.feature in features]
+    wanted = [operation for operation in (*_OPERATIONS, *_ROTATING, *_MENDING) if operation.feature in features]
     reads = {
         permission
         for operation in wanted
@@ -154,4 +208,12 @@ def policy_document(
     if rotations:
         resource = f"qcs::kms::uin/{account}:key/*" if account else "*"
         statements.append({"effect": "allow", "action": rotations, "resource": [resource]})
+    groups = [name for name in changes if name.endswith(("SecurityGroupPolicies", "SecurityGroupPolicy"))]
+    if groups:
+        resource = f"qcs::vpc::uin/{account}:sg/*" if account else "*"
+        statements.append({"effect": "allow", "action": groups, "resource": [resource]})
+    networks = [name for name in changes if name.startswith("vpc:") and name not in groups]
+    if networks:
+        # of an address, what it is bound to, and a log that has no id yet: CAM's pages name each differently
+        statements.append({"effect": "allow", "action": networks, "resource": ["*"]})
     return {"version": "2.0", "statement": statements}

@@ -86,6 +86,21 @@ PAGES = {
     "tke:DescribeClusters": Paging(100),
     "tke:DescribeClusterInstances": Paging(100),
     "vpc:DescribeAddresses": Paging(100),
+    "vpc:DescribeAddressTemplateGroups": Paging(100, as_text=True),
+    "vpc:DescribeAddressTemplates": Paging(100, as_text=True),
+    "vpc:DescribeFlowLogs": Paging(100, total="TotalNum"),
+    "vpc:DescribeNatGatewayDestinationIpPortTranslationNatRules": Paging(100),
+    "vpc:DescribeNatGateways": Paging(100),
+    "vpc:DescribeNetworkAclQuintupleEntries": Paging(100),
+    "vpc:DescribeNetworkAcls": Paging(100),
+    "vpc:DescribeNetworkInterfaces": Paging(100),
+    "vpc:DescribeRouteTables": Paging(100, as_text=True),
+    "vpc:DescribeSecurityGroups": Paging(100, as_text=True),
+    "vpc:DescribeServiceTemplateGroups": Paging(100, as_text=True),
+    "vpc:DescribeServiceTemplates": Paging(100, as_text=True),
+    "vpc:DescribeSubnets": Paging(100, as_text=True),
+    "vpc:DescribeVpcPeeringConnections": Paging(100),
+    "vpc:DescribeVpcs": Paging(100, as_text=True),
 }
 """What is not here gives one answer without pages."""
 

@@ -18,7 +18,12 @@ from costguard.providers.patience import Patience
 from costguard.providers.tencent import errors
 from costguard.providers.tencent.ahead import Ahead
 from costguard.providers.tencent.credentials import OWN, Identity, Roles
-from costguard.providers.tencent.permissions import FREEZE_OPERATIONS, OPERATIONS, ROTATION_OPERATIONS
+from costguard.providers.tencent.permissions import (
+    FREEZE_OPERATIONS,
+    MENDING_OPERATIONS,
+    OPERATIONS,
+    ROTATION_OPERATIONS,
+)
 from costguard.providers.tencent.products import HOME_REGIONS, PAGES, Paging, known_cloud
 from costguard.providers.tencent.rates import RATES
 from costguard.providers.tencent.transport import SendingError, Transport
@@ -51,6 +56,7 @@ class TencentSession:
         now: Callable[[], datetime],
         for_freeze: bool = False,
         for_rotation: bool = False,
+        for_mending: bool = False,
         pages: Mapping[str, Paging] = PAGES,
     ) -> None:
         self.cloud = known_cloud(cloud)
@@ -58,7 +64,13 @@ class TencentSession:
         self.may_change = may_change
         self.for_freeze = for_freeze
         self.for_rotation = for_rotation
-        self._operations = FREEZE_OPERATIONS if for_freeze else ROTATION_OPERATIONS if for_rotation else OPERATIONS
+        self.for_mending = for_mending
+        own = (
+            (for_freeze, FREEZE_OPERATIONS),
+            (for_rotation, ROTATION_OPERATIONS),
+            (for_mending, MENDING_OPERATIONS),
+        )
+        self._operations = next((operations for only, operations in own if only), OPERATIONS)
         self._pages = pages
         self._keys = keys
         self._endpoint = endpoint
@@ -83,7 +95,19 @@ class TencentSession:
         """A session that can read keys and rotate them, or only read them, and knows no other operation."""
         return self._twin(may_change=may_change, for_rotation=True)
 
-    def _twin(self, *, may_change: bool = True, for_freeze: bool = False, for_rotation: bool = False) -> TencentSession:
+    def mending(self, *, may_change: bool = True) -> TencentSession:
+        """A session that can read networks and mend them, or only read them, and knows no other operation."""
+        return self._twin(may_change=may_change, for_mending=True)
+
+    def _twin(
+        self,
+        *,
+        may_change: bool = True,
+        for_freeze: bool = False,
+        for_rotation: bool = False,
+        for_mending: bool = False,
+    ) -> TencentSession:
+        only = self.for_freeze or self.for_rotation or self.for_mending
         twin = TencentSession(
             cloud=self.cloud,
             keys=self._keys,
@@ -95,8 +119,9 @@ class TencentSession:
             now=self.now,
             pages=self._pages,
             # what comes from a session for one thing is for that
-            for_freeze=self.for_freeze or (for_freeze and not self.for_rotation),
-            for_rotation=self.for_rotation or (for_rotation and not self.for_freeze),
+            for_freeze=self.for_freeze or (for_freeze and not only),
+            for_rotation=self.for_rotation or (for_rotation and not only),
+            for_mending=self.for_mending or (for_mending and not only),
         )
         twin._roles.routes = self._roles.routes  # shared: accounts found later count as well
         return twin

@@ -8,15 +8,21 @@ from types import MappingProxyType
 
 from costguard.sandbox.tencent import (
     acting,
+    address_changes,
     addresses,
     billing,
     cost_explorer,
     cvm,
     disks,
+    flow_logs,
+    group_changes,
+    groups,
     identity,
     keepers,
     kms,
     monitor,
+    network_cards,
+    networks,
     policies,
     pricing,
     tags,
@@ -29,6 +35,7 @@ from costguard.sandbox.tencent.tables import identity as i
 from costguard.sandbox.tencent.tables import keepers as k
 from costguard.sandbox.tencent.tables import keys as e
 from costguard.sandbox.tencent.tables import monitor as m
+from costguard.sandbox.tencent.tables import network as n
 from costguard.sandbox.tencent.tables import policies as p
 from costguard.sandbox.tencent.tables import storage as s
 from costguard.sandbox.world.records import Operation
@@ -38,12 +45,16 @@ Handler = Callable[[Asked], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action. `regional`: it is asked of a region. `operation`: what the world's own denials call it."""
+    """One action. `regional`: it is asked of a region. `operation`: what the world's own denials call it.
+
+    `part`: the part of networks that it tells, which can be denied alone.
+    """
 
     parameters: Table
     answer: Handler
     operation: Operation | None = None
     regional: bool = True
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +118,70 @@ _CBS = {
     "DeleteSnapshots": Action(s.DELETE_SNAPSHOTS, disks.delete_snapshots),
     "InquiryPriceCreateDisks": Action(s.INQUIRY_PRICE_CREATE_DISKS, pricing.inquiry_price_create_disks),
 }
-_VPC = {"DescribeAddresses": Action(s.DESCRIBE_ADDRESSES, addresses.describe_addresses)}
+
+
+def _network(part: str, parameters: Table, answer: Handler) -> Action:
+    return Action(parameters, answer, Operation.NETWORK, part=part)
+
+
+def _mends(parameters: Table, answer: Handler) -> Action:
+    return Action(parameters, answer, Operation.FIX_NETWORK)
+
+
+_VPC = {
+    "DescribeVpcs": _network("vpcs", n.DESCRIBE_VPCS, networks.describe_vpcs),
+    "DescribeSubnets": _network("subnets", n.DESCRIBE_SUBNETS, networks.describe_subnets),
+    "DescribeRouteTables": _network("routes", n.DESCRIBE_ROUTE_TABLES, networks.describe_route_tables),
+    "DescribeSecurityGroups": _network("groups", n.DESCRIBE_SECURITY_GROUPS, groups.describe_security_groups),
+    "DescribeSecurityGroupAssociationStatistics": _network(
+        "groups",
+        n.DESCRIBE_SECURITY_GROUP_ASSOCIATION_STATISTICS,
+        groups.describe_security_group_association_statistics,
+    ),
+    "DescribeSecurityGroupPolicies": _network(
+        "groups", n.DESCRIBE_SECURITY_GROUP_POLICIES, groups.describe_security_group_policies
+    ),
+    "DescribeAddressTemplates": _network("groups", n.DESCRIBE_ADDRESS_TEMPLATES, groups.describe_address_templates),
+    "DescribeAddressTemplateGroups": _network(
+        "groups", n.DESCRIBE_ADDRESS_TEMPLATE_GROUPS, groups.describe_address_template_groups
+    ),
+    "DescribeServiceTemplates": _network("groups", n.DESCRIBE_SERVICE_TEMPLATES, groups.describe_service_templates),
+    "DescribeServiceTemplateGroups": _network(
+        "groups", n.DESCRIBE_SERVICE_TEMPLATE_GROUPS, groups.describe_service_template_groups
+    ),
+    "DescribeNetworkAcls": _network("access_lists", n.DESCRIBE_NETWORK_ACLS, networks.describe_network_acls),
+    "DescribeNetworkAclQuintupleEntries": _network(
+        "access_lists",
+        n.DESCRIBE_NETWORK_ACL_QUINTUPLE_ENTRIES,
+        networks.describe_network_acl_quintuple_entries,
+    ),
+    "DescribeNetworkInterfaces": _network(
+        "interfaces", n.DESCRIBE_NETWORK_INTERFACES, network_cards.describe_network_interfaces
+    ),
+    "DescribeAddresses": _network("addresses", s.DESCRIBE_ADDRESSES, addresses.describe_addresses),
+    "DescribeNatGateways": _network("nat_gateways", n.DESCRIBE_NAT_GATEWAYS, network_cards.describe_nat_gateways),
+    "DescribeNatGatewayDestinationIpPortTranslationNatRules": _network(
+        "nat_gateways",
+        n.DESCRIBE_NAT_GATEWAY_DESTINATION_IP_PORT_TRANSLATION_NAT_RULES,
+        network_cards.describe_nat_gateway_forwards,
+    ),
+    "DescribeFlowLogs": _network("flow_logs", n.DESCRIBE_FLOW_LOGS, flow_logs.describe_flow_logs),
+    "DescribeVpcPeeringConnections": _network(
+        "peerings", n.DESCRIBE_VPC_PEERING_CONNECTIONS, network_cards.describe_vpc_peering_connections
+    ),
+    "ReleaseAddresses": _mends(n.RELEASE_ADDRESSES, address_changes.release_addresses),
+    "DisassociateAddress": _mends(n.DISASSOCIATE_ADDRESS, address_changes.disassociate_address),
+    "AssociateAddress": _mends(n.ASSOCIATE_ADDRESS, address_changes.associate_address),
+    "CreateSecurityGroupPolicies": _mends(
+        n.CREATE_SECURITY_GROUP_POLICIES, group_changes.create_security_group_policies
+    ),
+    "ReplaceSecurityGroupPolicy": _mends(n.REPLACE_SECURITY_GROUP_POLICY, group_changes.replace_security_group_policy),
+    "DeleteSecurityGroupPolicies": _mends(
+        n.DELETE_SECURITY_GROUP_POLICIES, group_changes.delete_security_group_policies
+    ),
+    "CreateFlowLog": _mends(n.CREATE_FLOW_LOG, flow_logs.create_flow_log),
+    "DeleteFlowLog": _mends(n.DELETE_FLOW_LOG, flow_logs.delete_flow_log),
+}
 _TAG = {
     "TagResources": _global(m.TAG_RESOURCES, tags.tag_resources),
     "UnTagResources": _global(m.UNTAG_RESOURCES, tags.untag_resources),

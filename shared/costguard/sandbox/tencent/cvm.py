@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from operator import ge, le
 
+from costguard.domain.network import NetworkInterface
 from costguard.sandbox.tencent.asking import Answer, Asked, By, either, filtered, page
 from costguard.sandbox.tencent.errors import ApiError
 from costguard.sandbox.tencent.machines import CHARGE_TYPES, shown, state_of
@@ -39,8 +40,28 @@ def describe_instances(asked: Asked) -> Answer:
     """DescribeInstances."""
     either(asked, "InstanceIds", "InvalidParameter")
     machines = _chosen(asked, asked.world.listing(asked.shard))
-    entries = [shown(asked.world, machine, asked.memory) for machine in page(asked, machines)]
+    cards = {card.instance: card for card in asked.world.networks.of(asked.shard).interfaces if card.primary}
+    entries = [
+        {**shown(asked.world, machine, asked.memory), **_plugged(cards.get(machine.ref))}
+        for machine in page(asked, machines)
+    ]
     return {"TotalCount": len(machines), "InstanceSet": entries}
+
+
+def _plugged(card: NetworkInterface | None) -> Answer:
+    """Where a machine is that the networks of the world know."""
+    if card is None or card.vpc is None or card.subnet is None:
+        return {}
+    return {
+        "PrivateIpAddresses": list(card.private_ips),
+        "IPv6Addresses": list(card.ipv6_public) or None,
+        "VirtualPrivateCloud": {
+            "VpcId": card.vpc.native_id,
+            "SubnetId": card.subnet.native_id,
+            "AsVpcGateway": False,
+        },
+        "SecurityGroupIds": list(card.groups),
+    }
 
 
 def describe_instances_status(asked: Asked) -> Answer:

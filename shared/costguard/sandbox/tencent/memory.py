@@ -9,6 +9,7 @@ from typing import Any
 
 from costguard.sandbox.tencent.bill_desk import BillDesk
 from costguard.sandbox.tencent.key_desk import KeyDesk
+from costguard.sandbox.tencent.network_desk import NetworkDesk
 from costguard.sandbox.tencent.policy_desk import PolicyDesk
 from costguard.sandbox.world.records import Machine
 
@@ -17,8 +18,8 @@ class Memory:
     """Only used while the world is open, so by one call at a time.
 
     `homes`: the machine that a disk or address belonged to before it came off. `deadlines`: when copies end.
-    `policies`: what is attached where. `keys`: how KMS stands. `desk`: what was set about the bill. `bills`: its
-    records by month, as long as `bill_shown` stays the same.
+    `policies`: what is attached where. `keys`: how KMS stands. `networks`: what the world's networks do not say.
+    `desk`: what was set about the bill. `bills`: its records by month, as long as `bill_shown` stays the same.
     """
 
     def __init__(self) -> None:
@@ -27,6 +28,7 @@ class Memory:
         self.desk = BillDesk()
         self.policies = PolicyDesk()
         self.keys = KeyDesk()
+        self.networks = NetworkDesk()
         self.bill_shown: tuple[Any, ...] = ()
         self.bills: dict[str, Sequence[Any]] = {}
         self._batches: dict[str, tuple[int, str]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
@@ -102,12 +102,16 @@ def points(machine: Machine, metric: Metric, period: int, asked: range, now: dat
     if metric.cards and (chip.kind is not AcceleratorKind.NVIDIA_GPU or chip.count <= 0):
         return
     series = _Series(machine, metric, metric.signal, now)
+    last = now.timestamp() - period
     oldest = now.timestamp() - KEPT_FOR[period].total_seconds()
-    for at in asked:
-        if at >= oldest and at + period <= now.timestamp():
-            found = series.over(at, period)
-            if found is not None:
-                yield Point(at, *found)
+    over = [at for at in asked if oldest <= at <= last]
+    if period <= PERIOD_SECONDS[metric.signal]:
+        yield from (Point(at, value, value) for at, value in series.samples_at(over))
+        return
+    for at in over:
+        found = series.over(at, period)
+        if found is not None:
+            yield Point(at, *found)
 
 
 class _Series:
@@ -120,15 +124,23 @@ class _Series:
         self._factor = metric.factor * _share(machine, metric.side) / len(self._cards)
         self._windows = windows_of(machine, now.timestamp(), of_devices=metric.agent)
 
+    def samples_at(self, moments: Sequence[int]) -> Iterator[tuple[int, float]]:
+        """Those of the moments that lie in a sample, with it."""
+        slots = dict.fromkeys(at - at % self._finest for at in moments)
+        measured = [slot for slot in slots if any(self._measured(slot, slot + self._finest))]
+        known = dict(zip(measured, self._samples(measured), strict=True))
+        for at in moments:
+            value = known.get(at - at % self._finest)
+            if value is not None:
+                yield at, value
+
     def over(self, begin: int, period: int) -> tuple[float, float] | None:
-        """The mean and the largest sample of a period; None where nothing was measured."""
-        if period <= self._finest:
-            begin, period = begin - begin % self._finest, self._finest
-        elif period <= HOUR_SECONDS and any(start <= begin and begin + period <= end for start, end in self._windows):
+        """The mean and the largest sample of a period longer than a sample; None where nothing was measured."""
+        if period <= HOUR_SECONDS and any(start <= begin and begin + period <= end for start, end in self._windows):
             known = self._undisturbed(range(begin, begin + period, self._finest))
             if known is not None:
                 return known
-        samples = [self._sample(second) for second in self._measured(begin, begin + period)]
+        samples = self._samples([*self._measured(begin, begin + period)])
         return (sum(samples) / len(samples), max(samples)) if samples else None
 
     def _undisturbed(self, slots: range) -> tuple[float, float] | None:
@@ -147,9 +159,11 @@ class _Series:
             if any(start <= second and second + self._finest <= last for start, last in self._windows):
                 yield second
 
-    def _sample(self, second: int) -> float:
-        sample = self._workload.sample
-        return self._factor * sum(sample(self._signal, card, second, self._finest, self._seed) for card in self._cards)
+    def _samples(self, seconds: Sequence[int]) -> list[float]:
+        """What was measured in each slot: of cards, all of them together."""
+        samples = self._workload.samples
+        cards = (samples(self._signal, card, seconds, self._finest, self._seed) for card in self._cards)
+        return [self._factor * sum(each) for each in zip(*cards, strict=True)]
 
 
 def _share(machine: Machine, side: str) -> float:

@@ -63,6 +63,7 @@ class TencentEmulator:
         desk: what is set about the bill, and the budgets of the console.
         policies: what is attached to parts of the organisation and to groups.
         key_desk: where KMS is offered and opened; its keys are the world's.
+        network_desk: templates, and what else the world's networks do not say.
         server: what it is served through; `server.control` opens a door for tests in other languages.
     """
 
@@ -100,6 +101,7 @@ class TencentEmulator:
         self.desk = self._memory.desk
         self.policies = self._memory.policies
         self.key_desk = self._memory.keys
+        self.network_desk = self._memory.networks
         self.server = WireServer(self._answer, port=port, latency_seconds=latency_seconds)
         self.server.now = door.clock.now
 
@@ -179,6 +181,8 @@ class TencentEmulator:
                     world.require(self._settings.cloud, account, action.operation)
             except WorldRefusalError as err:
                 raise _denial(product, heading) from err
+            if action.part and not world.networks.may(self._settings.cloud, account, action.part):
+                raise _denial(product, heading)
             return dict(action.answer(asked))
 
 

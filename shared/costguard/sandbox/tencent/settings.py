@@ -34,6 +34,25 @@ PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
         **dict.fromkeys(("ListAttachedGroupPolicies", "AttachGroupPolicy", "DetachGroupPolicy"), (20, 20)),
         **dict.fromkeys(("DescribeBillDetail", "DescribeBillDetailForOrganization"), (5, 5)),
         "DescribeAddresses": (20, 20),
+        **dict.fromkeys(
+            (
+                *("DescribeVpcs", "DescribeSubnets", "DescribeRouteTables", "DescribeSecurityGroups"),
+                *("DescribeSecurityGroupPolicies", "CreateSecurityGroupPolicies", "ReplaceSecurityGroupPolicy"),
+                *("DeleteSecurityGroupPolicies", "DescribeNatGateways"),
+            ),
+            (100, 100),
+        ),
+        **dict.fromkeys(
+            (
+                *("DescribeSecurityGroupAssociationStatistics", "DescribeNetworkAcls", "DescribeNetworkInterfaces"),
+                *("DescribeNetworkAclQuintupleEntries", "DescribeFlowLogs", "DescribeVpcPeeringConnections"),
+                *("DescribeAddressTemplates", "DescribeAddressTemplateGroups", "DescribeServiceTemplates"),
+                *("DescribeServiceTemplateGroups", "CreateFlowLog", "DeleteFlowLog"),
+                "DescribeNatGatewayDestinationIpPortTranslationNatRules",
+            ),
+            (20, 20),
+        ),
+        **dict.fromkeys(("ReleaseAddresses", "AssociateAddress", "DisassociateAddress"), (10, 10)),
         "DescribeDisks": (100, 100),
         **dict.fromkeys(
             (

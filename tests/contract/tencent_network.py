@@ -1,0 +1,138 @@
+"""VPC of the emulated Tencent Cloud, for the contract suites of `NetworkSource` and `NetworkMender`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields, replace
+from typing import Any
+
+from tests.contract.network_fleet import network_fleet
+from tests.contract.network_rigs import EVERY_MEND, START, NetworkRig
+from tests.contract.tencent_world import patient_pacer
+
+from costguard.domain.mends import MendKind
+from costguard.domain.network import Hop, NetworkInventory
+from costguard.domain.resources import Instance
+from costguard.providers.tencent.compute import TencentInventory
+from costguard.providers.tencent.instance_types import TypeCatalogue
+from costguard.providers.tencent.network import TencentNetwork
+from costguard.providers.tencent.network_mender import TencentNetworkMender
+from costguard.providers.tencent.permissions import MENDING_OPERATIONS
+from costguard.providers.tencent.products import PAGES
+from costguard.providers.tencent.session import TencentSession
+from costguard.sandbox.tencent.network_desk import NetworkDesk
+from costguard.sandbox.tencent.server import TencentEmulator
+from costguard.sandbox.wire.faults import Fault, FaultKind
+from costguard.sandbox.world.network import PARTS
+
+TOO_MANY = "LimitExceeded.ActionLimited"
+"""Of this product alone: elsewhere what is asked too often has another word."""
+_ALWAYS = 100_000
+_CHANGING = frozenset(name for name, operation in MENDING_OPERATIONS.items() if operation.changes_something)
+
+
+class TencentNetworkRig(NetworkRig):
+    """The shard behind VPC of the emulator."""
+
+    cloud = "tencent"
+    mends = EVERY_MEND - {MendKind.REQUIRE_IMDSV2, MendKind.ALLOW_IMDSV1}  # CVM has no such setting
+    flow_logs: Mapping[str, str] = {"destination": "29a6c8c8-d57d-4e25-84b5-9114734ce6ca", "role": ""}
+    changing = _CHANGING
+    most_requests = 20
+    """Nine lists, addresses twice, the use of groups, the rules of seven of them, and the gateways' forwards."""
+
+    def __init__(self, opened: ExitStack) -> None:
+        super().__init__(network_fleet(self.cloud, START))
+        self.emulator = opened.enter_context(TencentEmulator(self.door))
+        self._opened = opened
+        self._catalogue = TypeCatalogue()
+        self._sessions = self._made(PAGES)
+        self._small = self._made({name: replace(paging, most=1) for name, paging in PAGES.items()})
+        self._in_use = self._sessions
+
+    def _made(self, pages: Mapping[str, Any]) -> Mapping[str, TencentSession]:
+        general = TencentSession(
+            keys=self.emulator.keys,
+            endpoint=self.emulator.url,
+            pacer=patient_pacer(),
+            now=self.clock.now,
+            pages=pages,
+        )
+        made = {
+            "reading": general,
+            "acting": general.acting(),
+            "mending": general.mending(),
+            "looking": general.mending(may_change=False),
+        }
+        for session in made.values():
+            self._opened.callback(session.close)
+        return made
+
+    def instances(self) -> Sequence[Instance]:
+        return TencentInventory(self._in_use["reading"], catalogue=self._catalogue).read(self.shard).instances
+
+    def told_without(self, part: str, told: NetworkInventory) -> NetworkInventory:
+        """The ways within a VPC are listed nowhere: they are taken from what the VPC says of its networks."""
+        left = super().told_without(part, told)
+        if part != "vpcs":
+            return left
+        tables = (
+            replace(table, routes=tuple(route for route in table.routes if route.hop is not Hop.LOCAL))
+            for table in left.route_tables
+        )
+        return replace(left, route_tables=tuple(tables))
+
+    def session(self, kind: str) -> TencentSession:
+        return self._in_use[kind]
+
+    def source_over(self, session: Any) -> TencentNetwork:
+        return TencentNetwork(session)
+
+    def mender_over(self, session: Any) -> TencentNetworkMender:
+        return TencentNetworkMender(session)
+
+    def deny_part(self, part: str) -> None:
+        self.world.networks.deny(self.cloud, self.shard.account, part)
+
+    def throttle(self, times: int) -> None:
+        for name in MENDING_OPERATIONS.keys() - self.changing:
+            if name.startswith("vpc:"):
+                self._refuse(name, times)
+
+    def throttle_changes(self, times: int) -> None:
+        for name in self.changing:
+            self._refuse(name, times)
+
+    def _refuse(self, name: str, times: int) -> None:
+        self.emulator.faults.add(Fault(FaultKind.REFUSED, name.partition(":")[2], times, code=TOO_MANY))
+
+    def lose_answers(self) -> None:
+        for name in self.changing:
+            self.emulator.faults.add(Fault(FaultKind.LOST_ANSWER, name.partition(":")[2], _ALWAYS))
+
+    def small_pages(self) -> None:
+        self._in_use = self._small
+
+    def as_new(self) -> None:
+        self._in_use = self._sessions
+        self.emulator.faults.clear()
+        self.emulator.calls.clear()
+        desk, new = self.emulator.network_desk, NetworkDesk()
+        for each in fields(NetworkDesk):
+            setattr(desk, each.name, getattr(new, each.name))
+        for part in PARTS:
+            self.world.networks.allow(self.cloud, self.shard.account, part)
+
+    def requests(self) -> Sequence[str]:
+        return [f"{call.service}:{call.action}" for call in self.emulator.calls if call.service != "sts"]
+
+    def reach(self) -> Sequence[str]:
+        return list(MENDING_OPERATIONS)
+
+
+@contextmanager
+def tencent_network() -> Iterator[TencentNetworkRig]:
+    """For `NETWORKS`."""
+    with ExitStack() as opened:
+        yield TencentNetworkRig(opened)
