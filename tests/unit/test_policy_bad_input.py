@@ -117,7 +117,9 @@ MAIN = {
     "unknown key, nothing near": main(
         "»zzz: 1\n" + RULE, "unknown key 'zzz'", "known here: accounts, budgets, calendar"
     ),
-    "network_audit": main("»network_audit: []\n" + RULE, "not supported by this version", "remove the key"),
+    "network_audits": main(
+        "»network_audits: []\n" + RULE, "unknown key 'network_audits'", "did you mean network_audit?"
+    ),
     "mode": main("mode: »enforced\n" + RULE, "'enforced' is not a mode", "did you mean enforce?"),
     "mode is on": main("mode: »on\n" + RULE, "'on' is not a mode", "observe, warn"),
     "mode is true": main("mode: »true\n" + RULE, "true is not a mode", ""),
@@ -372,7 +374,12 @@ def test_all_mistakes_of_all_files_are_told_at_once_in_order_of_place() -> None:
     [
         ("exception.yaml", "[]\n", "no file of a policy is called so", "did you mean exceptions.yaml?"),
         ("costguard.yml", HEAD, "costguard.yaml holds the same", "keep one of the two files"),
-        ("policies/a.yaml", "version: 1\n", "none of idle_gpu, budgets and kms_rotation is in this file", "add"),
+        (
+            "policies/a.yaml",
+            "version: 1\n",
+            "none of idle_gpu, budgets, kms_rotation and network_audit is in this file",
+            "add",
+        ),
         ("policies/a.yaml", "mode: warn\nidle_gpu: []\n", "this key belongs in costguard.yaml", "move it there"),
         ("policies/a.yaml", "", "the file is empty", "remove the file"),
         ("owners.yaml", "", "the file is empty", "[] for an empty list"),

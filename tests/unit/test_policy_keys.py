@@ -178,8 +178,11 @@ def where(text: str, says: str, fix: str) -> Bad:
 
 
 BAD = {
-    "warns": rule("mode: »warn", "this version only observes keys", "write observe, or leave the key out"),
-    "enforces": rule("mode: »enforce", "this version only observes keys", "write observe, or leave the key out"),
+    "harsher than the policy": Bad(
+        "version: 1\nmode: observe\nkms_rotation: [{name: a, mode: »warn}]\n", "harsher than", "leave the key out"
+    ),
+    "no notice": rule("wait: »30s", "at least 1h", "1h"),
+    "less than nothing": rule("actions_per_day: »-1", "-1", ""),
     "no mode": rule("mode: »rotate", "'rotate' is not a mode", "observe, warn, enforce"),
     "no name": main("kms_rotation: [»{rotate_every: 90d}]", "this key is missing", "add name: research"),
     "empty name": main("kms_rotation: [{name: »''}]", "is not a name", ""),

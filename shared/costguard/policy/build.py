@@ -15,7 +15,7 @@ from costguard.policy.budget_checks import Accepted, Place, budget_waits, budget
 from costguard.policy.calendar import WorkingCalendar
 from costguard.policy.crosschecks import FileKind, PolicyFile
 from costguard.policy.document_base import SelectorDocument
-from costguard.policy.key_build import key_rules_of
+from costguard.policy.key_build import key_rules_of, key_waits
 from costguard.policy.model import (
     Account,
     Exemption,
@@ -26,6 +26,7 @@ from costguard.policy.model import (
     SignalSettings,
     with_policy_digest,
 )
+from costguard.policy.network_build import audit_rules_of, audit_waits
 from costguard.policy.problems import Problem, field_path
 from costguard.policy.terms import with_digest
 from costguard.policy.yaml_nodes import Sequence as ListNode
@@ -63,6 +64,7 @@ def build_policy(accepted: Accepted) -> Policy:
         ),
         launch_freezes=tuple(sorted((each.freeze() for each in main.launch_freezes), key=lambda each: each.name)),
         kms_rotation=key_rules_of(accepted),
+        network_audit=audit_rules_of(accepted),
     )
     return with_policy_digest(policy)
 
@@ -73,7 +75,8 @@ def slow_waits(accepted: Accepted) -> Iterator[Problem]:
     if calendar is None:
         return
     weekly = _calendar(calendar).weekly()
-    for file, place, wait in (*_rule_waits(accepted), *budget_waits(accepted)):
+    of_mends = (*key_waits(accepted), *audit_waits(accepted))
+    for file, place, wait in (*_rule_waits(accepted), *budget_waits(accepted), *of_mends):
         if wait / weekly * _WEEK > _LONGEST_GRACE:
             mark, _ = file.document.locate(place)
             message = f"a wait of {wait / timedelta(hours=1):.0f} working hours takes over two years here"

@@ -15,6 +15,7 @@ from costguard.policy.yaml_nodes import Document, Mapping, Scalar
 from costguard.policy.yaml_nodes import Sequence as ListNode
 
 _MODES = {mode.name.lower(): mode for mode in Mode}
+_WITH_MODES = ("idle_gpu", "budgets", "kms_rotation", "network_audit")
 
 
 class FileKind(str, Enum):
@@ -42,6 +43,7 @@ def cross_checked(files: Sequence[PolicyFile]) -> Iterator[Problem]:
     yield from _twice(files, "accounts", ("cloud", "id"), "account")
     yield from _twice(files, "budgets", ("name",), "budget")
     yield from _twice(files, "kms_rotation", ("name",), "rule for keys")
+    yield from _twice(files, "network_audit", ("name",), "rule for networks")
     yield from _twice(files, "priority_classes", ("name",), "priority class")
     yield from _aimless_exceptions(files)
     yield from _no_rules(files)
@@ -69,7 +71,7 @@ def _harsher_modes(files: Sequence[PolicyFile]) -> Iterator[Problem]:
     ceiling = _mode(main) if written is not None else Mode.OBSERVE
     if ceiling is None:
         return
-    for document, path, rule in (*_entries(files, "idle_gpu"), *_entries(files, "budgets")):
+    for document, path, rule in (entry for key in _WITH_MODES for entry in _entries(files, key)):
         mode = _mode(rule)
         if mode is not None and mode > ceiling:
             yield document.problem(
@@ -116,7 +118,7 @@ def _no_rules(files: Sequence[PolicyFile]) -> Iterator[Problem]:
     if any(file.document.problems for file in files):
         return
     roots = [file.document.root for file in files if file.kind in {FileKind.MAIN, FileKind.RULES}]
-    keys = ("idle_gpu", "budgets", "kms_rotation")
+    keys = ("idle_gpu", "budgets", "kms_rotation", "network_audit")
     listed = [root.items.get(key) for root in roots if isinstance(root, Mapping) for key in keys]
     if any(node is not None and not (isinstance(node, ListNode) and not node.items) for node in listed):
         return

@@ -7,18 +7,22 @@ from datetime import timedelta
 from costguard.domain.actions import Verb
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
 from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
+from costguard.guards.network_audit_rules import AuditRule, Check
 from costguard.guards.rules import Limits, Mode, Protection, Selector, Step
 from costguard.policy.key_terms import with_key_digest
 from costguard.policy.model import Policy, SignalSettings, with_policy_digest
+from costguard.policy.network_terms import with_audit_digest
 from costguard.policy.terms import with_digest
 
 DEFAULT_RULE = "default"
+ASKS_FOR_MORE = frozenset({Check.REGION, Check.WIDE_PEERING, Check.PRIVATE_SUBNET_EXPOSED})
+"""The checks of networks that cannot be made before a policy says what is allowed."""
 
 
 def default_policy() -> Policy:
     """Observe; one rule for everything: running longer than 24 h and idle over that time, warn, then stop.
 
-    And one for every key: rotated by itself every 90 days.
+    And one for every key: rotated by itself every 90 days; and one for every network, which mends nothing.
     """
     rule = IdleRule(
         name=DEFAULT_RULE,
@@ -42,5 +46,6 @@ def default_policy() -> Policy:
         default_channel="",
         digest="",
         kms_rotation=(with_key_digest(KeyRule(DEFAULT_RULE, Mode.OBSERVE, KeySelector())),),
+        network_audit=(with_audit_digest(AuditRule(DEFAULT_RULE, Mode.OBSERVE, frozenset(Check) - ASKS_FOR_MORE)),),
     )
     return with_policy_digest(policy)

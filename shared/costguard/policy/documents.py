@@ -22,6 +22,7 @@ from costguard.policy.cloud_values import check_account_id, check_region, check_
 from costguard.policy.document_base import Document, LimitsDocument, SelectorDocument, SelectorDocuments
 from costguard.policy.key_documents import KeyRuleDocument
 from costguard.policy.ladder import DEFAULT_WAITS
+from costguard.policy.network_documents import AuditRuleDocument
 from costguard.policy.problems import BadValueError
 from costguard.policy.values import nonempty
 
@@ -181,11 +182,12 @@ class RulesDocument(Document):
     idle_gpu: tuple[RuleDocument, ...] = ()
     budgets: tuple[BudgetDocument, ...] = ()
     kms_rotation: tuple[KeyRuleDocument, ...] = ()
+    network_audit: tuple[AuditRuleDocument, ...] = ()
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        if not {"idle_gpu", "budgets", "kms_rotation"} & self.model_fields_set:
-            message = "none of idle_gpu, budgets and kms_rotation is in this file"
+        if not {"idle_gpu", "budgets", "kms_rotation", "network_audit"} & self.model_fields_set:
+            message = "none of idle_gpu, budgets, kms_rotation and network_audit is in this file"
             raise BadValueError(message, "add idle_gpu: with a list of rules")
         return self
 
@@ -201,6 +203,7 @@ class MainDocument(Document):
     protect: ProtectDocument = ProtectDocument()
     budgets: tuple[BudgetDocument, ...] = ()
     kms_rotation: tuple[KeyRuleDocument, ...] = ()
+    network_audit: tuple[AuditRuleDocument, ...] = ()
     exchange_rates: tuple[ExchangeRateDocument, ...] = ()
     priority_classes: tuple[PriorityClassDocument, ...] = ()
     launch_freezes: tuple[LaunchFreezeDocument, ...] = ()

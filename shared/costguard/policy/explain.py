@@ -15,7 +15,6 @@ MAX_PROBLEMS = 100  # of one file
 
 Loc = tuple[str | int, ...]
 
-_LATER = frozenset({"network_audit"})
 _ONLY_MAIN = frozenset(
     {
         *("mode", "calendar", "accounts", "protect", "prices", "signals", "notify"),
@@ -29,6 +28,7 @@ _EXAMPLES: Mapping[str, str] = {
     "id": 'id: "111122223333"',
     "regions": "regions: all",
     "idle_gpu": "idle_gpu: with a list of rules",
+    "forbid": "forbid: [public_ip, open_admin_port]",
     "zone": "zone: Asia/Shanghai",
     "hours": 'hours: "10:00-18:00"',
     "owns": "owns: {tags: {team: nlp}}",
@@ -77,8 +77,6 @@ def _unknown_key(document: nodes.Document, loc: Loc, model: Any) -> Problem:
     mark, _ = document.locate(loc, key=True)
     name = str(loc[-1])
     known = _keys_at(model, loc[:-1])
-    if len(loc) == 1 and name in _LATER:
-        return document.problem(mark, name, "not supported by this version of costguard", "remove the key until it is")
     if len(loc) == 1 and name in _ONLY_MAIN and name not in known:
         return document.problem(mark, name, "this key belongs in costguard.yaml", "move it there")
     return document.problem(mark, field_path(loc), f"unknown key {name!r}", did_you_mean(name, known))

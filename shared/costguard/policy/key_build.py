@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
@@ -13,14 +14,23 @@ from costguard.policy.key_terms import with_key_digest
 
 def key_rules_of(accepted: Sequence[tuple[PolicyFile, Any]]) -> tuple[KeyRule, ...]:
     """Every rule for keys, by name."""
-    return tuple(sorted(_rules(accepted), key=lambda rule: rule.name))
+    return tuple(sorted((_rule(rule) for _, _, rule in _rules(accepted)), key=lambda rule: rule.name))
 
 
-def _rules(accepted: Sequence[tuple[PolicyFile, Any]]) -> Iterator[KeyRule]:
+def key_waits(
+    accepted: Sequence[tuple[PolicyFile, Any]],
+) -> Iterator[tuple[PolicyFile, tuple[str | int, ...], timedelta]]:
+    """Every wait before a key is mended, with its place."""
+    for file, index, rule in _rules(accepted):
+        written = ("wait",) if "wait" in rule.model_fields_set else ()
+        yield file, ("kms_rotation", index, *written), rule.wait
+
+
+def _rules(accepted: Sequence[tuple[PolicyFile, Any]]) -> Iterator[tuple[PolicyFile, int, KeyRuleDocument]]:
     for file, model in accepted:
         if file.kind in {FileKind.MAIN, FileKind.RULES}:
-            for rule in model.kms_rotation:
-                yield _rule(rule)
+            for index, rule in enumerate(model.kms_rotation):
+                yield file, index, rule
 
 
 def _rule(rule: KeyRuleDocument) -> KeyRule:
@@ -32,6 +42,8 @@ def _rule(rule: KeyRuleDocument) -> KeyRule:
             rotate_every=rule.rotate_every,
             means=frozenset(rule.means),
             customer_keys=rule.customer_keys,
+            wait=rule.wait,
+            actions_per_day=rule.actions_per_day,
             except_for=tuple(_selector(each) for each in rule.except_when_any),
         )
     )

@@ -9,9 +9,10 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator
 
 from costguard.domain.keys import RotationMeans
-from costguard.guards.kms_rotation_rules import QUARTER
+from costguard.guards.kms_rotation_rules import QUARTER, KeyRule, KeySelector
 from costguard.guards.rules import Mode
 from costguard.policy import fields as f
+from costguard.policy import network_values as n
 from costguard.policy import units
 from costguard.policy import values as v
 from costguard.policy.document_base import Document, MatchDocument
@@ -21,20 +22,12 @@ SHORTEST, LONGEST = timedelta(days=7), timedelta(days=2560)
 """The shortest period that any vendor offers for any key (Tencent Cloud, Alibaba Cloud), and the longest (AWS)."""
 
 _DAY = timedelta(days=1)
+_SHIPPED = KeyRule("", Mode.OBSERVE, KeySelector())
 _ALIAS = re.compile(r"[A-Za-z0-9/_.:*?\[\]!-]{1,256}")
 _PREFIX = "alias/"
 _MEANS = {means.value: means for means in (RotationMeans.AUTOMATIC, RotationMeans.ON_DEMAND)}
 _is_alias = v.matching(_ALIAS, "an alias or pattern", "write for example training or prod-*")
-_read_mode = v.choice({mode.name.lower(): mode for mode in Mode}, "a mode")
 _read_means = v.choice(_MEANS, "a means of rotation")
-
-
-def _mode(raw: object) -> Mode:
-    mode = _read_mode(raw)
-    if mode is not Mode.OBSERVE:
-        message = f"{mode.name.lower()}: this version only observes keys and rotates none"
-        raise BadValueError(message, "write observe, or leave the key out")
-    return mode
 
 
 def _rotate_every(raw: object) -> timedelta:
@@ -68,7 +61,7 @@ def _means(raw: object) -> RotationMeans:
     return _read_means(raw)
 
 
-KeyMode = Annotated[Mode, BeforeValidator(_mode)]
+KeyMode = Annotated[Mode, BeforeValidator(v.choice({mode.name.lower(): mode for mode in Mode}, "a mode"))]
 RotateEvery = Annotated[timedelta, BeforeValidator(_rotate_every)]
 Aliases = Annotated[tuple[Annotated[str, AfterValidator(_alias)], ...], AfterValidator(v.some(v.ALL))]
 Means = Annotated[
@@ -99,3 +92,5 @@ class KeyRuleDocument(Document):
     rotate_every: RotateEvery = QUARTER
     means: Means = (RotationMeans.AUTOMATIC,)
     customer_keys: bool = False
+    wait: Annotated[timedelta, BeforeValidator(n.wait)] = _SHIPPED.wait
+    actions_per_day: f.Count = _SHIPPED.actions_per_day

@@ -11,6 +11,7 @@ from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget_rules import BudgetRule, PriorityClass
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.kms_rotation_rules import KeyRule
+from costguard.guards.network_audit_rules import AuditRule
 from costguard.guards.rules import Mode, Protection, Selector
 from costguard.policy.calendar import WorkingCalendar
 from costguard.policy.terms import digest_of
@@ -108,6 +109,7 @@ class Policy:
     priority_classes: tuple[PriorityClass, ...] = ()
     launch_freezes: tuple[LaunchFreeze, ...] = ()
     kms_rotation: tuple[KeyRule, ...] = ()
+    network_audit: tuple[AuditRule, ...] = ()
 
     def active_exemptions(self, now: datetime) -> tuple[Exemption, ...]:
         """The exceptions that have not expired."""

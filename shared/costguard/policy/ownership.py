@@ -1,4 +1,4 @@
-"""Whose instance, and whose key, it is."""
+"""Whose instance, key, or part of a network it is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from costguard.domain.keys import EncryptionKey
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance
-from costguard.guards.kms_rotation_rules import KeySelector
+from costguard.guards.network_audit_rules import NetworkSelector
 from costguard.guards.rules import Selector
 from costguard.policy.model import Policy
 
@@ -24,11 +24,19 @@ def owner_name(instance: Instance, policy: Policy) -> str:
 
 
 def key_owner(key: EncryptionKey, policy: Policy) -> str:
-    """As `owner_name`, of a key; an owner of certain instance types or ways of billing owns no keys by that."""
+    """As `resource_owner`, of a key."""
+    return resource_owner(key.ref, key.tags, policy)
+
+
+def resource_owner(ref: ResourceRef, tags: Mapping[str, str], policy: Policy) -> str:
+    """As `owner_name`, of what is no instance.
+
+    An owner of certain instance types or ways of billing owns no keys and networks by that.
+    """
     for owner in policy.owners:
-        if _owns_key(owner.owns, key):
+        if _owns(owner.owns, ref, tags):
             return owner.name
-    return _by_tag(key.tags) or _of_account(key.ref, policy)
+    return _by_tag(tags) or _of_account(ref, policy)
 
 
 def channel_of(owner: str, policy: Policy) -> str:
@@ -38,12 +46,11 @@ def channel_of(owner: str, policy: Policy) -> str:
     )
 
 
-def _owns_key(owns: Selector, key: EncryptionKey) -> bool:
+def _owns(owns: Selector, ref: ResourceRef, tags: Mapping[str, str]) -> bool:
     if owns.instance_types is not None or owns.billing is not None:
         return False
-    named = owns.resources is None or key.ref.native_id in owns.resources or str(key.ref) in owns.resources
-    where = KeySelector(clouds=owns.clouds, accounts=owns.accounts, regions=owns.regions, tags=owns.tags)
-    return named and where.matches(key)
+    where = NetworkSelector(owns.clouds, owns.accounts, owns.regions, owns.tags, owns.resources)
+    return where.matches(ref, tags)
 
 
 def _by_tag(tags: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Consent, Mode
 from costguard.policy.budget_remarks import budget_remarks
 from costguard.policy.model import Policy
+from costguard.policy.network_remarks import network_remarks
 
 _SOON = timedelta(days=7)
 _HIGH_PERCENT = 30.0  # a card a third busy is training with a slow loader more often than it is idle
@@ -31,7 +32,7 @@ def remarks(policy: Policy, now: datetime) -> tuple[Remark, ...]:
     found = [*_exemptions(policy, now), *_calendar(policy, now), *_owners(policy), *_protected(policy)]
     for rule in policy.idle_gpu:
         found += _rule(rule)
-    found += [Remark(where, message) for where, message in budget_remarks(policy, now)]
+    found += [Remark(where, message) for where, message in (*budget_remarks(policy, now), *network_remarks(policy))]
     if not policy.default_channel and not any(owner.channel for owner in policy.owners) and policy.mode > Mode.OBSERVE:
         found.append(Remark("notify", "no channel anywhere: no notice can be delivered, so nothing is ever stopped"))
     return tuple(sorted(found))

@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass, replace
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from costguard.domain.actions import Verb
@@ -65,10 +66,15 @@ def rule_digest(rule: IdleRule) -> str:
 
 def with_digest(rule: IdleRule) -> IdleRule:
     """The same rule in canonical order, with the digest of its terms."""
-    text = terms(rule)
+    return _of_terms(terms(rule))
+
+
+@lru_cache(maxsize=1024)  # of the same few rules, in every run
+def _of_terms(text: str) -> IdleRule:
     return replace(_rule(json.loads(text)), digest=hashlib.sha256(text.encode()).hexdigest())
 
 
+@lru_cache(maxsize=1024)  # each case remembers its rule's
 def rule_from_terms(text: str) -> IdleRule:
     """The rule that `terms` wrote down.
 

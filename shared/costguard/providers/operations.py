@@ -18,6 +18,7 @@ class Feature(str, Enum):
     BILLING = "billing"
     KEYS = "keys"
     ROTATE = "rotate"
+    SUCCEED = "succeed"
     NETWORK = "network"
     FIX_NETWORK = "fix_network"
     STOP = "stop"

@@ -30,6 +30,12 @@ class Row(str, Enum):
     BILL = "the bill"
     CONSOLE_BUDGETS = "budgets of the console"
     FREEZE = "denying launches"
+    KEYS = "rotation of keys"
+    RULES = "rules of a security group"
+    INTERNET = "a way in from the internet"
+    FLOW_LOGS = "flow logs"
+    METADATA = "metadata without a token"
+    IDLE_ADDRESS = "an address bound to nothing"
 
 
 Rows = Mapping[Row, str]

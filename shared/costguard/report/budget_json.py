@@ -12,6 +12,7 @@ from typing import Any
 
 from costguard.domain.money import Money, hours
 from costguard.domain.spend import VendorBudget
+from costguard.estimates.commitments import Commitment
 from costguard.estimates.forecast import Forecast
 from costguard.estimates.reconcile import Reconciled
 from costguard.estimates.spent import RunRate, Spent
@@ -72,7 +73,7 @@ def _budget(one: BudgetReport, language: Language) -> dict[str, Any]:
         ],
         "burn_per_hour": money_json(status.burn_per_hour),
         "full_at": None if ahead is None else moment(one.now + ahead),
-        "forecast": None if status.forecast is None else _forecast(status.forecast),
+        "forecast": None if status.forecast is None else _forecast(status.forecast, one),
         "surge": None
         if status.surge is None
         else {
@@ -179,7 +180,7 @@ def _machine(each: MachineHours, one: BudgetReport) -> dict[str, Any]:
     }
 
 
-def _forecast(ahead: Forecast) -> dict[str, Any]:
+def _forecast(ahead: Forecast, one: BudgetReport) -> dict[str, Any]:
     return {
         "low": money_json(ahead.low),
         "expected": money_json(ahead.expected),
@@ -188,6 +189,25 @@ def _forecast(ahead: Forecast) -> dict[str, Any]:
         "method": ahead.method,
         "backtest_error_percent": None if ahead.backtest_error is None else _decimal(ahead.backtest_error * 100),
         "tested": ahead.tested,
+        "commitments": [_commitment(each, one) for each in ahead.commitments],
+    }
+
+
+def _commitment(each: Commitment, one: BudgetReport) -> dict[str, Any]:
+    return {
+        "known_from": each.ground.value,
+        "id": None if each.ref is None else str(each.ref),
+        "name": clean(each.name) if each.ref is None else one.name_of(each.ref),
+        "cloud": each.cloud,
+        "sub_account_id": each.account,
+        "due": moment(each.due),
+        "times": each.times,
+        "cost": money_json(each.money),
+        "billed_cost_before": money_json(each.own),
+        "certain": each.sure,
+        "spread": each.spread,
+        "list_price": each.by_list,
+        "charged_before": [day.isoformat() for day in each.seen],
     }
 
 

@@ -113,6 +113,7 @@ def forecast_words(status: BudgetStatus, language: Language) -> str:
         high=str(ahead.high),
         method=choice(ahead.method, language),
         **error,
+        **({"unknown": len(ahead.unknown)} if ahead.unknown else {}),
     )
 
 

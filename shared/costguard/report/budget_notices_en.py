@@ -40,6 +40,7 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "budget_never_full": "not in this period, as it burns now",
     "budget_forecast_is": (
         "{expected} at the end, four times of five between {low} and {high}[; {method}][, past error {error} %]"
+        "[, without {unknown} that fall due at a price nobody knows]"
     ),
     "budget_spender": "{name}[, {kind}][, {owner}]: {hourly} an hour",
     "budget_none_idle": "no machine of this budget was seen idle",

@@ -35,7 +35,10 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "budget_full_is": "按当前消耗，{hours} 小时后，约 {when}",
     "budget_is_full": "已用尽",
     "budget_never_full": "按当前消耗，本周期内不会用尽",
-    "budget_forecast_is": "期末 {expected}，五次中有四次在 {low} 与 {high} 之间[；{method}][，历史误差 {error}%]",
+    "budget_forecast_is": (
+        "期末 {expected}，五次中有四次在 {low} 与 {high} 之间[；{method}][，历史误差 {error}%]"
+        "[，不含 {unknown} 项价格未知的应付款]"
+    ),
     "budget_spender": "{name}[，{kind}][，{owner}]：每小时 {hourly}",
     "budget_none_idle": "本预算内没有发现空闲机器",
     "budget_idle_unknown": "未测量：idle_gpu 守卫与 stop_idle 步骤均未启用",

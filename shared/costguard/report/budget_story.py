@@ -14,6 +14,7 @@ from costguard.estimates.spent import Spent
 from costguard.estimates.traces import CategorySum, MachineHours
 from costguard.guards.budget import BudgetStatus, CloudPart
 from costguard.guards.idle_gpu_rules import percent_words
+from costguard.report.budget_due import due_lines
 from costguard.report.budget_notices import forecast_words, share_words, step_lines, sure_words
 from costguard.report.budget_rules import covers_words, period_words
 from costguard.report.budget_views import DAYS_SHOWN, BudgetReport, age_words, full_in_period, full_words, sparkline
@@ -214,6 +215,7 @@ def _ahead_lines(one: BudgetReport, language: Language, *, plain: bool) -> Itera
         tried = status.forecast.tested
         key = "budgets_tried" if tried else "budgets_untried"
         yield phrase(key, language, tries=tried, at_this_burn=burn)
+        yield from due_lines(one, status.forecast.commitments, language)
     leap = status.surge
     if leap is not None:
         usual = {"now": hourly(leap.now), "usual": hourly(leap.usual), "compared": choice(leap.compared, language)}

@@ -84,6 +84,23 @@ BUDGET_VIEWS: Mapping[str, str] = {
     "budgets_untried": (
         "The past is too short to try it on, so the bounds are wide; at this hour's burn it would be {at_this_burn}."
     ),
+    "budgets_due": "Falls due {when}: {name}[ in account {account}], {cost}; {why}.",
+    "budgets_due_daily": (
+        "Falls due each day from {when} on, {times} times: {name}[ in account {account}], {cost} together; {why}."
+    ),
+    "budgets_due_perhaps": "May fall due {when}[, {bound}]: {name}[ in account {account}], {cost}; {why}.",
+    "budgets_due_bound": "counted in the upper bound alone",
+    "budgets_due_unnamed": "what was bought on {cloud}",
+    "budgets_due_spread": "spread over its term as it is now",
+    "budgets_due_unpriced": "at a price nobody knows, in no figure here",
+    "budgets_due_no_rate": "{money}, for which no rate was given, in no figure here",
+    "budgets_due_renewed": "its prepaid term ends then and renews itself[, {price}]",
+    "budgets_due_ends": "its prepaid term ends then, and whether it renews itself is not told[, {price}]",
+    "budgets_due_price_before": "the price is what the bill had on {days}",
+    "budgets_due_price_listed": "the price is the list price of a month",
+    "budgets_due_before": "the bill of {cloud} had it on {days}",
+    "budgets_due_every_day": "the bill of {cloud} had it on each day of the week up to {days}",
+    "budgets_due_more": "And {count} more that fall due[: {money}].",
     "budgets_surge": "Out of the ordinary: {now} an hour, usually {usual}, compared with {compared}.",
     "budgets_days": "By day: {line}, {first} to {last}, the most {most}.",
     "budgets_doubts": "How sure",

@@ -67,6 +67,13 @@ DEMO: Mapping[str, str] = {
     "demo_snoozed": "Its owner said no: snoozed[ until {until}].",
     "demo_warn_only": "Its rule only tells people; nothing is done to it.",
     "demo_unmeasured_title": "What nobody can judge yet, and what would change that",
+    "demo_seen_mend": "{name} is as the policy asks now",
+    "demo_plan_tell": "say what is to be changed about {names}",
+    "demo_did_mend": "{name}: {mend}: {outcome}",
+    "demo_not_mended": "{name}: {mend}: not done. {why}",
+    "demo_kms_rotation": "Its encryption keys: {faults} of {seen} not as the policy asks",
+    "demo_network_audit": "Its {seen} networks: {faults} findings",
+    "demo_more": "and {count} more, see costguard {command}",
     "demo_audit": "Every decision, notice and call is in the audit. {verdict}",
     "demo_next": "Your own account, read-only, no policy needed: costguard scan",
 }

@@ -63,6 +63,13 @@ DEMO: Mapping[str, str] = {
     "demo_snoozed": "负责人要求保留：暂缓[至 {until}]。",
     "demo_warn_only": "其规则只通知，不做任何操作。",
     "demo_unmeasured_title": "暂时无法判断的机器，以及解决办法",
+    "demo_seen_mend": "{name} 现已符合策略",
+    "demo_plan_tell": "告知将对 {names} 作何更改",
+    "demo_did_mend": "{name}：{mend}：{outcome}",
+    "demo_not_mended": "{name}：{mend}：未执行。{why}",
+    "demo_kms_rotation": "加密密钥：{seen} 个中有 {faults} 处不符合策略",
+    "demo_network_audit": "{seen} 个网络：{faults} 处发现",
+    "demo_more": "另有 {count} 处，见 costguard {command}",
     "demo_audit": "每一个决定、通知和调用都记录在审计中。{verdict}",
     "demo_next": "扫描您自己的账号（只读，无需策略）：costguard scan",
 }

@@ -23,9 +23,10 @@ class Health(str, Enum):
 
 
 class Question(str, Enum):
-    """What is asked. The first seven are asked of every target (the bill where there are budgets), the rest once.
+    """What is asked. The first nine are asked of every target, the rest once.
 
-    That of launch freezes is asked of each of them.
+    Of these the bill, keys and networks only where the policy has rules for them. That of launch freezes is asked of
+    each of them.
     """
 
     CALLER = "caller"
@@ -35,6 +36,8 @@ class Question(str, Enum):
     MEASURED = "measured"
     OTHER_DEPLOYMENT = "other_deployment"
     BILL = "bill"
+    KEYS = "keys"
+    NETWORKS = "networks"
     FREEZE = "freeze"
     LEDGER = "ledger"
     POLICY = "policy"
@@ -74,6 +77,12 @@ class Code(str, Enum):
     BILL_SAYS_NOTHING = "bill_says_nothing"
     BILL_UNTOLD = "bill_untold"
     BILL_DENIED = "bill_denied"
+    KEYS_READ = "keys_read"
+    KEYS_UNTOLD = "keys_untold"
+    KEYS_DENIED = "keys_denied"
+    NETWORKS_READ = "networks_read"
+    NETWORKS_UNTOLD = "networks_untold"
+    NETWORKS_DENIED = "networks_denied"
     FREEZE_READY = "freeze_ready"
     FREEZE_IN_FORCE = "freeze_in_force"
     FREEZE_FOREIGN = "freeze_foreign"
@@ -128,6 +137,12 @@ VERDICTS: Mapping[Code, tuple[Question, Health]] = MappingProxyType(
         Code.BILL_SAYS_NOTHING: (Question.BILL, _WARNING),
         Code.BILL_UNTOLD: (Question.BILL, _WARNING),
         Code.BILL_DENIED: (Question.BILL, _WARNING),
+        Code.KEYS_READ: (Question.KEYS, _OK),
+        Code.KEYS_UNTOLD: (Question.KEYS, _WARNING),
+        Code.KEYS_DENIED: (Question.KEYS, _WARNING),
+        Code.NETWORKS_READ: (Question.NETWORKS, _OK),
+        Code.NETWORKS_UNTOLD: (Question.NETWORKS, _WARNING),
+        Code.NETWORKS_DENIED: (Question.NETWORKS, _WARNING),
         Code.FREEZE_READY: (Question.FREEZE, _OK),
         Code.FREEZE_IN_FORCE: (Question.FREEZE, _OK),
         Code.FREEZE_FOREIGN: (Question.FREEZE, _WARNING),

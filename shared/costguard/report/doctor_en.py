@@ -129,6 +129,17 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_bill_untold": "Ask again; until it answers, budgets alert on what runs and stop nothing.",
     "doctor_bill_denied": "The bill may not be read[: {detail}]; budgets then alert on what runs and stop nothing.",
     "doctor_fix_bill_denied": "Grant what is named below in the account that pays.",
+    # keys and networks
+    "doctor_keys_read": "Its encryption keys can be read: {count} in {region}.",
+    "doctor_keys_untold": "Its encryption keys did not answer in full[: {detail}].",
+    "doctor_fix_keys_untold": "Ask again; what was not read is not judged, and nothing is done to it.",
+    "doctor_keys_denied": "Its encryption keys may not be read[: {detail}]; they are not judged then.",
+    "doctor_fix_keys_denied": "Grant what is named below.",
+    "doctor_networks_read": "Its networks can be read: {count} in {region}.",
+    "doctor_networks_untold": "Its networks did not answer in full[: {detail}].",
+    "doctor_fix_networks_untold": "Ask again; what was not read is not judged, and nothing is done to it.",
+    "doctor_networks_denied": "Its networks may not be read[: {detail}]; who gets in is not judged then.",
+    "doctor_fix_networks_denied": "Grant what is named below.",
     # launch freezes
     "doctor_freeze_ready": "The freeze could be attached to {target}, which has {attached} policies now.",
     "doctor_freeze_in_force": "The freeze holds in {target}.",

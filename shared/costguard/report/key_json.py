@@ -10,7 +10,8 @@ from costguard.domain.keys import EncryptionKey
 from costguard.guards.kms_rotation_rules import KeyRule
 from costguard.report.json_values import gap_json, moment
 from costguard.report.key_rules import key_rule_json
-from costguard.report.key_views import KeyLine, KeyReport, mend_words
+from costguard.report.key_views import KeyLine, KeyReport
+from costguard.report.mends import mend_words
 from costguard.report.plan_json import reason_json, subject_json
 from costguard.report.words import Language, clean
 
@@ -80,8 +81,8 @@ def _finding(line: KeyLine, language: Language) -> dict[str, Any]:
         "rehearsed": None
         if line.mend is None
         else {
-            "means": line.mend.means.value,
-            "period_days": line.mend.period_days,
+            "kind": line.mend.kind.value,
+            "parameters": dict(line.mend.parameters),
             "words": mend_words(line.mend, language),
         },
     }

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.keys import EncryptionKey
+from costguard.domain.mends import Mend
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import Gap
-from costguard.guards.kms_rotation import ROTATION, VENDOR_LIMIT, Mend
+from costguard.guards.kms_rotation import ROTATION, VENDOR_LIMIT
+from costguard.report.mends import mend_words
 from costguard.report.tables import Column, Table, Tone
 from costguard.report.words import Language, clean, explain, gap, phrase, short
 
@@ -100,19 +102,12 @@ def key_tables(report: KeyReport, language: Language = Language.EN, *, whole: bo
 
 
 def key_closing(report: KeyReport, language: Language = Language.EN, *, whole: bool = False) -> Iterator[str]:
-    """What could not be read, and that nothing is done to any key."""
+    """What could not be read, and where it is said what would be done."""
     yield from (gap(each, language) for each in report.gaps)
     if report.keys_seen:
-        yield phrase("keys_only_observed", language)
+        yield phrase("keys_shown_only", language)
     if report.rest and not whole:
         yield phrase("keys_all_hint", language)
-
-
-def mend_words(mend: Mend | None, language: Language = Language.EN) -> str:
-    """What would mend a finding; empty where nothing does without people."""
-    if mend is None:
-        return ""
-    return phrase(f"keys_mend_{mend.means.value}", language, days=mend.period_days or "")
 
 
 def _sorted(lines: Iterable[KeyLine]) -> Sequence[KeyLine]:

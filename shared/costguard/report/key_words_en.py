@@ -41,9 +41,6 @@ KEYS: Mapping[str, str] = {
     "keys_verdict_compliant": "as asked",
     "keys_verdict_unmeasured": "not measured",
     "keys_verdict_exempt": "not judged",
-    "keys_mend_automatic": "rotation by itself every {days} days",
-    "keys_mend_on_demand": "a rotation now",
-    "keys_mend_successor": "a new key and a moved alias",
     "keys_total": (
         "{keys} keys: {violations} findings not as asked, {unmeasured} not measured, {compliant} keys rotated in time,"
         " {exempt} not judged."
@@ -51,7 +48,7 @@ KEYS: Mapping[str, str] = {
     "keys_exempt": "Not judged: {why} ({count})",
     "keys_nothing": "No key was found.",
     "keys_nothing_read": "No key was seen; what could not be read is below.",
-    "keys_only_observed": "Keys are only observed: nothing is done to any, and what would mend them is a rehearsal.",
+    "keys_shown_only": "This only shows; `costguard plan --guard kms_rotation` says what would be done about it now.",
     "keys_all_hint": "`--all` shows the other keys too.",
     "keys_none": "The policy has no rule for keys, so none is read. A rule looks like this:",
     "keys_none_hint": "It only observes. Without any policy every key is held to 90 days.",

@@ -39,9 +39,6 @@ KEYS: Mapping[str, str] = {
     "keys_verdict_compliant": "符合要求",
     "keys_verdict_unmeasured": "未测量",
     "keys_verdict_exempt": "不判定",
-    "keys_mend_automatic": "设为每 {days} 天自动轮换",
-    "keys_mend_on_demand": "立即轮换一次",
-    "keys_mend_successor": "新建密钥并移动别名",
     "keys_total": (
         "共 {keys} 个密钥：{violations} 项不符合要求，{unmeasured} 项未测量，{compliant} 个轮换及时，"
         "{exempt} 个不判定。"
@@ -49,7 +46,7 @@ KEYS: Mapping[str, str] = {
     "keys_exempt": "不判定：{why}（{count}）",
     "keys_nothing": "未发现密钥。",
     "keys_nothing_read": "未看到任何密钥；未能读取的内容见下。",
-    "keys_only_observed": "对密钥仅作观察：不会对任何密钥进行操作，所列改正仅为预演。",
+    "keys_shown_only": "此处仅作展示；`costguard plan --guard kms_rotation` 会说明当前将执行的操作。",
     "keys_all_hint": "`--all` 可同时显示其他密钥。",
     "keys_none": "策略中没有密钥规则，因此未读取任何密钥。规则示例：",
     "keys_none_hint": "规则仅作观察。没有任何策略时，每个密钥都按 90 天要求。",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from costguard.domain.actions import Action, ActionResult, Saving
+from costguard.domain.actions import Action, ActionResult, Saving, Verb
 from costguard.domain.findings import Finding
+from costguard.domain.mends import Mend
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef, Subject
 from costguard.planning import Held, Plan, Rehearsed
 from costguard.report.evidence import evidence_json
 from costguard.report.json_values import gap_json, moment, money_json
+from costguard.report.mends import mend_words
 from costguard.report.words import Language, clean, explain, net_saving, saving_lines, verb
 
 PLAN_SCHEMA = 1
@@ -124,13 +126,27 @@ def _action_json(action: Action, language: Language) -> dict[str, Any]:
         "rule": action.rule,
         "rule_digest": action.rule_digest,
         "parameters": dict(action.parameters),
+        "mend": _mend_json(action.mend, language),
         "saving": _saving_json(action.saving),
         "words": _action_words(action, language),
     }
 
 
+def _mend_json(mend: Mend | None, language: Language) -> dict[str, Any] | None:
+    if mend is None:
+        return None
+    return {
+        "kind": mend.kind.value,
+        "subject": str(mend.subject),
+        "parameters": {name: clean(value) for name, value in mend.parameters.items()},
+        "words": mend_words(mend, language),
+    }
+
+
 def _action_words(action: Action, language: Language) -> str:
     said = f"{verb(action.verb, language)} {clean(action.resource.native_id)}"
+    if action.verb is Verb.MEND:
+        said = f"{clean(action.resource.native_id)}: {mend_words(action.mend, language)}"
     lines = () if action.saving is None else saving_lines(action.saving, action.verb, language)
     return "; ".join((said, *lines))
 

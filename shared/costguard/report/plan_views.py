@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from costguard.cases import Case
-from costguard.domain.actions import Action, ActionResult
+from costguard.domain.actions import Action, ActionResult, Verb
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.refs import ResourceRef, Subject
 from costguard.planning import Held, Plan, Rehearsed
 from costguard.report.evidence import evidence_words, utc_words
+from costguard.report.mends import mend_words
 from costguard.report.tables import Column, Table
 from costguard.report.waste_views import gaps_table
 from costguard.report.words import (
@@ -31,6 +32,7 @@ from costguard.report.words import (
 Names = Mapping[Subject, str]
 """What people call the machines; names never identify, so ids stand beside them."""
 
+_OF_SETTINGS = frozenset({"kms_rotation", "network_audit"})
 _NO_NAMES: Names = MappingProxyType({})
 _ORDER = (Verdict.VIOLATION, Verdict.UNMEASURED, Verdict.EXEMPT, Verdict.COMPLIANT)  # what matters first
 
@@ -52,7 +54,7 @@ def plan_tables(plan: Plan, language: Language = Language.EN) -> tuple[Table, ..
     """Findings, due, held, rehearsed and gaps; empty ones left out."""
     names = {finding.subject: finding.name for finding in plan.findings}
     tables = (
-        findings_table(plan.findings, language),
+        findings_table(plan.findings, language, of_settings=plan.guard in _OF_SETTINGS),
         due_table(plan.due, language, names),
         _kept_table("held_title", plan.held, language, names),
         _kept_table("rehearsed_title", plan.rehearsed, language, names),
@@ -61,8 +63,10 @@ def plan_tables(plan: Plan, language: Language = Language.EN) -> tuple[Table, ..
     return tuple(table for table in tables if table.rows)
 
 
-def findings_table(findings: Iterable[Finding], language: Language = Language.EN) -> Table:
-    """One row a finding, what is idle first."""
+def findings_table(
+    findings: Iterable[Finding], language: Language = Language.EN, *, of_settings: bool = False
+) -> Table:
+    """One row a finding, violations first; `of_settings`: they are about keys or networks, not machines."""
     columns = (
         Column("name", label("name", language)),
         Column("resource", label("resource", language)),
@@ -77,16 +81,22 @@ def findings_table(findings: Iterable[Finding], language: Language = Language.EN
         (
             clean(finding.name),
             place(finding.subject),
-            verdict(finding.verdict, language),
+            phrase(f"keys_verdict_{finding.verdict.value}", language)
+            if of_settings
+            else verdict(finding.verdict, language),
             clean(finding.owner) or phrase("no_owner", language),
             clean(finding.rule),
-            hourly(finding.rate.money) if finding.rate else phrase("price_unknown", language),
-            sentence(finding.reason, language),
+            hourly(finding.rate.money) if finding.rate else "" if of_settings else phrase("price_unknown", language),
+            explain(finding.reason, language) if of_settings else sentence(finding.reason, language),
             evidence_words(finding.evidence, language),
         )
         for finding in sorted(findings, key=lambda one: (_ORDER.index(one.verdict), str(one.subject)))
     )
     return Table(phrase("findings_title", language, count=len(rows)), columns, rows)
+
+
+def _verdict_words(value: Verdict, language: Language, *, of_settings: bool) -> str:
+    return phrase(f"keys_verdict_{value.value}", language) if of_settings else verdict(value, language)
 
 
 def due_table(actions: Iterable[Action], language: Language = Language.EN, names: Names = _NO_NAMES) -> Table:
@@ -101,7 +111,7 @@ def due_table(actions: Iterable[Action], language: Language = Language.EN, names
     )
     rows = tuple(
         (
-            verb(action.verb, language),
+            step_words(action, language),
             clean(names.get(action.subject, "")),
             place(action.resource),
             clean(action.rule),
@@ -124,7 +134,7 @@ def _kept_table(title: str, kept: Iterable[Held | Rehearsed], language: Language
     )
     rows = tuple(
         (
-            verb(one.action.verb, language),
+            step_words(one.action, language),
             clean(names.get(one.action.subject, "")),
             place(one.action.resource),
             clean(one.action.rule),
@@ -148,7 +158,7 @@ def results_table(results: Iterable[ActionResult], language: Language = Language
     )
     rows = tuple(
         (
-            verb(result.action.verb, language),
+            step_words(result.action, language),
             clean(names.get(result.action.subject, "")),
             place(result.action.resource),
             choice(result.outcome.value if result.outcome else "held", language),
@@ -186,6 +196,13 @@ def cases_table(cases: Iterable[Case], language: Language = Language.EN) -> Tabl
         for case in cases
     )
     return Table(phrase("cases_title", language, count=len(rows)), columns, rows)
+
+
+def step_words(action: Action, language: Language = Language.EN) -> str:
+    """What an action does: its verb, or the very change where it mends something."""
+    if action.verb is Verb.MEND and action.mend is not None:
+        return mend_words(action.mend, language)
+    return verb(action.verb, language)
 
 
 def saving_words(action: Action, language: Language = Language.EN) -> str:

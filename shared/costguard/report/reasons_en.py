@@ -104,6 +104,7 @@ REASONS: Mapping[Code, str] = {
     Code.CONFIRMING: "Asked for[: {verb}]; waiting to see it take effect[ ({volumes} disks to go)].",
     Code.CONFIRMED: "Seen done[: {verb}].",
     Code.SNOOZED: "Snoozed[ by {by}][ until {until}].",
+    Code.AS_ASKED: "As the policy asks by now, so the case is closed.",
     Code.RECOVERED: "In use again, so the case is closed[: {signal}][ reached {maximum}][ {unit}].",
     Code.RESTARTED: "It was started again, so the case is closed.",
     Code.STOPPED_BY_OTHERS: "Somebody else stopped it, so the case is closed.",

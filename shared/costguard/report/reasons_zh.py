@@ -80,6 +80,7 @@ REASONS: Mapping[Code, str] = {
     Code.CONFIRMING: "已请求[：{verb}]，等待生效[（还有 {volumes} 块云盘）]。",
     Code.CONFIRMED: "已确认完成[：{verb}]。",
     Code.SNOOZED: "已暂缓[，由 {by} 操作][，直到 {until}]。",
+    Code.AS_ASKED: "现已符合策略，处置已结束。",
     Code.RECOVERED: "恢复使用，结案[：{signal}][达到 {maximum}][ {unit}]。",
     Code.RESTARTED: "实例被重新启动，结案。",
     Code.STOPPED_BY_OTHERS: "实例被他人停止，结案。",

@@ -51,7 +51,7 @@ _ESCAPE = re.compile(
 )
 _SPACES = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]+")
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})  # controls, bidi and zero-width marks, lone surrogates
-_TRANSLATED_FACTS = ("signal", "state", "mode", "kind")
+_TRANSLATED_FACTS = ("signal", "state", "mode", "kind", "part")
 _UNKNOWN_WHEN_NEGATIVE = ("local_disk_gib", "age_minutes")
 _MOMENTS = ("until", "due", "since", "read_at")
 _ISO_UTC = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\+00:00|Z)")

@@ -14,6 +14,8 @@ from costguard.report import (
     doctor_en,
     freeze_words_en,
     key_words_en,
+    mend_words_en,
+    network_words_en,
     reasons_en,
 )
 from costguard.report.book import Book
@@ -21,8 +23,8 @@ from costguard.report.book import Book
 BOOK = Book(
     space=" ",
     list_separator="; ",
-    reasons=reasons_en.REASONS,
-    fixes=reasons_en.FIXES,
+    reasons={**reasons_en.REASONS, **network_words_en.REASONS},
+    fixes={**reasons_en.FIXES, **network_words_en.FIXES},
     device_fixes=reasons_en.DEVICE_FIXES,
     verdicts={
         Verdict.VIOLATION: "idle",
@@ -36,6 +38,7 @@ BOOK = Book(
         Verb.STOP: "stop",
         Verb.TERMINATE: "terminate",
         Verb.START: "start again",
+        Verb.MEND: "mend",
     },
     gap_kinds={
         GapKind.DENIED: "permission denied",
@@ -46,6 +49,7 @@ BOOK = Book(
         GapKind.UNREADABLE: "answered with something that cannot be read",
     },
     gap_subjects={
+        **network_words_en.GAP_SUBJECTS,
         "details": "disks, addresses and protections",
         "inventory": "instances",
         "signals": "metrics",
@@ -60,6 +64,7 @@ BOOK = Book(
         "key_details": "details of keys, or what names them",
     },
     gap_effects={
+        **network_words_en.GAP_EFFECTS,
         "details": "nothing is done to it",
         "inventory": "nothing is done there",
         "signals": "the instances stay unmeasured",
@@ -88,6 +93,7 @@ BOOK = Book(
         "public_address": "public addresses",
     },
     choices={
+        **network_words_en.GAP_SUBJECTS,
         "gpu": "GPU",
         "gpu_memory": "GPU memory",
         "cpu": "CPU",
@@ -203,6 +209,8 @@ BOOK = Book(
         **doctor_en.DOCTOR,
         **freeze_words_en.FREEZES,
         **key_words_en.KEYS,
+        **mend_words_en.MENDS,
+        **network_words_en.NETWORKS,
         # savings
         "saves": "saves {amount} an hour",
         "saves_unknown": "saves an unknown amount: its price is unknown",

@@ -14,6 +14,8 @@ from costguard.report import (
     doctor_zh,
     freeze_words_zh,
     key_words_zh,
+    mend_words_zh,
+    network_words_zh,
     reasons_zh,
 )
 from costguard.report.book import Book
@@ -21,8 +23,8 @@ from costguard.report.book import Book
 BOOK = Book(
     space="",
     list_separator="；",
-    reasons=reasons_zh.REASONS,
-    fixes=reasons_zh.FIXES,
+    reasons={**reasons_zh.REASONS, **network_words_zh.REASONS},
+    fixes={**reasons_zh.FIXES, **network_words_zh.FIXES},
     device_fixes=reasons_zh.DEVICE_FIXES,
     verdicts={
         Verdict.VIOLATION: "空闲",
@@ -36,6 +38,7 @@ BOOK = Book(
         Verb.STOP: "停机",
         Verb.TERMINATE: "释放",
         Verb.START: "重新启动",
+        Verb.MEND: "改正",
     },
     gap_kinds={
         GapKind.DENIED: "权限被拒绝",
@@ -46,6 +49,7 @@ BOOK = Book(
         GapKind.UNREADABLE: "应答无法解析",
     },
     gap_subjects={
+        **network_words_zh.GAP_SUBJECTS,
         "details": "磁盘、地址和保护设置",
         "inventory": "实例",
         "signals": "监控指标",
@@ -60,6 +64,7 @@ BOOK = Book(
         "key_details": "密钥的详细信息或引用它的资源",
     },
     gap_effects={
+        **network_words_zh.GAP_EFFECTS,
         "details": "不对它做任何操作",
         "inventory": "那里不做任何操作",
         "signals": "相关实例保持未测量",
@@ -88,6 +93,7 @@ BOOK = Book(
         "public_address": "公网地址",
     },
     choices={
+        **network_words_zh.GAP_SUBJECTS,
         "gpu": "GPU",
         "gpu_memory": "显存",
         "cpu": "CPU",
@@ -203,6 +209,8 @@ BOOK = Book(
         **doctor_zh.DOCTOR,
         **freeze_words_zh.FREEZES,
         **key_words_zh.KEYS,
+        **mend_words_zh.MENDS,
+        **network_words_zh.NETWORKS,
         "saves": "每小时节省 {amount}",
         "saves_unknown": "节省金额未知：价格未知",
         "saves_terminate": "实例费用在停机时已停止；随实例删除的云盘也停止计费",

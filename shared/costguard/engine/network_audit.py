@@ -1,0 +1,98 @@
+"""One run of the network_audit guard: look at every network, plan, mend what the policy lets be mended, and tell."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from costguard.domain.findings import Verdict
+from costguard.engine.mends import carry_out_mends, mend_figures, plan_mends
+from costguard.engine.network_hand import NetworkHand
+from costguard.engine.network_look import NetworkLook, look_at_networks
+from costguard.engine.network_sightings import SightingsRepository, first_seen
+from costguard.engine.run import RunReport, log_gaps
+from costguard.engine.scan import Progress, no_progress
+from costguard.engine.surroundings import Surroundings
+from costguard.planning import Plan
+
+SEEN = "networks_seen"
+_LOG = logging.getLogger(__name__)
+_MOST_VIOLATIONS_LOGGED = 50  # `costguard networks` has them all
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRun:
+    """What a run of the guard found and did. `look` None: this run had been completed before."""
+
+    run_id: str
+    guard: str
+    look: NetworkLook | None = None
+    report: RunReport | None = None
+
+
+def run_networks(
+    world: Surroundings,
+    run_id: str,
+    *,
+    deadline: datetime | None = None,
+    progress: Progress = no_progress,
+) -> NetworkRun:
+    """One whole run. A run id that was completed before does nothing: events are delivered more than once."""
+    if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
+        return NetworkRun(run_id, world.guard)
+    looked, plan = plan_networks(world, run_id, deadline=deadline, progress=progress)
+    SightingsRepository(world.memory.store).put(looked.sightings)
+    log_gaps(looked)
+    _log_violations(looked)
+    return NetworkRun(run_id, world.guard, looked, carry_out_networks(world, plan, deadline=deadline))
+
+
+def plan_networks(
+    world: Surroundings,
+    run_id: str,
+    *,
+    deadline: datetime | None = None,
+    progress: Progress = no_progress,
+) -> tuple[NetworkLook, Plan]:
+    """Look and plan; nothing is written anywhere."""
+    looked = look(world, deadline=deadline, progress=progress)
+    return looked, plan_mends(world, run_id, looked, world.policy.network_audit)
+
+
+def carry_out_networks(world: Surroundings, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
+    """Do what a plan of this guard says, one setting after another."""
+    return carry_out_mends(world, plan, NetworkHand(world), world.policy.network_audit, SEEN, deadline)
+
+
+def look(world: Surroundings, *, deadline: datetime | None = None, progress: Progress = no_progress) -> NetworkLook:
+    """One look with what is remembered of addresses; writes nothing."""
+    remembered = SightingsRepository(world.memory.store).all()
+    return look_at_networks(
+        world.readings,
+        world.networks,
+        world.targets,
+        world.policy,
+        world.clock,
+        first_seen=first_seen(remembered, world.clock.now()),
+        deadline=deadline,
+        progress=progress,
+        workers=world.workers,
+    )
+
+
+def network_summary(done: NetworkRun) -> dict[str, Any]:
+    """The figures of a run for logs, metrics and the caller of a function."""
+    return {"run_id": done.run_id, "duplicate": True} if done.report is None else mend_figures(done.report, seen=SEEN)
+
+
+def _log_violations(looked: NetworkLook) -> None:
+    """A line for each violation, so that an alarm on the logs can name the resource."""
+    violations = [each for each in looked.report.worth if each.finding.verdict is Verdict.VIOLATION]
+    for each in violations[:_MOST_VIOLATIONS_LOGGED]:
+        finding = each.finding
+        facts = {"resource": str(finding.subject), "check": finding.check, "reason": finding.reason.code.value}
+        _LOG.warning(
+            "a network is not as the policy asks", extra={**facts, "rule": finding.rule, "owner": finding.owner}
+        )

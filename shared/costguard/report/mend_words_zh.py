@@ -1,0 +1,43 @@
+"""Simplified Chinese: what a mend does, what people are told of it, and how it is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MENDS: Mapping[str, str] = {
+    "mend_set_rotation": "设为每 {days} 天自动轮换",
+    "mend_rotate_key": "立即轮换一次",
+    "mend_release_address": "释放 {ip}",
+    "mend_detach_address": "解绑 {ip}",
+    "mend_revoke_rule": "撤销规则 {rule_id}[（{what}）]",
+    "mend_narrow_rule": "将规则 {rule_id}[（{what}）]收窄为 {peers}",
+    "mend_enable_flow_logs": "将流日志写入 {destination}",
+    "mend_require_imdsv2": "要求元数据使用会话令牌（IMDSv2）",
+    "mend_attach_address": "重新绑定 {ip}",
+    "mend_restore_rule": "将规则恢复原状",
+    "mend_remove_flow_logs": "结束流日志 {flow_log}",
+    "mend_allow_imdsv1": "重新允许不带会话令牌的元数据访问",
+    "mend_subject_key": "密钥",
+    "mend_subject_security_group": "安全组",
+    "mend_subject_security_rule": "规则",
+    "mend_subject_address": "公网地址",
+    "mend_subject_nat_gateway": "NAT 网关",
+    "mend_subject_vpc": "专有网络",
+    "mend_subject_subnet": "子网",
+    "mend_subject_peering": "对等连接",
+    "mend_subject_interface": "网卡",
+    "mend_subject_instance": "实例",
+    "mend_told": "{what} {name} 不符合策略：{why}",
+    "mend_comes": "{what} {name}：Costguard 将{mend}",
+    "mend_done": "{what} {name}：已完成：{mend}",
+    "mend_over": "{what} {name}：不再处理：{why}",
+    "mend_held": "{what} {name}：未执行：{why}",
+    "mend_when": "不早于 {at}",
+    "mend_final": "此操作无法撤回。",
+    "mend_old_material": "此前加密的数据仍可解密：云厂商会保留旧的密钥材料。",
+    "mend_undo": "撤回方法：costguard undo {action_id}",
+    "mend_keep": "如需保持现状：costguard snooze {subject} --for 7d",
+    "mend_undo_done": "已撤回：{mend}。在 {until} 之前不再处理，以免再次执行。",
+    "mend_undo_plan": "将撤回：{mend}。",
+    "mend_undo_start": "重新启动 {subject}",
+}

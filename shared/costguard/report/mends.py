@@ -1,0 +1,95 @@
+"""What people are told of a setting that is not as the policy asks: that it will be changed, was, or why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from costguard.domain.mends import FINAL, Mend, MendKind
+from costguard.domain.reasons import Reason
+from costguard.domain.refs import ResourceRef
+from costguard.report.notices import Notice, local_time
+from costguard.report.words import Language, clean, explain, label, phrase
+
+_OF_KEYS = frozenset({MendKind.ROTATE_KEY, MendKind.SET_ROTATION})
+
+
+class MendWord(str, Enum):
+    """What is said. `TOLD`: the policy allows nothing to be done about it."""
+
+    TOLD = "told"
+    COMES = "comes"
+    DONE = "done"
+    OVER = "over"
+    HELD = "held"
+
+
+@dataclass(frozen=True, slots=True)
+class MendFacts:
+    """What a notice about one setting says. `due_at` is the earliest moment; `action_id` what an undo would name."""
+
+    word: MendWord
+    subject: ResourceRef
+    name: str
+    owner: str
+    rule: str
+    reason: Reason | None
+    mend: Mend | None
+    due_at: datetime | None = None
+    action_id: str = ""
+    zone: str = "UTC"
+
+
+def mend_words(mend: Mend | None, language: Language = Language.EN) -> str:
+    """What a mend does, as part of a sentence; empty where there is none."""
+    if mend is None:
+        return ""
+    said = {name: clean(value) for name, value in mend.parameters.items()}
+    return phrase(f"mend_{mend.kind.value}", language, **said)
+
+
+def subject_words(subject: ResourceRef, language: Language = Language.EN) -> str:
+    """What kind of thing it is, for the beginning of a sentence."""
+    return phrase(f"mend_subject_{subject.kind}", language)
+
+
+def mend_notice(facts: MendFacts, language: Language = Language.EN) -> Notice:
+    """The notice that these facts make."""
+    why = explain(facts.reason, language) if facts.reason is not None else ""
+    title = phrase(
+        f"mend_{facts.word.value}",
+        language,
+        what=subject_words(facts.subject, language),
+        name=clean(facts.name) or clean(facts.subject.native_id),
+        mend=mend_words(facts.mend, language),
+        why=why,
+    )
+    due = local_time(facts.due_at, facts.zone, language) if facts.due_at is not None else ""
+    fields = (
+        (label("why", language), why if facts.word in {MendWord.COMES, MendWord.DONE} else ""),
+        (label("resource", language), str(facts.subject)),
+        (label("owner", language), clean(facts.owner)),
+        (label("rule", language), clean(facts.rule)),
+        (label("next", language), phrase("mend_when", language, at=due) if due else ""),
+    )
+    return Notice(
+        title,
+        tuple(pair for pair in fields if pair[1]),
+        tuple(_closing(facts, language)),
+        ": " if language is Language.EN else "：",
+    )
+
+
+def _closing(facts: MendFacts, language: Language) -> list[str]:
+    lines = []
+    if facts.mend is not None and facts.word in {MendWord.COMES, MendWord.DONE}:
+        if facts.mend.kind in _OF_KEYS:
+            lines.append(phrase("mend_old_material", language))
+        elif facts.mend.kind in FINAL:
+            lines.append(phrase("mend_final", language))
+        elif facts.word is MendWord.DONE and facts.action_id:
+            lines.append(phrase("mend_undo", language, action_id=facts.action_id))
+    if facts.word is MendWord.COMES:
+        lines.append(phrase("mend_keep", language, subject=str(facts.subject)))
+    return lines

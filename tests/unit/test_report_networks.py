@@ -1,0 +1,252 @@
+"""What is said of networks: the gravest first, the whole way in, what closes it, and what is paid for nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.resources import files
+
+import jsonschema
+import pytest
+from tests.unit.network_findings import (
+    ADDRESS,
+    GAP,
+    HANGZHOU,
+    NOW,
+    OPEN,
+    OPEN_FACTS,
+    UNTOLD,
+    an_hour,
+    found,
+    ref,
+    report,
+)
+
+from costguard.domain.findings import Verdict
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.guards.network_audit_rules import AuditRule, Check
+from costguard.guards.rules import Mode
+from costguard.policy.network_terms import with_audit_digest
+from costguard.report.network_catalogue import Severity, entry_of
+from costguard.report.network_json import networks_json
+from costguard.report.network_report import NetworkLine, NetworkReport, Seen
+from costguard.report.network_views import (
+    closing_words,
+    network_closing,
+    network_summary_lines,
+    network_tables,
+    path_words,
+)
+from costguard.report.tables import Tone
+from costguard.report.words import BOOKS, Language, explain
+
+SCHEMA = json.loads(files("costguard.report").joinpath("networks.schema.json").read_text(encoding="utf-8"))
+RULE = with_audit_digest(AuditRule("gpu-hosts", Mode.OBSERVE, frozenset(Check), allowed_regions=("us-*",)))
+WAY = "internet → 203.0.113.7 → igw-1 → acl-1/100 → sg-1/sgr-1 → eni-1 → i-1:22"
+
+
+def test_violations_stand_first_by_severity_then_what_is_not_measured() -> None:
+    assert [(line.finding.subject.native_id, line.severity) for line in report().worth] == [  # type: ignore[union-attr]  # all are resources
+        ("sg-1", Severity.CRITICAL),
+        ("eip-2", Severity.LOW),
+        ("eipalloc-1", Severity.LOW),
+        ("ngw-1", Severity.LOW),
+        ("i-2", Severity.HIGH),
+    ]
+
+
+def test_the_guards_own_severity_counts_before_the_catalogues() -> None:
+    mild = replace(OPEN, reason=Reason(OPEN.reason.code, {**OPEN_FACTS, "severity": "medium"}))
+
+    assert NetworkLine(mild).severity is Severity.MEDIUM
+    assert NetworkLine(replace(OPEN, reason=Reason(OPEN.reason.code))).severity is Severity.CRITICAL
+    assert NetworkLine(replace(OPEN, check="unheard_of", reason=Reason(OPEN.reason.code))).severity is None
+
+
+def test_a_line_tells_the_whole_way_in_what_closes_it_and_what_keeps_that_from_being_done() -> None:
+    worth, _ = network_tables(report())
+    first = worth.records()[0]
+
+    assert first == {
+        "severity": "critical",
+        "check": "CG-NET-002",
+        "name": "notebooks (sg-1)",
+        "shard": "aws:111122223333:us-east-1",
+        "verdict": "not as asked",
+        "why": "It lets the world in to an admin, notebook or metrics port: 22, by rule sgr-1 from 0.0.0.0/0 (tcp"
+        " 22,8888); such rules: 2; GPU instances reached: 1, first i-1.",
+        "path": WAY,
+        "closes": "revoke rule sgr-1 of sg-1",
+        "mend": "revoke rule sgr-1; but: Held: it would close the last way in for people to i-1",
+        "cost": "",
+        "owner": "nlp",
+        "rule": "gpu-hosts",
+    }
+    assert worth.tones[0] is Tone.BAD
+    assert worth.tones[1:] == (Tone.WARNING,) * 4
+
+
+def test_what_is_not_measured_says_what_is_missing_in_the_readers_language() -> None:
+    last = [network_tables(report(), language)[0].records()[-1] for language in Language]
+
+    assert last[0]["why"].startswith(
+        "Not measured: what it depends on could not be read: network interfaces (denied). Grant what is named"
+    )
+    assert "网卡" in last[1]["why"]
+
+
+def test_what_is_not_measured_for_the_same_reason_is_told_once_with_how_many_more() -> None:
+    others = [replace(UNTOLD, subject=ref("instance", f"i-{number}"), name="") for number in (3, 4)]
+    elsewhere = replace(UNTOLD, subject=ref("instance", "i-5", HANGZHOU))
+    lines = tuple(NetworkLine(each) for each in (UNTOLD, *others, elsewhere))
+    (worth,) = network_tables(NetworkReport(lines, Seen(networks=1)))
+
+    assert worth.title == "Networks worth a look (4)"
+    assert [row["name"] for row in worth.records()] == ["trainer (i-5)", "trainer (i-2) and 2 more"]
+
+
+def test_what_is_paid_for_nothing_has_its_cost_and_one_sum_for_each_currency() -> None:
+    _, waste = network_tables(report())
+
+    assert [(row["name"], row["cost"], row["month"]) for row in waste.records()] == [
+        ("ngw-1", "0.24 CNY", "175.20 CNY"),
+        ("eipalloc-1", "0.0050 USD", "3.65 USD"),
+        ("eip-2", "unknown", ""),
+    ]
+    assert waste.note == (
+        "0.24 CNY an hour, 175.20 CNY a month of 730 hours, 0.0050 USD an hour, 3.65 USD a month of 730 hours."
+        " 1 of unknown price."
+    )
+
+
+def test_an_address_that_does_something_is_no_waste_whatever_it_costs() -> None:
+    bound = found(
+        Check.PUBLIC_IP, ref("instance", "i-1"), code=ReasonCode.NET_PUBLIC_IP, facts={}, rate=an_hour("0.005")
+    )
+
+    assert NetworkReport((NetworkLine(bound),)).waste == []
+    assert NetworkReport((NetworkLine(replace(ADDRESS, verdict=Verdict.COMPLIANT)),)).waste == []
+
+
+def test_unknown_prices_alone_are_never_a_sum_of_zero() -> None:
+    lines = tuple(NetworkLine(replace(ADDRESS, rate=None, subject=ref("address", name))) for name in ("a", "b"))
+
+    (_, waste) = network_tables(NetworkReport(lines))
+
+    assert waste.note == " 2 of unknown price."
+
+
+def test_a_few_sentences_tell_all_of_it() -> None:
+    assert list(network_summary_lines(report())) == [
+        (
+            "2 networks with 5 GPU instances, 3 security groups and 7 rules: 4 findings not as asked,"
+            " 1 not measured, 1 as asked, 2 not judged."
+        ),
+        "Not as asked by severity: 1 critical, 3 low.",
+        "Not judged: An agreed exception covers it (1)",
+        "Not judged: The policy names it as never to be touched (1)",
+    ]
+
+
+def test_no_network_and_nothing_read_are_told_apart() -> None:
+    assert list(network_summary_lines(NetworkReport(()))) == ["No network was found."]
+    assert list(network_summary_lines(NetworkReport((), gaps=(GAP,)))) == [
+        "No network was seen; what could not be read is below."
+    ]
+
+
+def test_the_rest_is_shown_only_where_it_is_asked_for() -> None:
+    whole, shown = network_tables(report(), whole=True), network_tables(report())
+
+    assert [table.title for table in whole] == [
+        "Networks worth a look (5)",
+        "Paid for and not used (3)",
+        "Everything else (3)",
+    ]
+    assert [table.title for table in shown] == [table.title for table in whole][:2]
+    assert [row["severity"] for row in whole[2].records()] == ["", "", ""]
+    assert any("`--all`" in line for line in network_closing(report()))
+    assert not any("`--all`" in line for line in network_closing(report(), whole=True))
+
+
+def test_what_could_not_be_read_is_named_with_what_follows() -> None:
+    first = next(iter(network_closing(report())))
+
+    assert first == (
+        "aws:111122223333:us-east-1: network interfaces not read (permission denied): UnauthorizedOperation; what"
+        " depends on them stays unmeasured, and nothing is changed there. To fix: allow ec2:DescribeNetworkInterfaces."
+    )
+
+
+def test_outside_text_cannot_harm_a_terminal() -> None:
+    hostile = replace(
+        OPEN,
+        name="\x1b[2Jowned",
+        reason=Reason(OPEN.reason.code, {**OPEN_FACTS, "path": "1.2.3.4 > \x1b[31mred", "rule": "\u202esgr"}),
+    )
+    (worth,) = network_tables(NetworkReport((NetworkLine(hostile),), Seen(networks=1)))
+
+    assert not any(mark in "".join(worth.rows[0]) for mark in ("\x1b", "\u202e"))
+    assert worth.records()[0]["path"] == "internet → 1.2.3.4 → red"
+
+
+def test_a_finding_without_a_way_in_has_none() -> None:
+    assert path_words(ADDRESS) == ""
+    assert closing_words(ADDRESS) == ""
+    assert closing_words(replace(OPEN, reason=Reason(OPEN.reason.code, {**OPEN_FACTS, "least": "narrow_rule"}))) == (
+        "narrow rule sgr-1 of sg-1 to the networks that policy names"
+    )
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_the_json_is_as_documented(language: Language) -> None:
+    said = networks_json(report(), [RULE], NOW, language)
+
+    jsonschema.validate(said, SCHEMA)
+    assert [finding["verdict"] for finding in said["findings"]] == [
+        *["violation"] * 4,
+        "unmeasured",
+        "compliant",
+        *["exempt"] * 2,
+    ]
+    first = said["findings"][0]
+    assert first["allowed"]["bar"]["reason"] == "last_admin_path"
+    assert first["cis"] == ["6.2", "6.3", "6.4"]
+    assert "ec2_securitygroup_allow_ingress_from_internet_to_tcp_port_22" in first["prowler"]
+    assert said["findings"][1]["prowler"] == []
+    assert said["paid_for_nothing"] == {
+        "hourly": [{"amount": "0.24", "currency": "CNY"}, {"amount": "0.005", "currency": "USD"}],
+        "unpriced": 1,
+    }
+    assert [check["check_id"] for check in said["checks"]] == sorted(entry_of(check).check_id for check in Check)
+
+
+def test_only_what_is_known_of_an_alibaba_resource_is_named_after_other_catalogues() -> None:
+    """A check's ids are those of the resource's own cloud."""
+    open_there = replace(OPEN, subject=ref("security_group", "sg-9", HANGZHOU))
+    (said,) = networks_json(NetworkReport((NetworkLine(open_there),)), [RULE], NOW)["findings"]
+
+    assert said["cis"] == ["3.2", "4.3", "4.4"]
+    assert said["prowler"] == ["ecs_securitygroup_restrict_rdp_internet", "ecs_securitygroup_restrict_ssh_internet"]
+
+
+NET_CODES = [code for code in ReasonCode if code.name.startswith("NET_")]
+
+
+@pytest.mark.parametrize("code", NET_CODES, ids=lambda code: code.value)
+def test_every_reason_about_networks_is_said_in_both_languages(code: ReasonCode) -> None:
+    english, chinese = (explain(Reason(code), language) for language in Language)
+
+    assert english.isascii()
+    assert not chinese.isascii()
+
+
+def test_every_check_and_severity_and_mend_has_words_in_both_languages() -> None:
+    for language in Language:
+        phrases = BOOKS[language].phrases
+        wanted = {
+            *(f"networks_severity_{each.value}" for each in Severity),
+            *(f"networks_verdict_{each.value}" for each in Verdict),
+            *(f"invoked_networks_{each.value}" for each in Verdict),
+        }
+        assert wanted <= set(phrases)
