@@ -1,4 +1,4 @@
-"""Watch how encryption keys are rotated, and change none. Serves Lambda, FC and SCF."""
+"""See that encryption keys get new material as often as the policy asks. Serves Lambda, FC and SCF."""
 
 from costguard.faas.handler import build_handler
 

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime, timezone
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from costguard.connections import Connections
-from costguard.domain.errors import UnavailableError
+from costguard.domain.errors import InvalidInputError, ProviderError, UnavailableError
 from costguard.domain.refs import provider_of
 from costguard.policy.model import Policy
 from costguard.ports import Clock, Notifier, RecordStore, Target
 
 if TYPE_CHECKING:
     from costguard.domain.reasons import Reason
+    from costguard.domain.refs import ResourceRef
     from costguard.domain.resources import Gap
     from costguard.engine.memory import Memory
     from costguard.engine.policy_in_force import PolicyInForce
     from costguard.engine.surroundings import Surroundings
+    from costguard.engine.undo import Undoers
     from costguard.notifiers.email import MailCarrier
     from costguard.planning import Plan
     from costguard.settings import Settings
 
-_KEYS = "kms_rotation"
+_KEYS, _NETWORKS = "kms_rotation", "network_audit"
+_SETTINGS = frozenset({_KEYS, _NETWORKS})
+"""Guards whose subjects are no machines: they never get what stops one."""
+
 _MAIL_SECONDS = 30.0  # a notice is worth no longer wait: the outbox tries again
 
 
@@ -194,7 +200,7 @@ def open_surroundings(
             policy=policy,
             targets=targets,
             readings=connections.readings,
-            executors=connections.executors() if may_act and guard != _KEYS else {},  # keys are only observed
+            executors=connections.executors() if may_act and guard not in _SETTINGS else {},
             memory=memory,
             notifier=notifier_of(settings),
             clock=clock,
@@ -204,7 +210,43 @@ def open_surroundings(
             language=settings.language,
             spends=connections.spends() if guard == "budget" else {},
             keys=connections.keys() if guard == _KEYS else {},
+            rotators=connections.rotators() if may_act and guard == _KEYS else {},
+            successors=connections.successors() if may_act and guard == _KEYS else {},
+            networks=connections.networks() if guard == _NETWORKS else {},
+            network_menders=connections.network_menders() if may_act and guard == _NETWORKS else {},
             freezers=connections.freezers(_frozen_clouds(memory)) if guard == "budget" and may_act else {},
+        )
+
+
+@contextmanager
+def open_undoers(settings: Settings, subject: ResourceRef, clock: Clock) -> Iterator[Undoers]:
+    """What can take something back in the subject's cloud, whatever the policy's mode: a person asked for it.
+
+    Raises:
+        InvalidInputError: no target of the policy is in that cloud.
+    """
+    from costguard.engine.undo import Undoers
+
+    policy = read_policy(settings)
+    targets = [target for target in targets_of(policy, settings) if target.cloud == subject.cloud]
+    if not targets:
+        message = f"{subject.cloud} is not among the clouds that this policy guards"
+        raise InvalidInputError(message)
+    with Connections(settings, policy, clock) as connections:
+        connections.open(targets)
+        for target in targets:  # the way into every account is learned by the way
+            with suppress(ProviderError):
+                connections.readings[target.cloud].inventory.discover(target)
+        yield Undoers(
+            {cloud: reading.inventory for cloud, reading in connections.readings.items()},
+            {cloud: cache(ports.executor) for cloud, ports in connections.clouds.items()},
+            {cloud: cache(ports.mender) for cloud, ports in connections.clouds.items()},
+            connections.keys(),
+            {
+                cloud: cache(ports.successor)
+                for cloud, ports in connections.clouds.items()
+                if ports.successor is not None
+            },
         )
 
 
@@ -254,6 +296,12 @@ def _run(guard: str, world: Surroundings, run_id: str, deadline: datetime | None
         audited = run_keys(world, run_id, deadline=deadline)
         looked = audited.look
         return key_summary(audited), _blind("key", looked.report.keys_seen, looked.gaps) if looked is not None else ""
+    if guard == _NETWORKS:
+        from costguard.engine.network_audit import network_summary, run_networks
+
+        checked = run_networks(world, run_id, deadline=deadline)
+        saw = checked.look
+        return network_summary(checked), _blind("network", saw.seen, saw.gaps) if saw is not None else ""
     if guard == "budget":
         from costguard.engine.budget import budget_summary, run_budgets
 

@@ -14,9 +14,10 @@ from costguard.cli.keys import keys_answer
 from costguard.cli.program import Workplace
 from costguard.domain.errors import ThrottledError, UnavailableError
 from costguard.domain.findings import Verdict
-from costguard.domain.keys import KeyInventory, RotationMeans
+from costguard.domain.keys import EncryptionKey, KeyInventory
+from costguard.domain.mends import MendKind
 from costguard.domain.reasons import ReasonCode
-from costguard.domain.refs import Shard
+from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.key_audit import KeyRun, key_summary, run_keys
 from costguard.engine.key_look import KeyLook, look_at_keys
@@ -57,6 +58,9 @@ class Source:
         if self.gap is None:
             raise ThrottledError("slow down", operation="kms:ListKeys")
         return replace(self.inner.read(shard), gaps=(self.gap,))
+
+    def look(self, ref: ResourceRef) -> EncryptionKey | None:
+        return self.inner.look(ref)
 
 
 class Place:
@@ -135,16 +139,16 @@ def test_on_every_cloud_the_demo_has_each_kind_of_finding(place: Place) -> None:
 def test_what_would_mend_a_finding_is_rehearsed_and_nothing_is_done(place: Place) -> None:
     happened = len(place.cloud.keys.history)
     mends = {
-        (line.key.ref.cloud, line.finding.name): (line.mend.means, line.mend.period_days)
+        (line.key.ref.cloud, line.finding.name): (line.mend.kind, line.mend.parameters.get("days"))
         for line in place.look().report.lines
         if line.mend is not None
     }
 
-    automatic = (RotationMeans.AUTOMATIC, 90)
+    automatic = (MendKind.SET_ROTATION, "90")
     assert mends == {
         ("aws", "checkpoints"): automatic,
         ("aws", "customer-uploads"): automatic,
-        ("aws", "release-signing"): (RotationMeans.ON_DEMAND, None),
+        ("aws", "release-signing"): (MendKind.ROTATE_KEY, None),
         ("alibaba", "ad-features"): automatic,
         ("alibaba", "labels"): automatic,
         ("tencent", "telemetry"): automatic,
@@ -196,7 +200,7 @@ def test_a_shard_that_fails_is_a_gap_and_touches_no_other(place: Place) -> None:
     assert [(gap.shard, gap.what, gap.kind) for gap in looked.gaps] == [(EAST, "keys", GapKind.THROTTLED)]
     left = [line for line in whole.report.lines if line.key.ref.shard != EAST]
     assert list(looked.report.lines) == left
-    assert looked.shards_read == whole.shards_read - 1
+    assert len(looked.shards) == len(whole.shards) - 1
 
 
 @pytest.mark.parametrize(("what", "told"), [("inventory", "keys"), ("details", "key_details")])
@@ -228,7 +232,7 @@ def test_what_the_deadline_leaves_unread_is_a_gap(place: Place) -> None:
     looked = place.look(deadline=NOW)
 
     assert {gap.kind for gap in looked.gaps} == {GapKind.DEADLINE}
-    assert (looked.shards_read, looked.report.keys_seen) == (0, 0)
+    assert (looked.shards, looked.report.keys_seen) == ({}, 0)
 
 
 def test_a_run_remembers_its_figures_and_a_second_delivery_does_nothing(
@@ -251,9 +255,11 @@ def test_a_run_remembers_its_figures_and_a_second_delivery_does_nothing(
         },
         "due": 0,
         "done": 0,
+        "not_done": 0,
         "held": 0,
         "rehearsed": 7,
         "gaps": 0,
+        "notices": 0,
     }
     remembered = place.memory.runs.latest("kms_rotation")
     assert remembered is not None

@@ -20,9 +20,10 @@ from costguard.domain.keys import (
     RotationMeans,
     RotationSetting,
 )
+from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.guards.kms_rotation import Mend, judge, judge_key, mend_of
+from costguard.guards.kms_rotation import judge, judge_key, mend_of
 from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
 from costguard.guards.rules import Mode
 
@@ -68,13 +69,17 @@ def mend(given: EncryptionKey, rule: KeyRule = RULE) -> Mend | None:
     return next((found for one in judged(given, rule) if (found := mend_of(given, rule, one)) is not None), None)
 
 
+def every_days(days: int) -> Mend:
+    return Mend(MendKind.SET_ROTATION, key().ref, {"days": str(days)})
+
+
 def test_a_key_rotated_in_time_is_compliant() -> None:
     assert said(key()) == [(Verdict.COMPLIANT, ReasonCode.KEY_ROTATED)]
 
 
 def test_rotation_that_is_off_is_a_violation_mended_by_the_period_asked_for() -> None:
     assert said(off()) == [(Verdict.VIOLATION, ReasonCode.KEY_ROTATION_OFF)]
-    assert mend(off()) == Mend(AUTOMATIC, 90)
+    assert mend(off()) == every_days(90)
 
 
 def test_rotation_that_the_cloud_does_not_tell_is_unmeasured_and_never_off() -> None:
@@ -89,7 +94,7 @@ def test_a_longer_period_is_a_violation_and_a_shorter_one_is_not() -> None:
         return key(rotation=RotationSetting(automatic=True, period_days=days, last_at=NOW - DAY))
 
     assert said(every(91)) == [(Verdict.VIOLATION, ReasonCode.KEY_PERIOD_LONG)]
-    assert mend(every(91)) == Mend(AUTOMATIC, 90)
+    assert mend(every(91)) == every_days(90)
     assert said(every(90))[0][0] is Verdict.COMPLIANT
     assert said(every(7))[0][0] is Verdict.COMPLIANT
 
@@ -100,7 +105,7 @@ def test_overdue_begins_some_days_after_the_date_and_is_mended_on_demand_where_a
     assert said(late) == [(Verdict.VIOLATION, ReasonCode.KEY_OVERDUE)]
     assert said(in_time)[0][0] is Verdict.COMPLIANT
     assert mend(late) is None
-    assert mend(late, replace(RULE, means=frozenset({AUTOMATIC, ON_DEMAND}))) == Mend(ON_DEMAND)
+    assert mend(late, replace(RULE, means=frozenset({AUTOMATIC, ON_DEMAND}))) == Mend(MendKind.ROTATE_KEY, late.ref)
 
 
 def test_a_key_never_rotated_is_as_old_as_itself() -> None:
@@ -120,12 +125,12 @@ def test_a_vendor_that_cannot_go_that_short_is_shown_once_as_a_limit_and_not_as_
         (Verdict.COMPLIANT, ReasonCode.KEY_ROTATED),
         (Verdict.EXEMPT, ReasonCode.KEY_VENDOR_LIMIT),
     ]
-    assert mend(off(rotatability=yearly)) == Mend(AUTOMATIC, 365)
+    assert mend(off(rotatability=yearly)) == every_days(365)
 
 
 def test_a_period_longer_than_the_vendor_offers_is_brought_down_to_it() -> None:
     short = Rotatability(frozenset({AUTOMATIC}), 7, 365)
-    assert mend(off(rotatability=short), replace(RULE, rotate_every=700 * DAY)) == Mend(AUTOMATIC, 365)
+    assert mend(off(rotatability=short), replace(RULE, rotate_every=700 * DAY)) == every_days(365)
 
 
 def test_a_kind_that_cannot_be_rotated_is_named_with_the_way_out() -> None:
@@ -189,3 +194,16 @@ def test_a_selector_reads_aliases_without_their_prefix_and_an_empty_list_matches
     assert not KeySelector(tags={}).matches(key(tags={"a": "b"}))
     assert KeySelector(tags={"a": "b"}).matches(key(tags={"a": "b"}))
     assert not replace(RULE, except_for=(KeySelector(aliases=("training",)),)).covers(key())
+
+
+def test_a_key_that_its_vendor_will_rotate_within_the_period_is_on_its_way() -> None:
+    def coming(days: int, **changes: Any) -> EncryptionKey:
+        setting = RotationSetting(automatic=True, period_days=90, next_at=NOW + days * DAY)
+        return key(rotation=setting, created_at=NOW - 400 * DAY, **changes)
+
+    assert said(coming(90)) == [(Verdict.COMPLIANT, ReasonCode.KEY_ROTATED)]
+    assert said(coming(-3))[0][0] is Verdict.COMPLIANT
+    assert said(coming(91)) == [(Verdict.VIOLATION, ReasonCode.KEY_OVERDUE)]
+    assert said(coming(-4)) == [(Verdict.VIOLATION, ReasonCode.KEY_OVERDUE)]
+    at_once = replace(RULE, means=frozenset({AUTOMATIC, ON_DEMAND}))
+    assert said(coming(90), at_once) == [(Verdict.VIOLATION, ReasonCode.KEY_OVERDUE)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Protocol
 
 from typing_extensions import assert_never
 
@@ -32,29 +33,54 @@ def resolved(case: Case, seen: Seen) -> Step:
         return Step(held(case, Reason(ReasonCode.OUTCOME_UNKNOWN)))
     match verb:
         case Verb.WARN:
-            return Step(_notice_resolved(case, seen))
+            return Step(notice_resolved(case, seen))
         case Verb.STOP:
             return Step(_stop_resolved(case, seen, instance))
         case Verb.SNAPSHOT:
             return _snapshots_resolved(case, seen)
         case Verb.TERMINATE:
             return Step(_terminate_resolved(case, seen, instance))
-        case Verb.START:
+        case Verb.START | Verb.MEND:
             return Step(held(case, Reason(ReasonCode.OUTCOME_UNKNOWN)))
         case _:
             assert_never(verb)
 
 
-def _notice_resolved(case: Case, seen: Seen) -> Case:
+class NoticeSeen(Protocol):
+    """What a run sees of a rung that was claimed before, whatever the case is about."""
+
+    @property
+    def now(self) -> datetime:
+        """The moment of the look."""
+
+    @property
+    def notice_delivered_at(self) -> datetime | None:
+        """The proven delivery of the rung's notice."""
+
+    @property
+    def notice_dead(self) -> bool:
+        """Its channel refused it for good."""
+
+    @property
+    def notice_late(self) -> bool:
+        """It is too late to send it with the dates it names."""
+
+    @property
+    def intent_written(self) -> bool:
+        """A call, or a notice, may have gone out."""
+
+
+def notice_resolved(case: Case, seen: NoticeSeen) -> Case:
+    """A warning that was claimed: climbed once its delivery is proven."""
     if seen.notice_delivered_at is not None:
         return climbed(case, Verb.WARN, seen.notice_delivered_at)
     if not seen.intent_written:
-        return case if _fresh(case, seen) else tried_again(case, ReasonCode.NOTICE_UNDELIVERED)
+        return case if is_fresh(case, seen) else tried_again(case, ReasonCode.NOTICE_UNDELIVERED)
     if seen.notice_late:
         return replace(tried_again(case, ReasonCode.NOTICE_UNDELIVERED), failures=0)
     if seen.notice_dead and case.claimed_at is not None and seen.now - case.claimed_at >= TELL_AGAIN:
         return replace(tried_again(case, ReasonCode.NOTICE_UNDELIVERED), failures=0)
-    if _fresh(case, seen) and not seen.notice_dead:
+    if is_fresh(case, seen) and not seen.notice_dead:
         return case
     return held(case, Reason(ReasonCode.NOTICE_UNDELIVERED, {"dead": int(seen.notice_dead)}))
 
@@ -73,8 +99,8 @@ def _terminate_resolved(case: Case, seen: Seen, instance: Instance) -> Case:
     if instance.state is InstanceState.TERMINATING:
         return replace(case, status=CaseStatus.OPEN, phase=Phase.CONFIRMING, reason=Reason(ReasonCode.CONFIRMING))
     if not seen.intent_written or seen.last_outcome is Outcome.REFUSED:
-        return case if _fresh(case, seen) else tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
-    if _fresh(case, seen):
+        return case if is_fresh(case, seen) else tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
+    if is_fresh(case, seen):
         return case
     # a second TerminateInstances may destroy what the first recycled: from here a person decides
     return held(case, Reason(ReasonCode.OUTCOME_UNKNOWN, {"verb": Verb.TERMINATE.value}))
@@ -105,10 +131,11 @@ def _snapshots_resolved(case: Case, seen: Seen) -> Step:
 
 def _not_taken_effect(case: Case, seen: Seen) -> Case:
     """The claim shows no effect: wait until it can no longer come, then allow a new decision."""
-    return case if _fresh(case, seen) else tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
+    return case if is_fresh(case, seen) else tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
 
 
-def _fresh(case: Case, seen: Seen) -> bool:
+def is_fresh(case: Case, seen: NoticeSeen) -> bool:
+    """Whether the claim is so young that its effect may still come, or another run be at work on it."""
     return case.claimed_at is not None and seen.now - case.claimed_at < SETTLE
 
 
@@ -129,7 +156,7 @@ def stopped_by_us(case: Case, seen: Seen, instance: Instance) -> bool:
         return same_run(case, instance)
     if under_way(case, seen, Verb.TERMINATE):
         return True
-    return under_way(case, seen, Verb.STOP) and (_fresh(case, seen) or _stop_is_ours(case, seen, instance))
+    return under_way(case, seen, Verb.STOP) and (is_fresh(case, seen) or _stop_is_ours(case, seen, instance))
 
 
 def _stop_is_ours(case: Case, seen: Seen, instance: Instance) -> bool:

@@ -7,23 +7,31 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+from costguard.domain.mends import Mend
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef
 
 
 class Verb(str, Enum):
-    """What can be done. `WARN` reaches people, the others reach clouds; `START` only undoes a stop."""
+    """What can be done. `WARN` reaches people, the others reach clouds; `START` only undoes a stop.
+
+    `MEND` changes one setting of a key or network, and which stands in the action's `mend`.
+    """
 
     WARN = "warn"
     SNAPSHOT = "snapshot"
     STOP = "stop"
     TERMINATE = "terminate"
     START = "start"
+    MEND = "mend"
 
 
 DESTRUCTIVE = frozenset({Verb.STOP, Verb.TERMINATE})
 """Verbs that interrupt or end somebody's work; they count against the caps."""
+
+CAPPED = DESTRUCTIVE | {Verb.MEND}
+"""Verbs that count against the caps: a mend ends nobody's work, but too many at once end a way in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,8 @@ class Action:
 
     `resource` is what the call changes (a volume for a snapshot), `subject` the instance of the case.
     `decision_id` binds approvals, intents and notices to case, rung, subject, run epoch and rule digest;
-    `action_id` is unique per decision and resource.
+    `action_id` is unique per decision and resource. `mend` is the change of a `MEND`, and `before` what it changes, as
+    it was read just before the call: what an undo puts back.
     """
 
     action_id: str
@@ -60,6 +69,8 @@ class Action:
     rule_digest: str
     saving: Saving | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
+    mend: Mend | None = None
+    before: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

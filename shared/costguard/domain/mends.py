@@ -14,6 +14,8 @@ class MendKind(str, Enum):
 
     SET_ROTATION = "set_rotation"
     ROTATE_KEY = "rotate_key"
+    CREATE_SUCCESSOR = "create_successor"
+    MOVE_ALIAS = "move_alias"
     RELEASE_ADDRESS = "release_address"
     DETACH_ADDRESS = "detach_address"
     REVOKE_RULE = "revoke_rule"
@@ -21,25 +23,35 @@ class MendKind(str, Enum):
     ENABLE_FLOW_LOGS = "enable_flow_logs"
     REQUIRE_IMDSV2 = "require_imdsv2"
     # inverses
+    RESTORE_ALIAS = "restore_alias"
     ATTACH_ADDRESS = "attach_address"
     RESTORE_RULE = "restore_rule"
     REMOVE_FLOW_LOGS = "remove_flow_logs"
     ALLOW_IMDSV1 = "allow_imdsv1"
 
 
-FINAL = frozenset({MendKind.RELEASE_ADDRESS, MendKind.ROTATE_KEY, MendKind.SET_ROTATION})
-"""What has no way back: an address released is gone, a rotation adds material, an old period is not kept by us."""
+FINAL = frozenset(
+    {MendKind.RELEASE_ADDRESS, MendKind.ROTATE_KEY, MendKind.SET_ROTATION, MendKind.CREATE_SUCCESSOR},
+)
+"""What has no way back: an address released is gone, a rotation adds material, an old period is not kept by us, and
+nothing here can delete a key that was made."""
+
+SUCCESSION = frozenset({MendKind.CREATE_SUCCESSOR, MendKind.MOVE_ALIAS})
+"""What brings another key in a key's place: it is about two keys, so one alone does not tell whether it may be done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mend:
     """A change to make, with `parameters` by its kind.
 
-    `SET_ROTATION`: `days`. `ROTATE_KEY`: none. `RELEASE_ADDRESS`: `ip`. `DETACH_ADDRESS`: `ip`, `bound_to` (a ref),
-    `private_ip`. `REVOKE_RULE`: `rule_id`, `direction`, `version`. `NARROW_RULE`: the same and `peers`, networks with
-    commas between. `ENABLE_FLOW_LOGS`: `destination`, `role`. `REQUIRE_IMDSV2`: none. `RESTORE_RULE`: `rule`, the
-    before-image of the rule as canonical JSON (`NetworkRule`), and for a narrowed one `instead_of`, ids of the rules
-    that stand in its place, with commas between. `REMOVE_FLOW_LOGS`: `flow_log`. `ATTACH_ADDRESS`: as `DETACH_ADDRESS`.
+    `SET_ROTATION`: `days`. `ROTATE_KEY`, `CREATE_SUCCESSOR`, `REQUIRE_IMDSV2`, `ALLOW_IMDSV1`: none.
+    `MOVE_ALIAS`, `RESTORE_ALIAS`: `alias`, without its prefix, and `successor`, the id of the other key; the subject is
+    the old one. `RELEASE_ADDRESS`: `ip`.
+    `DETACH_ADDRESS`, `ATTACH_ADDRESS`: `ip`, `bound_to` (a ref), `private_ip`. `REVOKE_RULE`: `rule_id`, `direction`,
+    `version`, and `what` the rule says in short words, which tells it from another that takes its place in the list.
+    `NARROW_RULE`: the same and `peers`, networks with commas between. `RESTORE_RULE`: `rule`, the before-image as
+    canonical JSON (`NetworkRule`), and for a narrowed one `instead_of`, ids of the rules that stand in its place, and
+    their `peers`, with commas between. `ENABLE_FLOW_LOGS`: `destination`, `role`. `REMOVE_FLOW_LOGS`: `flow_log`.
     """
 
     kind: MendKind

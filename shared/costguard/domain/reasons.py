@@ -36,11 +36,13 @@ class ReasonCode(str, Enum):
     KEY_REPLICA = "key_replica"
     KEY_GOING = "key_going"
     KEY_VENDOR_LIMIT = "key_vendor_limit"
+    KEY_SUPERSEDED = "key_superseded"
     # verdicts on networks
     NET_PUBLIC_IP = "net_public_ip"
     NET_OPEN_PORT = "net_open_port"
     NET_WIDE_RULE = "net_wide_rule"
     NET_UNATTACHED = "net_unattached"
+    NET_UNATTACHED_YET = "net_unattached_yet"
     NET_IDLE_NAT = "net_idle_nat"
     NET_DEFAULT_VPC = "net_default_vpc"
     NET_FLOW_LOGS_OFF = "net_flow_logs_off"
@@ -133,7 +135,10 @@ class ReasonCode(str, Enum):
     MERGED = "merged"
     LAST_ADMIN_PATH = "last_admin_path"
     NOT_TO_BE_MENDED = "not_to_be_mended"
+    KEY_SUCCESSOR_MADE = "key_successor_made"
+    KEY_SUCCESSOR_FOREIGN = "key_successor_foreign"
     MENDED = "mended"
+    AS_ASKED = "as_asked"
     DEADLINE = "deadline"
 
 

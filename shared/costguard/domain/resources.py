@@ -89,6 +89,7 @@ class Instance:
     `protected_by` lists the cloud's own protections already visible in the listing.
     `billed_while_stopped`: the cloud says a stop did not end the billing of the instance. `paid_until`: when the
     term of a prepaid one ends or is renewed. `imds_v1`: its metadata answers without a session token; None: not told.
+    `auto_renew`: whether a prepaid term is renewed by itself; None where the listing does not tell.
     """
 
     ref: ResourceRef
@@ -115,6 +116,7 @@ class Instance:
     stopped_by: str = ""
     paid_until: datetime | None = None
     imds_v1: bool | None = None
+    auto_renew: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

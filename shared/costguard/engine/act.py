@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
 
 from costguard.cases import Case, claimed, confirming, refused, unclaimed
-from costguard.domain.actions import DESTRUCTIVE, Action, ActionResult, Outcome, Receipt, Verb
+from costguard.domain.actions import CAPPED, Action, ActionResult, Outcome, Receipt, Verb
 from costguard.domain.errors import (
     AccessDeniedError,
     CostguardError,
@@ -24,11 +25,10 @@ from costguard.domain.errors import (
 )
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.engine.hands import Cleared, Hand
 from costguard.engine.memory import Memory, note
-from costguard.engine.recheck import recheck
 from costguard.engine.surroundings import Surroundings
 from costguard.planning import Plan, RuleLimit
-from costguard.ports import Check
 
 _LOG = logging.getLogger(__name__)
 ACT_WITHIN = timedelta(minutes=5)  # from reserving to calling; a process frozen for longer must look again
@@ -46,15 +46,15 @@ def pause_reason(memory: Memory, *, host_paused: bool) -> Reason | None:
     return Reason(ReasonCode.KILL_SWITCH, {"by": state.by, "cause": state.reason}) if state.paused else None
 
 
-def act(plan: Plan, world: Surroundings, deadline: datetime | None = None) -> tuple[ActionResult, ...]:
-    """Carry out `plan.due`, one case after another; a failure of one never hides or stops another.
+def act(plan: Plan, world: Surroundings, hand: Hand, deadline: datetime | None = None) -> tuple[ActionResult, ...]:
+    """Carry out `plan.due` by `hand`, one case after another; a failure of one never hides or stops another.
 
     Raises:
         LedgerError: memory failed: nothing further is attempted, because nothing could be remembered.
     """
     results: list[ActionResult] = []
     for _, group in groupby(_cloud_actions(plan), key=lambda action: action.case_id):
-        results.extend(_act_on_case(plan, tuple(group), world, deadline))
+        results.extend(_act_on_case(plan, tuple(group), world, hand, deadline))
     return tuple(results)
 
 
@@ -66,6 +66,7 @@ def _act_on_case(
     plan: Plan,
     actions: Sequence[Action],
     world: Surroundings,
+    hand: Hand,
     deadline: datetime | None,
 ) -> list[ActionResult]:
     now = world.clock.now()
@@ -84,11 +85,11 @@ def _act_on_case(
     full = _reserve(first, plan, world.memory, now)
     if full is not None:
         return _left(case, actions, full, world, plan.run_id)
-    found = _recheck(case, first, world, now)
+    found = _last_look(case, first, world, hand, now)
     if isinstance(found, Reason):
         _release(first, plan.guard, world.memory)
         return _left(case, actions, found, world, plan.run_id)
-    results = [_call(action, case, world, plan.run_id, found, now + ACT_WITHIN) for action in actions]
+    results = [_call(action, case, world, plan.run_id, hand, found, now + ACT_WITHIN) for action in actions]
     _settle_case(case, first, results, world, plan.run_id)
     return results
 
@@ -102,26 +103,26 @@ def _left(
     return _not_done(actions, reason, now)
 
 
-def _recheck(case: Case, action: Action, world: Surroundings, now: datetime) -> Reason | tuple[Check, ...]:
+def _last_look(case: Case, action: Action, world: Surroundings, hand: Hand, now: datetime) -> Reason | Cleared:
     try:
         policy = world.policy_now()
     except CostguardError as err:
         return Reason(ReasonCode.POLICY_STALE, {"cause": str(err)})
-    return recheck(case, action, world.readings, world.memory, policy, now)
+    return hand.last_look(case, action, policy, now)
 
 
 def _release(action: Action, guard: str, memory: Memory) -> None:
-    if action.verb in DESTRUCTIVE:
+    if action.verb in CAPPED:
         memory.caps.release(guard, action.rule, action.decision_id)
 
 
 def _reserve(action: Action, plan: Plan, memory: Memory, now: datetime) -> Reason | None:
-    if action.verb not in DESTRUCTIVE:
+    if action.verb not in CAPPED:
         return None
     limit = next(limit for limit in plan.limits if limit.rule == action.rule)
     cost = action.saving.stops_billing if action.saving is not None else None
-    if action.verb is Verb.TERMINATE:
-        cost = _nothing_more(limit)  # its hourly cost was counted when it stopped
+    if action.verb is not Verb.STOP:
+        cost = _nothing_more(limit)  # what it cost an hour was counted when it stopped; no mend stops anything
     code = memory.caps.reserve(
         plan.guard,
         action.rule,
@@ -139,10 +140,11 @@ def _nothing_more(limit: RuleLimit) -> Money | None:
 
 
 def _call(
-    action: Action, case: Case, world: Surroundings, run_id: str, unchanged: tuple[Check, ...], until: datetime
+    action: Action, case: Case, world: Surroundings, run_id: str, hand: Hand, cleared: Cleared, until: datetime
 ) -> ActionResult:
     intents, clock = world.memory.intents, world.clock
-    if not intents.claim(action, run_id, clock.now(), case, unchanged):
+    action = replace(action, before=cleared.before)
+    if not intents.claim(action, run_id, clock.now(), case, cleared.unchanged):
         if intents.get(action.action_id) is not None:
             return ActionResult(action, None, clock.now(), Reason(ReasonCode.OUTCOME_UNKNOWN), "already claimed")
         return ActionResult(action, None, clock.now(), Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "word"}))
@@ -153,7 +155,7 @@ def _call(
     receipt: Receipt | None = None
     outcome, code, detail = Outcome.ACCEPTED, None, ""
     try:
-        receipt = world.executors[action.subject.cloud].execute(action)
+        receipt = hand.call(action)
     except OutcomeUnknownError as err:
         outcome, code, detail = Outcome.UNKNOWN, ReasonCode.OUTCOME_UNKNOWN, str(err)
     except AccessDeniedError as err:

@@ -33,7 +33,7 @@ def settle_observed(memory: Memory, plan: Plan, billed_while_stopped: Collection
 
 def _seen_done(step: Transition) -> bool:
     if step.after.status is CaseStatus.CLOSED:
-        return step.after.reason.code is ReasonCode.TERMINATED
+        return step.after.reason.code in {ReasonCode.TERMINATED, ReasonCode.MENDED}
     before = len(step.before.climbed) if step.before is not None else 0
     return any(rung.verb is not Verb.WARN for rung in step.after.climbed[before:])
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from costguard.domain.findings import Verdict
-from costguard.domain.refs import ResourceRef
+from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance
 from costguard.domain.spend import SpendScope
 from costguard.engine.bills import Bills, payers, read_bills
 from costguard.engine.scan import Progress, Scan, no_progress, scan
 from costguard.engine.surroundings import Surroundings
 from costguard.estimates.burn import Known, Metered, in_scope, known
+from costguard.estimates.commitments import terms_in
 from costguard.estimates.meter import MeterSheet, by_the_hour, metered_on
 from costguard.guards.budget import BudgetStatus, ScopeFacts, assess
 from costguard.guards.budget_periods import period_at
@@ -97,14 +98,18 @@ def look(
 
 
 def _sheets(world: Surroundings, seen: Scan, now: datetime, *, remember: bool) -> Iterator[MeterSheet]:
+    kept = world.memory.meter.kept(facts.shard.cloud for facts in seen.facts)
+    changed: dict[Shard, MeterSheet] = {}
     for facts in seen.facts:
-        before = world.memory.meter.get(facts.shard)
+        before = kept.sheet(facts.shard)
         sheet = metered_on(before, facts, now)
         if sheet is None:
             continue
-        if remember and sheet != before:
-            world.memory.meter.put(facts.shard, sheet)
+        if sheet != before:
+            changed[facts.shard] = sheet
         yield sheet
+    if remember:
+        kept.put(changed)
     # where accounts or regions could not be listed, what ran there is known as it was last seen
     read = frozenset(str(facts.shard) for facts in seen.facts)
     for cloud in sorted({gap.shard.cloud for gap in seen.gaps if gap.what in _LISTED}):
@@ -124,7 +129,8 @@ def _bills(world: Surroundings, seen: Scan, now: datetime, *, remember: bool) ->
 def _facts(
     scope: SpendScope, bills: Bills, seen: Scan, sheets: Sequence[MeterSheet], everything: Sequence[Metered]
 ) -> ScopeFacts:
-    listed = [fact.instance for shard in seen.facts for fact in shard.instances]
+    facts = [fact for shard in seen.facts for fact in shard.instances]
+    listed = [fact.instance for fact in facts]
     of_metered = known(everything)
     # what was stopped before anybody looked was never metered, and yet its past cost does not go on
     metered_if_it_ran = [one for one in listed if by_the_hour(one)]
@@ -136,6 +142,7 @@ def _facts(
         known=_with(of_metered, metered_if_it_ran),
         listed=_with(of_metered, listed),
         gaps=(*bills.gaps.get(scope, ()), *_blind_in(scope, seen)),
+        terms=terms_in(facts, scope),
     )
 
 

@@ -1,4 +1,4 @@
-"""The last look before a call: people's word, the resource, its use and the rule, all read anew."""
+"""The hand that acts on instances, and its last look: people's word, the resource, its use and the rule, read anew."""
 
 from __future__ import annotations
 
@@ -6,46 +6,54 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from costguard.cases import Case, same_run
-from costguard.domain.actions import Action, Verb
+from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.errors import ProviderError
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Inventory
+from costguard.engine.hands import Cleared, people_heard
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
 from costguard.guards.idle_gpu import examine, gentlest_rule, judge_instance
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.planning import exemption, world_rail
 from costguard.policy.model import Policy
-from costguard.ports import Check
+from costguard.ports import ActionExecutor
 
 
-def recheck(
-    case: Case, action: Action, readings: Mapping[str, Reading], memory: Memory, policy: Policy, now: datetime
-) -> Reason | tuple[Check, ...]:
-    """Why not, after reading the subject again; else what must not change until the intent is written.
+class InstanceHand:
+    """`Hand` for machines: idle ones, and those that a spent budget asks for."""
 
-    People's word is read first: whatever they say from then on fails the intent.
-    """
-    snooze, unsnoozed = memory.snoozes.of(str(case.subject), now)
-    if snooze is not None:
-        return Reason(ReasonCode.SNOOZED, {"until": snooze.until.isoformat(timespec="minutes")})
-    switch, unturned = memory.switch.seen()
-    if switch.paused:
-        return Reason(ReasonCode.KILL_SWITCH, {"by": switch.by, "cause": switch.reason})
-    reading = readings[case.subject.cloud]
-    try:
-        detail = _reread(reading, case, policy, now)
-    except ProviderError as err:
-        return Reason(ReasonCode.DETAIL_UNREAD, {"cause": str(err)})
-    if isinstance(detail, Reason):
-        return detail
-    instance = detail.instance
-    rule = gentlest_rule(instance, policy.idle_gpu)
-    if rule is None or rule.digest != action.rule_digest or rule.name != action.rule:
-        return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
-    bar = _still_true(action, case, instance, reading, rule, now) or _railed(action, case, rule, detail, memory, now)
-    return bar or (unsnoozed, unturned)
+    def __init__(
+        self, readings: Mapping[str, Reading], executors: Mapping[str, ActionExecutor], memory: Memory
+    ) -> None:
+        self._readings = readings
+        self._executors = executors
+        self._memory = memory
+
+    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | Cleared:
+        """Why not, after reading the machine again; people's word is read first."""
+        heard = people_heard(self._memory, case, now)
+        if isinstance(heard, Reason):
+            return heard
+        reading = self._readings[case.subject.cloud]
+        try:
+            detail = _reread(reading, case, policy, now)
+        except ProviderError as err:
+            return Reason(ReasonCode.DETAIL_UNREAD, {"cause": str(err)})
+        if isinstance(detail, Reason):
+            return detail
+        instance = detail.instance
+        rule = gentlest_rule(instance, policy.idle_gpu)
+        if rule is None or rule.digest != action.rule_digest or rule.name != action.rule:
+            return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
+        bar = _still_true(action, case, instance, reading, rule, now)
+        bar = bar or _railed(action, case, rule, detail, self._memory, now)
+        return bar or Cleared(heard)
+
+    def call(self, action: Action) -> Receipt:
+        """One call to the machine's own cloud."""
+        return self._executors[action.subject.cloud].execute(action)
 
 
 def _reread(reading: Reading, case: Case, policy: Policy, now: datetime) -> InstanceDetail | Reason:

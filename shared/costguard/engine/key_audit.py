@@ -1,30 +1,34 @@
-"""One run of the kms_rotation guard, which only observes: look → judge → remember the figures."""
+"""One run of the kms_rotation guard: look at every key, plan, mend what the policy lets be mended, and tell."""
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from costguard.domain.findings import Verdict
+from costguard.engine.key_hand import KeyHand
 from costguard.engine.key_look import KeyLook, look_at_keys
-from costguard.engine.run import log_gaps
+from costguard.engine.mends import carry_out_mends, mend_figures, plan_mends
+from costguard.engine.run import RunReport, log_gaps
 from costguard.engine.scan import Progress, no_progress
 from costguard.engine.surroundings import Surroundings
+from costguard.planning import Plan
 
+SEEN = "keys_seen"
 _LOG = logging.getLogger(__name__)
 _MOST_VIOLATIONS_LOGGED = 50  # `costguard keys` has them all
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRun:
-    """What a run of the guard found. `look` None: this run had been completed before."""
+    """What a run of the guard found and did. `look` None: this run had been completed before."""
 
     run_id: str
     guard: str
     look: KeyLook | None = None
+    report: RunReport | None = None
 
 
 def run_keys(
@@ -37,6 +41,21 @@ def run_keys(
     """One whole run. A run id that was completed before does nothing: events are delivered more than once."""
     if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
         return KeyRun(run_id, world.guard)
+    looked, plan = plan_keys(world, run_id, deadline=deadline, progress=progress)
+    log_gaps(looked)
+    _log_violations(looked)
+    report = carry_out_keys(world, plan, deadline=deadline)
+    return KeyRun(run_id, world.guard, looked, report)
+
+
+def plan_keys(
+    world: Surroundings,
+    run_id: str,
+    *,
+    deadline: datetime | None = None,
+    progress: Progress = no_progress,
+) -> tuple[KeyLook, Plan]:
+    """Look and plan; nothing is written anywhere."""
     looked = look_at_keys(
         world.readings,
         world.keys,
@@ -47,36 +66,18 @@ def run_keys(
         progress=progress,
         workers=world.workers,
     )
-    done = KeyRun(run_id, world.guard, looked)
-    log_gaps(looked)
-    _log_violations(looked)
-    world.memory.runs.finish(run_id, key_summary(done), world.clock.now())
-    return done
+    return looked, plan_mends(world, run_id, looked, world.policy.kms_rotation)
+
+
+def carry_out_keys(world: Surroundings, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
+    """Do what a plan of this guard says, one key after another."""
+    hand = KeyHand(world.keys, world.rotators, world.memory, world.successors)
+    return carry_out_mends(world, plan, hand, world.policy.kms_rotation, SEEN, deadline)
 
 
 def key_summary(done: KeyRun) -> dict[str, Any]:
     """The figures of a run for logs, metrics and the caller of a function; its findings are about keys."""
-    looked = done.look
-    if looked is None:
-        return {"run_id": done.run_id, "duplicate": True}
-    lines = looked.report.lines
-    verdicts = Counter(each.finding.verdict.value for each in lines)
-    checks: dict[str, Counter[str]] = {}
-    for each in lines:
-        checks.setdefault(each.finding.check, Counter())[each.finding.verdict.value] += 1
-    return {
-        "run_id": done.run_id,
-        "guard": done.guard,
-        "duplicate": False,
-        "keys_seen": looked.report.keys_seen,
-        "findings": dict(sorted(verdicts.items())),
-        "checks": {check: dict(sorted(counted.items())) for check, counted in sorted(checks.items())},
-        "due": 0,
-        "done": 0,
-        "held": 0,
-        "rehearsed": sum(each.mend is not None for each in lines),
-        "gaps": len(looked.gaps),
-    }
+    return {"run_id": done.run_id, "duplicate": True} if done.report is None else mend_figures(done.report, seen=SEEN)
 
 
 def _log_violations(looked: KeyLook) -> None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.findings import Verdict
 from costguard.domain.keys import EncryptionKey, KeyInventory
+from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.scan import Progress, Reading, discovered, gap_of, no_progress
 from costguard.engine.workers import ThreadWorkers
 from costguard.guards.kms_rotation import gentlest, judge_key, mend_of
-from costguard.planning.exempt import key_exception
+from costguard.guards.kms_succession import NOBODY, Lineage, lineages
+from costguard.planning.exempt import key_exception, setting_bar
+from costguard.planning.mending import Judged
 from costguard.policy.model import Policy
 from costguard.policy.ownership import key_owner
 from costguard.ports import Clock, KeySource, Target, Workers
@@ -27,16 +30,24 @@ KEYS, DETAILS = "keys", "key_details"
 _WHAT = {"inventory": KEYS, "details": DETAILS}
 """What vendors' gaps in a key inventory are about, in words that are not of instances."""
 
+_GRAVITY = {ReasonCode.KEY_DELETED_IN_USE: 3, ReasonCode.KEY_DISABLED_IN_USE: 2, ReasonCode.KEY_ROTATION_OFF: 1}
 _FAULTS = frozenset({Verdict.VIOLATION, Verdict.UNMEASURED})
 
 
 @dataclass(frozen=True, slots=True)
 class KeyLook:
-    """One look at all keys. `shards_read` are those that answered, in whole or in part."""
+    """One look at all keys. `shards` are those that answered, by whether all their keys were listed."""
 
     now: datetime
     report: KeyReport
-    shards_read: int
+    judged: tuple[Judged, ...] = ()
+    shards: Mapping[Shard, bool] = field(default_factory=dict)
+    closed_accounts: frozenset[str] = frozenset()
+
+    @property
+    def seen(self) -> int:
+        """How many keys there are."""
+        return self.report.keys_seen
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
@@ -73,25 +84,35 @@ def look_at_keys(
         progress(done, len(found.shards), str(shard))
     now = clock.now()
     keys = sorted((key for read in inventories for key in read.keys), key=lambda key: key.ref)
+    lines = lineages(keys)
+    by_key = [(key, judged_key(key, policy, now, lines.get(key.ref, NOBODY))) for key in keys]
     report = KeyReport(
-        lines=tuple(line for key in keys for line in _judged(key, policy, now)),
+        lines=tuple(KeyLine(each.finding, key, each.mend) for key, judged in by_key for each in judged),
         keys_seen=len(keys),
         gaps=tuple(sorted(gaps, key=lambda gap: (gap.shard, gap.what))),
     )
-    return KeyLook(now, report, shards_read=len(inventories))
+    return KeyLook(
+        now,
+        report,
+        judged=tuple(each for _, judged in by_key for each in judged),
+        shards={read.shard: not any(gap.what == "inventory" for gap in read.gaps) for read in inventories},
+        closed_accounts=found.closed_accounts,
+    )
 
 
-def _judged(key: EncryptionKey, policy: Policy, now: datetime) -> Sequence[KeyLine]:
-    """What is to be said of one key, and what would mend it: a rehearsal, for nothing is done to a key."""
-    rule = gentlest(key, policy.kms_rotation)
+def judged_key(key: EncryptionKey, policy: Policy, now: datetime, line: Lineage = NOBODY) -> Sequence[Judged]:
+    """What is to be said of one key, what the policy allows about it, and what of the house's own forbids it."""
+    rule = gentlest(key, policy.kms_rotation, line)
     owner, excepted = key_owner(key, policy), key_exception(key, policy, now)
-    lines = []
-    for judged in judge_key(key, rule, now):
+    bar = setting_bar(key.ref, key.tags, policy, now)
+    found = []
+    for judged in judge_key(key, rule, now, line):
         finding = replace(judged, owner=owner)
         if excepted is not None and judged.verdict in _FAULTS:
             finding = replace(finding, verdict=Verdict.EXEMPT, reason=excepted)
-        lines.append(KeyLine(finding, key, None if rule is None else mend_of(key, rule, finding)))
-    return lines
+        mend = None if rule is None else mend_of(key, rule, finding, line)
+        found.append(Judged(finding, rule, mend, bar, gravity=_GRAVITY.get(finding.reason.code, 0)))
+    return found
 
 
 def _read_or_skip(source: KeySource, shard: Shard, clock: Clock, deadline: datetime | None) -> KeyInventory | Gap:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,7 +24,6 @@ from costguard.engine.repositories.savings import SavingsRepository
 from costguard.engine.repositories.snoozes import SnoozeRepository
 from costguard.engine.repositories.switch import KillSwitch
 from costguard.planning import CapUse, ClaimView, NoticeView
-from costguard.policy.model import Policy
 from costguard.ports import RecordStore
 
 _LOG = logging.getLogger(__name__)
@@ -104,12 +104,12 @@ def notice_views(memory: Memory, cases: tuple[Case, ...], now: datetime) -> dict
     return views
 
 
-def cap_views(memory: Memory, guard: str, policy: Policy, now: datetime) -> dict[str, CapUse]:
-    """What each rule has used of its caps in the last 24 hours."""
+def cap_views(memory: Memory, guard: str, rules: Iterable[str], now: datetime) -> dict[str, CapUse]:
+    """What each of these rules has used of its caps in the last 24 hours."""
     views: dict[str, CapUse] = {}
-    for rule in policy.idle_gpu:
-        usage = memory.caps.usage(guard, rule.name, now)
-        views[rule.name] = CapUse(usage.actions, usage.hourly_cost)
+    for name in rules:
+        usage = memory.caps.usage(guard, name, now)
+        views[name] = CapUse(usage.actions, usage.hourly_cost)
     return views
 
 

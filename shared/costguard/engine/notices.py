@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from costguard.cases import Case, CaseStatus, claimed, confirming, due_at, held, ladder, noticed
@@ -39,7 +39,15 @@ _BARS_TOLD = frozenset({ReasonCode.APPROVAL_NEEDED, ReasonCode.LOCAL_DISK})
 """Rails that wait for people: told once, because only they can lift them."""
 
 
-def tell(world: Surroundings, plan: Plan, longest_wait: timedelta) -> tuple[Notice, ...]:
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What is told of the cases of one kind of subject: the warning of a rung, and the news that no rung depends on."""
+
+    warning: Callable[[Surroundings, Plan, Action, Case], Notice]
+    news: Callable[[Surroundings, Plan], Iterator[Notice]]
+
+
+def tell(world: Surroundings, plan: Plan, words: Words, longest_wait: timedelta) -> tuple[Notice, ...]:
     """Put this run's notices into the outbox, deliver what is due, and start the grace of what arrived.
 
     A warning claims its case first, so that two runs never both send it. Returns what was delivered.
@@ -54,9 +62,9 @@ def tell(world: Surroundings, plan: Plan, longest_wait: timedelta) -> tuple[Noti
             claim = memory.cases.commit(case, claimed(case, clock.now()), run_id=plan.run_id, now=clock.now())
         except VersionConflictError:
             continue
-        memory.outbox.enqueue(_warning(world, plan, action, claim))
+        memory.outbox.enqueue(words.warning(world, plan, action, claim))
         sent[claim.decision_id] = claim
-    for notice_ in _news(world, plan):
+    for notice_ in words.news(world, plan):
         memory.outbox.enqueue(notice_)
     delivered = memory.outbox.deliver_due(world.notifier, clock, max_wait=longest_wait)
     for decision, case in sent.items():
@@ -80,7 +88,7 @@ def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
             ended = case.reason.code is ReasonCode.TERMINATED
             kind = NoticeKind.TERMINATED if ended else NoticeKind.CLOSED
             yield _notice(world, plan, case, kind, f"{case.case_id}-closed")
-        elif _just_climbed(step, Verb.STOP) and not _warns_next(case):
+        elif just_climbed(step, Verb.STOP) and not _warns_next(case):
             yield _notice(world, plan, case, NoticeKind.STOPPED, f"{case.case_id}-stopped-{len(case.climbed)}")
         elif case.case_id in barred:
             held_ = barred[case.case_id]
@@ -167,7 +175,8 @@ def _upcoming(world: Surroundings, plan: Plan, case: Case, now: datetime) -> Ite
         yield Upcoming(rung.verb, at)
 
 
-def _just_climbed(step: Transition, verb: Verb) -> bool:
+def just_climbed(step: Transition, verb: Verb) -> bool:
+    """Whether a rung of this kind was confirmed in this very run."""
     before = len(step.before.climbed) if step.before is not None else 0
     return any(rung.verb is verb for rung in step.after.climbed[before:])
 
@@ -175,3 +184,6 @@ def _just_climbed(step: Transition, verb: Verb) -> bool:
 def _warns_next(case: Case) -> bool:
     rungs = ladder(rule_from_terms(case.terms), None)
     return case.rung < len(rungs) and rungs[case.rung].verb is Verb.WARN
+
+
+INSTANCE_WORDS = Words(_warning, _news)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -16,8 +16,10 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap, InstanceDetail
 from costguard.engine.act import act, pause_reason
 from costguard.engine.aftermath import settle_observed
+from costguard.engine.hands import Hand
+from costguard.engine.instance_hand import InstanceHand
 from costguard.engine.memory import cap_views, claim_views, notice_views
-from costguard.engine.notices import tell
+from costguard.engine.notices import INSTANCE_WORDS, Words, tell
 from costguard.engine.repositories.outbox import Notice
 from costguard.engine.scan import Lookback, Progress, Scan, gap_of, no_progress, scan
 from costguard.engine.surroundings import Surroundings
@@ -77,10 +79,10 @@ def plan_from(world: Surroundings, run_id: str, seen: Scan) -> Plan:
         snoozes={ref: snooze.until for ref, snooze in memory.snoozes.active(now).items()},
         notices=notice_views(memory, cases, now),
         claims=claim_views(memory, cases),
-        caps=cap_views(memory, world.guard, world.policy, now),
+        caps=cap_views(memory, world.guard, (rule.name for rule in world.policy.idle_gpu), now),
         closed_accounts=seen.closed_accounts,
         gaps=seen.gaps,
-        stop_all=_stop_all(world),
+        stop_all=stop_all(world, enforcing=any(rule.mode is Mode.ENFORCE for rule in world.policy.idle_gpu)),
         doubts=world.doubts,
         others=_others(world),
     )
@@ -123,19 +125,22 @@ def log_gaps(looked: Gapped) -> None:
         _LOG.warning("could not be read", extra=facts)
 
 
-def carry_out(world: Surroundings, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
+def carry_out(
+    world: Surroundings, plan: Plan, *, craft: Craft | None = None, deadline: datetime | None = None
+) -> RunReport:
     """Commit a plan's transitions, act on what is due, tell people, and close the run's record.
 
-    A plan whose run was completed before does nothing.
+    A plan whose run was completed before does nothing. Without a `craft` its subjects are machines.
     """
+    craft = craft or instance_craft(world)
     if not world.memory.runs.begin(plan.run_id, plan.guard, world.clock.now()):
         return RunReport(plan.run_id, None, duplicate=True)
     plan = _committed(world, plan)
-    results = () if _paused(world) else act(plan, world, deadline)
-    notices = () if _paused(world) else tell(world, plan, NOTICE_WAIT)
+    results = () if _paused(world) else act(plan, world, craft.hand, deadline)
+    notices = () if _paused(world) else tell(world, plan, craft.words, NOTICE_WAIT)
     settle_observed(world.memory, plan, plan.billed_while_stopped)
     report = RunReport(plan.run_id, plan, results, notices)
-    world.memory.runs.finish(plan.run_id, summary(report), world.clock.now())
+    world.memory.runs.finish(plan.run_id, craft.figures(report), world.clock.now())
     return report
 
 
@@ -165,6 +170,20 @@ def summary(report: RunReport) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Craft:
+    """How the plan of one guard is carried out: what acts on its subjects, what people are told, which figures stay."""
+
+    hand: Hand
+    words: Words
+    figures: Callable[[RunReport], dict[str, Any]]
+
+
+def instance_craft(world: Surroundings) -> Craft:
+    """That of every guard whose subjects are machines."""
+    return Craft(InstanceHand(world.readings, world.executors, world.memory), INSTANCE_WORDS, summary)
+
+
 def _others(world: Surroundings) -> Mapping[ResourceRef, tuple[Case, ...]]:
     """The active cases of every other guard, by subject."""
     found: dict[ResourceRef, tuple[Case, ...]] = {}
@@ -178,14 +197,13 @@ def _paused(world: Surroundings) -> bool:
     return pause_reason(world.memory, host_paused=world.host_paused) is not None
 
 
-def _stop_all(world: Surroundings) -> Reason | None:
-    """Why nothing may be done in this run at all."""
+def stop_all(world: Surroundings, *, enforcing: bool) -> Reason | None:
+    """Why nothing may be done in this run at all; `enforcing`: whether any of the guard's rules does."""
     paused = pause_reason(world.memory, host_paused=world.host_paused)
     if paused is not None:
         return paused
     if world.policy_problem is not None:
         return world.policy_problem
-    enforcing = any(rule.mode is Mode.ENFORCE for rule in world.policy.idle_gpu)
     if enforcing and not world.memory.store.durable:
         return Reason(ReasonCode.LEDGER_NOT_DURABLE)
     return None

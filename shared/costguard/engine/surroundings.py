@@ -10,7 +10,20 @@ from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
 from costguard.engine.workers import ThreadWorkers
 from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, Clock, FreezeControl, KeySource, Notifier, SpendSource, Target, Workers
+from costguard.ports import (
+    ActionExecutor,
+    Clock,
+    FreezeControl,
+    KeyRotator,
+    KeySource,
+    KeySuccessor,
+    NetworkMender,
+    NetworkSource,
+    Notifier,
+    SpendSource,
+    Target,
+    Workers,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +34,9 @@ class Surroundings:
     `host_paused` is the host's own kill switch. `policy_problem` says why the policy may not be acted on
     (too old a copy), None when it may. `doubts` are by name of a rule why its violations may not be believed.
     `spends` reads the bills of each cloud, for the guard that needs them; `freezers` opens what can attach the policy
-    of a launch freeze, and nothing else, where the policy names one. `keys` reads the keys of each cloud.
+    of a launch freeze, and nothing else, where the policy names one. `keys` reads the keys of each cloud and `networks`
+    its networks; `rotators` and `network_menders` open what can change them, and nothing else, where a rule enforces;
+    `successors` what makes a key in another's place, where such a rule allows that.
     """
 
     guard: str
@@ -41,3 +56,7 @@ class Surroundings:
     spends: Mapping[str, SpendSource] = field(default_factory=dict)
     freezers: Mapping[str, Callable[[], FreezeControl]] = field(default_factory=dict)
     keys: Mapping[str, KeySource] = field(default_factory=dict)
+    rotators: Mapping[str, Callable[[], KeyRotator]] = field(default_factory=dict)
+    successors: Mapping[str, Callable[[], KeySuccessor]] = field(default_factory=dict)
+    networks: Mapping[str, NetworkSource] = field(default_factory=dict)
+    network_menders: Mapping[str, Callable[[], NetworkMender]] = field(default_factory=dict)

@@ -21,7 +21,9 @@ class ThreadWorkers:
 
     def each(self, tasks: Sequence[Callable[[], _Result]]) -> Iterator[tuple[int, _Result]]:
         """Begin every task; yield the place and the result of each as it ends."""
-        if not tasks:
+        if len(tasks) == 1:
+            yield 0, tasks[0]()  # nothing to do beside it
+        if len(tasks) <= 1:
             return
         with ThreadPoolExecutor(min(self._threads, len(tasks)), thread_name_prefix="read") as pool:
             places = {pool.submit(task): place for place, task in enumerate(tasks)}

@@ -17,6 +17,7 @@ from costguard.domain.resources import Gap
 from costguard.domain.spend import Bill, SpendLine
 from costguard.estimates.billed import Charge, DailySpend, charges, daily, in_currency, is_usage
 from costguard.estimates.burn import Known, Metered, burning, priced_in
+from costguard.estimates.commitments import Commitment, Term, known_commitments
 from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.forecast import Forecast, forecast
 from costguard.estimates.period import Day, Period, days_between
@@ -43,7 +44,7 @@ class ScopeFacts:
 
     `unread` are clouds of the scope whose bill was never read; `gaps` what could not be read now, of bills and of what
     runs. `metered` is what ran in the scope, since `metered_since` without a hole; `known` all that was ever metered,
-    `listed` everything in an inventory.
+    `listed` everything in an inventory. `terms` are the machines in the scope that are paid for in advance.
     """
 
     bills: tuple[Bill, ...]
@@ -53,6 +54,7 @@ class ScopeFacts:
     known: Known
     listed: Known
     gaps: tuple[Gap, ...] = ()
+    terms: tuple[Term, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,7 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
     usage = [charge for given, _ in found for charge in given if is_usage(charge.line)]
     history = daily(usage, days, currency)
     monthly = rule.amount.times(_MONTH_HOURS / period.hours) if period.hours else rule.amount
+    due = known_commitments(facts.bills, facts.terms, rule.counted, period, now, currency, rates)
     leap = surge(priced, now, facts.metered_since, floor_of(monthly)) if facts.metered_since is not None else None
     return BudgetStatus(
         rule=rule,
@@ -160,13 +163,13 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
         parts=parts,
         spent=total,
         burn_per_hour=burn,
-        forecast=forecast(history, total, burn, (), period, now, surging=leap is not None),
+        forecast=forecast(history, total, burn, due, period, now, surging=leap is not None),
         surge=leap,
         doubts=tuple(_doubts(rule, facts, parts, total, without_rate, now)),
         unread=facts.unread,
         history=history,
         unbilled=by_machine(unbilled, period.start, now),
-        rates=rates_used(_currencies(rule, facts, period, now), currency, rates),
+        rates=rates_used(_currencies(rule, facts, due, period, now), currency, rates),
         gaps=facts.gaps,
     )
 
@@ -239,12 +242,15 @@ def _part(
     )
 
 
-def _currencies(rule: BudgetRule, facts: ScopeFacts, period: Period, now: datetime) -> Iterator[tuple[str, date]]:
+def _currencies(
+    rule: BudgetRule, facts: ScopeFacts, due: Sequence[Commitment], period: Period, now: datetime
+) -> Iterator[tuple[str, date]]:
     """What has to be exchanged for this period, and on which days."""
     for charge in charges(_lines(facts.bills), rule.counted):
         if period.start < charge.line.charge_period_end and charge.line.charge_period_start < period.end:
             yield charge.money.currency, charge.line.charge_period_start.date()
     yield from ((one.hourly.currency, now.date()) for one in facts.metered if one.hourly is not None)
+    yield from ((one.own.currency, now.date()) for one in due if one.own is not None)
 
 
 def _in_period(charge: Charge, period: Period) -> Iterator[Money]:

@@ -8,40 +8,48 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyState, MultiRegion, RotationMeans
+from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.guards.kms_rotation_rules import KeyRule
+from costguard.guards.kms_succession import NOBODY, Lineage, is_superseded, lineages, next_step
 
 NAME = "kms_rotation"
 ROTATION, REFERENCES, DEFAULT_KEY, VENDOR_LIMIT = "rotation", "references", "default_key", "vendor_limit"
 """The checks: one finding at most of each for a key."""
 _DAY = timedelta(days=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Mend:
-    """What would mend a finding: the period to set, or with None a rotation now."""
-
-    means: RotationMeans
-    period_days: int | None = None
+_ONLY_A_SUCCESSOR = frozenset({RotationMeans.SUCCESSOR})
 
 
 def judge(keys: Iterable[EncryptionKey], rules: Sequence[KeyRule], now: datetime) -> tuple[Finding, ...]:
     """Every finding about every key, by the gentlest rule that speaks of it."""
-    return tuple(finding for key in keys for finding in judge_key(key, gentlest(key, rules), now))
+    found = tuple(keys)
+    lines = lineages(found)
+    return tuple(
+        finding
+        for key in found
+        for line in [lines.get(key.ref, NOBODY)]
+        for finding in judge_key(key, gentlest(key, rules, line), now, line)
+    )
 
 
-def gentlest(key: EncryptionKey, rules: Sequence[KeyRule]) -> KeyRule | None:
-    """Of the rules that speak of a key, the one that asks the least."""
-    covering = [rule for rule in rules if rule.covers(key)]
+def gentlest(key: EncryptionKey, rules: Sequence[KeyRule], line: Lineage = NOBODY) -> KeyRule | None:
+    """Of the rules that speak of a key, the one that asks the least.
+
+    A key is still spoken of by the aliases that its successors have taken: else moving one would end its case unseen.
+    """
+    named = replace(key, aliases=(*key.aliases, *line.aliases))
+    covering = [rule for rule in rules if rule.covers(named)]
     return min(covering, key=lambda rule: (rule.mode, -rule.rotate_every, rule.name), default=None)
 
 
-def judge_key(key: EncryptionKey, rule: KeyRule | None, now: datetime) -> Iterator[Finding]:
+def judge_key(
+    key: EncryptionKey, rule: KeyRule | None, now: datetime, line: Lineage = NOBODY
+) -> Iterator[Finding]:
     """What is to be said of one key; at least one finding."""
     if rule is None:
         yield _finding(key, None, ROTATION, Verdict.EXEMPT, Reason(ReasonCode.NO_RULE))
@@ -50,28 +58,34 @@ def judge_key(key: EncryptionKey, rule: KeyRule | None, now: datetime) -> Iterat
     if rule.customer_keys and key.is_default and key.used_by:
         facts: dict[str, FactValue] = {"resources": len(key.used_by)}
         yield _finding(key, rule, DEFAULT_KEY, Verdict.VIOLATION, Reason(ReasonCode.KEY_IS_DEFAULT, facts))
-    verdict, reason = _rotation(key, rule, now)
+    verdict, reason = _rotation(key, rule, now, line)
     yield _finding(key, rule, ROTATION, verdict, reason)
     limit = _limit(key, rule) if verdict is not Verdict.EXEMPT else None
     if limit is not None:
         yield _finding(key, rule, VENDOR_LIMIT, Verdict.EXEMPT, limit)
 
 
-def mend_of(key: EncryptionKey, rule: KeyRule, finding: Finding) -> Mend | None:
+def mend_of(key: EncryptionKey, rule: KeyRule, finding: Finding, line: Lineage = NOBODY) -> Mend | None:
     """What the policy allows to mend a finding; None where nothing does without people."""
     if finding.verdict is not Verdict.VIOLATION or finding.check != ROTATION:
         return None
     can = key.rotatability.means & rule.means
     if finding.reason.code in {ReasonCode.KEY_ROTATION_OFF, ReasonCode.KEY_PERIOD_LONG}:
-        return Mend(RotationMeans.AUTOMATIC, wanted_days(key, rule)) if RotationMeans.AUTOMATIC in can else None
+        if RotationMeans.AUTOMATIC not in can:
+            return None
+        return Mend(MendKind.SET_ROTATION, key.ref, {"days": str(wanted_days(key, rule))})
     if finding.reason.code is ReasonCode.KEY_OVERDUE and RotationMeans.ON_DEMAND in can:
-        return Mend(RotationMeans.ON_DEMAND)
+        return Mend(MendKind.ROTATE_KEY, key.ref)
+    if finding.reason.code is ReasonCode.KEY_OVERDUE and can == _ONLY_A_SUCCESSOR:
+        return next_step(key, line)
     return None
 
 
 def wanted_days(key: EncryptionKey, rule: KeyRule) -> int:
     """The period asked for, within what the vendor offers for this key."""
     asked = math.floor(rule.rotate_every / _DAY)
+    if key.rotatability.means & rule.means == _ONLY_A_SUCCESSOR:
+        return asked  # a new key can be made whenever it is asked for
     shortest, longest = key.rotatability.shortest_days, key.rotatability.longest_days
     if longest is not None:
         asked = min(asked, longest)
@@ -93,12 +107,14 @@ def _references(key: EncryptionKey, rule: KeyRule) -> Iterator[Finding]:
     yield _finding(key, rule, REFERENCES, Verdict.VIOLATION, Reason(code, facts))
 
 
-def _rotation(key: EncryptionKey, rule: KeyRule, now: datetime) -> tuple[Verdict, Reason]:
+def _rotation(key: EncryptionKey, rule: KeyRule, now: datetime, line: Lineage) -> tuple[Verdict, Reason]:
     kept = _kept(key)
     if kept is not None:
         return Verdict.EXEMPT, kept
     if key.state is not KeyState.ENABLED:
         return Verdict.UNMEASURED, Reason(ReasonCode.KEY_STATE, {"state": key.state.value})
+    if is_superseded(key, line):
+        return Verdict.EXEMPT, Reason(ReasonCode.KEY_SUPERSEDED, {"successor": line.claims[-1]})
     can = key.rotatability.means & rule.means
     if not can:
         return Verdict.VIOLATION, Reason(
@@ -119,14 +135,27 @@ def _rotation(key: EncryptionKey, rule: KeyRule, now: datetime) -> tuple[Verdict
     return _by_age(key, rule, now)
 
 
+def before_of(key: EncryptionKey) -> dict[str, str]:
+    """How a key is rotated now, as an intent keeps it."""
+    setting = key.rotation
+    said = {"automatic": setting.automatic, "period_days": setting.period_days, "version": key.version or None}
+    return {name: str(value).lower() for name, value in said.items() if value is not None}
+
+
 def _by_age(key: EncryptionKey, rule: KeyRule, now: datetime) -> tuple[Verdict, Reason]:
-    """Whether its material is older than asked for; of a key that was never rotated, since it was made."""
+    """Whether its material is older than asked for; of a key that was never rotated, since it was made.
+
+    One that its vendor will rotate within the period asked for is on its way: turning rotation on counts from then.
+    """
     since = key.rotation.last_at or key.created_at
     if since is None:
         return Verdict.UNMEASURED, Reason(ReasonCode.KEY_ROTATION_UNTOLD)
     wanted = wanted_days(key, rule)
     age = (now - since) // _DAY
     facts: dict[str, FactValue] = {"age_days": age, "wanted_days": wanted}
+    coming = key.rotation.next_at if RotationMeans.ON_DEMAND not in key.rotatability.means & rule.means else None
+    if coming is not None and now <= coming + rule.late_by and coming - now <= wanted * _DAY:
+        return Verdict.COMPLIANT, Reason(ReasonCode.KEY_ROTATED, facts)
     if now - since > wanted * _DAY + rule.late_by:
         return Verdict.VIOLATION, Reason(ReasonCode.KEY_OVERDUE, facts)
     return Verdict.COMPLIANT, Reason(ReasonCode.KEY_ROTATED, facts)

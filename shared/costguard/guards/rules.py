@@ -8,6 +8,7 @@ from datetime import timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from fnmatch import fnmatchcase
+from typing import Protocol
 
 from costguard.domain.actions import Verb
 from costguard.domain.money import Money
@@ -102,6 +103,33 @@ class Limits:
     )
     local_disk: Consent = Consent.ASK
     unstoppable_may_terminate: bool = False
+
+
+class MendRule(Protocol):
+    """What the rules have in common whose violations are mended by changing a setting, and not by stopping a machine.
+
+    `wait` runs from the delivered notice to the mend; `actions_per_day` caps a rolling 24 hours, 0 allows nothing.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the policy calls it."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything it says."""
+
+    @property
+    def mode(self) -> Mode:
+        """How far it may go."""
+
+    @property
+    def wait(self) -> timedelta:
+        """From the delivered notice to the mend."""
+
+    @property
+    def actions_per_day(self) -> int:
+        """The most mends in any rolling 24 hours."""
 
 
 @dataclass(frozen=True, slots=True)

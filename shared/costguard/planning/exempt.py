@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.keys import EncryptionKey
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance
 from costguard.guards.idle_gpu import kept_reason
 from costguard.policy.model import Exemption, Policy
@@ -22,12 +24,24 @@ def exemption(instance: Instance, policy: Policy, now: datetime) -> Reason | Non
     tagged = protected_by_tag(instance.tags, policy.protection, now)
     if tagged is not None:
         return tagged
-    account = instance.ref.account
-    if account in policy.protection.accounts or any(a.protected for a in policy.accounts if a.id == account):
-        return Reason(ReasonCode.PROTECTED_ACCOUNT, {"account": account})
+    listed = _protected_account(instance.ref, policy)
+    if listed is not None:
+        return listed
     for exempted in policy.exemptions:
         if exempted.expires_at > now and exempted.owns.matches(instance):
             return _agreed(exempted)
+    return None
+
+
+def setting_bar(ref: ResourceRef, tags: Mapping[str, str], policy: Policy, now: datetime) -> Reason | None:
+    """Why a key or a part of a network is not changed, whatever was found of it, or None."""
+    return protected_by_tag(tags, policy.protection, now) or _protected_account(ref, policy)
+
+
+def _protected_account(ref: ResourceRef, policy: Policy) -> Reason | None:
+    account = ref.account
+    if account in policy.protection.accounts or any(a.protected for a in policy.accounts if a.id == account):
+        return Reason(ReasonCode.PROTECTED_ACCOUNT, {"account": account})
     return None
 
 

@@ -1,0 +1,76 @@
+"""Can keys and networks be read? Asked of one region of each account, and only where the policy has rules for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from costguard.domain.errors import AccessDeniedError, ProviderError
+from costguard.domain.reasons import FactValue
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Gap, GapKind
+from costguard.engine.scan import Reading, discovered
+from costguard.ports import KeySource, NetworkSource, Target
+from costguard.report.doctor import Check, Code, Detail
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is read of a shard, how many of it there are and its gaps, and the three answers."""
+
+    read: Callable[[Shard], tuple[int, Sequence[Gap]]]
+    whole: Code
+    untold: Code
+    denied: Code
+
+
+def examine_keys(
+    targets: Sequence[Target], readings: Mapping[str, Reading], sources: Mapping[str, KeySource]
+) -> Iterator[Check]:
+    """One question an account; without an answer its keys are not judged, which bars nothing else."""
+
+    def read(shard: Shard) -> tuple[int, Sequence[Gap]]:
+        found = sources[shard.cloud].read(shard)
+        return len(found.keys), found.gaps
+
+    question = _Question(read, Code.KEYS_READ, Code.KEYS_UNTOLD, Code.KEYS_DENIED)
+    yield from _examined(targets, readings, question)
+
+
+def examine_networks(
+    targets: Sequence[Target], readings: Mapping[str, Reading], sources: Mapping[str, NetworkSource]
+) -> Iterator[Check]:
+    """One question an account; without an answer what its networks let in is not judged, which bars nothing else."""
+
+    def read(shard: Shard) -> tuple[int, Sequence[Gap]]:
+        found = sources[shard.cloud].read(shard)
+        return len(found.vpcs), found.gaps
+
+    question = _Question(read, Code.NETWORKS_READ, Code.NETWORKS_UNTOLD, Code.NETWORKS_DENIED)
+    yield from _examined(targets, readings, question)
+
+
+def _examined(targets: Sequence[Target], readings: Mapping[str, Reading], question: _Question) -> Iterator[Check]:
+    first: dict[tuple[str, str], Shard] = {}
+    for shard in sorted(discovered(readings, targets).shards):
+        first.setdefault((shard.cloud, shard.account), shard)
+    for shard in first.values():
+        yield _asked(shard, question)
+
+
+def _asked(shard: Shard, question: _Question) -> Check:
+    name = str(Shard(shard.cloud, shard.account))
+    facts: dict[str, FactValue] = {"region": shard.region}
+    try:
+        count, gaps = question.read(shard)
+    except AccessDeniedError as err:
+        fix = f"allow {err.operation}" if err.operation else ""
+        return Check(question.denied, name, {**facts, "detail": str(err)}, (Detail(str(shard), str(err), fix),))
+    except ProviderError as err:
+        return Check(question.untold, name, {**facts, "detail": str(err)})
+    facts["count"] = count
+    if not gaps:
+        return Check(question.whole, name, facts)
+    denied = any(gap.kind is GapKind.DENIED for gap in gaps)
+    details = tuple(Detail(str(gap.shard), gap, gap.fix) for gap in gaps)
+    return Check(question.denied if denied else question.untold, name, {**facts, "detail": gaps[0].detail}, details)

@@ -1,0 +1,194 @@
+"""Plans and runs of the guards that mend settings, with the same memory, rails and outbox as any other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Any, Protocol
+
+from costguard.cases import Case, CaseStatus, due_at
+from costguard.cases.advance import plain_time
+from costguard.cases.mending import mend_rungs
+from costguard.domain.actions import Action, Verb
+from costguard.domain.mends import Mend
+from costguard.domain.reasons import ReasonCode
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Gap
+from costguard.engine.hands import Hand
+from costguard.engine.memory import cap_views, claim_views, notice_views
+from costguard.engine.notices import WARNING_HOLDS, Words, just_climbed
+from costguard.engine.repositories.outbox import Notice
+from costguard.engine.run import Craft, RunReport, carry_out, stop_all, summary
+from costguard.engine.surroundings import Surroundings
+from costguard.guards.rules import MendRule, Mode
+from costguard.planning import Held, Plan
+from costguard.planning.mending import Judged, MendInputs, build_mend_plan
+from costguard.policy.ownership import channel_of
+from costguard.report.mends import MendFacts, MendWord, mend_notice
+from costguard.report.words import Language
+
+_WAITS_FOR_PEOPLE = frozenset({ReasonCode.OUTCOME_UNKNOWN, ReasonCode.LAST_ADMIN_PATH})
+"""What holds a mend that people were told of, and that only they can lift."""
+
+_OVER_TOLD = frozenset({ReasonCode.AS_ASKED, ReasonCode.PROTECTED_TAG, ReasonCode.EXCEPTION, ReasonCode.VANISHED})
+
+
+class MendLook(Protocol):
+    """One look at everything a guard judges: what is to be said of each subject, and which shards answered."""
+
+    @property
+    def judged(self) -> Sequence[Judged]:
+        """Every finding, with what the policy allows about it."""
+
+    @property
+    def shards(self) -> Mapping[Shard, bool]:
+        """The shards that answered, by whether absence proves absence there."""
+
+    @property
+    def gaps(self) -> Sequence[Gap]:
+        """What could not be read."""
+
+    @property
+    def closed_accounts(self) -> frozenset[str]:
+        """Accounts that the organisation says are closed."""
+
+    @property
+    def seen(self) -> int:
+        """How many subjects were looked at."""
+
+
+def plan_mends(world: Surroundings, run_id: str, looked: MendLook, rules: Sequence[MendRule]) -> Plan:
+    """The plan for what was seen, with memory; nothing is written anywhere."""
+    memory, now = world.memory, world.clock.now()
+    cases = memory.cases.active(world.guard)
+    return build_mend_plan(
+        MendInputs(
+            guard=world.guard,
+            run_id=run_id,
+            now=now,
+            policy_digest=world.policy.digest,
+            judged=tuple(looked.judged),
+            shards=looked.shards,
+            rules=tuple(rules),
+            cases=cases,
+            snoozes={ref: snooze.until for ref, snooze in memory.snoozes.active(now).items()},
+            notices=notice_views(memory, cases, now),
+            claims=claim_views(memory, cases),
+            caps=cap_views(memory, world.guard, (rule.name for rule in rules), now),
+            closed_accounts=looked.closed_accounts,
+            gaps=tuple(looked.gaps),
+            stop_all=stop_all(world, enforcing=any(rule.mode is Mode.ENFORCE for rule in rules)),
+            grace_end=world.policy.calendar.after if world.policy.calendar is not None else plain_time,
+            seen=looked.seen,
+        )
+    )
+
+
+def carry_out_mends(
+    world: Surroundings,
+    plan: Plan,
+    hand: Hand,
+    rules: Sequence[MendRule],
+    seen: str,
+    deadline: datetime | None = None,
+) -> RunReport:
+    """Commit, act and tell, as for any plan; `seen` is what the number of subjects is called in its figures."""
+    by_name = {rule.name: rule for rule in rules}
+
+    def warning(world: Surroundings, plan: Plan, action: Action, case: Case) -> Notice:
+        return _warning(world, plan, action, case, by_name)
+
+    return carry_out(
+        world, plan, craft=Craft(hand, Words(warning, _news), partial(mend_figures, seen=seen)), deadline=deadline
+    )
+
+
+def mend_figures(report: RunReport, *, seen: str) -> dict[str, Any]:
+    """The figures of a run for logs, metrics and the caller of a function, with the verdicts of every check."""
+    figures, plan = summary(report), report.plan
+    if plan is None:
+        return figures
+    checks: dict[str, Counter[str]] = {}
+    for finding in plan.findings:
+        checks.setdefault(finding.check, Counter())[finding.verdict.value] += 1
+    figures[seen] = figures.pop("instances_seen")
+    return {**figures, "checks": {check: dict(sorted(counted.items())) for check, counted in sorted(checks.items())}}
+
+
+def _warning(world: Surroundings, plan: Plan, action: Action, case: Case, rules: Mapping[str, MendRule]) -> Notice:
+    rule, now = rules.get(case.rule), world.clock.now()
+    if rule is None or rule.mode is not Mode.ENFORCE or action.mend is None:
+        return _notice(world, plan, case, MendWord.TOLD, None, action.decision_id)
+    grace_end = world.policy.calendar.after if world.policy.calendar is not None else plain_time
+    due = due_at(replace(case, since=now), mend_rungs(rule, action.mend)[-1], grace_end)
+    comes = _notice(world, plan, case, MendWord.COMES, action.mend, action.decision_id, due=due)
+    return replace(comes, holds_until=now + WARNING_HOLDS)
+
+
+def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
+    """What people should know and no rung depends on: mended, over, or waiting for their word."""
+    waiting = {held.action.case_id: held for held in plan.held if held.reason.code in _WAITS_FOR_PEOPLE}
+    for step in plan.transitions:
+        case = step.after
+        if case.mode is Mode.OBSERVE or not case.climbed:
+            continue  # nobody was told of it yet, so there is nothing to follow up
+        if case.status is CaseStatus.CLOSED and just_climbed(step, Verb.MEND):
+            mend, action_id = _done(world, case)
+            yield _notice(world, plan, case, MendWord.DONE, mend, f"{case.case_id}-mended", action_id=action_id)
+        elif case.status is CaseStatus.CLOSED and case.reason.code in _OVER_TOLD:
+            yield _notice(world, plan, case, MendWord.OVER, None, f"{case.case_id}-closed")
+        elif case.case_id in waiting:
+            held: Held = waiting[case.case_id]
+            notice_id = f"{held.action.decision_id}-held"
+            yield _notice(world, plan, case, MendWord.HELD, held.action.mend, notice_id)
+
+
+def _done(world: Surroundings, case: Case) -> tuple[Mend | None, str]:
+    """What was sent for the case last, and the id that an undo names."""
+    sent = [intent for intent in world.memory.intents.for_case(case.case_id) if intent.action.mend is not None]
+    last = max(sent, key=lambda intent: intent.claimed_at, default=None)
+    return (None, "") if last is None else (last.action.mend, last.action.action_id)
+
+
+def _notice(
+    world: Surroundings,
+    plan: Plan,
+    case: Case,
+    word: MendWord,
+    mend: Mend | None,
+    notice_id: str,
+    *,
+    due: datetime | None = None,
+    action_id: str = "",
+) -> Notice:
+    finding = next((f for f in plan.findings if (f.check, f.subject) == (case.check, case.subject)), None)
+    found = finding.reason if finding is not None else None
+    now = world.clock.now()
+    facts = MendFacts(
+        word=word,
+        subject=case.subject,
+        name=case.name,
+        owner=case.owner,
+        rule=case.rule,
+        reason=found if word in {MendWord.TOLD, MendWord.COMES} else case.reason,
+        mend=mend,
+        due_at=due,
+        action_id=action_id,
+        zone=world.policy.calendar.zone if world.policy.calendar else "UTC",
+    )
+    worded = mend_notice(facts, Language(world.language))
+    return Notice(
+        notice_id=notice_id,
+        decision_id=case.decision_id,
+        case_key=case.key,
+        channel=channel_of(case.owner, world.policy),
+        title=worded.title,
+        text=worded.text,
+        fields=worded.fields,
+        lines=worded.lines,
+        created_at=now,
+        next_attempt_at=now,
+    )

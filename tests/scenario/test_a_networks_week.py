@@ -1,0 +1,308 @@
+"""What the internet reaches and nobody meant: people are told, one setting is changed, and it can be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import policy
+from tests.contract.network_fleet import NOTEBOOK, OPEN, SPARE, network_fleet
+from tests.scenario.stage import CLOUDS, DAY, Mailbox
+
+from costguard.domain.actions import Outcome, Receipt
+from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, StalePlanError
+from costguard.domain.mends import Mend, MendKind
+from costguard.domain.network import Direction, NetworkInventory, NetworkRule
+from costguard.domain.reasons import ReasonCode
+from costguard.domain.refs import ResourceRef
+from costguard.engine import answers
+from costguard.engine.memory import Memory
+from costguard.engine.network_audit import NetworkRun, run_networks
+from costguard.engine.scan import Reading
+from costguard.engine.surroundings import Surroundings
+from costguard.engine.undo import Undoers, undo, undoing_of
+from costguard.guards.network_audit_rules import AuditRule, Check, NetworkSelector
+from costguard.guards.rules import Mode
+from costguard.ledgers.open import open_ledger
+from costguard.planning import Plan
+from costguard.policy.network_terms import with_audit_digest
+from costguard.ports import Target
+from costguard.sandbox.clock import MovedClock
+from costguard.sandbox.world.network_source import WorldNetworkMender, WorldNetworks
+from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
+
+BEGIN = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
+HOUR = timedelta(hours=1)
+
+
+class Mender:
+    """What a world's mender was asked, and an answer that may get lost before or after its effect."""
+
+    def __init__(self, inner: WorldNetworkMender) -> None:
+        self.inner = inner
+        self.calls: list[Mend] = []
+        self.fails_before: Exception | None = None
+        self.fails_after: Exception | None = None
+
+    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+        self.calls.append(mend)
+        if self.fails_before is not None:
+            raise self.fails_before
+        receipt = self.inner.change(mend, before)
+        if self.fails_after is not None:
+            raise self.fails_after
+        return receipt
+
+
+def forbidding(*checks: Check, **changes: Any) -> AuditRule:
+    rule = AuditRule("gpu-hosts", Mode.ENFORCE, frozenset(checks), wait=DAY)
+    return with_audit_digest(replace(rule, **changes))
+
+
+def closing(cloud: str, *ports: int, by: MendKind = MendKind.REVOKE_RULE, **changes: Any) -> AuditRule:
+    """Ports that the group called `OPEN` may not open to the world, and how that is mended."""
+    group = network_fleet(cloud, BEGIN).ref("security_group", OPEN)
+    only = NetworkSelector(resources=(str(group),))
+    return forbidding(Check.OPEN_ADMIN_PORT, ports=ports, mend=frozenset({by}), applies_to=only, **changes)
+
+
+class NetworkStage:
+    """One shard of one cloud with its networks, and the real engine before it."""
+
+    def __init__(self, folder: Path, cloud: str, *rules: AuditRule) -> None:
+        self.fleet = network_fleet(cloud, BEGIN)
+        self.cloud = self.fleet.world(BEGIN)
+        self.clock = MovedClock(BEGIN)
+        self.memory = Memory.over(open_ledger(f"sqlite:///{folder / f'{cloud}.sqlite3'}"))
+        self.mailbox = Mailbox()
+        self.mender = Mender(WorldNetworkMender(self.cloud, self.clock))
+        self.policy = replace(policy(), idle_gpu=(), network_audit=rules)
+        self.reading = Reading(
+            WorldInventory(self.cloud, self.clock), WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud)
+        )
+
+    def surroundings(self) -> Surroundings:
+        name = self.fleet.shard.cloud
+        return Surroundings(
+            guard="network_audit",
+            policy=self.policy,
+            targets=(Target(name, organisation=True),),
+            readings={name: self.reading},
+            executors={},
+            memory=self.memory,
+            notifier=self.mailbox,
+            clock=self.clock,
+            policy_now=lambda: self.policy,
+            networks={name: WorldNetworks(self.cloud, self.clock)},
+            network_menders={name: lambda: self.mender},
+        )
+
+    def look(self, moment: timedelta) -> NetworkRun:
+        self.clock.advance(BEGIN + moment - self.clock.now())
+        return run_networks(self.surroundings(), f"networks-{self.clock.now().isoformat()}")
+
+    def plan_at(self, moment: timedelta) -> Plan:
+        report = self.look(moment).report
+        assert report is not None
+        assert report.plan is not None
+        return report.plan
+
+    def every_day(self, first: int, last: int) -> None:
+        for number in range(first, last + 1):
+            self.look(number * DAY)
+
+    @property
+    def networks(self) -> NetworkInventory:
+        return self.cloud.networks.of(self.fleet.shard)
+
+    def rules_of(self, name: str) -> tuple[NetworkRule, ...]:
+        return self.cloud.networks.group(self.fleet.ref("security_group", name)).rules
+
+    def opened_to_the_world(self, name: str) -> set[int]:
+        """The first ports that rules of a group open to everybody."""
+        into = (rule for rule in self.rules_of(name) if rule.direction is Direction.INGRESS)
+        return {rule.ports[0][0] for rule in into if "0.0.0.0/0" in rule.peers}
+
+    @property
+    def kinds(self) -> list[MendKind]:
+        return [mend.kind for mend in self.mender.calls]
+
+    def last_action(self) -> str:
+        cases = self.memory.cases.all("network_audit")
+        sent = [intent for case in cases for intent in self.memory.intents.for_case(case.case_id)]
+        return max(sent, key=lambda intent: intent.claimed_at).action.action_id
+
+    def take_back(self, action_id: str) -> Any:
+        name = self.fleet.shard.cloud
+        by = Undoers(
+            {name: self.reading.inventory},
+            {name: lambda: WorldExecutor(self.cloud, self.clock)},
+            {name: lambda: self.mender},
+        )
+        back = undoing_of(self.memory, action_id)
+        return undo(self.memory, back, by, "netops", "needed", self.clock.now(), paused=False)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Any]:
+    opened: list[NetworkStage] = []
+
+    def build(cloud: str, *rules: AuditRule) -> NetworkStage:
+        opened.append(NetworkStage(tmp_path, cloud, *rules))
+        return opened[-1]
+
+    yield build
+    for each in opened:
+        each.memory.store.close()
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_an_unattached_address_is_released_after_its_grace_and_said_to_be_final(stage: Any, cloud: str) -> None:
+    rule = forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({MendKind.RELEASE_ADDRESS}))
+    week = stage(cloud, rule)
+    spare = week.fleet.ref("address", SPARE)
+    week.every_day(0, 6)
+    assert week.mender.calls == []
+    week.every_day(7, 8)
+    assert week.kinds == [MendKind.RELEASE_ADDRESS]
+    assert spare not in {address.ref for address in week.networks.addresses}
+    (told,) = (message for message in week.mailbox.messages if "will release" in message.title)
+    assert "There is no way back from this." in told.lines
+    week.every_day(9, 12)
+    assert week.kinds == [MendKind.RELEASE_ADDRESS]
+    with pytest.raises(InvalidInputError, match="no way back"):
+        week.take_back(week.last_action())
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_an_address_in_use_for_an_hour_begins_its_grace_anew(stage: Any, cloud: str) -> None:
+    rule = forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({MendKind.RELEASE_ADDRESS}))
+    week = stage(cloud, rule)
+    spare = week.fleet.ref("address", SPARE)
+    week.every_day(0, 5)
+    card = next(card for card in week.networks.interfaces if not card.public_ips and card.private_ips)
+    week.cloud.networks.attach(spare, card.ref, card.private_ips[0], week.clock.now(), "owner")
+    week.look(5 * DAY + HOUR)
+    week.cloud.networks.detach(spare, week.clock.now(), "owner")
+    week.every_day(6, 12)
+    assert week.mender.calls == []
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_a_port_open_to_the_world_is_closed_by_one_rule_and_put_back_by_undo(stage: Any, cloud: str) -> None:
+    week = stage(cloud, closing(cloud, 8888))
+    before = week.rules_of(OPEN)
+    assert 8888 in week.opened_to_the_world(OPEN)
+    week.look(timedelta(0))
+    assert week.mender.calls == []
+    week.look(25 * HOUR)
+    assert week.kinds == [MendKind.REVOKE_RULE]
+    (gone,) = set(before) - set(week.rules_of(OPEN)) if cloud != "tencent" else before[1:2]
+    assert (gone.ports, len(week.rules_of(OPEN))) == (((8888, 8888),), len(before) - 1)
+    week.look(26 * HOUR)
+    assert any("done: revoke rule" in message.title for message in week.mailbox.messages)
+
+    done = week.take_back(week.last_action())
+    assert done.outcome is Outcome.ACCEPTED
+    assert {replace(rule, rule_id="", priority=0) for rule in week.rules_of(OPEN)} == {
+        replace(rule, rule_id="", priority=0) for rule in before
+    }
+    week.every_day(3, 20)
+    assert 8888 in week.opened_to_the_world(OPEN)  # left alone, as people asked
+    with pytest.raises(InvalidInputError, match="once is enough"):
+        undoing_of(week.memory, done.action.action_id.partition("-undo")[0])
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_narrowing_lets_the_named_networks_in_and_nobody_else(stage: Any, cloud: str) -> None:
+    rule = closing(cloud, 8888, by=MendKind.NARROW_RULE, narrow_to=("198.51.100.0/24", "2001:db8:77::/48"))
+    week = stage(cloud, rule)
+    week.every_day(0, 6)
+
+    def let_in() -> set[str]:
+        return {peer for rule in week.rules_of(OPEN) if rule.ports == ((8888, 8888),) for peer in rule.peers}
+
+    assert let_in() == {"198.51.100.0/24", "2001:db8:77::/48"}
+    assert week.kinds == [MendKind.NARROW_RULE] * 2
+    week.take_back(week.last_action())
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_the_last_way_in_is_never_closed(stage: Any, cloud: str) -> None:
+    week = stage(cloud, closing(cloud, 22))
+    week.every_day(0, 5)
+    assert 22 in week.opened_to_the_world(OPEN)
+    assert week.mender.calls == []
+    (case,) = week.memory.cases.active("network_audit")
+    assert case.reason.code is ReasonCode.LAST_ADMIN_PATH
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_a_rule_that_policy_keeps_stays(stage: Any, cloud: str) -> None:
+    week = stage(cloud)
+    kept = tuple(rule.rule_id for rule in week.rules_of(OPEN))
+    week.policy = replace(week.policy, network_audit=(closing(cloud, 8888, keep=kept),))
+    week.every_day(0, 5)
+    assert week.mender.calls == []
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_a_lost_answer_is_looked_up_and_never_sent_again(stage: Any, cloud: str) -> None:
+    week = stage(cloud, closing(cloud, 8888))
+    week.mender.fails_after = OutcomeUnknownError("the answer got lost", operation="RevokeSecurityGroup")
+    week.every_day(0, 8)
+    assert len({mend.parameters["what"] for mend in week.mender.calls}) == len(week.mender.calls) == 2
+    assert 8888 not in week.opened_to_the_world(OPEN)
+    assert [case.reason.code for case in week.memory.cases.all("network_audit")] == [ReasonCode.MENDED]
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_a_part_that_cannot_be_read_changes_nothing(stage: Any, cloud: str) -> None:
+    week = stage(cloud, closing(cloud, 8888))
+    week.look(timedelta(0))
+    week.cloud.deny(week.fleet.shard.cloud, week.fleet.shard.account, "network")
+    week.every_day(1, 4)
+    assert week.mender.calls == []
+
+
+def test_a_snooze_before_the_mend_is_heard(stage: Any) -> None:
+    week = stage("aws", closing("aws", 8888))
+    week.look(timedelta(0))
+    subject: ResourceRef = week.memory.cases.active("network_audit")[0].subject
+    answers.snooze(week.memory, subject, 10 * DAY, "netops", "a workshop", week.clock.now())
+    week.every_day(1, 9)
+    assert week.mender.calls == []
+
+
+def test_metadata_without_tokens_is_refused_and_allowed_again_by_undo(stage: Any) -> None:
+    week = stage("aws", forbidding(Check.IMDS_V1, mend=frozenset({MendKind.REQUIRE_IMDSV2})))
+    machine = week.fleet.ref("instance", NOTEBOOK)
+    week.look(timedelta(0))
+    week.look(25 * HOUR)
+    assert week.cloud.networks.imds_v1[machine] is False
+    week.look(26 * HOUR)
+    week.take_back(week.last_action())
+    assert week.cloud.networks.imds_v1[machine] is True
+
+
+def test_nothing_is_taken_back_while_costguard_is_paused(stage: Any) -> None:
+    week = stage("aws", forbidding(Check.IMDS_V1, mend=frozenset({MendKind.REQUIRE_IMDSV2})))
+    week.look(timedelta(0))
+    week.look(25 * HOUR)
+    week.memory.switch.pause("oncall", "an incident", week.clock.now())
+    with pytest.raises(StalePlanError, match="paused"):
+        week.take_back(week.last_action())
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_observing_tells_nobody_and_changes_nothing(stage: Any, cloud: str) -> None:
+    everything = frozenset(Check) - {Check.REGION, Check.WIDE_PEERING, Check.PRIVATE_SUBNET_EXPOSED}
+    week = stage(cloud, forbidding(*everything, mode=Mode.OBSERVE, mend=frozenset(MendKind)))
+    happened = len(week.cloud.networks.history)
+    week.every_day(0, 9)
+    assert (week.mender.calls, week.mailbox.messages) == ([], [])
+    assert len(week.cloud.networks.history) == happened
