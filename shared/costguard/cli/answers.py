@@ -50,7 +50,7 @@ def snooze(
 
         with ledger_in_use(here) as memory:
             subject = answers.subject_of(memory, guard_of(memory, guard, resource), resource)
-            set_ = answers.snooze(memory, subject, lasting, _who(by), _text(reason, "--reason"), here.clock.now())
+            set_ = answers.snooze(memory, subject, lasting, who_says(by), text_of(reason, "--reason"), here.clock.now())
         said = phrase("snoozed", here.language, resource=str(subject), until=utc_words(set_.until))
     emit(
         Answer({"schema": 1, "id": str(subject), "until": moment(set_.until), "by": set_.by}, lines=(said,)),
@@ -85,7 +85,7 @@ def approve(
 
         with ledger_in_use(here) as memory:
             which = guard_of(memory, guard, resource)
-            granted = answers.approve(memory, which, resource, _who(by), here.clock.now())
+            granted = answers.approve(memory, which, resource, who_says(by), here.clock.now())
         subject = str(granted.case.subject)
         said = phrase("approved", here.language, resource=subject, until=utc_words(granted.until))
     data = {"schema": 1, "id": subject, "decision_id": granted.decision_id, "until": moment(granted.until)}
@@ -141,7 +141,7 @@ def _switch(
     as_json: bool,
     lang: Language | None,
 ) -> None:
-    who, why = _who(by), _text(reason, "--reason")
+    who, why = who_says(by), text_of(reason, "--reason")
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         with ledger_in_use(here) as memory:
             turn = memory.switch.pause if paused else memory.switch.resume
@@ -164,16 +164,22 @@ def _duration(text: str) -> timedelta:
         raise InvalidInputError(message) from err
 
 
-def _who(by: str) -> str:
+def who_says(by: str) -> str:
+    """Who speaks: as given, else the user of this process."""
     if by:
-        return _text(by, "--by")
+        return text_of(by, "--by")
     try:
         return clean(getpass.getuser()) or "unknown"
     except (KeyError, OSError, ImportError):  # no such user: a container's made-up uid; ImportError: no pwd module
         return "unknown"
 
 
-def _text(text: str, option: str) -> str:
+def text_of(text: str, option: str) -> str:
+    """A person's own words, cleaned.
+
+    Raises:
+        InvalidInputError: too long.
+    """
     if len(text) > _LONGEST_TEXT:
         message = f"{option}: longer than {_LONGEST_TEXT} characters"
         raise InvalidInputError(message)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from costguard.cli.guards import BUDGET, IDLE_GPU
+from costguard.cli.guards import BUDGET, IDLE_GPU, KEYS, NETWORKS
 from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import heading, safe, to_json
 from costguard.cli.program import Workplace, workplace
@@ -20,15 +20,27 @@ from costguard.domain.money import totals
 from costguard.report.words import Language, phrase
 
 if TYPE_CHECKING:
-    from costguard.cli.demo_facts import BothRuns, Copies, DemoDay, Ending, Names, Told
+    from costguard.cli.demo_facts import Copies, DemoDay, Ending, Names, Runs, Told
     from costguard.domain.money import Money
     from costguard.domain.refs import ResourceRef, Subject
+    from costguard.engine.run import RunReport
     from costguard.engine.surroundings import Surroundings
     from costguard.sandbox.sandbox import Sandbox
     from costguard.sandbox.story import StoryEvent
 
 DEMO_EXAMPLES = examples("costguard demo", "costguard demo --days 3 --lang zh", "costguard demo --json > demo.json")
 
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """What each run of a day goes over: that of machines serves the idle and the budget guard."""
+
+    machines: Surroundings
+    keys: Surroundings
+    networks: Surroundings
+
+
+_SETTINGS_DAYS = 3  # keys and networks are looked at as long as something is to come of it, and at the end
 _LAST_LOOK = timedelta(hours=1)  # what was asked for on the last day is then seen done
 
 
@@ -69,9 +81,13 @@ def live_through(here: Workplace, days: int, *, show: bool) -> tuple[list[DemoDa
         cost = totals(spec.hourly for spec in fleet if spec.hourly is not None)
         accounts, clouds = len({spec.account for spec in fleet}), len({spec.cloud for spec in fleet})
         _say(opening_lines(len(fleet), accounts, clouds, cost, days, language))
-    with open_surroundings(here.settings, BUDGET, clock=here.clock) as watching:
+    with (
+        open_surroundings(here.settings, BUDGET, clock=here.clock) as watching,
+        open_surroundings(here.settings, KEYS, clock=here.clock, memory=watching.memory) as keys,
+        open_surroundings(here.settings, NETWORKS, clock=here.clock, memory=watching.memory) as networks,
+    ):
         world = replace(watching, guard=IDLE_GPU)
-        for day in _days(sandbox, watching, days, language):
+        for day in _days(sandbox, Guards(watching, keys, networks), days, language):
             names.update(names_of(day.plan))
             if show:
                 _tell(day, lived, names, language)
@@ -99,22 +115,22 @@ def _tell(day: DemoDay, lived: Sequence[DemoDay], names: Names, language: Langua
     _say(told.day_lines(day, before, names, language))
 
 
-def _days(sandbox: Sandbox, world: Surroundings, days: int, language: Language) -> Iterator[DemoDay]:
+def _days(sandbox: Sandbox, guards: Guards, days: int, language: Language) -> Iterator[DemoDay]:
     from costguard.cli.demo_facts import Told, demo_day
     from costguard.engine import answers
     from costguard.sandbox.story import live
 
-    slack, number = sandbox.slack, -1
+    slack, number, world = sandbox.slack, -1, guards.machines
     before: DemoDay | None = None
 
-    def run_now() -> tuple[BothRuns, tuple[Told, ...]]:
+    def run_now(*, last: bool = False) -> tuple[Runs, tuple[Told, ...]]:
         heard = len(slack.posted)
         with waiting(phrase("demo_living", language, number=number)):
-            runs = _both_guards(world)
+            runs = _every_guard(guards, with_settings=number < _SETTINGS_DAYS or last)
         posts = slack.posted[heard:]
         return runs, tuple(Told(post.channel, post.text.partition("\n")[0]) for post in posts)
 
-    def run_day(_now: datetime) -> tuple[BothRuns, tuple[Told, ...]]:
+    def run_day(_now: datetime) -> tuple[Runs, tuple[Told, ...]]:
         nonlocal number
         number += 1
         return run_now()
@@ -128,25 +144,33 @@ def _days(sandbox: Sandbox, world: Surroundings, days: int, language: Language) 
         before = demo_day(lived.number, runs, news=news, told=told, before=before)
         yield before
     sandbox.advance(_LAST_LOOK)
-    runs, told = run_now()
+    runs, told = run_now(last=True)
     yield demo_day(number, runs, news=(), told=told, before=before, later=True)
 
 
-def _both_guards(world: Surroundings) -> BothRuns:
-    """One run of each guard, over one look at the clouds."""
-    from costguard.cli.demo_facts import BothRuns
+def _every_guard(guards: Guards, *, with_settings: bool) -> Runs:
+    """One run of each guard; the two about machines go over one look at the clouds."""
+    from costguard.cli.demo_facts import Runs
     from costguard.engine.budget import run_budgets
     from costguard.engine.budget_look import rules_watched
     from costguard.engine.budget_told import budget_reports
+    from costguard.engine.key_audit import run_keys
+    from costguard.engine.network_audit import run_networks
     from costguard.engine.run import carry_out, plan_from
     from costguard.engine.scan import scan
 
+    world = guards.machines
     now, idle = world.clock.now().isoformat(), replace(world, guard=IDLE_GPU)
     rules = (*world.policy.idle_gpu, *rules_watched(world.policy))
     seen = scan(world.readings, world.targets, rules, world.clock, workers=world.workers)
     report = carry_out(idle, plan_from(idle, f"demo-{now}", seen))
     spent = run_budgets(world, f"demo-budget-{now}", seen=seen)
-    return BothRuns(report, spent, budget_reports(world, spent.look) if spent.look is not None else ())
+    settings: tuple[RunReport | None, ...] = ()
+    if with_settings:
+        keys = run_keys(guards.keys, f"demo-keys-{now}")
+        settings = (keys.report, run_networks(guards.networks, f"demo-networks-{now}").report)
+    budgets = budget_reports(world, spent.look) if spent.look is not None else ()
+    return Runs(report, spent, budgets, settings)
 
 
 def _said(event: StoryEvent, language: Language) -> str:
@@ -163,6 +187,7 @@ def _ending(world: Surroundings, sandbox: Sandbox, lived: Sequence[DemoDay], nam
         saved=saved_by(world.memory.savings.all(), names, now),
         copies=_copies(world, sandbox, names),
         budgets=lived[-1].budgets,
+        settings=lived[-1].settings,
         left=left_alone(last),
         unmeasured=unmeasured(last),
         audit=verify(world.memory.store),

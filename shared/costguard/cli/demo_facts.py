@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from costguard.cases import CaseStatus
+from costguard.cli.demo_settings import NO_SETTINGS, SettingsDay, settings_day, settings_json
 from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.money import Money, hours, totals
@@ -38,12 +39,13 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class BothRuns:
-    """What the two guards' runs of a day came to; `budgets` as people are shown them."""
+class Runs:
+    """What the runs of a day came to; `budgets` as people are shown them, `settings` those about keys and networks."""
 
     idle: RunReport
     spent: BudgetRun
     budgets: tuple[BudgetReport, ...]
+    settings: tuple[RunReport | None, ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -80,6 +82,7 @@ class DemoDay:
     held_anew: tuple[Held, ...]
     budgets: tuple[BudgetReport, ...] = ()
     alerted: bool = False
+    settings: SettingsDay = NO_SETTINGS
 
     @property
     def seen(self) -> tuple[tuple[Verb, ResourceRef], ...]:
@@ -141,6 +144,7 @@ class Ending:
     left: tuple[LeftAlone, ...]
     unmeasured: tuple[LeftAlone, ...]
     audit: AuditVerdict
+    settings: SettingsDay = NO_SETTINGS
 
     @property
     def total(self) -> tuple[Money, ...]:
@@ -160,7 +164,7 @@ def names_of(plan: Plan) -> Names:
 
 def demo_day(
     number: int,
-    runs: BothRuns,
+    runs: Runs,
     *,
     news: Iterable[str],
     told: Iterable[Told],
@@ -182,6 +186,7 @@ def demo_day(
         held_anew=anew,
         budgets=runs.budgets,
         alerted=bool(runs.spent.alerts),
+        settings=settings_day(runs.settings, before.settings if before is not None else None),
     )
 
 
@@ -263,6 +268,7 @@ def demo_json(days: Sequence[DemoDay], ending: Ending, language: Language) -> di
         "budgets": [_budget_json(one) for one in ending.budgets],
         "left_alone": [_left_json(one, language) for one in ending.left],
         "unmeasured": [_left_json(one, language) for one in ending.unmeasured],
+        "settings": settings_json(ending.settings, language),
         "audit": {
             "whole": not ending.audit.problems,
             "entries": ending.audit.entries,
@@ -292,6 +298,7 @@ def _day_json(day: DemoDay, names: Names, language: Language) -> dict[str, Any]:
             }
             for held in day.plan.held
         ],
+        "settings": settings_json(day.settings, language),
         "told": [{"channel": told.channel, "title": told.title} for told in day.told],
         "budgets": [_budget_json(one) for one in day.budgets],
         "done": [

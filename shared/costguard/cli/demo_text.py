@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+from costguard.cli import demo_settings as settings
 from costguard.cli.demo_facts import DemoDay, Ending, LeftAlone, Names
 from costguard.cli.wrapping import cells, wrapped
 from costguard.domain.actions import ActionResult, Verb
@@ -47,7 +48,7 @@ def opening_lines(
 
 def is_quiet(day: DemoDay, before: DemoDay | None) -> bool:
     """Whether nothing happened that is worth more than a line."""
-    happened = day.news or day.seen or day.plan.due or day.told or day.results or day.held_anew
+    happened = any((day.news, day.seen, day.plan.due, day.told, day.results, day.held_anew, day.settings.eventful))
     return not happened and not day.later and before is not None and before.counts == day.counts
 
 
@@ -78,10 +79,14 @@ def day_lines(day: DemoDay, before: DemoDay | None, names: Names, language: Lang
         phrase("demo_named", language, name=_name(one.action.subject, names), why=_grounds(one.reason, language))
         for one in day.held_anew
     ]
+    seen += settings.seen_lines(day.settings, language)
+    held += settings.held_lines(day.settings, language)
     yield from _entries("demo_news", day.news, language)
     yield from _entries("demo_seen", seen, language)
     yield from _entries("demo_found", [found] if changed else [], language)
-    yield from _entries("demo_plan", list(_plan_lines(day, names, language)), language)
+    yield from _entries(
+        "demo_plan", [*_plan_lines(day, names, language), *settings.plan_lines(day.settings, language)], language
+    )
     column = max((cells(told.channel) for told in day.told), default=0)
     told = [f"{one.channel}{' ' * (column - cells(one.channel))}  {_with_name(one.title, names)}" for one in day.told]
     yield from _entries("demo_told", told, language, extra=column + 2)
@@ -89,7 +94,8 @@ def day_lines(day: DemoDay, before: DemoDay | None, names: Names, language: Lang
         facts = ((clean(one.status.rule.name), share_words(one.status)) for one in day.budgets)
         spent = [phrase("demo_spent_of", language, name=name, share=share) for name, share in facts]
         yield from _entries("demo_spent", [comma.join(spent)], language)
-    yield from _entries("demo_done", list(_done_lines(day.results, names, language)), language)
+    done = [*_done_lines(day.results, names, language), *settings.done_lines(day.settings, language)]
+    yield from _entries("demo_done", done, language)
     yield from _entries("demo_held", held, language)
 
 
@@ -100,6 +106,11 @@ def ending_lines(ending: Ending, language: Language) -> Iterator[str]:
     yield phrase("demo_budgets_title", language)
     for budget in ending.budgets:
         yield from _budget_ending(budget, language)
+    for title, lines in settings.ending_of(ending.settings, language):
+        yield ""
+        yield title
+        for line in lines:
+            yield from wrapped(line, _INDENT, 2)
     yield ""
     yield phrase("demo_left_title", language)
     yield from _left_lines(ending.left, language)

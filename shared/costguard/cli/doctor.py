@@ -23,6 +23,7 @@ from costguard.report.words import Language
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from costguard.connections import Connections
     from costguard.engine.memory import Memory
     from costguard.policy.model import Policy
     from costguard.ports import CallCount, Target
@@ -111,12 +112,23 @@ def _of_targets(
         bills = examine_bills(policy, targets, connections.spends() if policy.budgets else {}, here.clock.now())
         freezing = {freeze.cloud: connections.freezes_seen(freeze.cloud) for freeze in policy.launch_freezes}
         freezes = examine_freezes(policy, lambda cloud: freezing[cloud][0], practice.memory)
-        found = [*examine_targets(practice), *bills, *freezes, examine_policy(practice)]
+        settings = _of_settings(policy, targets, connections)
+        found = [*examine_targets(practice), *bills, *settings, *freezes, examine_policy(practice)]
         logs = [*(ports.calls for ports in connections.clouds.values()), *(log for _, log in asking.values())]
         logs += [log for _, log in freezing.values()]
         calls = _added_up(call for log in logs for call in log.calls_made())
     found.append(channel_check(policy, _proving(here.settings)))
     return found, calls
+
+
+def _of_settings(policy: Policy, targets: Sequence[Target], connections: Connections) -> Iterator[Check]:
+    """What is asked of keys and networks, where the policy has rules for them."""
+    from costguard.engine.doctor_settings import examine_keys, examine_networks
+
+    if policy.kms_rotation:
+        yield from examine_keys(targets, connections.readings, connections.keys())
+    if policy.network_audit:
+        yield from examine_networks(targets, connections.readings, connections.networks())
 
 
 def _proving(settings: Settings) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from costguard.cli.answers import _text, _who
+from costguard.cli.answers import text_of, who_says
 from costguard.cli.options import By, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import ledger_in_use, workplace
@@ -45,7 +45,7 @@ def thaw(
 
     The next run of the budget guard takes the policy off, and leaves it off. What somebody else attached by hand stays.
     """
-    who, why = _who(by), _text(reason, "--reason")
+    who, why = who_says(by), text_of(reason, "--reason")
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=False) as here:
         from costguard.bootstrap import read_policy
         from costguard.engine import thaw as thawing

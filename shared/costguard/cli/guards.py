@@ -6,25 +6,29 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from costguard.domain.errors import InvalidInputError, StalePlanError
+from costguard.domain.findings import Verdict
 from costguard.report.words import Language, clean, explain
 
 if TYPE_CHECKING:
     from costguard.cli.progress import Step
     from costguard.engine.budget_look import BudgetLook
     from costguard.engine.memory import Memory
+    from costguard.engine.run import RunReport
     from costguard.engine.surroundings import Surroundings
     from costguard.planning import Plan
 
-IDLE_GPU, BUDGET, KEYS = "idle_gpu", "budget", "kms_rotation"
-GUARDS = (IDLE_GPU, BUDGET)
-"""The guards that act on machines, by name; the first is meant where nothing says another."""
+IDLE_GPU, BUDGET, KEYS, NETWORKS = "idle_gpu", "budget", "kms_rotation", "network_audit"
+GUARDS = (IDLE_GPU, BUDGET, KEYS, NETWORKS)
+"""The guards by name; the first is meant where nothing says another."""
+
+OF_SETTINGS = frozenset({KEYS, NETWORKS})
+"""Those that mend settings and stop no machine."""
+
+_WORTH = frozenset({Verdict.VIOLATION, Verdict.UNMEASURED})
 
 
 def check_guard(guard: str) -> None:
     """Raise InvalidInputError for a guard that there is not."""
-    if guard == KEYS:
-        message = f"{KEYS} only observes in this version and has no cases; see `costguard keys`"
-        raise InvalidInputError(message)
     if guard not in GUARDS:
         message = f"there is no guard {guard!r}; there is {', '.join(GUARDS)}"
         raise InvalidInputError(message)
@@ -53,14 +57,41 @@ def planned(world: Surroundings, run_id: str, step: Step) -> tuple[Plan, BudgetL
 
         looked, plan = plan_budgets(world, run_id, progress=step)
         return plan, looked
+    if world.guard == KEYS:
+        from costguard.engine.key_audit import plan_keys
+
+        return plan_keys(world, run_id, progress=step)[1], None
+    if world.guard == NETWORKS:
+        from costguard.engine.network_audit import plan_networks
+
+        return plan_networks(world, run_id, progress=step)[1], None
     from costguard.engine.run import make_plan
 
     return make_plan(world, run_id, progress=step), None
 
 
-def of_budgets(plan: Plan) -> Plan:
-    """The plan without the machines that no budget asks for: in a fleet that is nearly all of them."""
-    return replace(plan, findings=tuple(finding for finding in plan.findings if finding.rule))
+def carried_out(world: Surroundings, agreed: Plan) -> RunReport:
+    """What came of a plan, done by what acts on the subjects of its guard."""
+    if agreed.guard == KEYS:
+        from costguard.engine.key_audit import carry_out_keys
+
+        return carry_out_keys(world, agreed)
+    if agreed.guard == NETWORKS:
+        from costguard.engine.network_audit import carry_out_networks
+
+        return carry_out_networks(world, agreed)
+    from costguard.engine.run import carry_out
+
+    return carry_out(world, agreed)
+
+
+def worth_showing(plan: Plan) -> Plan:
+    """The plan without what nobody looks for in it: machines that no budget asks for, settings that are as asked."""
+    if plan.guard == BUDGET:
+        return replace(plan, findings=tuple(finding for finding in plan.findings if finding.rule))
+    if plan.guard in OF_SETTINGS:
+        return replace(plan, findings=tuple(finding for finding in plan.findings if finding.verdict in _WORTH))
+    return plan
 
 
 def ready_to_carry_out(world: Surroundings, agreed: Plan, language: Language, step: Step) -> Surroundings:

@@ -29,11 +29,14 @@ from costguard.report.words import Language, phrase, verdict
 if TYPE_CHECKING:
     from costguard.faas.handler import Handler
 
-PACKAGED = ("idle_gpu", "budget", "kms_rotation")
+PACKAGED = ("idle_gpu", "budget", "kms_rotation", "network_audit")
 """Functions that need no folder: the same handler is built from the installed package."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
-_FIGURES = ("alerts", "instances_seen", "keys_seen", "due", "done", "not_done", "held", "rehearsed", "notices", "gaps")
+_FIGURES = (
+    *("alerts", "instances_seen", "keys_seen", "networks_seen"),
+    *("due", "done", "not_done", "held", "rehearsed", "notices", "gaps"),
+)
 _STDIN = "-"
 _AT_MOST_BYTES = 1_000_000
 
@@ -42,6 +45,7 @@ INVOKE_EXAMPLES = examples(
     "costguard invoke idle_gpu --event events/lambda/idle_gpu.json --sandbox",
     "costguard invoke budget --event events/scf/budget.json --sandbox",
     "costguard invoke kms_rotation --event events/fc/kms_rotation.json --sandbox",
+    "costguard invoke network_audit --event events/lambda/network_audit.json --sandbox",
     "costguard invoke idle_gpu --event events/fc/idle_gpu.json --host fc",
     "echo '{}' | costguard invoke idle_gpu --event -",
 )
@@ -148,7 +152,8 @@ def _lines(function: str, summary: Mapping[str, object], language: Language) -> 
     verdicts = summary.get("findings")
     counted = verdicts.items() if isinstance(verdicts, Mapping) else ()
     budgets = summary.get("budgets")
-    words = "budget" if isinstance(budgets, Mapping) else "keys" if "keys_seen" in summary else ""
+    of_settings = next((name for name in ("keys", "networks") if f"{name}_seen" in summary), "")
+    words = "budget" if isinstance(budgets, Mapping) else of_settings
     figures = [
         *((_verdict(name, words, language), count) for name, count in counted),
         *((phrase(f"figure_{name}", language), summary[name]) for name in _FIGURES if name in summary),
@@ -162,7 +167,7 @@ def _lines(function: str, summary: Mapping[str, object], language: Language) -> 
 
 
 def _verdict(name: str, words: str, language: Language) -> str:
-    """A budget is spent or within its bounds, and a key rotated or not, where a machine is idle or in use."""
+    """A budget is spent or not, a key rotated and a network closed as asked, where a machine is idle or in use."""
     return phrase(f"invoked_{words}_{name}", language) if words else verdict(Verdict(name), language)
 
 

@@ -67,7 +67,7 @@ def keys_answer(here: Workplace, *, whole: bool = False) -> Answer:
         lines = (phrase("keys_none", language), "", *_EXAMPLE, "", phrase("keys_none_hint", language))
         return Answer(keys_json(KeyReport((), 0), rules, here.clock.now(), language), lines=lines)
     looked = _look(here, read)
-    if looked.gaps and not looked.shards_read:
+    if looked.gaps and not looked.shards:
         unread = "\n".join(gap_words(gap, language) for gap in looked.gaps)
         message = f"nothing could be read\n{unread}"
         raise UnavailableError(message)

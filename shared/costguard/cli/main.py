@@ -18,10 +18,12 @@ from costguard.cli import (
     freezes,
     invoke,
     keys,
+    networks,
     plan,
     policy,
     sandbox,
     scan,
+    undo,
 )
 from costguard.cli.exits import MEANINGS, Exit
 from costguard.cli.output import complain, survive_any_encoding
@@ -52,7 +54,9 @@ app.command(epilog=answers.SNOOZE_EXAMPLES)(answers.snooze)
 app.command(epilog=answers.APPROVE_EXAMPLES)(answers.approve)
 app.command(epilog=answers.PAUSE_EXAMPLES)(answers.pause)
 app.command(epilog=answers.RESUME_EXAMPLES)(answers.resume)
+app.command(epilog=undo.UNDO_EXAMPLES)(undo.undo)
 app.command(epilog=keys.KEYS_EXAMPLES)(keys.keys)
+app.command(epilog=networks.NETWORKS_EXAMPLES)(networks.networks)
 budgets.app.command(epilog=freezes.THAW_EXAMPLES)(freezes.thaw)
 budgets.app.command(epilog=freezes.FREEZE_POLICY_EXAMPLES)(freezes.freeze_policy)
 budgets.app.command(epilog=freezes.FREEZE_ROLE_EXAMPLES)(freezes.freeze_role)

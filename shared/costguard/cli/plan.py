@@ -6,17 +6,17 @@ import hashlib
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from costguard.cli.exits import Exit
-from costguard.cli.guards import BUDGET, GUARDS, KEYS, check_guard, of_budgets, planned, ready_to_carry_out
+from costguard.cli.guards import BUDGET, GUARDS, carried_out, check_guard, planned, ready_to_carry_out, worth_showing
 from costguard.cli.options import GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, draws_blocks, emit
 from costguard.cli.program import ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
-from costguard.domain.errors import InvalidInputError, ProviderError, StalePlanError
+from costguard.domain.errors import ProviderError, StalePlanError
 from costguard.report.words import Language, explain, phrase
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PLAN_EXAMPLES = examples(
     "costguard plan --guard idle_gpu --policy policies/",
     "costguard plan --guard budget --policy policies/ --out plan.json",
-    "costguard plan --guard kms_rotation --policy policies/",
+    "costguard plan --guard network_audit --policy policies/",
     "costguard plan --sandbox --json",
 )
 
@@ -56,13 +56,11 @@ def plan(
 
     Prints what was found, what is due, what a rail holds back and why, what a gentler mode only rehearses,
     and what could not be read. No client that can change anything is even made. A ledger file that is not
-    there yet counts as empty, and is not made either. With --guard kms_rotation it shows what `costguard keys` does:
-    this version only observes keys.
+    there yet counts as empty, and is not made either. Of keys and networks it shows what is not as the policy asks;
+    `costguard keys` and `costguard networks` show the rest.
 
     Exit status: 0 nothing is due, 10 something is due, 11 something could not be read.
     """
-    if guard == KEYS:
-        _plan_keys(ctx, out, policy, sandbox=sandbox, as_json=as_json, lang=lang)
     check_guard(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         from costguard.bootstrap import open_surroundings
@@ -80,7 +78,7 @@ def plan(
 
     if out:
         write_plan(Path(out), made, language)
-    shown = of_budgets(made) if guard == BUDGET else made
+    shown = worth_showing(made)
     emit(
         Answer(
             plan_answer(made, language),
@@ -90,24 +88,6 @@ def plan(
         ),
         as_json=as_json,
     )
-
-
-def _plan_keys(
-    ctx: typer.Context, out: str, policy: str, *, sandbox: bool, as_json: bool, lang: Language | None
-) -> NoReturn:
-    """Keys are only observed: what would mend them is a rehearsal, and there is nothing to apply.
-
-    Raises:
-        InvalidInputError: a file is wanted.
-    """
-    from costguard.cli.keys import keys_answer
-
-    if out:
-        message = "--out: this version only observes keys, so there is no plan to apply; `costguard keys` shows them"
-        raise InvalidInputError(message)
-    with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy) as here:
-        answer = keys_answer(here)
-    emit(answer, as_json=as_json)
 
 
 APPLY_EXAMPLES = examples(
@@ -138,7 +118,6 @@ def apply(
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         from costguard.bootstrap import open_surroundings, read_policy
         from costguard.engine.act import pause_reason
-        from costguard.engine.run import carry_out
 
         language = here.language
         current = read_policy(here.settings)
@@ -150,7 +129,7 @@ def apply(
             raise StalePlanError(message)
         with open_surroundings(here.settings, agreed.guard, policy=current, clock=here.clock) as connected:
             world = _made_ready(connected, agreed, language)
-            report = carry_out(world, agreed)
+            report = carried_out(world, agreed)
             results = _results(agreed, report, world.memory, here.clock.now())
     emit(_applied(agreed, report, results, language), as_json=as_json)
 

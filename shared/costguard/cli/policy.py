@@ -12,6 +12,7 @@ from costguard.cli.output import Answer, emit
 from costguard.cli.program import workplace
 from costguard.report.budget_rules import budget_rule_json, budget_rules_table
 from costguard.report.key_rules import key_rule_json, key_rules_table
+from costguard.report.network_rules import audit_rule_json, audit_rules_table
 from costguard.report.tables import Column, Table
 from costguard.report.words import Language, choice, clean, label, phrase, span, verb
 
@@ -67,6 +68,7 @@ def check(
                 *((_rules_table(read, language),) if read.idle_gpu else ()),
                 *((budget_rules_table(read.budgets, language),) if read.budgets else ()),
                 *((key_rules_table(read.kms_rotation, language),) if read.kms_rotation else ()),
+                *((audit_rules_table(read.network_audit, language),) if read.network_audit else ()),
             ),
             closing=tuple(phrase("policy_remark", language, remark=str(remark)) for remark in found),
         ),
@@ -75,9 +77,12 @@ def check(
 
 
 def _counted(read: Policy, files: int, lang: Language) -> str:
-    rules, keys = len(read.idle_gpu), len(read.kms_rotation)
+    rules, keys, networks = len(read.idle_gpu), len(read.kms_rotation), len(read.network_audit)
+    budgets = len(read.budgets) or ""
+    if networks:
+        counted = {"files": files, "rules": rules, "budgets": budgets, "keys": keys or "", "networks": networks}
+        return phrase("policy_valid_networks", lang, **counted)
     if keys:
-        budgets = len(read.budgets) or ""
         return phrase("policy_valid_keys", lang, files=files, rules=rules, budgets=budgets, keys=keys)
     if read.budgets:
         return phrase("policy_valid_budgets", lang, files=files, rules=rules, budgets=len(read.budgets))
@@ -122,6 +127,7 @@ def _valid_json(read: Policy, found: tuple[Remark, ...]) -> dict[str, Any]:
         ],
         "budgets": [budget_rule_json(budget) for budget in read.budgets],
         "kms_rotation": [key_rule_json(rule) for rule in read.kms_rotation],
+        "network_audit": [audit_rule_json(rule) for rule in read.network_audit],
         "problems": [],
         "remarks": [{"where": remark.where, "message": remark.message} for remark in found],
     }

@@ -90,6 +90,9 @@ def scan(
     if csv == _STDOUT and as_json:
         message = "--json and --csv - both want standard output; give --csv a file"
         raise InvalidInputError(message)
+    if csv not in ("", _STDOUT) and not Path(csv).parent.is_dir():  # said before minutes of reading, not after
+        message = f"{csv}: cannot be written: No such file or directory"
+        raise InvalidInputError(message)
     where = _Where(tuple(account or ()), tuple(region or ()), role, external_id, organisation)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy) as here:
         report = _report(here, where, timedelta(days=days), own_policy=bool(policy) or not sandbox)

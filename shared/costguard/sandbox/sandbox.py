@@ -18,6 +18,7 @@ from costguard.ports import Target
 from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_keys import demo_keys
+from costguard.sandbox.demo_networks import demo_networks
 from costguard.sandbox.wire.door import WorldDoor
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import MachineSpec
@@ -67,14 +68,16 @@ class Sandbox:
 
     @classmethod
     def start(cls, fleet: Iterable[MachineSpec] | None = None, at: datetime = STARTS_AT) -> Sandbox:
-        """Start serving `fleet` (the demo's when None, with its keys) at the moment `at`.
+        """Start serving `fleet` (the demo's when None, with its keys and networks) at the moment `at`.
 
         Raises:
             InvalidInputError: another sandbox runs in this process.
         """
         sandbox = cls(demo_fleet(at) if fleet is None else fleet, at)
-        for key in demo_keys(at) if fleet is None else ():
-            sandbox._world.keys.add(key)
+        if fleet is None:
+            sandbox._world.networks = demo_networks(at)
+            for key in demo_keys(at):
+                sandbox._world.keys.add(key)
         try:
             sandbox._start()
         except BaseException:

@@ -1,0 +1,105 @@
+"""`costguard undo`: take one action back, from what was kept of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from costguard.cli.answers import text_of, who_says
+from costguard.cli.exits import Exit
+from costguard.cli.options import By, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
+from costguard.cli.output import Answer, emit
+from costguard.cli.program import ledger_in_use, workplace
+from costguard.domain.actions import Verb
+from costguard.report.words import Language, explain, phrase
+
+if TYPE_CHECKING:
+    from costguard.domain.actions import Action
+    from costguard.engine.undo import Undone
+
+UNDO_EXAMPLES = examples(
+    "costguard undo 3f1c9a5d2b7e4c60a1b2c3d4",
+    'costguard undo 3f1c9a5d2b7e4c60a1b2c3d4 --yes --reason "the VPN needs it"',
+)
+
+
+def undo(
+    ctx: typer.Context,
+    action_id: Annotated[str, typer.Argument(metavar="ACTION_ID", help="As its notice and `costguard why` name it.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without this it only shows what would be done.")] = False,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the audit and for others.")] = "",
+    by: By = "",
+    policy: PolicyPath = "",
+    ledger: LedgerUrl = "",
+    sandbox: Sandbox = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Take one action back: start what was stopped, put a rule back as it was, an address where it was.
+
+    It rests on what was read and kept just before the action. The cloud refuses where that no longer fits. Afterwards
+    the resource is left alone for 30 days, so that no run does it again. There is no way back from an address
+    released, a machine terminated or a key rotated.
+
+    Exit status: 0 taken back, 10 it would be (without --yes), 12 refused and nothing changed, 13 the cloud refused.
+    """
+    who, why = who_says(by), text_of(reason, "--reason")
+    with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
+        from costguard.bootstrap import open_undoers
+        from costguard.engine import undo as undoing
+
+        with ledger_in_use(here) as memory:
+            back = undoing.undoing_of(memory, action_id)
+            if not yes:
+                said = phrase("mend_undo_plan", here.language, mend=step_said(back.action, here.language))
+                data = _data(back.action, None)
+                emit(Answer(data, lines=(said,), exit=Exit.DUE), as_json=as_json)
+            with open_undoers(here.settings, back.action.subject, here.clock) as by_cloud:
+                paused = here.settings.paused
+                done = undoing.undo(memory, back, by_cloud, who, why, here.clock.now(), paused=paused)
+        language = here.language
+    emit(
+        Answer(
+            _data(done.action, done),
+            lines=(_said(done, language),),
+            exit=Exit.OK if done.reason is None else Exit.HELD,
+        ),
+        as_json=as_json,
+    )
+
+
+def step_said(action: Action, language: Language) -> str:
+    """What would be done, as part of a sentence."""
+    from costguard.report.mends import mend_words
+
+    if action.verb is Verb.START:
+        return phrase("mend_undo_start", language, subject=str(action.subject))
+    return f"{action.subject}: {mend_words(action.mend, language)}"
+
+
+def _said(done: Undone, language: Language) -> str:
+    from costguard.report.evidence import utc_words
+
+    if done.reason is not None:
+        return explain(done.reason, language)
+    until = utc_words(done.left_alone_until) if done.left_alone_until is not None else ""
+    return phrase("mend_undo_done", language, mend=step_said(done.action, language), until=until)
+
+
+def _data(action: Action, done: Undone | None) -> dict[str, Any]:
+    from costguard.report.json_values import moment
+
+    until = done.left_alone_until if done is not None else None
+    return {
+        "schema": 1,
+        "action_id": action.action_id,
+        "undoes": action.parameters["undoes"],
+        "id": str(action.subject),
+        "verb": action.verb.value,
+        "mend": action.mend.kind.value if action.mend is not None else None,
+        "outcome": done.outcome.value if done is not None else None,
+        "reason": done.reason.code.value if done is not None and done.reason is not None else None,
+        "left_alone_until": moment(until) if until is not None else None,
+    }
