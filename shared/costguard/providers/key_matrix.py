@@ -63,11 +63,15 @@ def tables(matrices: Mapping[str, Sequence[MatrixRow]]) -> str:
 
 def _line(row: MatrixRow) -> str:
     allows = row.allows
-    on_demand, successor = (
-        "yes" if means in allows.means else "no" for means in (RotationMeans.ON_DEMAND, RotationMeans.SUCCESSOR)
-    )
-    cells = (row.when, _set_to_rotate(allows), on_demand, successor, allows.note, allows.source)
+    on_demand = "yes" if RotationMeans.ON_DEMAND in allows.means else "no"
+    cells = (row.when, _set_to_rotate(allows), on_demand, _by_successor(allows), allows.note, allows.source)
     return f"| {' | '.join(cells)} |\n"
+
+
+def _by_successor(allows: Rotatability) -> str:
+    if RotationMeans.SUCCESSOR not in allows.means:
+        return "no"
+    return "yes" if allows.succeeds else "by its owner"
 
 
 def _set_to_rotate(allows: Rotatability) -> str:

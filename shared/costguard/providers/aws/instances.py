@@ -70,6 +70,7 @@ def to_instance(
         public_ip_is_kept=kept,
         operating_system="windows" if "windows" in text(described, "PlatformDetails").lower() else "linux",
         tenancy=text(placement, "Tenancy") or "default",
+        imds_v1=imds_v1(part(described, "MetadataOptions")),
     )
 
 
@@ -124,6 +125,13 @@ def _stopped_at(described: Mapping[str, Any]) -> datetime | None:
     except ValueError:
         return None
     return stopped_at.astimezone(timezone.utc)
+
+
+def imds_v1(options: Mapping[str, Any]) -> bool | None:
+    """Whether metadata answers without a session token; None where AWS does not say."""
+    if text(options, "HttpEndpoint") == "disabled":
+        return False
+    return {"optional": True, "required": False}.get(text(options, "HttpTokens"))
 
 
 def _public_ip(described: Mapping[str, Any]) -> tuple[str, bool]:

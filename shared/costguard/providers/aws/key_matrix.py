@@ -42,13 +42,29 @@ MATRIX: tuple[MatrixRow, ...] = (
     MatrixRow(
         "for MACs (`HMAC_…`)",
         lambda key: key.usage is KeyUsage.MAC,
-        Rotatability(_BY_SUCCESSOR, note="never by itself or on demand", source=_GUIDE),
+        Rotatability(
+            _BY_SUCCESSOR,
+            note="never by itself or on demand; old MACs are verified by the old key only, so an alias moved fails them",
+            source=_GUIDE,
+        ),
     ),
     MatrixRow(
-        "asymmetric (signing, key agreement, RSA encryption)",
+        "asymmetric, for signatures",
+        lambda key: not key.symmetric and key.usage is KeyUsage.SIGN,
+        Rotatability(
+            _BY_SUCCESSOR,
+            note="never by itself or on demand; users of the public key need the new one",
+            source=f"{_GUIDE}; UpdateAlias",
+            succeeds=True,
+        ),
+    ),
+    MatrixRow(
+        "asymmetric (key agreement, RSA encryption)",
         lambda key: not key.symmetric,
         Rotatability(
-            _BY_SUCCESSOR, note="never by itself or on demand; users of the public key need the new one", source=_GUIDE
+            _BY_SUCCESSOR,
+            note="never by itself or on demand; what was encrypted names no key, so an alias moved fails its decryption",
+            source=_GUIDE,
         ),
     ),
     MatrixRow(
@@ -73,7 +89,8 @@ MATRIX: tuple[MatrixRow, ...] = (
             shortest_days=SHORTEST_DAYS,
             longest_days=LONGEST_DAYS,
             note=f"first so many days after it is turned on; {_CAPPED}, which leave the schedule as it is",
-            source="EnableKeyRotation; RotateKeyOnDemand",
+            source="EnableKeyRotation; RotateKeyOnDemand; UpdateAlias",
+            succeeds=True,
         ),
     ),
 )

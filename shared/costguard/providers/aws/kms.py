@@ -70,6 +70,29 @@ class AwsKeys:
         gaps += _gaps(shard, {look.native_id: look.failures for look in looks})
         return KeyInventory(shard, tuple(key for key in found if key is not None), tuple(gaps))
 
+    def look(self, ref: ResourceRef) -> EncryptionKey | None:
+        """One key as it is now, without what uses it; None when it is gone.
+
+        API: KMS ListAliases for the one key, and at most `CALLS_A_KEY` more.
+
+        Raises:
+            ProviderError: a part of it could not be read.
+        """
+        closer = _Look(self._session, ref.shard, ref.native_id)
+        names: list[str] = []
+        try:
+            for page in _pages(
+                self._session, ref.shard, "ListAliases", "Aliases", Limit=_ALIASES_PAGE, KeyId=ref.native_id
+            ):
+                with as_documented("kms:ListAliases"):
+                    names += [named(item, "AliasName").removeprefix("alias/") for item in page]
+        except NotFoundError:
+            return None
+        key = closer.key(sorted(names), ())
+        if closer.failures:
+            raise closer.failures[0]
+        return key
+
     def _listed(self, shard: Shard, gaps: list[Gap]) -> Sequence[str]:
         found: dict[str, None] = {}  # a page that shifts while it is read repeats some
         read = False

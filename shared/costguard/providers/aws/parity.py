@@ -33,4 +33,11 @@ ROWS: Rows = {
     Row.CONSOLE_BUDGETS: "with amount, thresholds and filters; what they count is read as well",
     Row.FREEZE: "a service control policy or an IAM group's; the role is held to one policy by IAM; attaching twice is"
     " refused for an organisation, and nothing for a group",
+    Row.KEYS: "every 90 to 2560 days, first a whole period after it is turned on; on demand at most 10 times in a key's"
+    " life",
+    Row.RULES: "a union, nothing is denied; access lists of subnets beside it, in the order of their numbers",
+    Row.INTERNET: "a public address and a route to an internet gateway",
+    Row.FLOW_LOGS: "of a VPC, a subnet or an interface",
+    Row.METADATA: "told of every machine; tokens can be required",
+    Row.IDLE_ADDRESS: "billed; the price is known in commercial regions, in China and GovCloud unknown",
 }

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from costguard.guards.kms_succession import SUCCESSOR_OF
 from costguard.guards.rules import Protection
 from costguard.providers.operations import Feature, Operation
+from costguard.providers.succeeding import CONTEXT
 
 
 def _reads(feature: Feature, *names: str) -> Iterable[Operation]:
@@ -82,8 +84,62 @@ _ROTATING = tuple(
     for name in ("kms:EnableKeyRotation", "kms:RotateKeyOnDemand")
 )
 
+_SUCCEEDING = (
+    *_reads(Feature.SUCCEED, "kms:GetKeyPolicy", "kms:Encrypt", "kms:Decrypt", "kms:Sign", "kms:Verify"),
+    Operation("kms:CreateKey", Feature.SUCCEED, ("kms:CreateKey", "kms:TagResource"), changes_something=True),
+    Operation("kms:UpdateAlias", Feature.SUCCEED, ("kms:UpdateAlias",), changes_something=True),
+)
+
+_NETWORK = (
+    *_reads(
+        Feature.NETWORK,
+        "ec2:DescribeVpcs",
+        "ec2:DescribeSubnets",
+        "ec2:DescribeRouteTables",
+        "ec2:DescribeSecurityGroups",
+        "ec2:DescribeSecurityGroupRules",
+        "ec2:DescribeNetworkAcls",
+        "ec2:DescribeNetworkInterfaces",
+        "ec2:DescribeAddresses",
+        "ec2:DescribeNatGateways",
+        "ec2:DescribeFlowLogs",
+        "ec2:DescribeVpcPeeringConnections",
+        "ec2:GetManagedPrefixListEntries",
+        "ec2:DescribeInstances",  # whether their metadata answers without a token
+    ),
+)
+
+_MENDING = (
+    *(
+        Operation(name, Feature.FIX_NETWORK, (name,), changes_something=True)
+        for name in (
+            "ec2:ReleaseAddress",
+            "ec2:DisassociateAddress",
+            "ec2:AssociateAddress",
+            "ec2:RevokeSecurityGroupIngress",
+            "ec2:AuthorizeSecurityGroupIngress",
+            "ec2:ModifyInstanceMetadataOptions",
+        )
+    ),
+    # passing a role only where records go to a log group, delivering only where they do not
+    Operation(
+        "ec2:CreateFlowLogs",
+        Feature.FIX_NETWORK,
+        ("ec2:CreateFlowLogs", "logs:CreateLogDelivery", "iam:PassRole"),
+        changes_something=True,
+    ),
+    Operation(
+        "ec2:DeleteFlowLogs",
+        Feature.FIX_NETWORK,
+        ("ec2:DeleteFlowLogs", "logs:DeleteLogDelivery"),
+        changes_something=True,
+    ),
+)
+
 OPERATIONS = {
-    operation.name: operation for operation in (*_KEYS, *_OPERATIONS) if operation.feature is not Feature.MAIL
+    operation.name: operation
+    for operation in (*_NETWORK, *_KEYS, *_OPERATIONS)  # what several are for counts as the last one's
+    if operation.feature is not Feature.MAIL
 }
 
 # assuming a role: a profile of the SDK may say that its credentials are a role's
@@ -108,7 +164,31 @@ ROTATION_OPERATIONS = {
 }
 """The whole reach of a session that rotates keys: nothing that disables, deletes or imports one is in any table."""
 
-_ALL = {**OPERATIONS, **MAIL_OPERATIONS, **FREEZE_OPERATIONS, **ROTATION_OPERATIONS}
+SUCCESSION_OPERATIONS = {
+    operation.name: operation
+    for operation in (*_OPERATIONS, *_KEYS, *_SUCCEEDING)
+    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.KEYS, Feature.SUCCEED}
+}
+"""The whole reach of a session that makes a key in another's place and moves its alias; the old one stays as it is."""
+
+MENDING_OPERATIONS = {
+    operation.name: operation
+    for operation in (*_OPERATIONS, *_NETWORK, *_MENDING)
+    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.NETWORK, Feature.FIX_NETWORK}
+}
+"""The whole reach of a session that mends networks.
+
+Nothing that deletes a group, route, subnet, VPC or instance is in any table.
+"""
+
+_ALL = {
+    **OPERATIONS,
+    **MAIL_OPERATIONS,
+    **FREEZE_OPERATIONS,
+    **ROTATION_OPERATIONS,
+    **SUCCESSION_OPERATIONS,
+    **MENDING_OPERATIONS,
+}
 
 
 def permission_for(operation: str) -> str:
@@ -122,22 +202,25 @@ def policy_document(
     *,
     partition: str = "aws",
     role_arns: Collection[str] = (),
+    flow_log_roles: Collection[str] = (),
     spot_may_terminate: bool = False,
     protected_tags: Collection[str] = Protection().tag_names,
 ) -> dict[str, Any]:
     """An IAM policy that allows exactly what `features` call, and denies acting on what is protected.
 
-    `role_arns` are the member roles that `MEMBERS` may assume: without any, assuming is not granted.
+    `role_arns` are the member roles that `MEMBERS` may assume: without any, assuming is not granted. `flow_log_roles`
+    are those that `FIX_NETWORK` may hand to flow logs of a log group: without any, it hands over none.
     Denials hold whatever else is attached: Spot (unless allowed), machines that an AWS service operates,
     autoscaled and EKS nodes, and any instance or volume with a protection tag. IAM compares tag names
     without case, but not spelling variants beyond `-` and `_`: costguard's own rails cover those.
     """
-    wanted = [operation for operation in (*_OPERATIONS, *_KEYS, *_ROTATING) if operation.feature in features]
+    every = (*_OPERATIONS, *_KEYS, *_ROTATING, *_SUCCEEDING, *_NETWORK, *_MENDING)
+    wanted = [operation for operation in every if operation.feature in features]
     reads = sorted(
         {
             permission
             for operation in wanted
-            if not operation.changes_something and operation.feature is not Feature.MEMBERS
+            if not operation.changes_something and operation.feature not in {Feature.MEMBERS, Feature.SUCCEED}
             for permission in operation.permissions
         }
     )
@@ -158,7 +241,11 @@ def policy_document(
     if rotates:
         keys = f"arn:{partition}:kms:*:*:key/*"
         statements.append({"Sid": "RotateKeys", "Effect": "Allow", "Action": rotates, "Resource": [keys]})
-    of_their_own = {Feature.MAIL, Feature.ROTATE}
+    if Feature.SUCCEED in features:
+        statements += _allow_succession(partition)
+    if Feature.FIX_NETWORK in features:
+        statements += _allow_mends(partition, flow_log_roles)
+    of_their_own = {Feature.MAIL, Feature.ROTATE, Feature.SUCCEED, Feature.FIX_NETWORK}
     changes = sorted({one.name for one in wanted if one.changes_something and one.feature not in of_their_own})
     if changes:
         statements += _allow_changes(changes, partition)
@@ -169,6 +256,72 @@ def policy_document(
 def _arns(partition: str, *kinds: str) -> list[str]:
     # a snapshot's ARN has no account: an empty field, which `*` matches as well
     return [f"arn:{partition}:ec2:*:*:{kind}/*" for kind in kinds]
+
+
+_MENDS = (
+    (
+        "MendAddresses",
+        ("ec2:AssociateAddress", "ec2:DisassociateAddress", "ec2:ReleaseAddress"),
+        ("elastic-ip", "instance", "network-interface"),
+    ),
+    (
+        "MendRules",
+        ("ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress"),
+        ("security-group", "security-group-rule"),
+    ),
+    (
+        "MendFlowLogs",
+        ("ec2:CreateFlowLogs", "ec2:DeleteFlowLogs"),
+        ("vpc-flow-log", "vpc", "subnet", "network-interface"),
+    ),
+    ("MendMetadataOptions", ("ec2:ModifyInstanceMetadataOptions",), ("instance",)),
+)
+
+
+def _allow_succession(partition: str) -> Iterable[dict[str, Any]]:
+    """To decrypt canaries and nothing else; made and tagged is only what says whose successor it is."""
+    keys, aliases = (f"arn:{partition}:kms:*:*:{kind}/*" for kind in ("key", "alias"))
+    told = {"Null": {f"aws:RequestTag/{SUCCESSOR_OF}": "false"}}
+    canaries = {f"kms:EncryptionContext:{name}": value for name, value in CONTEXT.items()}
+    yield {"Sid": "ReadKeyPolicies", "Effect": "Allow", "Action": "kms:GetKeyPolicy", "Resource": [keys]}
+    yield {
+        "Sid": "MakeSuccessors",
+        "Effect": "Allow",
+        "Action": "kms:CreateKey",
+        "Resource": "*",  # there is no key yet
+        "Condition": {
+            **told,
+            "StringEquals": {"kms:KeyOrigin": "AWS_KMS"},
+            "Bool": {"kms:MultiRegion": "false", "kms:BypassPolicyLockoutSafetyCheck": "false"},
+        },
+    }
+    yield {"Sid": "TagSuccessors", "Effect": "Allow", "Action": "kms:TagResource", "Resource": [keys], "Condition": told}
+    yield {"Sid": "MoveAliases", "Effect": "Allow", "Action": "kms:UpdateAlias", "Resource": [aliases, keys]}
+    yield {
+        "Sid": "EncryptCanaries",
+        "Effect": "Allow",
+        "Action": ["kms:Decrypt", "kms:Encrypt"],
+        "Resource": [keys],
+        "Condition": {"StringEquals": canaries},
+    }
+    # a signature has no context: give this only for keys that the rule names
+    yield {"Sid": "SignCanaries", "Effect": "Allow", "Action": ["kms:Sign", "kms:Verify"], "Resource": [keys]}
+
+
+def _allow_mends(partition: str, flow_log_roles: Collection[str]) -> Iterable[dict[str, Any]]:
+    for sid, actions, kinds in _MENDS:
+        yield {"Sid": sid, "Effect": "Allow", "Action": list(actions), "Resource": _arns(partition, *kinds)}
+    # of the bucket itself nothing: with s3:PutBucketPolicy AWS would overwrite the policy it has
+    deliveries = ["logs:CreateLogDelivery", "logs:DeleteLogDelivery"]
+    yield {"Sid": "DeliverFlowLogs", "Effect": "Allow", "Action": deliveries, "Resource": "*"}
+    if flow_log_roles:
+        yield {
+            "Sid": "PassFlowLogRole",
+            "Effect": "Allow",
+            "Action": "iam:PassRole",
+            "Resource": sorted(flow_log_roles),
+            "Condition": {"StringEquals": {"iam:PassedToService": "vpc-flow-logs.amazonaws.com"}},
+        }
 
 
 def _allow_changes(changes: list[str], partition: str) -> Iterable[dict[str, Any]]:

@@ -84,3 +84,9 @@ SNAPSHOT_GIB_MONTH_USD = {"us-east-1": Decimal("0.05")}
 
 PUBLIC_ADDRESS_HOURLY_USD = Decimal("0.005")
 """A public IPv4 address an hour in every commercial region, in use or not (https://aws.amazon.com/vpc/pricing/)."""
+
+NAT_GATEWAY_HOURLY_USD = {"us-east-1": Decimal("0.045")}
+"""Region → USD an hour for a NAT gateway there is (https://aws.amazon.com/vpc/pricing/); the gigabytes through it and
+its addresses are extra."""
+
+NETWORK_AS_OF = "2026-02-09"

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 RATES: Mapping[str, tuple[float, float]] = {
     # half of EC2's documented bucket and refill (100 and 20/s; 50 and 10/s for answers without pages;
-    # 50 and 5/s for changes; 5 and 2/s for start and stop): other tools share the account's bucket
+    # 50 and 5/s for changes; as many again for changes of rules, which it calls resource-intensive; 5 and 2/s for
+    # start and stop): other tools share the account's bucket
     "ec2:read": (50, 10),
     "ec2:unpaged": (25, 5),
     "ec2:change": (25, 2.5),
+    "ec2:rules": (25, 2.5),
     "ec2:start-stop": (5, 1),
     "cloudwatch:GetMetricData": (25, 25),  # half of 50 a second
     "cloudwatch:ListMetrics": (12, 12),  # half of 25 a second
@@ -24,10 +26,14 @@ RATES: Mapping[str, tuple[float, float]] = {
     "kms:ListResourceTags": (1000, 1000),
     "kms:EnableKeyRotation": (7, 7),
     "kms:RotateKeyOnDemand": (2, 2),
+    "kms:GetKeyPolicy": (500, 500),
+    "kms:CreateKey": (2, 2),
+    "kms:UpdateAlias": (2, 2),
     "sesv2:SendEmail": (1, 1),  # what a new account may send; others send more
 }
 _UNPAGED = frozenset({"ec2:DescribeAddresses", "ec2:DescribeRegions", "ec2:DescribeReservedInstances"})
 _START_STOP = frozenset({"ec2:StartInstances", "ec2:StopInstances"})
+_RULES = frozenset({"ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress"})
 
 
 def family_of(operation: str, *, changes: bool) -> str:
@@ -39,6 +45,8 @@ def family_of(operation: str, *, changes: bool) -> str:
         return service
     if operation in _START_STOP:
         return "ec2:start-stop"
+    if operation in _RULES:
+        return "ec2:rules"
     if changes:
         return "ec2:change"
     return "ec2:unpaged" if operation in _UNPAGED else "ec2:read"

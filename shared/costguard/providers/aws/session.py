@@ -17,7 +17,14 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.aws import errors
-from costguard.providers.aws.permissions import FREEZE_OPERATIONS, MAIL_OPERATIONS, OPERATIONS, ROTATION_OPERATIONS
+from costguard.providers.aws.permissions import (
+    FREEZE_OPERATIONS,
+    MAIL_OPERATIONS,
+    MENDING_OPERATIONS,
+    OPERATIONS,
+    ROTATION_OPERATIONS,
+    SUCCESSION_OPERATIONS,
+)
 from costguard.providers.aws.rates import RATES, family_of
 from costguard.providers.aws.transport import Clients, WatchedGate, is_aws, new_session
 from costguard.providers.documented import account_id, as_documented, moment, named, part, text
@@ -67,6 +74,8 @@ class AwsSession:
         for_mail: bool = False,
         for_freeze: bool = False,
         for_rotation: bool = False,
+        for_mending: bool = False,
+        for_succession: bool = False,
     ) -> None:
         if cloud not in HOME_REGIONS:
             message = (
@@ -80,7 +89,15 @@ class AwsSession:
         self.for_mail = for_mail
         self.for_freeze = for_freeze
         self.for_rotation = for_rotation
-        own = ((for_mail, MAIL_OPERATIONS), (for_freeze, FREEZE_OPERATIONS), (for_rotation, ROTATION_OPERATIONS))
+        self.for_mending = for_mending
+        self.for_succession = for_succession
+        own = (
+            (for_mail, MAIL_OPERATIONS),
+            (for_freeze, FREEZE_OPERATIONS),
+            (for_rotation, ROTATION_OPERATIONS),
+            (for_mending, MENDING_OPERATIONS),
+            (for_succession, SUCCESSION_OPERATIONS),
+        )
         self._operations = next((operations for only, operations in own if only), OPERATIONS)
         self._profile = profile
         self._endpoint_url = endpoint_url
@@ -115,6 +132,14 @@ class AwsSession:
         """A session that can read keys and rotate them, or only read them, and knows no other operation."""
         return self._twin(may_change=may_change, for_rotation=True)
 
+    def mending(self, *, may_change: bool = True) -> AwsSession:
+        """A session that can read networks and mend them, or only read them, and knows no other operation."""
+        return self._twin(may_change=may_change, for_mending=True)
+
+    def succeeding(self, *, may_change: bool = True) -> AwsSession:
+        """A session that can read keys, make one like another, move an alias and try it, and knows nothing else."""
+        return self._twin(may_change=may_change, for_succession=True)
+
     def _twin(
         self,
         *,
@@ -123,8 +148,10 @@ class AwsSession:
         for_mail: bool = False,
         for_freeze: bool = False,
         for_rotation: bool = False,
+        for_mending: bool = False,
+        for_succession: bool = False,
     ) -> AwsSession:
-        only = self.for_mail or self.for_freeze or self.for_rotation
+        only = self.for_mail or self.for_freeze or self.for_rotation or self.for_mending or self.for_succession
         twin = AwsSession(
             cloud=self.cloud,
             profile=self._profile,
@@ -139,6 +166,8 @@ class AwsSession:
             for_mail=self.for_mail or (for_mail and not only),
             for_freeze=self.for_freeze or (for_freeze and not only),
             for_rotation=self.for_rotation or (for_rotation and not only),
+            for_mending=self.for_mending or (for_mending and not only),
+            for_succession=self.for_succession or (for_succession and not only),
         )
         twin._routes = self._routes  # shared: accounts found later count as well
         return twin

@@ -11,11 +11,11 @@ from typing import Any
 
 from moto.ec2.models import EC2Backend
 from moto.ec2.models.elastic_block_store import Snapshot
-from moto.ec2.models.instances import Instance, StateReason
+from moto.ec2.models.instances import Instance, MetadataOptions, StateReason
 
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.ports import Clock
-from costguard.sandbox.aws.seeding import backend_of, seed_machine
+from costguard.sandbox.aws.seeding import backend_of, keep_address, seed_machine
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.records import Machine, WorldSnapshot
 
@@ -51,7 +51,7 @@ class Bridge:
     def __init__(self, world: World, clock: Clock) -> None:
         self.world = world
         self._clock = clock
-        self._seen = -1
+        self._seen: tuple[int, int, int] | None = None
         self._instances: dict[str, Instance] = {
             machine.native_id: seed_machine(world, machine) for machine in self._machines()
         }
@@ -63,13 +63,15 @@ class Bridge:
     def refresh(self) -> None:
         """Bring the world to the clock and moto to the world; cheap when nothing changed."""
         self.world.tick(self._clock.now())
-        if self.world.revision != self._seen:
+        networks = self.world.networks
+        seen = (self.world.revision, id(networks), len(networks.history))
+        if seen != self._seen:
             for machine in self._machines():
                 self._copy(machine, self._instances[machine.native_id])
             for snapshot in self.world.snapshots.values():
                 if snapshot.machine in self._instances:
                     self._copy_snapshot(snapshot)
-            self._seen = self.world.revision
+            self._seen = seen
         for machine in self._machines():
             if not self.world.is_listed(machine):
                 self._forget(machine)
@@ -102,11 +104,27 @@ class Bridge:
         instance.disable_api_stop = "stop_protection" in machine.protections
         backend.tags[machine.native_id] = dict(machine.tags)
         self._copy_reason(machine, instance)
-        for address in self.world.addresses_of(machine.native_id):  # moto forgets it in a stop
-            (kept,) = backend.address_by_allocation([address.native_id])
-            instance.nics[0].public_ip = kept.public_ip
+        self._copy_address(machine, instance, backend)
+        vars(instance)["metadata_options"] = self._metadata_options(machine)
         for volume in self.world.volumes_of(machine.native_id):
             backend.tags[volume.native_id] = dict(volume.tags)
+
+    def _copy_address(self, machine: Machine, instance: Any, backend: EC2Backend) -> None:
+        """The public address as the world has it: kept ones move between machines, and moto forgets them in a stop."""
+        card, there = instance.nics[0], vars(backend)["addresses"]
+        told = self.world.networks.of(machine.ref.shard).interfaces
+        if told or machine.spec.public_ip or card.public_ip in {each.public_ip for each in there}:
+            card.public_ip = machine.public_ip or None  # else it is one that moto lends
+        for address in self.world.addresses_of(machine.native_id):
+            kept = next((each for each in there if each.allocation_id == address.native_id), None)
+            card.public_ip = (kept or keep_address(backend, address.native_id, machine.public_ip)).public_ip
+
+    def _metadata_options(self, machine: Machine) -> MetadataOptions | None:
+        """None, and so nothing in the answer, where the world does not say."""
+        answers_all = self.world.networks.imds_v1.get(machine.ref)
+        if answers_all is None:
+            return None
+        return MetadataOptions({"HttpTokens": "optional" if answers_all else "required"})
 
     def _copy_reason(self, machine: Machine, instance: Any) -> None:
         asked = machine.terminate_requested_at or machine.stop_requested_at

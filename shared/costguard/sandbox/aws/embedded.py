@@ -17,17 +17,19 @@ from costguard.sandbox.aws.billing import Billing
 from costguard.sandbox.aws.bridge import Bridge
 from costguard.sandbox.aws.keys import Kms
 from costguard.sandbox.aws.metrics import Metrics
-from costguard.sandbox.aws.patching import Wire, applied
+from costguard.sandbox.aws.patching import Pages, Wire, applied
 from costguard.sandbox.aws.seeding import Credentials, accounts_of, regions_of, seed_accounts
-from costguard.sandbox.aws.server import Gateway, LoopbackServer
+from costguard.sandbox.aws.server import Gateway
 from costguard.sandbox.wire.door import WorldDoor
+from costguard.sandbox.wire.server import WireServer
+from costguard.sandbox.wire.wsgi import serving
 from costguard.sandbox.world.cloud import World
 
 _one_at_a_time = Lock()  # moto keeps its state, and we our patches, in module globals
 
 
 class EmbeddedAws:
-    """Context manager; `url`, `credentials` and `gateway` are there inside the block.
+    """Context manager; `url`, `credentials` and `gateway` are there inside the block; `pages` are those of networks.
 
     Raises on entry:
         InvalidInputError: another one runs in this process.
@@ -44,6 +46,7 @@ class EmbeddedAws:
         self._external_id = external_id
         self._closed_region = closed_region
         self._open = ExitStack()
+        self.pages = Pages()
 
     def __enter__(self) -> Self:
         if not _one_at_a_time.acquire(blocking=False):
@@ -61,6 +64,7 @@ class EmbeddedAws:
                 metrics=Metrics(self._world),
                 bridge=bridge,
                 closed_region=self._closed_region,
+                pages=self.pages,
             )
             opening.enter_context(applied(gaps.while_running(wire)))
             self.gateway = Gateway(
@@ -72,7 +76,8 @@ class EmbeddedAws:
                 billing=Billing(self._world, accounts_of(self._world)),
                 keys=Kms(self._world),
             )
-            server = LoopbackServer(self.gateway, self._clock)
+            server = WireServer(serving(self.gateway))
+            server.now = self._clock.now
             opening.callback(server.close)
             self.url = server.url
             self._open = opening.pop_all()

@@ -2,7 +2,7 @@
 
 Each patch says why it exists, in `reason`; a test beside it shows what moto does unpatched and fails when moto closes
 the gap. Most gaps have one cure: the handler asks the world, which knows the semantics and the time. The handlers
-stand in `acting`, `reading` and `measuring`.
+stand in `acting`, `reading`, `measuring`, `networking` and `mending`; what only costs time, in `hastening`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from moto import settings
 from moto.iam import models as iam
 
 from costguard.sandbox.aws.acting import acting
+from costguard.sandbox.aws.hastening import hastening
 from costguard.sandbox.aws.measuring import measuring
+from costguard.sandbox.aws.mending import mending
+from costguard.sandbox.aws.networking import networking
 from costguard.sandbox.aws.patching import Patch, Wire
 from costguard.sandbox.aws.policies import attaching
 from costguard.sandbox.aws.reading import reading
@@ -32,7 +35,9 @@ def before_seeding() -> tuple[Patch, ...]:
 
 def while_running(wire: Wire) -> tuple[Patch, ...]:
     """Every other gap."""
-    return (*acting(wire), *reading(wire), *measuring(wire), *attaching(), *_identifying(wire))
+    # the last keeps the names of handlers, so it comes after those that add some
+    of_machines = (*acting(wire), *reading(wire), *measuring(wire))
+    return (*of_machines, *networking(wire), *mending(wire), *attaching(), *_identifying(wire), *hastening())
 
 
 def _identifying(wire: Wire) -> tuple[Patch, ...]:

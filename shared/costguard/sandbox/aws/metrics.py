@@ -44,18 +44,18 @@ class Series:
         dimensions = [{"Name": name, "Value": value} for name, value in self.dimensions.items()]
         return {"Namespace": self.namespace, "MetricName": self.name, "Dimensions": dimensions}
 
-    def value(self, statistic: str, begin: int, end: int, now: datetime) -> float | None:
-        """One statistic over one bucket, None where no sample fell into it.
+    def value(self, statistic: str, begin: int, end: int, windows: Sequence[tuple[float, float]]) -> float | None:
+        """One statistic over one bucket, None where no sample fell into it. `windows`: when samples exist.
 
         Raises:
             ValueError: a statistic the stand-in does not compute.
         """
-        if statistic in ("Maximum", "SampleCount"):
-            peak, count = self.sensor.peak(begin, end, now)
-            if peak is None:
-                return None
-            return peak * self.factor if statistic == "Maximum" else float(count)
-        samples = list(self.sensor.samples(begin, end, now))
+        if statistic == "SampleCount":
+            return float(self.sensor.count_within(begin, end, windows)) or None
+        if statistic == "Maximum":
+            peak, _ = self.sensor.peak_within(begin, end, windows)
+            return None if peak is None else peak * self.factor
+        samples = self.sensor.samples_within(begin, end, windows)
         if not samples:
             return None
         if statistic == "Minimum":
@@ -119,8 +119,9 @@ class Metrics:
         last = min(int(end.timestamp()), int(now.timestamp()) + 1)
         step = max(period, PERIOD_SECONDS[series.sensor.signal])
         first += -first % step  # asked for finer than it was stored: only the stored moments
+        windows = series.sensor.windows(now)
         for begin in range(first, last, step):
-            value = series.value(statistic, begin, begin + step, now)
+            value = series.value(statistic, begin, begin + step, windows)
             if value is not None:
                 yield datetime.fromtimestamp(begin, timezone.utc), value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from moto.core.responses import ActionResult
@@ -66,6 +66,13 @@ class Request:
         return cast("Mapping[str, str]", found.get(kind, {}))
 
 
+@dataclass(slots=True)
+class Pages:
+    """How much a page of networks holds at most, however much is asked for."""
+
+    most: int = 1000
+
+
 @dataclass(frozen=True, slots=True)
 class Wire:
     """What the patched handlers ask."""
@@ -75,6 +82,7 @@ class Wire:
     metrics: Metrics
     bridge: Bridge
     closed_region: str  # listed as not opted in
+    pages: Pages = field(default_factory=Pages)
 
     def machines(self, request: Request) -> Iterator[Machine]:
         """The machines that the account and region of this request show."""

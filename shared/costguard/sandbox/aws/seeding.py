@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moto.ec2.models import EC2Backend, ec2_backends
+from moto.ec2.models.elastic_ip_addresses import ElasticAddress
 from moto.ec2.models.instances import Instance
 from moto.iam.models import iam_backends
 from moto.organizations.models import organizations_backends
@@ -96,10 +97,17 @@ def seed_machine(world: World, machine: Machine) -> Instance:
         instance.capacity_reservation_id = made_up_id("aws", "reservation", spec.native_id)
     _rename_volumes(backend, world, machine, instance)
     for address in world.addresses_of(machine.native_id):
-        kept = backend.allocate_address(domain="vpc")
-        kept.allocation_id = kept.id = address.native_id
+        keep_address(backend, address.native_id, spec.public_ip)
         backend.associate_address(instance=instance, allocation_id=address.native_id)
     return reservation.instances[0]
+
+
+def keep_address(backend: EC2Backend, native_id: str, public_ip: str | None) -> ElasticAddress:
+    """An address that the account keeps; one of moto's own numbers where the world has none."""
+    kept = backend.allocate_address(domain="vpc")
+    kept.allocation_id = kept.id = native_id
+    kept.public_ip = public_ip or kept.public_ip
+    return kept
 
 
 def spot_request_of(machine: Machine) -> str:

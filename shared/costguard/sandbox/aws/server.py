@@ -22,6 +22,7 @@ from costguard.ports import Clock
 from costguard.sandbox.aws.billing import Billing
 from costguard.sandbox.aws.cost_questions import RefusedQuestionError
 from costguard.sandbox.aws.keys import Kms
+from costguard.sandbox.aws.mending import CHANGES as NETWORK_CHANGES
 from costguard.sandbox.aws.prices import UnknownTokenError, get_products
 
 _READS = ("Describe", "Get", "List")
@@ -35,6 +36,7 @@ _CHANGES = frozenset(
         "CreateTags",
         "DeleteTags",
         "ModifyInstanceAttribute",
+        *NETWORK_CHANGES,
     }
 )
 _ACCOUNT_IN_ARN = 4  # arn:aws:iam::111122223333:role/name

@@ -1,0 +1,22 @@
+"""What every mend of a network on AWS holds to before anything is sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from costguard.domain.network import NetworkRule
+from costguard.providers.documented import Fields, part, text
+
+
+def same(rule: NetworkRule, other: NetworkRule) -> bool:
+    """Whether two rules match and say the same, whatever they are called."""
+    return _bare(rule) == _bare(other)
+
+
+def _bare(rule: NetworkRule) -> NetworkRule:
+    return replace(rule, rule_id="", priority=0, description="")
+
+
+def request_id(answer: Fields) -> str:
+    """What AWS calls the request that it answers."""
+    return text(part(answer, "ResponseMetadata"), "RequestId")

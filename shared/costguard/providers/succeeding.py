@@ -1,0 +1,150 @@
+"""What every `KeySuccessor` holds to: a session that can do nothing else, and an alias moved between two canaries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from costguard.domain.actions import Receipt
+from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError, RefusedError
+from costguard.domain.keys import EncryptionKey
+from costguard.guards.kms_succession import DECISION, SUCCESSOR_OF, can_be_made_again, is_alike
+
+CANARY_FAILED = "CanaryFailed"
+"""A code of our own: the alias was moved and is back, as a canary did not come through."""
+
+CANARY = "costguard canary: not a secret, only to see whether a key can be used"
+CONTEXT = {"costguard-canary": "alias-move"}
+"""Of every canary that is encrypted: a role may be allowed to decrypt what has it, and nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What came of a canary: by which key, as the cloud says, and the ciphertext or signature."""
+
+    by: str
+    proof: str
+
+
+class AliasWire(Protocol):
+    """What a vendor brings to `moved`: three requests about one alias and the two keys it is between."""
+
+    def seal(self, named: str, key: EncryptionKey) -> Sealed:
+        """A canary encrypted (of a key for signatures: signed) by whatever `named` is, an id or an alias.
+
+        `key` tells what for.
+        """
+
+    def holds(self, key: EncryptionKey, sealed: Sealed) -> bool:
+        """Whether this key, by its id, decrypts the canary to what it was (or verifies it)."""
+
+    def point(self, alias: str, key: EncryptionKey) -> Receipt:
+        """Let the alias, with its prefix, name this key."""
+
+
+def require_succeeding(session: str, *, for_succession: bool) -> None:
+    """`session` is the name of its class.
+
+    Raises:
+        InvalidInputError: it can do more than make keys and move aliases, or cannot.
+    """
+    if not for_succession:
+        message = f"making a successor needs a session that can do nothing else ({session}.succeeding())"
+        raise InvalidInputError(message)
+
+
+def require_creatable(key: EncryptionKey, decision: str, clouds: Collection[str]) -> None:
+    """Refuse, before anything is sent, a key that no other can be made like.
+
+    Raises:
+        RefusedError: none can.
+    """
+    _require(key, clouds)
+    if not decision:
+        raise unfit(key, "no decision stands behind it")
+
+
+def successor_tags(key: EncryptionKey, decision: str, reserved: tuple[str, ...]) -> Mapping[str, str]:
+    """The tags of the new key: those of the old but the cloud's own (`reserved` prefixes), whose it is and by what."""
+    kept = {name: value for name, value in key.tags.items() if not name.lower().startswith(reserved)}
+    return {**kept, SUCCESSOR_OF: key.ref.native_id, DECISION: decision}
+
+
+def require_policy_of_any_key(key: EncryptionKey, policy: str) -> None:
+    """Refuse a policy that names the old key: on another it would say something else.
+
+    Raises:
+        RefusedError: it does.
+    """
+    if key.ref.native_id in policy:
+        raise unfit(key, "its policy names the key itself, so another cannot have the same")
+
+
+def moved(wire: AliasWire, alias: str, holder: EncryptionKey, heir: EncryptionKey, clouds: Collection[str]) -> Receipt:
+    """Move an alias, see that old and new data can be read, and move it back where they cannot.
+
+    Both keys are tried before the move, so that a key that cannot be used costs nothing. Afterwards the alias may go on
+    naming the old key for a while, as clouds take their time: that is no failure, and the next look reads it back.
+
+    Raises:
+        RefusedError: nothing changed; or, with `CANARY_FAILED`, the alias was moved and is back.
+        OutcomeUnknownError: the alias may be with either.
+    """
+    _require_movable(alias, holder, heir, clouds)
+    named = f"alias/{alias}"
+    before = wire.seal(named, holder)
+    if before.by != holder.ref.native_id:
+        raise unfit(holder, f"{named} is with {before.by}, not with it")
+    for key, canary in ((holder, before), (heir, wire.seal(heir.ref.native_id, heir))):
+        if not wire.holds(key, canary):
+            raise unfit(key, "what it made of a canary it does not take back")
+    receipt = wire.point(named, heir)
+    failed = _failed(wire, named, holder, heir, before)
+    if not failed:
+        return receipt
+    try:
+        wire.point(named, holder)
+    except ProviderError as err:
+        message = f"{named} was moved to {heir.ref.native_id}, then {failed}; moving it back: {err}"
+        raise OutcomeUnknownError(message, operation=err.operation, code=err.code) from err
+    message = f"{named} was moved to {heir.ref.native_id} and back to {holder.ref.native_id}: {failed}"
+    raise RefusedError(message, code=CANARY_FAILED)
+
+
+def _failed(wire: AliasWire, named: str, holder: EncryptionKey, heir: EncryptionKey, before: Sealed) -> str:
+    """What went wrong after the move; empty where all is well."""
+    try:
+        if not wire.holds(holder, before):
+            return f"{holder.ref.native_id} no longer takes back what it made before"
+        after = wire.seal(named, heir)
+        maker = next((key for key in (heir, holder) if key.ref.native_id == after.by), None)
+        if maker is None:
+            return f"{named} is with {after.by}, which is neither of the two"
+        if not wire.holds(maker, after):
+            return f"{maker.ref.native_id} does not take back what was made through {named}"
+    except ProviderError as err:
+        return str(err)
+    return ""
+
+
+def _require_movable(alias: str, holder: EncryptionKey, heir: EncryptionKey, clouds: Collection[str]) -> None:
+    _require(holder, clouds)
+    _require(heir, clouds)
+    if not alias or alias.startswith("alias/"):
+        raise unfit(holder, "it needs an alias without its prefix")
+    if holder.ref == heir.ref or not is_alike(holder, heir):
+        raise unfit(holder, f"{heir.ref.native_id} cannot do what it does")
+
+
+def _require(key: EncryptionKey, clouds: Collection[str]) -> None:
+    if key.ref.kind != "key" or key.ref.cloud not in clouds or not key.ref.native_id or not key.ref.region:
+        raise unfit(key, f"it needs a key of {' or '.join(sorted(clouds))}")
+    if not can_be_made_again(key):
+        raise unfit(key, f"costguard makes no other in its place ({key.state.value}, {key.spec})")
+
+
+def unfit(key: EncryptionKey, why: str) -> RefusedError:
+    """The error of a key about which nothing was changed."""
+    message = f"successor of {key.ref}: nothing was changed: {why}"
+    return RefusedError(message, code="Unfit")
