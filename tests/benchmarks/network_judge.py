@@ -13,14 +13,12 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import platform
 import random
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from costguard.domain.mends import MendKind
@@ -48,6 +46,7 @@ from costguard.guards.rules import Mode
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.benchmarks.measuring import machine
 from tests.network_places import NOW, instance
 
 AIM = 2.0
@@ -104,14 +103,14 @@ def region(cloud: str, size: Size) -> tuple[NetworkInventory, list[Instance]]:
     ]
     cards, machines = [], []
     for number in range(size.instances):
-        machine = _ref(shard, "instance", f"i-{number}")
+        its = _ref(shard, "instance", f"i-{number}")
         private = f"10.{number % SUBNETS}.{number // 250}.{number % 250}"
         cards.append(
             NetworkInterface(
                 _ref(shard, "interface", f"eni-{number}"),
                 vpc,
                 subnets[number % SUBNETS].ref,
-                machine,
+                its,
                 (private,),
                 ((private, f"203.0.{number // 250}.{number % 250}"),) if number % 2 else (),
                 (f"2001:db8::{number:x}",) if number % 10 == 0 else (),
@@ -194,15 +193,6 @@ def _forget() -> None:
     gc.collect()
 
 
-def machine() -> str:
-    """What the figures were taken on."""
-    cpuinfo = Path("/proc/cpuinfo")
-    models = [line for line in cpuinfo.read_text().splitlines() if "model name" in line] if cpuinfo.exists() else []
-    model = models[0].partition(":")[2].strip() if models else platform.processor()
-    system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    return f"{os.cpu_count()} cores, {model}, {system}, costguard {version('costguard')}"
-
-
 def main(given: Sequence[str] | None = None) -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -212,7 +202,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--instances", type=int, default=2_000, metavar="N")
     parser.add_argument("--repeats", type=int, default=3)
     asked = parser.parse_args(given)
-    print(f"{machine()}; load average before: {os.getloadavg()[0]:.1f}")
+    print(f"{machine('costguard')}; load average before: {os.getloadavg()[0]:.1f}")
     if asked.smoke:
         measure(Size(50, 100, 20), 1)
         return

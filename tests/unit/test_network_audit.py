@@ -422,6 +422,8 @@ def test_the_age_of_an_address_tells_only_how_young_it_is() -> None:
     assert told(Check.UNATTACHED_ADDRESS, spare(allocated_at=NOW - DAY))[0].verdict is COMPLIANT
     another = spare(allocated_at=NOW - DAY)
     assert told(Check.UNATTACHED_ADDRESS, another, first_seen={SPARE: NOW - 30 * DAY})[0].verdict is COMPLIANT
+    anew = told(Check.UNATTACHED_ADDRESS, spare(allocated_at=NOW - 10 * DAY), first_seen={SPARE: NOW - 30 * DAY})[0]
+    assert anew.reason.facts["seen_hours"] == 240
 
 
 @pytest.mark.parametrize(

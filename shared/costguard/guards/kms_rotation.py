@@ -47,9 +47,7 @@ def gentlest(key: EncryptionKey, rules: Sequence[KeyRule], line: Lineage = NOBOD
     return min(covering, key=lambda rule: (rule.mode, -rule.rotate_every, rule.name), default=None)
 
 
-def judge_key(
-    key: EncryptionKey, rule: KeyRule | None, now: datetime, line: Lineage = NOBODY
-) -> Iterator[Finding]:
+def judge_key(key: EncryptionKey, rule: KeyRule | None, now: datetime, line: Lineage = NOBODY) -> Iterator[Finding]:
     """What is to be said of one key; at least one finding."""
     if rule is None:
         yield _finding(key, None, ROTATION, Verdict.EXEMPT, Reason(ReasonCode.NO_RULE))

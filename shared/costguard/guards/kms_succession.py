@@ -17,6 +17,9 @@ from costguard.domain.refs import ResourceRef
 SUCCESSOR_OF, DECISION = "costguard-successor-of", "costguard-decision"
 """Tags of a successor: the id of the key it follows, and the action that made it."""
 
+MOVED_BACK = "the alias was moved back"
+"""Words of a refusal that an intent keeps: the alias had been with the other key for a moment."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lineage:

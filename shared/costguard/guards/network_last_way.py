@@ -107,12 +107,10 @@ def _is_meant(rule: NetworkRule, mend: Mend) -> bool:
 
 
 def _behind(mend: Mend, inventory: NetworkInventory) -> Iterator[NetworkInterface]:
-    """The cards of machines that the mend may close something to."""
+    """The cards that the mend may close something to."""
     ip = mend.parameters.get("ip", "")
     bound = {each.bound_to for each in inventory.addresses if each.ref == mend.subject and each.bound_to}
     for card in inventory.interfaces:
-        if card.instance is None:
-            continue
         if mend.kind in _OF_GROUPS:
             if mend.subject.native_id in card.groups:
                 yield card

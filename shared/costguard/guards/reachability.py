@@ -228,7 +228,7 @@ class Survey:
         self._doubts.setdefault(doubt)
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 15)
 def _written(family: int, peers: tuple[r.Range, ...]) -> tuple[str, ...]:
     return r.written(family, peers)
 

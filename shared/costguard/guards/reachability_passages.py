@@ -113,8 +113,9 @@ class Passages:
             here = list(self._combined(place, grants, out, family, protocol))
             certain = [box for passage in here if passage.doubt is None for box in passage.boxes]
             for passage in here:
-                boxes = passage.boxes if passage.doubt is None else r.boxes_minus(passage.boxes, certain)
-                if boxes:
+                if passage.doubt is None:
+                    yield passage
+                elif boxes := r.boxes_minus(passage.boxes, certain):
                     yield replace(passage, boxes=tuple(boxes))
 
     def _granted(self, card: NetworkInterface, family: int) -> list[tuple[str, tuple[Grant, ...]]]:

@@ -133,12 +133,14 @@ def boxes_common(some: Sequence[Box], others: Sequence[Box]) -> list[Box]:
 
 def boxes_minus(some: Sequence[Box], holes: Sequence[Box]) -> list[Box]:
     """What of `some` is in none of `holes`."""
-    left = list(some)
-    for hole in holes:
-        if not left:
-            break
-        if any(_meet(box, hole) for box in left):
-            left = [piece for box in left for piece in _cut(box, hole)]
+    left: list[Box] = []
+    for box in some:
+        low, high, first, last = box
+        pieces = [box]
+        for hole in holes:
+            if hole[0] <= high and low <= hole[1] and hole[2] <= last and first <= hole[3]:
+                pieces = [piece for each in pieces for piece in _cut(each, hole)]
+        left += pieces
     return left
 
 
