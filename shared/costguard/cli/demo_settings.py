@@ -18,7 +18,7 @@ from costguard.report.mends import mend_words
 from costguard.report.plan_json import reason_json
 from costguard.report.words import Language, choice, clean, explain, phrase
 
-SHOWN = 6
+SHOWN = 4
 """The gravest findings that the ending names; the rest is counted."""
 
 
@@ -43,6 +43,9 @@ class SettingsDay:
         return bool(self.mended or self.results or self.held_anew or any(plan.due for plan in self.plans))
 
 
+_SEVERITIES = ("critical", "high", "medium", "low")
+_LOSES_DATA = frozenset({ReasonCode.KEY_DELETED_IN_USE, ReasonCode.KEY_DISABLED_IN_USE})
+
 NO_SETTINGS = SettingsDay()
 """A day on which neither was looked at."""
 
@@ -61,8 +64,9 @@ def settings_day(reports: Iterable[RunReport | None], before: SettingsDay | None
 
 def seen_lines(day: SettingsDay, language: Language) -> Iterator[str]:
     """What is as the policy asks by now."""
-    for ref in day.mended:
-        yield phrase("demo_seen_mend", language, name=_name(ref, day))
+    names = dict.fromkeys(_name(ref, day) for ref in day.mended)
+    if names:
+        yield phrase("demo_seen_mend", language, names=phrase("demo_comma", language).join(names))
 
 
 def plan_lines(day: SettingsDay, language: Language) -> Iterator[str]:
@@ -149,9 +153,10 @@ def _identity(held: Held) -> tuple[str, str]:
     return (held.action.case_id, held.reason.code.value)
 
 
-def _gravest_first(finding: Finding) -> tuple[int, str]:
-    reaches = finding.reason.facts.get("reaches")
-    return (-(reaches if isinstance(reaches, int) else 0), str(finding.subject))
+def _gravest_first(finding: Finding) -> tuple[int, int, str]:
+    facts, code = finding.reason.facts, finding.reason.code
+    rank = _SEVERITIES.index(facts["severity"]) if facts.get("severity") in _SEVERITIES else len(_SEVERITIES)
+    return (0 if code in _LOSES_DATA else rank, -int(facts.get("reaches", 0)), str(finding.subject))
 
 
 def _name(ref: object, day: SettingsDay) -> str:

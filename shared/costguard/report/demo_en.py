@@ -67,7 +67,7 @@ DEMO: Mapping[str, str] = {
     "demo_snoozed": "Its owner said no: snoozed[ until {until}].",
     "demo_warn_only": "Its rule only tells people; nothing is done to it.",
     "demo_unmeasured_title": "What nobody can judge yet, and what would change that",
-    "demo_seen_mend": "{name} is as the policy asks now",
+    "demo_seen_mend": "as the policy asks now: {names}",
     "demo_plan_tell": "say what is to be changed about {names}",
     "demo_did_mend": "{name}: {mend}: {outcome}",
     "demo_not_mended": "{name}: {mend}: not done. {why}",

@@ -63,7 +63,7 @@ DEMO: Mapping[str, str] = {
     "demo_snoozed": "负责人要求保留：暂缓[至 {until}]。",
     "demo_warn_only": "其规则只通知，不做任何操作。",
     "demo_unmeasured_title": "暂时无法判断的机器，以及解决办法",
-    "demo_seen_mend": "{name} 现已符合策略",
+    "demo_seen_mend": "现已符合策略：{names}",
     "demo_plan_tell": "告知将对 {names} 作何更改",
     "demo_did_mend": "{name}：{mend}：{outcome}",
     "demo_not_mended": "{name}：{mend}：未执行。{why}",

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 MENDS: Mapping[str, str] = {
     "mend_set_rotation": "rotate it by itself every {days} days",
     "mend_rotate_key": "rotate it now",
+    "mend_create_successor": "make a key to take its place; nothing uses it yet",
+    "mend_move_alias": "move alias {alias} to its successor {successor}",
+    "mend_restore_alias": "move alias {alias} back from {successor}",
     "mend_release_address": "release {ip}",
     "mend_detach_address": "take {ip} off it",
     "mend_revoke_rule": "revoke rule {rule_id}[ ({what})]",
@@ -35,6 +38,15 @@ MENDS: Mapping[str, str] = {
     "mend_when": "not before {at}",
     "mend_final": "There is no way back from this.",
     "mend_old_material": "What was encrypted before can still be decrypted: the cloud keeps the old material.",
+    "mend_new_key": (
+        "It gets the same policy and tags, costs what a key costs, and only its owner can delete it."
+        " Of moving the alias you are told again."
+    ),
+    "mend_old_key": (
+        "The old key stays enabled, and what it encrypted can still be decrypted. Programs that name it by its id go on"
+        " using it; programs that name the alias to decrypt old data, and whoever verifies signatures with the old"
+        " public key, need both keys."
+    ),
     "mend_undo": "To take it back: costguard undo {action_id}",
     "mend_keep": "To keep it as it is: costguard snooze {subject} --for 7d",
     "mend_undo_done": "Taken back: {mend}. Left alone until {until}, so that no run does it again.",

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 MENDS: Mapping[str, str] = {
     "mend_set_rotation": "设为每 {days} 天自动轮换",
     "mend_rotate_key": "立即轮换一次",
+    "mend_create_successor": "新建一个接替它的密钥（暂无任何程序使用）",
+    "mend_move_alias": "将别名 {alias} 移至接替密钥 {successor}",
+    "mend_restore_alias": "将别名 {alias} 从 {successor} 移回",
     "mend_release_address": "释放 {ip}",
     "mend_detach_address": "解绑 {ip}",
     "mend_revoke_rule": "撤销规则 {rule_id}[（{what}）]",
@@ -35,6 +38,11 @@ MENDS: Mapping[str, str] = {
     "mend_when": "不早于 {at}",
     "mend_final": "此操作无法撤回。",
     "mend_old_material": "此前加密的数据仍可解密：云厂商会保留旧的密钥材料。",
+    "mend_new_key": "新密钥沿用相同的策略与标签，按密钥计费，只有其负责人可以删除。移动别名之前会另行通知。",
+    "mend_old_key": (
+        "旧密钥保持启用，此前加密的数据仍可解密。以密钥 ID 指定它的程序继续使用旧密钥；"
+        "以别名解密旧数据的程序，以及用旧公钥验签的一方，需要同时持有两个密钥。"
+    ),
     "mend_undo": "撤回方法：costguard undo {action_id}",
     "mend_keep": "如需保持现状：costguard snooze {subject} --for 7d",
     "mend_undo_done": "已撤回：{mend}。在 {until} 之前不再处理，以免再次执行。",

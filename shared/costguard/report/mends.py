@@ -12,7 +12,13 @@ from costguard.domain.refs import ResourceRef
 from costguard.report.notices import Notice, local_time
 from costguard.report.words import Language, clean, explain, label, phrase
 
-_OF_KEYS = frozenset({MendKind.ROTATE_KEY, MendKind.SET_ROTATION})
+_SAID_OF = {
+    MendKind.ROTATE_KEY: "mend_old_material",
+    MendKind.SET_ROTATION: "mend_old_material",
+    MendKind.CREATE_SUCCESSOR: "mend_new_key",
+    MendKind.MOVE_ALIAS: "mend_old_key",
+}
+"""What is to be known about a change of a key."""
 
 
 class MendWord(str, Enum):
@@ -84,11 +90,12 @@ def mend_notice(facts: MendFacts, language: Language = Language.EN) -> Notice:
 def _closing(facts: MendFacts, language: Language) -> list[str]:
     lines = []
     if facts.mend is not None and facts.word in {MendWord.COMES, MendWord.DONE}:
-        if facts.mend.kind in _OF_KEYS:
-            lines.append(phrase("mend_old_material", language))
+        known = _SAID_OF.get(facts.mend.kind)
+        if known is not None:
+            lines.append(phrase(known, language))
         elif facts.mend.kind in FINAL:
             lines.append(phrase("mend_final", language))
-        elif facts.word is MendWord.DONE and facts.action_id:
+        if facts.mend.kind not in FINAL and facts.word is MendWord.DONE and facts.action_id:
             lines.append(phrase("mend_undo", language, action_id=facts.action_id))
     if facts.word is MendWord.COMES:
         lines.append(phrase("mend_keep", language, subject=str(facts.subject)))

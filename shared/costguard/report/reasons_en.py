@@ -69,6 +69,16 @@ REASONS: Mapping[Code, str] = {
         "The vendor's limit: such keys cannot be rotated that often[, only every {shortest_days} days]"
         "[, {asked_days} are asked for][ ({note})]. A key of another kind can do it sooner."
     ),
+    Code.KEY_SUPERSEDED: "Its successor[ {successor}] has its alias; it stays enabled for what it has encrypted.",
+    Code.KEY_SUCCESSOR_MADE: (
+        "Held: a successor was made, or may have been[: {successor}][, by action {action}], and is not among the keys;"
+        " no second one is made."
+    ),
+    Code.KEY_ALIAS_BACK: "Held: a try with a canary failed[: {detail}]; it is not tried again without a new notice.",
+    Code.KEY_SUCCESSOR_FOREIGN: (
+        "Held: the key that says it is the successor[, {successor},] was not made by Costguard;"
+        " no alias is moved to it."
+    ),
     Code.TOO_YOUNG: (
         "Not measured: running for less than the window[: {running_hours} h][ of the {window_hours} h needed]."
     ),
@@ -201,6 +211,9 @@ FIXES: Mapping[Code, str] = {
     Code.LEDGER_NOT_DURABLE: "Name a ledger file or database with `--ledger`.",
     Code.POLICY_STALE: "Repair the policy; `costguard policy check` says where it fails.",
     Code.CHANGED_SINCE_PLAN: "Plan again.",
+    Code.KEY_SUCCESSOR_MADE: "Look for it among the keys, disabled and deleted ones too, and move the alias by hand.",
+    Code.KEY_ALIAS_BACK: "See why the new key cannot be used (its policy, grants), then snooze: it begins anew after.",
+    Code.KEY_SUCCESSOR_FOREIGN: "Move the alias by hand if that key is yours; else ask who wrote its tags.",
     Code.RULE_CHANGED: "Plan again.",
     Code.MODE_OBSERVE: "Set `mode: warn` or `enforce` when the plan looks right.",
     Code.MODE_WARN: "Set `mode: enforce` when the notices look right.",

@@ -49,6 +49,10 @@ REASONS: Mapping[Code, str] = {
         "厂商限制：此类密钥最短[每 {shortest_days} 天]轮换一次[，要求 {asked_days} 天][（{note}）]。"
         "换用其他类型的密钥可更短。"
     ),
+    Code.KEY_SUPERSEDED: "其别名已移至接替密钥[ {successor}]；它保持启用，用于此前加密的数据。",
+    Code.KEY_SUCCESSOR_MADE: "搁置：已新建或可能已新建接替密钥[：{successor}][（操作 {action}）]，但未见到；不再新建。",
+    Code.KEY_ALIAS_BACK: "搁置：试用失败，别名已移回[：{detail}]；未经新的通知不会再试。",
+    Code.KEY_SUCCESSOR_FOREIGN: "搁置：自称接替者的密钥[ {successor} ]并非由 Costguard 新建；不会把别名移给它。",
     Code.TOO_YOUNG: "未测量：运行时间短于观察窗口[：已运行 {running_hours} 小时][，需要 {window_hours} 小时]。",
     Code.NO_DEVICE_METRIC: "未测量：找不到其加速卡的利用率指标[（{kind}）]。",
     Code.NO_DATA: "未测量：指标存在，但窗口内没有数据点[（来源：{source}）]。",
@@ -166,6 +170,9 @@ FIXES: Mapping[Code, str] = {
     Code.LEDGER_NOT_DURABLE: "请用 `--ledger` 指定台账文件或数据库。",
     Code.POLICY_STALE: "请修复策略；`costguard policy check` 会指出出错位置。",
     Code.CHANGED_SINCE_PLAN: "请重新生成计划。",
+    Code.KEY_SUCCESSOR_MADE: "请在密钥（含已禁用和待删除的）中查找，并手动移动别名。",
+    Code.KEY_ALIAS_BACK: "请查明新密钥为何无法使用（策略、授权），然后暂缓；到期后会重新开始。",
+    Code.KEY_SUCCESSOR_FOREIGN: "若该密钥属于您，请手动移动别名；否则请查明其标签由谁写入。",
     Code.RULE_CHANGED: "请重新生成计划。",
     Code.MODE_OBSERVE: "确认计划无误后，可设置 `mode: warn` 或 `enforce`。",
     Code.MODE_WARN: "确认通知无误后，可设置 `mode: enforce`。",
