@@ -36,7 +36,7 @@ from costguard.sandbox.world.fleet import Disk
 from costguard.sandbox.world.keys import WorldKey
 
 DAY = timedelta(days=1)
-_CHANGES = ("UpdateRotationPolicy", "CreateKeyVersion")
+_CHANGES = ("UpdateRotationPolicy", "CreateKeyVersion", "CreateKey", "UpdateAlias")
 _ALWAYS = 100_000
 _INSTANCE, _MODULES = "kst-bjj62d8f5e0sgtx8h0000", "kst-bjj62d8f5e0sgtx8h0001"
 _EVERY, _NEW_KEY_ONLY = frozenset({AUTOMATIC, ON_DEMAND, SUCCESSOR}), frozenset({SUCCESSOR})

@@ -39,7 +39,7 @@ from costguard.sandbox.world.keys import WorldKey
 
 DAY = timedelta(days=1)
 _SYMMETRIC = "SYMMETRIC_DEFAULT"
-_CHANGES = ("EnableKeyRotation", "RotateKeyOnDemand")
+_CHANGES = ("EnableKeyRotation", "RotateKeyOnDemand", "CreateKey", "UpdateAlias")
 _EVERY = frozenset({AUTOMATIC, ON_DEMAND, SUCCESSOR})
 _PAIR, _NEW_KEY_ONLY = "pair", frozenset({SUCCESSOR})
 IMPORTED, PRIMARY = "imported", "primary"

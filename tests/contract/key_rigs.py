@@ -79,7 +79,7 @@ class KeyRig(ABC):
         world = self.world
         self.keys = {name: key for name, key in self.kinds(self.now()).items() if not names or name in names}
         world.keys = Keys(self.keys.values())
-        for operation in (Operation.KEYS, Operation.ROTATE):
+        for operation in (Operation.KEYS, Operation.ROTATE, Operation.SUCCEED):
             world.allow(self.cloud, self.shard.account, operation)
         self.as_new()
 

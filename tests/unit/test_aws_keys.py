@@ -203,4 +203,4 @@ def test_the_first_row_that_holds_counts() -> None:
 def test_a_replica_of_imported_material_follows_its_primary_as_well() -> None:
     role = {"MultiRegion": True, "MultiRegionConfiguration": {"MultiRegionKeyType": "REPLICA"}}
     assert rotatability(facts_of(metadata(Origin="EXTERNAL", **role))).means == frozenset()
-    assert len(MATRIX) == 7
+    assert len(MATRIX) == 8

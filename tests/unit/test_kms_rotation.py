@@ -125,7 +125,7 @@ def test_a_vendor_that_cannot_go_that_short_is_shown_once_as_a_limit_and_not_as_
         (Verdict.COMPLIANT, ReasonCode.KEY_ROTATED),
         (Verdict.EXEMPT, ReasonCode.KEY_VENDOR_LIMIT),
     ]
-    assert mend(off(rotatability=yearly)) == every_days(365)
+    assert mend(off(rotatability=yearly)) == replace(every_days(365), parameters={"days": "365", "note": "paid add-on"})
 
 
 def test_a_period_longer_than_the_vendor_offers_is_brought_down_to_it() -> None:

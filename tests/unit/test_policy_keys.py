@@ -207,7 +207,7 @@ BAD = {
     "no means": rule("means: »[]", "an empty list", "leave the key out to allow automatic rotation"),
     "means as text": rule("means: »automatic", "expected a list", "write [automatic]"),
     "unknown means": rule("means: [»automatik]", "'automatik' is not a means", "did you mean automatic?"),
-    "successor": rule("means: [automatic, »successor]", "asks for no new key", "keep automatic or on_demand"),
+    "misspelt successor": rule("means: [automatic, »succesor]", "is not a means", "did you mean successor?"),
     "means twice": rule("means: [automatic, »automatic]", "is there twice", "keep one of them"),
     "customer keys as text": rule("customer_keys: »yes", "expected true or false", "write true"),
     "customer keys as number": rule("customer_keys: »1", "expected true or false", "write true or false"),

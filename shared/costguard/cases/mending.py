@@ -24,7 +24,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.guards.rules import MendRule, Mode, Rung
 
-_MOVING = frozenset({"version"})
+_MOVING = frozenset({"version", "note"})
 """Parameters that change whenever anything around the mend does: no new decision follows from them."""
 
 
@@ -33,7 +33,8 @@ class MendSeen:
     """All that one run saw about the subject of a case.
 
     `finding` is None when no verdict was reached on the subject. `mend` is what the rule allows about it, None where it
-    allows nothing. `shard_complete` says that absence proves absence. The rest is as in `Seen`.
+    allows nothing; `barred`: something stands in its way now. `shard_complete` says that absence proves absence. The
+    rest is as in `Seen`.
     """
 
     now: datetime
@@ -49,6 +50,7 @@ class MendSeen:
     notice_late: bool = False
     intent_written: bool = False
     last_outcome: Outcome | None = None
+    barred: bool = False
 
 
 def mend_terms(rule: MendRule, mend: Mend | None) -> str:
@@ -102,7 +104,7 @@ def _opening(seen: MendSeen) -> Step:
         check=finding.check,
         rule=rule.name,
         rule_digest=rule.digest,
-        terms=mend_terms(rule, seen.mend),
+        terms=mend_terms(rule, _promised(seen)),
         mode=rule.mode,
         subject=finding.subject,
         run_epoch=finding.run_epoch,
@@ -186,14 +188,25 @@ def _resolved(case: Case, seen: MendSeen) -> Step:
 
 
 def _on_present_terms(case: Case, seen: MendSeen) -> Case:
-    """The case under the rule and the mend as they are now; where either changed, from its first rung."""
+    """The case under the rule and the mend as they are now; where either changed, from its first rung.
+
+    What people were told while something stood in the way of it is no notice of what could be done once that is gone.
+    What they were told before something came in its way stays told.
+    """
     rule = seen.rule
-    if rule is None or mend_terms(rule, seen.mend) == case.terms:
+    if rule is None or mend_terms(rule, _promised(seen)) == case.terms:
+        return case
+    if case.rung > 0 and seen.barred and mend_terms(rule, seen.mend) == case.terms:
         return case
     if seen.finding is None or seen.finding.verdict is not Verdict.VIOLATION:
         return case  # what is not measured says nothing of what should be done
-    moved = replace(case, rule=rule.name, rule_digest=rule.digest, terms=mend_terms(rule, seen.mend))
+    moved = replace(case, rule=rule.name, rule_digest=rule.digest, terms=mend_terms(rule, _promised(seen)))
     return _begun_anew(moved, seen.now)
+
+
+def _promised(seen: MendSeen) -> Mend | None:
+    """What a notice of now would say is going to be done."""
+    return None if seen.barred else seen.mend
 
 
 def _begun_anew(case: Case, now: datetime) -> Case:

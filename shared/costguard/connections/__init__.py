@@ -102,9 +102,7 @@ class Connections(ExitStack):
         rules = (rule for rule in self._policy.kms_rotation if rule.mode is Mode.ENFORCE)
         if not any(RotationMeans.SUCCESSOR in rule.means for rule in rules):
             return {}
-        return {
-            cloud: cache(ports.successor) for cloud, ports in self.clouds.items() if ports.successor is not None
-        }
+        return {cloud: cache(ports.successor) for cloud, ports in self.clouds.items() if ports.successor is not None}
 
     def networks(self) -> Mapping[str, NetworkSource]:
         """What reads the networks, by cloud."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from costguard.connections.keys import keys_of
 from costguard.connections.ports import CloudPorts, Wiring
 from costguard.domain.errors import InvalidInputError
@@ -79,13 +81,6 @@ def connect(wiring: Wiring) -> CloudPorts:
         wiring.close_later(twin.close)
         return AlibabaKeyRotator(twin)
 
-    def succeeding() -> KeySuccessor:
-        from costguard.providers.alibaba.key_successor import AlibabaKeySuccessor
-
-        twin = session.succeeding()
-        wiring.close_later(twin.close)
-        return AlibabaKeySuccessor(twin)
-
     def mending() -> NetworkMender:
         from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
 
@@ -101,6 +96,13 @@ def connect(wiring: Wiring) -> CloudPorts:
         return AlibabaFreeze(twin, wiring.way_into), twin
 
     reading = Reading(AlibabaInventory(session), wiring.combined(signals), prices)
-    return CloudPorts(
-        reading, spend, keys, network, session, acting, asking, freezing, rotating, mending, succeeding
-    )
+    succeeding = partial(_succeeding, wiring, session)
+    return CloudPorts(reading, spend, keys, network, session, acting, asking, freezing, rotating, mending, succeeding)
+
+
+def _succeeding(wiring: Wiring, session: AlibabaSession) -> KeySuccessor:
+    from costguard.providers.alibaba.key_successor import AlibabaKeySuccessor
+
+    twin = session.succeeding()
+    wiring.close_later(twin.close)
+    return AlibabaKeySuccessor(twin)

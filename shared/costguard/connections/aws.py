@@ -95,6 +95,4 @@ def connect(wiring: Wiring) -> CloudPorts:
         return AwsFreeze(twin, wiring.way_into), twin
 
     reading = Reading(AwsInventory(session), wiring.combined(signals), prices)
-    return CloudPorts(
-        reading, spend, keys, network, session, acting, asking, freezing, rotating, mending, succeeding
-    )
+    return CloudPorts(reading, spend, keys, network, session, acting, asking, freezing, rotating, mending, succeeding)

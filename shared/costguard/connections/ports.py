@@ -34,7 +34,8 @@ class CloudPorts:
     `spend` reads the bill, `keys` the encryption keys, `network` the networks, through the reading session. `rotator`
     and `mender` open sessions of their own, which can rotate keys and change network settings and do nothing else.
     `successor` opens one that can make a key like another and move an alias to it, None where the cloud has no aliases
-    that can be moved. `freezer` opens another, which can attach and detach policies (with True; with False only list them).
+    that can be moved. `freezer` opens another, which can attach and detach policies (with True; with False only list
+    them).
     """
 
     reading: Reading

@@ -69,8 +69,8 @@ class Rotatability:
     """What its vendor allows for a key of this kind: one row of the vendor's matrix.
 
     Days are whole; None where `AUTOMATIC` is not among `means`. `note` is a short reason or condition in English
-    (`paid add-on`), `source` names the document. `succeeds`: Costguard itself can make a successor of such a key and move
-    the alias, without anything that was done with the old key being lost; elsewhere its owner can.
+    (`paid add-on`), `source` names the document. `succeeds`: Costguard itself can make a successor of such a key
+    and move the alias, without anything that was done with the old key being lost; elsewhere its owner can.
     """
 
     means: frozenset[RotationMeans]

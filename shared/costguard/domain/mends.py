@@ -44,7 +44,8 @@ SUCCESSION = frozenset({MendKind.CREATE_SUCCESSOR, MendKind.MOVE_ALIAS})
 class Mend:
     """A change to make, with `parameters` by its kind.
 
-    `SET_ROTATION`: `days`. `ROTATE_KEY`, `CREATE_SUCCESSOR`, `REQUIRE_IMDSV2`, `ALLOW_IMDSV1`: none.
+    `SET_ROTATION`: `days`, and as `ROTATE_KEY` a `note` on what its vendor says it costs or takes, where it says so.
+    `CREATE_SUCCESSOR`, `REQUIRE_IMDSV2`, `ALLOW_IMDSV1`: none.
     `MOVE_ALIAS`, `RESTORE_ALIAS`: `alias`, without its prefix, and `successor`, the id of the other key; the subject is
     the old one. `RELEASE_ADDRESS`: `ip`.
     `DETACH_ADDRESS`, `ATTACH_ADDRESS`: `ip`, `bound_to` (a ref), `private_ip`. `REVOKE_RULE`: `rule_id`, `direction`,

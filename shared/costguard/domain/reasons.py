@@ -137,6 +137,7 @@ class ReasonCode(str, Enum):
     NOT_TO_BE_MENDED = "not_to_be_mended"
     KEY_SUCCESSOR_MADE = "key_successor_made"
     KEY_SUCCESSOR_FOREIGN = "key_successor_foreign"
+    KEY_ALIAS_BACK = "key_alias_back"
     MENDED = "mended"
     AS_ASKED = "as_asked"
     DEADLINE = "deadline"

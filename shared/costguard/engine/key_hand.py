@@ -10,13 +10,12 @@ from costguard.cases.mending import mend_terms
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import ProviderError, RefusedError
 from costguard.domain.findings import Verdict
-from costguard.domain.keys import EncryptionKey
 from costguard.domain.mends import SUCCESSION, Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.hands import Cleared, people_heard
 from costguard.engine.key_look import judged_key
-from costguard.engine.key_succession import Followed, followed, not_again, not_ours
+from costguard.engine.key_succession import Followed, followed, not_again, not_moved_back, not_ours
 from costguard.engine.memory import Memory
 from costguard.guards.kms_rotation import before_of
 from costguard.policy.model import Policy
@@ -107,7 +106,7 @@ class KeyHand:
             return Reason(ReasonCode.NOT_TO_BE_MENDED, {"detail": "successor"})
         if mend.kind is MendKind.CREATE_SUCCESSOR:
             return not_again(self._memory, case)
-        return not_ours(self._memory, read)
+        return not_moved_back(self._memory, case) or not_ours(self._memory, read)
 
     def _succeed(self, action: Action, mend: Mend, read: Followed) -> Receipt:
         successor = self._successors[action.subject.cloud]()

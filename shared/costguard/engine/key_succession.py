@@ -14,7 +14,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.intents import Intent
-from costguard.guards.kms_succession import DECISION, NOBODY, Lineage, lineages
+from costguard.guards.kms_succession import DECISION, MOVED_BACK, NOBODY, Lineage, lineages
 from costguard.ports import KeySource
 
 
@@ -49,13 +49,23 @@ def followed(inventory: KeyInventory, ref: ResourceRef) -> Followed | None:
 
 
 def not_again(memory: Memory, case: Case) -> Reason | None:
-    """A key gets one successor, ever: where one was made, or may have been, its absence from the list proves nothing."""
+    """A key gets one successor, ever: where one was made, or may have been, not seeing it proves nothing."""
     made = next((each for each in _sent(memory, case) if each.outcome is not Outcome.REFUSED), None)
     if made is None:
         return None
     native_id = made.receipt.native_id if made.receipt is not None else ""
     facts = {"action": made.action.action_id, **({"successor": native_id} if native_id else {})}
     return Reason(ReasonCode.KEY_SUCCESSOR_MADE, facts)
+
+
+def not_moved_back(memory: Memory, case: Case) -> Reason | None:
+    """What uses an alias feels each try: after one that was taken back, the next needs a notice of its own."""
+    tries = memory.intents.for_case(case.case_id)
+    failed = [each for each in tries if each.outcome is Outcome.REFUSED and MOVED_BACK in each.detail]
+    last = next((each for each in failed if each.claimed_at >= case.since), None)
+    if last is None:
+        return None
+    return Reason(ReasonCode.KEY_ALIAS_BACK, {"action": last.action.action_id, "detail": last.detail})
 
 
 def not_ours(memory: Memory, read: Followed) -> Reason | None:

@@ -33,6 +33,9 @@ from costguard.report.words import Language
 _WAITS_FOR_PEOPLE = frozenset({ReasonCode.OUTCOME_UNKNOWN, ReasonCode.LAST_ADMIN_PATH})
 """What holds a mend that people were told of, and that only they can lift."""
 
+_SEEN_LATE = frozenset({ReasonCode.KEY_SUCCESSOR_MADE, ReasonCode.KEY_SUCCESSOR_FOREIGN, ReasonCode.KEY_ALIAS_BACK})
+"""The same, found by the last look before the call: told once, in the run after that."""
+
 _OVER_TOLD = frozenset({ReasonCode.AS_ASKED, ReasonCode.PROTECTED_TAG, ReasonCode.EXCEPTION, ReasonCode.VANISHED})
 
 
@@ -144,6 +147,11 @@ def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
             held: Held = waiting[case.case_id]
             notice_id = f"{held.action.decision_id}-held"
             yield _notice(world, plan, case, MendWord.HELD, held.action.mend, notice_id)
+        elif step.before is not None and step.before.reason.code in _SEEN_LATE:
+            why = step.before.reason
+            notice_id = f"{case.case_id}-{step.before.attempt}-{why.code.value}"
+            # about no decision: the next one is still to be made, and a notice of it would count as its intent
+            yield _notice(world, plan, replace(case, reason=why, decision_id=""), MendWord.HELD, None, notice_id)
 
 
 def _done(world: Surroundings, case: Case) -> tuple[Mend | None, str]:

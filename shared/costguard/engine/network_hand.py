@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from costguard.cases import Case
 from costguard.cases.mending import mend_terms
 from costguard.domain.actions import Action, Receipt
-from costguard.domain.errors import RefusedError
+from costguard.domain.errors import OutcomeUnknownError, ProviderError, RefusedError, VersionConflictError
 from costguard.domain.findings import Verdict
+from costguard.domain.mends import Mend, MendKind
+from costguard.domain.network import NetworkInventory
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Instance
 from costguard.engine.hands import Cleared, people_heard
 from costguard.engine.network_look import is_whole, judged_networks, network_now
 from costguard.engine.network_sightings import SightingsRepository, first_seen
+from costguard.engine.repositories.codec import record_of, value_of
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.network_audit import before_of
 from costguard.policy.model import Policy
+from costguard.ports import Check, Put, RecordStore
+
+TURN = timedelta(minutes=30)
+"""How long one run has a shard to itself: five minutes from its look to its call, two clocks ten minutes off each, and
+what a cloud takes to show a change to everybody."""
+
+_CLOSING = frozenset({MendKind.REVOKE_RULE, MendKind.NARROW_RULE, MendKind.DETACH_ADDRESS})
+_KIND = "network_turn"  # key: shard
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Until when a run may close ways into a shard, and no other."""
+
+    shard: Shard
+    until: datetime
 
 
 class NetworkHand:
@@ -23,21 +46,28 @@ class NetworkHand:
 
     def __init__(self, world: Surroundings) -> None:
         self._world = world
+        self._turns = _Turns(world.memory.store)
+        self._made: list[Action] = []
 
     def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | Cleared:
         """Why not, after reading everything around it again: a path is open or closed by what stands beside a rule.
 
-        A shard is read for each action: a day has few, and each rests on what was there a moment before.
+        A shard is read for each action: a day has few, and each rests on what was there a moment before. Two runs at
+        once would each count on the way that the other closes, so that one of them waits for its turn.
         """
         world, subject, mend = self._world, case.subject, action.mend
         heard = people_heard(world.memory, case, now)
         if isinstance(heard, Reason):
             return heard
+        unturned = self._turn(mend, subject.shard, now)
+        if isinstance(unturned, Reason):
+            return unturned
         network, instances = network_now(
             world.networks[subject.cloud], world.readings[subject.cloud], subject.shard, world.clock, world.workers
         )
-        if not is_whole(network):
-            return Reason(ReasonCode.DETAIL_UNREAD, {"cause": network.gaps[0].detail})
+        unread = self._unread(network, instances)
+        if unread is not None:
+            return unread
         known = first_seen(SightingsRepository(world.memory.store).all(), now)
         found = judged_networks((network,), instances, policy, now, known)
         judged = next((one for one in found if (one.finding.check, one.finding.subject) == (case.check, subject)), None)
@@ -51,7 +81,7 @@ class NetworkHand:
             return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
         if judged.bar is not None:
             return judged.bar
-        return Cleared(heard, before_of(mend, network, instances))
+        return Cleared((*heard, *unturned), before_of(mend, network, instances))
 
     def call(self, action: Action) -> Receipt:
         """One call, with the image of what it changes: a cloud that can refuse what has moved is asked to.
@@ -61,4 +91,51 @@ class NetworkHand:
         """
         if action.mend is None:
             raise RefusedError("there is nothing to mend", operation="network")
-        return self._world.network_menders[action.subject.cloud]().change(action.mend, action.before)
+        self._made.append(action)
+        try:
+            return self._world.network_menders[action.subject.cloud]().change(action.mend, action.before)
+        except OutcomeUnknownError:
+            raise
+        except ProviderError:
+            self._made.pop()  # refused: nothing of it will ever show
+            raise
+
+    def _turn(self, mend: Mend | None, shard: Shard, now: datetime) -> Reason | tuple[Check, ...]:
+        """What must still hold when the intent is written, where ways may be closed; else why not."""
+        if mend is None or mend.kind not in _CLOSING:
+            return ()
+        taken = self._turns.take(shard, now)
+        return (taken,) if taken is not None else Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "another run"})
+
+    def _unread(self, network: NetworkInventory, instances: Sequence[Instance]) -> Reason | None:
+        """Why a read is not enough, or older than what this run has changed: it would count on ways just closed."""
+        if not is_whole(network):
+            return Reason(ReasonCode.DETAIL_UNREAD, {"cause": network.gaps[0].detail})
+        for made in self._made:
+            mend = made.mend
+            if mend is None or mend.kind not in _CLOSING or mend.subject.shard != network.shard:
+                continue
+            if before_of(mend, network, instances) == made.before:
+                return Reason(ReasonCode.DETAIL_UNREAD, {"cause": "what was changed just now does not show yet"})
+        return None
+
+
+class _Turns:
+    """Who may close ways into a shard now: one run at a time, as the ledger has it."""
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+        self._mine: dict[Shard, int] = {}
+
+    def take(self, shard: Shard, now: datetime) -> Check | None:
+        """What must still hold when the intent is written; None while another run has its turn."""
+        record = self._store.get(_KIND, str(shard))
+        version = record.version if record is not None else 0
+        if record is not None and self._mine.get(shard) != version and value_of(_Turn, record).until > now:
+            return None
+        try:
+            self._store.transact([Put(record_of(_KIND, str(shard), _Turn(shard, now + TURN)), version)])
+        except VersionConflictError:
+            return None
+        self._mine[shard] = version + 1
+        return Check(_KIND, str(shard), version + 1)

@@ -21,9 +21,9 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceState
 from costguard.engine import answers
 from costguard.engine.act import pause_reason
+from costguard.engine.key_succession import AliasBack, alias_back
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.intents import Intent
-from costguard.engine.key_succession import AliasBack, alias_back
 from costguard.guards import kms_succession, network_audit
 from costguard.ports import ActionExecutor, InventorySource, KeySource, KeySuccessor, NetworkMender
 

@@ -71,12 +71,17 @@ def mend_of(key: EncryptionKey, rule: KeyRule, finding: Finding, line: Lineage =
     if finding.reason.code in {ReasonCode.KEY_ROTATION_OFF, ReasonCode.KEY_PERIOD_LONG}:
         if RotationMeans.AUTOMATIC not in can:
             return None
-        return Mend(MendKind.SET_ROTATION, key.ref, {"days": str(wanted_days(key, rule))})
+        return Mend(MendKind.SET_ROTATION, key.ref, {"days": str(wanted_days(key, rule)), **_terms_of_vendor(key)})
     if finding.reason.code is ReasonCode.KEY_OVERDUE and RotationMeans.ON_DEMAND in can:
-        return Mend(MendKind.ROTATE_KEY, key.ref)
+        return Mend(MendKind.ROTATE_KEY, key.ref, _terms_of_vendor(key))
     if finding.reason.code is ReasonCode.KEY_OVERDUE and can == _ONLY_A_SUCCESSOR:
         return next_step(key, line)
     return None
+
+
+def _terms_of_vendor(key: EncryptionKey) -> dict[str, str]:
+    """What a rotation costs or takes, where its vendor says so."""
+    return {"note": key.rotatability.note} if key.rotatability.note else {}
 
 
 def wanted_days(key: EncryptionKey, rule: KeyRule) -> int:

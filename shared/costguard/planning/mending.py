@@ -154,6 +154,7 @@ def _seen(inputs: MendInputs, subject: ResourceRef, case: Case | None, judged: J
         notice_late=notice.late if notice else False,
         intent_written=claim is not None or notice is not None,
         last_outcome=claim.last_outcome if claim else None,
+        barred=judged is not None and judged.bar is not None,
     )
 
 

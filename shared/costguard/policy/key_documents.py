@@ -25,7 +25,7 @@ _DAY = timedelta(days=1)
 _SHIPPED = KeyRule("", Mode.OBSERVE, KeySelector())
 _ALIAS = re.compile(r"[A-Za-z0-9/_.:*?\[\]!-]{1,256}")
 _PREFIX = "alias/"
-_MEANS = {means.value: means for means in (RotationMeans.AUTOMATIC, RotationMeans.ON_DEMAND)}
+_MEANS = {means.value: means for means in RotationMeans}
 _is_alias = v.matching(_ALIAS, "an alias or pattern", "write for example training or prod-*")
 _read_means = v.choice(_MEANS, "a means of rotation")
 
@@ -54,18 +54,11 @@ def _alias(text: str) -> str:
     return _is_alias(text)
 
 
-def _means(raw: object) -> RotationMeans:
-    if raw == RotationMeans.SUCCESSOR.value:
-        message = "successor: this version asks for no new key in the place of another"
-        raise BadValueError(message, f"keep {' or '.join(_MEANS)}")
-    return _read_means(raw)
-
-
 KeyMode = Annotated[Mode, BeforeValidator(v.choice({mode.name.lower(): mode for mode in Mode}, "a mode"))]
 RotateEvery = Annotated[timedelta, BeforeValidator(_rotate_every)]
 Aliases = Annotated[tuple[Annotated[str, AfterValidator(_alias)], ...], AfterValidator(v.some(v.ALL))]
 Means = Annotated[
-    tuple[Annotated[RotationMeans, BeforeValidator(_means)], ...],
+    tuple[Annotated[RotationMeans, BeforeValidator(_read_means)], ...],
     AfterValidator(v.some("leave the key out to allow automatic rotation")),
 ]
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError, RefusedError
 from costguard.domain.keys import EncryptionKey
-from costguard.guards.kms_succession import DECISION, SUCCESSOR_OF, can_be_made_again, is_alike
+from costguard.guards.kms_succession import DECISION, MOVED_BACK, SUCCESSOR_OF, can_be_made_again, is_alike
 
 CANARY_FAILED = "CanaryFailed"
 """A code of our own: the alias was moved and is back, as a canary did not come through."""
@@ -108,7 +108,7 @@ def moved(wire: AliasWire, alias: str, holder: EncryptionKey, heir: EncryptionKe
     except ProviderError as err:
         message = f"{named} was moved to {heir.ref.native_id}, then {failed}; moving it back: {err}"
         raise OutcomeUnknownError(message, operation=err.operation, code=err.code) from err
-    message = f"{named} was moved to {heir.ref.native_id} and back to {holder.ref.native_id}: {failed}"
+    message = f"{named} was moved to {heir.ref.native_id}, then {failed}; {MOVED_BACK} to {holder.ref.native_id}"
     raise RefusedError(message, code=CANARY_FAILED)
 
 

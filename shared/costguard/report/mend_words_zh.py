@@ -44,6 +44,7 @@ MENDS: Mapping[str, str] = {
         "以别名解密旧数据的程序，以及用旧公钥验签的一方，需要同时持有两个密钥。"
     ),
     "mend_undo": "撤回方法：costguard undo {action_id}",
+    "mend_note": "厂商说明：{note}。",
     "mend_keep": "如需保持现状：costguard snooze {subject} --for 7d",
     "mend_undo_done": "已撤回：{mend}。在 {until} 之前不再处理，以免再次执行。",
     "mend_undo_plan": "将撤回：{mend}。",

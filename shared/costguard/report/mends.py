@@ -97,6 +97,9 @@ def _closing(facts: MendFacts, language: Language) -> list[str]:
             lines.append(phrase("mend_final", language))
         if facts.mend.kind not in FINAL and facts.word is MendWord.DONE and facts.action_id:
             lines.append(phrase("mend_undo", language, action_id=facts.action_id))
+    note = facts.mend.parameters.get("note", "") if facts.mend is not None else ""
+    if facts.word is MendWord.COMES and note:
+        lines.append(phrase("mend_note", language, note=clean(note)))
     if facts.word is MendWord.COMES:
         lines.append(phrase("mend_keep", language, subject=str(facts.subject)))
     return lines

@@ -68,7 +68,13 @@ class AlibabaNetworkMender:
                 return self._end_log(mend)
             case MendKind.REQUIRE_IMDSV2 | MendKind.ALLOW_IMDSV1:
                 return self._set_metadata(mend, before, v1=kind is MendKind.ALLOW_IMDSV1)
-            case MendKind.SET_ROTATION | MendKind.ROTATE_KEY:
+            case (
+                MendKind.SET_ROTATION
+                | MendKind.ROTATE_KEY
+                | MendKind.CREATE_SUCCESSOR
+                | MendKind.MOVE_ALIAS
+                | MendKind.RESTORE_ALIAS
+            ):
                 raise refusal(mend, "that is about a key, not a network")
             case _:
                 assert_never(kind)

@@ -44,7 +44,7 @@ MATRIX: tuple[MatrixRow, ...] = (
         lambda key: key.usage is KeyUsage.MAC,
         Rotatability(
             _BY_SUCCESSOR,
-            note="never by itself or on demand; old MACs are verified by the old key only, so an alias moved fails them",
+            note="never by itself or on demand; only the old key verifies old MACs, so moving its alias fails them",
             source=_GUIDE,
         ),
     ),
@@ -63,7 +63,7 @@ MATRIX: tuple[MatrixRow, ...] = (
         lambda key: not key.symmetric,
         Rotatability(
             _BY_SUCCESSOR,
-            note="never by itself or on demand; what was encrypted names no key, so an alias moved fails its decryption",
+            note="never by itself or on demand; old data names no key, so moving the alias fails its decryption",
             source=_GUIDE,
         ),
     ),

@@ -91,7 +91,13 @@ class AwsNetworkMender:
                 return self._set_imds(mend, before, "required")
             case MendKind.ALLOW_IMDSV1:
                 return self._set_imds(mend, before, "optional")
-            case MendKind.SET_ROTATION | MendKind.ROTATE_KEY:
+            case (
+                MendKind.SET_ROTATION
+                | MendKind.ROTATE_KEY
+                | MendKind.CREATE_SUCCESSOR
+                | MendKind.MOVE_ALIAS
+                | MendKind.RESTORE_ALIAS
+            ):
                 raise refusal(mend, _OF_A_KEY)
             case _:
                 assert_never(mend.kind)

@@ -292,10 +292,11 @@ def _allow_succession(partition: str) -> Iterable[dict[str, Any]]:
         "Condition": {
             **told,
             "StringEquals": {"kms:KeyOrigin": "AWS_KMS"},
-            "Bool": {"kms:MultiRegion": "false", "kms:BypassPolicyLockoutSafetyCheck": "false"},
+            "BoolIfExists": {"kms:MultiRegion": "false", "kms:BypassPolicyLockoutSafetyCheck": "false"},
         },
     }
-    yield {"Sid": "TagSuccessors", "Effect": "Allow", "Action": "kms:TagResource", "Resource": [keys], "Condition": told}
+    tagging = {"Sid": "TagSuccessors", "Effect": "Allow", "Action": "kms:TagResource"}
+    yield {**tagging, "Resource": [keys], "Condition": told}
     yield {"Sid": "MoveAliases", "Effect": "Allow", "Action": "kms:UpdateAlias", "Resource": [aliases, keys]}
     yield {
         "Sid": "EncryptCanaries",

@@ -13,7 +13,7 @@ SHORTEST_DAYS, LONGEST_DAYS = 7, 365
 _PAIRS = frozenset({KeyUsage.ENCRYPT, KeyUsage.SIGN})
 _BY_SUCCESSOR = frozenset({RotationMeans.SUCCESSOR})
 _ERRORS = 'KMS API 2019-01-18, "Error Codes"'
-_NO_MOVE = "no alias can be moved: it is a name of its key, which UpdateAlias changes and nothing moves in one step"
+_NO_MOVE = "no alias can be moved: it is a property of its key"
 
 MATRIX: tuple[MatrixRow, ...] = (
     MatrixRow(

@@ -88,7 +88,13 @@ class TencentNetworkMender:
                 return self._end_flow_log(mend)
             case MendKind.REQUIRE_IMDSV2 | MendKind.ALLOW_IMDSV1:
                 raise refusal(mend, "CVM documents no setting by which metadata wants a token")
-            case MendKind.SET_ROTATION | MendKind.ROTATE_KEY:
+            case (
+                MendKind.SET_ROTATION
+                | MendKind.ROTATE_KEY
+                | MendKind.CREATE_SUCCESSOR
+                | MendKind.MOVE_ALIAS
+                | MendKind.RESTORE_ALIAS
+            ):
                 raise refusal(mend, "that is about a key, not a network")
             case _:
                 assert_never(mend.kind)

@@ -21,6 +21,7 @@ from costguard.sandbox.alibaba import (
     identity,
     instances,
     key_changes,
+    key_successors,
     kms,
     mailing,
     monitoring,
@@ -168,8 +169,16 @@ def _kms() -> dict[tuple[str, str], Action]:
         "UpdateRotationPolicy": key_changes.update_rotation_policy,
         "CreateKeyVersion": key_changes.create_key_version,
     }
+    succeeding: dict[str, Handler] = {
+        "GetKeyPolicy": key_successors.get_key_policy,
+        "CreateKey": key_successors.create_key,
+        "UpdateAlias": key_successors.update_alias,
+        "Encrypt": key_successors.encrypt,
+        "Decrypt": key_successors.decrypt,
+    }
+    by_operation = ((Operation.KEYS, reading), (Operation.ROTATE, changing), (Operation.SUCCEED, succeeding))
     found = {("kms", "DescribeRegions"): Action(kms.describe_regions)}
-    for operation, handlers in ((Operation.KEYS, reading), (Operation.ROTATE, changing)):
+    for operation, handlers in by_operation:
         for name, handler in handlers.items():
             found["kms", name] = Action(handler, (f"kms:{name}",), operation, Denial.NO_KEY_PERMISSION)
     return found

@@ -60,7 +60,7 @@ def describe_key(call: ApiCall, world: World) -> Mapping[str, Any]:
     Raises:
         ApiError: no such key, or this one may not be described.
     """
-    key = _described(call, world)
+    key = key_or_alias(call, world)
     if key.ref.native_id in call.site.kms.hidden:
         raise ApiError("Forbidden.NoPermission", "This operation is forbidden by permission system.", FORBIDDEN)
     last = key.rotations[-1] if key.rotations else key.created_at  # of its first version, where it never rotated
@@ -150,7 +150,12 @@ def version_of(key: WorldKey) -> str:
     return made_up_request_id("alibaba", key.ref.native_id, str(len(key.rotations)))
 
 
-def _described(call: ApiCall, world: World) -> WorldKey:
+def key_or_alias(call: ApiCall, world: World) -> WorldKey:
+    """The key of this region whose id, ARN or alias is asked for.
+
+    Raises:
+        ApiError: there is none.
+    """
     asked = call.asked.text("KeyId")
     if not asked.startswith((_ALIAS, "acs:kms:")):
         return key_named(call, world)

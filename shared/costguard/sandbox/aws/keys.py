@@ -9,6 +9,7 @@ from typing import Any
 from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.sandbox.aws.cost_questions import RefusedQuestionError
+from costguard.sandbox.aws.key_successors import KeySuccessors
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.keys import WorldKey
 from costguard.sandbox.world.records import Operation
@@ -63,6 +64,7 @@ class Kms:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._successors = successors = KeySuccessors(world, arn_of)
         self.page_size = _MOST
         self.policies_deny: set[str] = set()
         self.under_way: set[str] = set()
@@ -76,6 +78,18 @@ class Kms:
             "ListResourceTags": (Operation.KEYS, self._list_resource_tags),
             "EnableKeyRotation": (Operation.ROTATE, self._enable_key_rotation),
             "RotateKeyOnDemand": (Operation.ROTATE, self._rotate_key_on_demand),
+            "GetKeyPolicy": (Operation.SUCCEED, lambda asked: successors.get_key_policy(self._key(asked))),
+            "CreateKey": (Operation.SUCCEED, lambda asked: successors.create_key(_home(asked), asked.request)),
+            "UpdateAlias": (Operation.SUCCEED, self._update_alias),
+            **{
+                name: (Operation.SUCCEED, self._used(answer))
+                for name, answer in (
+                    ("Encrypt", successors.encrypt),
+                    ("Decrypt", successors.decrypt),
+                    ("Sign", successors.sign),
+                    ("Verify", successors.verify),
+                )
+            },
         }
 
     def answer(self, action: str, account: str, region: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -240,6 +254,13 @@ class Kms:
         self.material_waits.discard(native_id)
         return {"KeyId": arn_of(key.ref)}
 
+    def _update_alias(self, asked: _Asked) -> dict[str, Any]:
+        named = _Asked(asked.account, asked.region, {"KeyId": asked.request.get("TargetKeyId", "")})
+        return self._successors.update_alias(self._key(named), asked.request)
+
+    def _used(self, answer: Callable[[WorldKey, Mapping[str, Any]], dict[str, Any]]) -> Answer:
+        return lambda asked: answer(self._key(asked, by_alias=True), asked.request)
+
     def _require_rotations(self, key: WorldKey) -> None:
         if not _has_versions(key):
             raise _unsupported(key)
@@ -265,6 +286,13 @@ class Kms:
         first, size = int(marker), min(limit, self.page_size)
         answer: dict[str, Any] = {result_key: items[first : first + size], "Truncated": first + size < len(items)}
         return {**answer, "NextMarker": str(first + size)} if answer["Truncated"] else answer
+
+
+def _home(asked: _Asked) -> ResourceRef:
+    """Where a new key is made."""
+    partition = "aws-cn" if asked.region.startswith("cn-") else "aws"
+    partition = "aws-us-gov" if asked.region.startswith("us-gov-") else partition
+    return ResourceRef(partition, asked.account, asked.region, "key", "new")
 
 
 def arn_of(ref: ResourceRef) -> str:

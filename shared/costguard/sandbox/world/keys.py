@@ -54,7 +54,7 @@ class WorldKey:
     def next_at(self) -> datetime | None:
         """When it rotates by itself; None where automatic rotation is off.
 
-        AWS counts from the last rotation by itself, or from when it was turned on; the others from the last of any kind.
+        AWS counts from the last rotation by itself, or from when it was turned on; others from the last of any kind.
         """
         if self.period_days is None:
             return None

@@ -34,4 +34,30 @@ KMS = {
     "CreateKeyVersion": """
         KeyId!                    text
     """,
+    "GetKeyPolicy": """
+        KeyId!                    text
+        PolicyName                text
+    """,
+    "CreateKey": """
+        Description               text
+        KeySpec                   text
+        KeyUsage                  text
+        Origin                    Aliyun_KMS|EXTERNAL
+        DKMSInstanceId            text
+        Policy                    text
+        Tags                      text
+    """,
+    "UpdateAlias": """
+        AliasName!                text
+        KeyId!                    text
+    """,
+    "Encrypt": """
+        KeyId!                    text
+        Plaintext!                text
+        EncryptionContext         text
+    """,
+    "Decrypt": """
+        CiphertextBlob!           text
+        EncryptionContext         text
+    """,
 }
