@@ -107,7 +107,7 @@ def ending_of(day: SettingsDay, language: Language) -> Iterator[tuple[str, Seque
         title = phrase(f"demo_{plan.guard}", language, seen=plan.instances_seen, faults=len(faults))
         gravest = sorted(faults, key=_gravest_first)[:SHOWN]
         lines = [
-            phrase("demo_named", language, name=_name(one.subject, day), why=explain(one.reason, language))
+            phrase("demo_named", language, name=_in_its_cloud(one.subject, day), why=explain(one.reason, language))
             for one in gravest
             if isinstance(one.subject, ResourceRef)
         ]
@@ -157,6 +157,11 @@ def _gravest_first(finding: Finding) -> tuple[int, int, str]:
     facts, code = finding.reason.facts, finding.reason.code
     rank = _SEVERITIES.index(facts["severity"]) if facts.get("severity") in _SEVERITIES else len(_SEVERITIES)
     return (0 if code in _LOSES_DATA else rank, -int(facts.get("reaches", 0)), str(finding.subject))
+
+
+def _in_its_cloud(ref: ResourceRef, day: SettingsDay) -> str:
+    """The clouds of one house call many things alike."""
+    return f"{_name(ref, day)} ({ref.cloud})"
 
 
 def _name(ref: object, day: SettingsDay) -> str:
