@@ -16,8 +16,14 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import WSGIRequestHandler, make_server
 
+from costguard.sandbox.aws.hastening import hastening
+from costguard.sandbox.aws.patching import applied
+from costguard.sandbox.wire.server import WireServer
+from costguard.sandbox.wire.wsgi import serving
+
+_SESSION = boto3.session.Session()  # shared, as each reads all that it knows of DynamoDB anew; not for many threads
+_MAKING_CLIENTS = threading.Lock()
 _UNPRIVILEGED = ("postgres", "nobody")  # PostgreSQL refuses to run as root
 NO_POSTGRESQL = (
     "NOT TESTED: no PostgreSQL binaries (initdb, pg_ctl) in PATH or /usr/lib/postgresql/*/bin; "
@@ -116,35 +122,22 @@ class SerialDynamoDb:
             return list(self._app(environ, start_response))
 
 
-class _QuietHandler(WSGIRequestHandler):
-    protocol_version = "HTTP/1.1"  # keep connections: each new one costs a thread
-
-    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - werkzeug's name
-        """Requests are no news."""
-
-
 @contextmanager
 def dynamodb_server() -> Iterator[tuple[SerialDynamoDb, str]]:
     """Serve moto on a free loopback port; gives the application and its address."""
     app = SerialDynamoDb()
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_QuietHandler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield app, f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with applied(hastening()), WireServer(serving(app)) as server:
+        yield app, server.url
 
 
 def dynamodb_test_client(endpoint_url: str) -> Any:
     """A client with made-up credentials."""
-    return boto3.session.Session().client(
-        "dynamodb",
-        region_name="us-east-1",
-        endpoint_url=endpoint_url,
-        aws_access_key_id="testing",
-        aws_secret_access_key="testing",
-        config=Config(retries={"mode": "standard", "max_attempts": 3}, max_pool_connections=20),
-    )
+    with _MAKING_CLIENTS:
+        return _SESSION.client(
+            "dynamodb",
+            region_name="us-east-1",
+            endpoint_url=endpoint_url,
+            aws_access_key_id="testing",
+            aws_secret_access_key="testing",
+            config=Config(retries={"mode": "standard", "max_attempts": 3}, max_pool_connections=20),
+        )

@@ -67,8 +67,8 @@ def test_a_scan_as_json_adds_up(cli: Cli) -> None:
 
 
 def test_regions_and_accounts_can_be_chosen(cli: Cli) -> None:
-    one_region = cli("scan", "--json", "--region", "eu-west-1", ledger=False).json
-    one_account = cli("scan", "--json", "--account", "444455556666", ledger=False).json
+    one_region = cli("scan", "--json", "--days", "1", "--region", "eu-west-1", ledger=False).json
+    one_account = cli("scan", "--json", "--days", "1", "--account", "444455556666", ledger=False).json
 
     assert {machine["id"].split(":")[2] for machine in one_region["instances"]} == {"eu-west-1"}
     assert {machine["id"].split(":")[1] for machine in one_region["instances"]} == {"111122223333", "444455556666"}
@@ -78,8 +78,8 @@ def test_regions_and_accounts_can_be_chosen(cli: Cli) -> None:
 def test_every_machine_goes_into_the_csv(cli: Cli) -> None:
     path = cli.folder / "idle.csv"
 
-    shown = cli("scan", "--csv", str(path), ledger=False)
-    printed = cli("scan", "--csv", "-", ledger=False)
+    shown = cli("scan", "--days", "1", "--csv", str(path), ledger=False)
+    printed = cli("scan", "--days", "1", "--csv", "-", ledger=False)
 
     rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
     assert "Most expensive idle instances" in shown.out
@@ -92,7 +92,7 @@ def test_every_machine_goes_into_the_csv(cli: Cli) -> None:
 def test_a_denied_region_is_a_gap_with_its_permission_and_the_rest_is_told(cli: Cli) -> None:
     cli.sandbox.gateway.refused.append(refused("DescribeInstances", "eu-west-1"))
     try:
-        told = cli("scan", "--json", ledger=False)
+        told = cli("scan", "--json", "--days", "1", ledger=False)
     finally:
         cli.sandbox.gateway.refused.clear()
 

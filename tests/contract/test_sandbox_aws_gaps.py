@@ -12,8 +12,8 @@ from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 from moto import mock_aws, settings
 from moto.backends import list_of_moto_modules
-from moto.core import responses
 from moto.core.responses import ActionResult
+from moto.core.utils import method_names_from_class
 from moto.ec2.models import ec2_backends
 from moto.ec2.responses import EC2Response
 
@@ -184,10 +184,10 @@ def test_moto_has_no_price_list() -> None:
 
 def test_moto_looks_for_its_folders_and_for_every_handler_anew() -> None:
     assert list_of_moto_modules() is not list_of_moto_modules()
-    assert responses.method_names_from_class(EC2Response) is not responses.method_names_from_class(EC2Response)
+    assert method_names_from_class(EC2Response) is not method_names_from_class(EC2Response)
     while_running = {patch.name: patch.replacement for patch in hastening()}
     names, modules = while_running["method_names_from_class"], while_running["list_of_moto_modules"]
-    assert names(EC2Response) == responses.method_names_from_class(EC2Response)
+    assert names(EC2Response) == method_names_from_class(EC2Response)
     assert names(EC2Response) is names(EC2Response)
     assert list(modules()) == list(list_of_moto_modules())
 

@@ -2,8 +2,8 @@
 
 Works in a private copy of the tree; takes about five minutes on one core. Prints mutants, killed, survived and
 timeouts by module; exits 1 below 95 % killed, or when the survivors are not exactly those that `survivors.json`
-explains. `--record` also writes `last_run.json`. `--check` runs no mutant: it says whether the code or the
-tests have moved since the recorded run.
+explains. `--record` also writes `last_run.json`. `--only planning/rails.py …` judges these modules alone, and asks
+for no share of them. `--check` runs no mutant: it says whether the code or the tests have moved since the recorded run.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ from tests.mutation.tree import ROOT, digests, judges, private_copy, sources
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__.partition("\n")[0])
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--only", nargs="+", metavar="MODULE", choices=sorted(sources()), help="these modules alone")
     parser.add_argument("--json", action="store_true", help="print the figures and the differences as JSON")
-    parser.add_argument("--record", action="store_true", help="write the figures of this run to last_run.json")
-    parser.add_argument("--check", action="store_true", help="run nothing: is the recorded run still about this tree?")
+    what.add_argument("--record", action="store_true", help="write the figures of this run to last_run.json")
+    what.add_argument("--check", action="store_true", help="run nothing: is the recorded run still about this tree?")
     parser.add_argument("--processes", type=int, default=1, help="mutants judged at the same time")
     chosen = parser.parse_args(arguments)
     return _check() if chosen.check else _run(chosen)
@@ -57,21 +59,22 @@ def _check() -> int:
 
 def _run(chosen: argparse.Namespace) -> int:
     began = time.monotonic()
+    modules = chosen.only or list(sources())
     judged = {"commit": _commit(), "sources": digests(sources()), "tests": digests(judges())}
     with tempfile.TemporaryDirectory(prefix="costguard-mutation-") as folder:
         try:
             copy = Path(folder)
-            private_copy(copy)
+            private_copy(copy, modules)
             mutants = [
-                *run_outside(copy, _progress),  # before mutmut leaves its own things in the copy
+                *run_outside(copy, modules, _progress),  # before mutmut leaves its own things in the copy
                 *run_mutants(copy, processes=chosen.processes, progress=_progress),
             ]
         except MutationRunError as err:
             print(err, file=sys.stderr)
             return 1
-    unexplained, gone = differences(mutants, explained())
+    unexplained, gone = differences(mutants, [each for each in explained() if each.module in modules])
     figures = {**_figures(mutants, time.monotonic() - began), **judged}
-    enough = figures["killed_percent"] >= LEAST_KILLED_PERCENT
+    enough = bool(chosen.only) or figures["killed_percent"] >= LEAST_KILLED_PERCENT
     if chosen.json:
         print(json.dumps({**figures, "unexplained": unexplained, "no_longer_surviving": gone}, indent=2))
     else:

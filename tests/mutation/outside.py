@@ -9,12 +9,11 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutation.mutants import Mutant, MutationRunError, Progress, environment, one_line
-from tests.mutation.tree import sources
 
 MODULE = "<module>"
 _LONGEST_SECONDS = 120  # the tests take two
@@ -29,15 +28,15 @@ class _Change:
     text: str
 
 
-def run_outside(folder: Path, progress: Progress) -> list[Mutant]:
-    """Every changed value, judged in the copy in `folder`, which is left as it was.
+def run_outside(folder: Path, modules: Iterable[str], progress: Progress) -> list[Mutant]:
+    """Every changed value of `modules`, judged in the copy in `folder`, which is left as it was.
 
     Raises:
         MutationRunError: the tests fail without a change, or do not see one: then no verdict means anything.
     """
     _prove(folder)
     judged = []
-    for module in sources():
+    for module in modules:
         path = folder / "src/costguard" / module
         original = path.read_text("utf-8")
         for change in _changes(original):

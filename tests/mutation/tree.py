@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 PACKAGES = ("cases", "planning")
-TESTS = ("test_cases*.py", "test_planning*.py")
+TESTS = ("test_cases*.py", "test_planning*.py", "test_budget_steps*.py")
 BUILDERS = "tests/builders.py"
 
 # `src` is where mutmut expects a package; the rest keeps one mutant's run short and always the same:
@@ -24,7 +25,7 @@ filterwarnings = ["error"]
 
 [tool.mutmut]
 source_paths = ["src"]
-only_mutate = ["src/costguard/cases/*", "src/costguard/planning/*"]
+only_mutate = ONLY
 pytest_add_cli_args_test_selection = ["tests/unit"]
 use_git_change_detection = false
 track_dependencies = false
@@ -55,14 +56,15 @@ def judges() -> Mapping[str, Path]:
     return {path.relative_to(ROOT).as_posix(): path for path in [*found, ROOT / BUILDERS]}
 
 
-def private_copy(folder: Path) -> None:
-    """The whole package and the judging tests, laid out in `folder` as mutmut wants them."""
+def private_copy(folder: Path, modules: Iterable[str]) -> None:
+    """The whole package and the judging tests, laid out in `folder` as mutmut wants them to mutate `modules`."""
     ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
     shutil.copytree(ROOT / "shared/costguard", folder / "src/costguard", ignore=ignored)
     (folder / "tests/unit").mkdir(parents=True)
     for name, path in judges().items():
         shutil.copy(path, folder / name)
-    (folder / "pyproject.toml").write_text(_PYPROJECT, "utf-8")
+    only = [f"src/costguard/{module}" for module in modules]
+    (folder / "pyproject.toml").write_text(_PYPROJECT.replace("ONLY", json.dumps(only)), "utf-8")
     (folder / "tests/conftest.py").write_text(_CONFTEST, "utf-8")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from tests.simulation.campaign import Totals, cores, in_parallel
 
 MONTHS_IN = 5  # of every five seeds one more is a month under budgets: five times as dear, and as many bugs live there
+SETTINGS_IN = 5  # and one more is of keys and networks
 _BUG_SEEDS = 2000  # within how many seeds every planted bug must be caught
 
 
@@ -33,6 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--seeds", default="1-1000", metavar="FIRST-LAST", help="seeds to play (default 1-1000)")
     what.add_argument("--budgets", metavar="FIRST-LAST", help="seeds of months under budgets to play, and no others")
+    what.add_argument("--settings", metavar="FIRST-LAST", help="seeds of keys and networks to play, and no others")
     what.add_argument("--exhaustive", action="store_true", help="every fault at every boundary, then every pair")
     what.add_argument("--bugs", nargs="*", metavar="NAME", help="plant these bugs, or all, until each is caught")
     what.add_argument("--replay", metavar="SEED", help="play one seed, or one exhaustive try, and print its trace")
@@ -43,22 +45,29 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _seeds(asked: argparse.Namespace) -> int:
+    seeds = months = settings = range(0)
     if asked.budgets is not None:
-        seeds, months = range(0), _range(asked.budgets)
+        months = _range(asked.budgets)
+    elif asked.settings is not None:
+        settings = _range(asked.settings)
     else:
         seeds = _range(asked.seeds)
-        months = range(-(-seeds.start // MONTHS_IN), (seeds.stop - 1) // MONTHS_IN + 1)
-    count = len(seeds) + len(months)
+        months, settings = _share(seeds, MONTHS_IN), _share(seeds, SETTINGS_IN)
+    count = len(seeds) + len(months) + len(settings)
     began = time.monotonic()
     progress = _Progress(quiet=asked.json)
     totals = Totals()
     try:
-        for some in in_parallel(seeds, asked.jobs, months):
+        for some in in_parallel(seeds, asked.jobs, months, settings):
             totals.add(some)
             progress.say(f"{totals.seeds:,} of {count:,} seeds, {len(totals.violations)} violations")
     except KeyboardInterrupt:
         print(f"interrupted after {totals.seeds:,} of {count:,} seeds", file=sys.stderr)
     return _report(asked, totals, time.monotonic() - began)
+
+
+def _share(seeds: range, one_in: int) -> range:
+    return range(-(-seeds.start // one_in), (seeds.stop - 1) // one_in + 1)
 
 
 def _range(said: str) -> range:

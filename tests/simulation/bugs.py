@@ -5,9 +5,10 @@ from __future__ import annotations
 from tests.simulation.bugs_acting import ACTING
 from tests.simulation.bugs_budget import BUDGETS
 from tests.simulation.bugs_deciding import DECIDING
+from tests.simulation.bugs_settings import SETTINGS
 from tests.simulation.planting import Bug
 
-BUGS: tuple[Bug, ...] = (*DECIDING, *ACTING, *BUDGETS)
+BUGS: tuple[Bug, ...] = (*DECIDING, *ACTING, *BUDGETS, *SETTINGS)
 
 
 def bug_named(name: str) -> Bug:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.simulation.planting import Bug, Edit
 
 _ACT = "costguard.engine.act"
-_RECHECK = "costguard.engine.recheck"
+_HAND = "costguard.engine.instance_hand"
+_HANDS = "costguard.engine.hands"
 _RUN = "costguard.engine.run"
 _NOTICES = "costguard.engine.notices"
 _MEMORY = "costguard.engine.memory"
@@ -19,30 +20,32 @@ _LOOKING = (
         (8,),
         (
             Edit(
-                _ACT, "    found = _recheck(case, first, world, now)\n", "    found: Reason | tuple[Check, ...] = ()\n"
+                _ACT,
+                "    found = _last_look(case, first, world, hand, now)\n",
+                "    found: Reason | Cleared = Cleared(())\n",
             ),
         ),
     ),
     Bug(
         "last-look-not-at-tags",
         (12,),
-        (Edit(_RECHECK, "return exemption(instance, policy, now) or detail", "return detail"),),
+        (Edit(_HAND, "return exemption(instance, policy, now) or detail", "return detail"),),
     ),
     Bug(
         "last-look-not-at-use",
         (1,),
         (
             Edit(
-                _RECHECK,
-                "    bar = _still_true(action, case, instance, reading, rule, now) or _railed(",
-                "    bar = _railed(",
+                _HAND,
+                "        bar = _still_true(action, case, instance, reading, rule, now)\n",
+                "        bar = None\n",
             ),
         ),
     ),
     Bug(
         "last-look-not-at-volumes",
         (4, 5),
-        (Edit(_RECHECK, " or _railed(action, case, rule, detail, memory, now)", ""),),
+        (Edit(_HAND, " or _railed(action, case, rule, detail, self._memory, now)", ""),),
     ),
     Bug(
         "last-look-at-the-old-policy",
@@ -54,7 +57,7 @@ _LOOKING = (
         (8, 9),
         (
             Edit(
-                _RECHECK,
+                _HAND,
                 "if rule is None or rule.digest != action.rule_digest or rule.name != action.rule:",
                 "if rule is None:",
             ),
@@ -75,18 +78,18 @@ _HEARING = (
                 "    if seen.snoozed_until is not None:\n        return Step(_snoozed(case, seen.snoozed_until))\n",
                 "",
             ),
-            Edit(_RECHECK, "if snooze is not None:", "if False:"),
+            Edit(_HANDS, "if snooze is not None:", "if False:"),
         ),
     ),
     Bug(
         "late-snooze-ignored",
         (16,),
-        (Edit(_RECHECK, "return bar or (unsnoozed, unturned)", "return bar or (unturned,)"),),
+        (Edit(_HANDS, "return (unsnoozed, unturned)", "return (unturned,)"),),
     ),
     Bug(
         "late-pause-ignored",
         (20,),
-        (Edit(_RECHECK, "return bar or (unsnoozed, unturned)", "return bar or (unsnoozed,)"),),
+        (Edit(_HANDS, "return (unsnoozed, unturned)", "return (unsnoozed,)"),),
     ),
     Bug(
         "kill-switch-ignored",
@@ -97,7 +100,7 @@ _HEARING = (
                 '    return Reason(ReasonCode.KILL_SWITCH, {"by": state.by, "cause": state.reason}) if state.paused',
                 "    return None if state.paused",
             ),
-            Edit(_RECHECK, "if switch.paused:", "if False:"),
+            Edit(_HANDS, "if switch.paused:", "if False:"),
         ),
     ),
     Bug(
@@ -105,8 +108,8 @@ _HEARING = (
         (16,),
         (
             Edit("costguard.planning.build", "approved = item.case.decision_id in inputs.approved", "approved = True"),
-            Edit(_RECHECK, "if memory.approvals.valid(action.decision_id, now) is None:", "if False:"),
-            Edit(_RECHECK, "return None if memory.approvals.use(action.decision_id, now) else reason", "return None"),
+            Edit(_HAND, "if memory.approvals.valid(action.decision_id, now) is None:", "if False:"),
+            Edit(_HAND, "return None if memory.approvals.use(action.decision_id, now) else reason", "return None"),
         ),
     ),
 )
@@ -134,8 +137,8 @@ _DOING = (
         (
             Edit(
                 _ACT,
-                "    if not intents.claim(action, run_id, clock.now(), case, unchanged):",
-                "    if intents.claim(action, run_id, clock.now(), case, unchanged) is None:",
+                "    if not intents.claim(action, run_id, clock.now(), case, cleared.unchanged):",
+                "    if intents.claim(action, run_id, clock.now(), case, cleared.unchanged) is None:",
             ),
         ),
     ),

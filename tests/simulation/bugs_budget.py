@@ -140,10 +140,7 @@ _RECKONING = (
     Bug(
         "day-of-two-months-lost",
         (13,),
-        (
-            Edit(_BILLS, "if line.charge_period_end <= begin]", "if line.charge_period_start < begin]"),
-            Edit(_BILLS, "if line.charge_period_end > begin]", "if line.charge_period_start >= begin]"),
-        ),
+        (Edit(_BILLS, "if line.charge_period_end > begin]", "if line.charge_period_start >= begin]"),),
         months=True,
     ),
     Bug(

@@ -14,7 +14,7 @@ _BUILD = "costguard.planning.build"
 _SIGNALS = "costguard.domain.signals"
 _PROTECTION = "costguard.policy.protection"
 _CAPS = "costguard.engine.repositories.caps"
-_RECHECK = "costguard.engine.recheck"
+_HAND = "costguard.engine.instance_hand"
 
 _MEASURING = (
     Bug("coverage-not-asked", (1,), (Edit(_GUARD, "if signal.coverage < bounds.min_coverage:", "if False:"),)),
@@ -151,7 +151,7 @@ _LADDER = (
                 'if instance.run_epoch not in {"", case.run_epoch} or started_again(case, instance):',
                 "if False:",
             ),
-            Edit(_RECHECK, "if not same_run(case, instance):", "if False:"),
+            Edit(_HAND, "if not same_run(case, instance):", "if False:"),
         ),
     ),
     Bug(
@@ -190,7 +190,7 @@ _LADDER = (
                 "    if False:",
             ),
             Edit(
-                _RECHECK,
+                _HAND,
                 "return None if finding.verdict is Verdict.VIOLATION else finding.reason",
                 "return finding.reason if finding.verdict is Verdict.COMPLIANT else None",
             ),

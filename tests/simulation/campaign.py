@@ -70,14 +70,26 @@ def play_months(seeds: range) -> Totals:
     return _played(seeds, "b", month)
 
 
+def play_settings(seeds: range) -> Totals:
+    """These seeds of keys and networks."""
+    from tests.simulation.settings_play import SettingsSimulation
+    from tests.simulation.settings_stories import settings_story
+
+    return _all_of(seeds, "s", lambda seed: SettingsSimulation(settings_story(seed)).play())
+
+
 def _played(seeds: range, prefix: str, story: Callable[[int], Scenario]) -> Totals:
     from tests.simulation.simulation import Simulation
 
+    return _all_of(seeds, prefix, lambda seed: Simulation(story(seed)).play())
+
+
+def _all_of(seeds: range, prefix: str, verdict_of: Callable[[int], Verdict]) -> Totals:
     totals = Totals()
     began = time.process_time()
     with quietly():
         for seed in seeds:
-            totals.take(f"{prefix}{seed}", Simulation(story(seed)).play())
+            totals.take(f"{prefix}{seed}", verdict_of(seed))
     totals.cpu_seconds = time.process_time() - began
     return totals
 
@@ -98,9 +110,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_parallel(seeds: range, jobs: int, months: range = range(0)) -> Iterator[Totals]:
-    """The seeds, then those of budgets, in chunks as they end; a seed's outcome is the same whoever plays it."""
-    tasks = [(play, chunk) for chunk in _chunks(seeds)] + [(play_months, chunk) for chunk in _chunks(months)]
+def in_parallel(seeds: range, jobs: int, months: range = range(0), settings: range = range(0)) -> Iterator[Totals]:
+    """The seeds, those of budgets and of settings, in chunks as they end; whoever plays one, it comes to the same."""
+    kinds = ((play, seeds), (play_months, months), (play_settings, settings))
+    tasks = [(how, chunk) for how, wanted in kinds for chunk in _chunks(wanted)]
     if jobs == 1:
         yield from map(_call, tasks)
         return

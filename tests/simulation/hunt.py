@@ -30,17 +30,16 @@ def hunt(task: tuple[str, int]) -> Caught:
     bug = bug_named(name)
     plant(bug)
     from tests.simulation.campaign import quietly
-    from tests.simulation.months import month
-    from tests.simulation.scenario import scenario
-    from tests.simulation.simulation import Simulation
+    from tests.simulation.replaying import played
 
+    family = "b" if bug.months else "s" if bug.settings else ""
     began = time.monotonic()
     for seed in range(1, limit + 1):
         with quietly():
-            found = Simulation(month(seed) if bug.months else scenario(seed)).play().violations
+            found = played(f"{family}{seed}").violations
         if found:
-            story = f"b{seed}" if bug.months else str(seed)
-            return Caught(name, bug.rules, seed, str(found[0]), found[0].rule, time.monotonic() - began, story)
+            spent = time.monotonic() - began
+            return Caught(name, bug.rules, seed, str(found[0]), found[0].rule, spent, f"{family}{seed}")
     return Caught(name, bug.rules, None, "", None, time.monotonic() - began)
 
 

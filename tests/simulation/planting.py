@@ -30,8 +30,9 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """A bug by name, the NEVER rules it offends, and its edits; with `months` stories of budgets hunt for it.
+    """A bug by name, the NEVER rules it offends, and its edits.
 
+    With `months` stories of budgets hunt for it, with `settings` stories of keys and networks.
     Several edits where one guard stands behind another: each alone would be caught by the next.
     """
 
@@ -39,6 +40,7 @@ class Bug:
     rules: tuple[int, ...]
     edits: tuple[Edit, ...]
     months: bool = False
+    settings: bool = False
 
 
 def edited(source: str, edits: Sequence[Edit]) -> str:

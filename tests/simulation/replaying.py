@@ -5,20 +5,32 @@ from __future__ import annotations
 from tests.simulation.campaign import quietly
 from tests.simulation.months import month
 from tests.simulation.scenario import scenario
+from tests.simulation.settings_play import SettingsSimulation
+from tests.simulation.settings_stories import settings_story
 from tests.simulation.simulation import Simulation, Verdict
 
 
 def replay(name: str) -> Verdict:
-    """A seed by its number, one of budgets by `b` and its number, or an exhaustive try by its name.
+    """A seed by its number, with `b` one of budgets, with `s` one of settings, or an exhaustive try by its name.
 
     Raises:
         ValueError: neither.
     """
     with quietly():
-        if name.isdigit():
-            return Simulation(scenario(int(name)), readable=True).play()
-        if name[:1] == "b" and name[1:].isdigit():
-            return Simulation(month(int(name[1:])), readable=True).play()
+        if name.lstrip("bs").isdigit():
+            return played(name, readable=True)
         from tests.simulation.exhaustive import try_named
 
         return try_named(name)
+
+
+def played(name: str, *, readable: bool = False) -> Verdict:
+    """A seed by its number, with `b` one of budgets, with `s` one of settings.
+
+    Raises:
+        ValueError: no number.
+    """
+    family, seed = name[:1], int(name.lstrip("bs"))
+    if family == "s":
+        return SettingsSimulation(settings_story(seed), readable=readable).play()
+    return Simulation(month(seed) if family == "b" else scenario(seed), readable=readable).play()

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from costguard.providers.alibaba.rates import RATES as ALIBABA
-from costguard.providers.pacing import Pacer
+from costguard.providers.pacing import Pacer, pacer_for
 from costguard.providers.tencent.ahead import Ahead
 from costguard.providers.tencent.rates import RATES as TENCENT
 
@@ -74,3 +74,15 @@ def test_what_fails_ahead_fails_in_its_turn() -> None:
 def test_a_page_that_was_not_announced_is_read_on_the_spot() -> None:
     with Ahead(lambda offset: offset, 100) as ahead:
         assert [ahead.take(offset, 200) for offset in (0, 100, 200)] == [0, 100, 200]
+
+
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:8080", "http://localhost:1", "http://[::1]:9/"])
+def test_a_stand_in_on_this_machine_is_asked_as_fast_as_it_answers(endpoint: str) -> None:
+    unhurried = pacer_for({"ce": (1, 2)}, endpoint)
+    assert [unhurried.reserve("1", "r", family) for family in ("ce", "other") for _ in range(50)] == [0.0] * 100
+
+
+@pytest.mark.parametrize("endpoint", ["", None, "https://vpce-1.ec2.us-east-1.vpce.amazonaws.com", "http://10.0.0.7"])
+def test_every_other_endpoint_is_a_clouds(endpoint: str | None) -> None:
+    paced = pacer_for({"ce": (1, 2)}, endpoint)
+    assert max(paced.reserve("1", "r", "ce") for _ in range(50)) > 10

@@ -14,7 +14,8 @@ from tests.builders import usd
 
 from costguard.domain.money import Money
 from costguard.estimates.billed import DailySpend
-from costguard.estimates.forecast import RUN_RATE, SEASONAL, Commitment, forecast
+from costguard.estimates.commitments import Commitment
+from costguard.estimates.forecast import RUN_RATE, SEASONAL, forecast
 from costguard.estimates.period import Period
 from costguard.estimates.seasonal import ahead, back_test, level, week_shape
 from costguard.estimates.spent import Spent
@@ -53,6 +54,34 @@ def test_weekdays_that_cost_more_are_counted_as_they_come() -> None:
 
     assert found is not None
     assert abs(found.expected.amount - 220) < 15
+
+
+@pytest.mark.parametrize(("began", "method"), [(date(2026, 10, 20), SEASONAL), (date(2026, 10, 22), RUN_RATE)])
+def test_days_before_a_scope_began_are_no_past_of_it(began: date, method: str) -> None:
+    """Begun at noon of a day; what is left is enough to learn from, or not."""
+    lately = days(63, lambda day: 0.0 if day < began else 50.0 if day == began else 100.0)
+
+    found = forecast(lately, spent_so_far(), usd("4"), (), NOVEMBER, NOW)
+
+    assert found is not None
+    assert found.method == method
+    assert method == RUN_RATE or (found.expected, found.high) == (usd("3000"), usd("3000"))
+
+
+@pytest.mark.parametrize("weekend", [0.0, 0.01, 3.0])
+def test_days_on_which_next_to_nothing_runs_do_not_lower_the_level(weekend: float) -> None:
+    working = [100.0 if day % 7 < 5 else weekend for day in range(63)]
+
+    assert ahead(working, 7) == pytest.approx([*[100.0] * 5, weekend, weekend])
+
+
+@pytest.mark.parametrize("weekend", [0.0, 0.01, 3.0])
+def test_one_night_of_work_on_such_a_day_is_no_fleet(weekend: float) -> None:
+    working = [100.0 if day % 7 < 5 else weekend for day in range(63)]
+    odd = [*working[:-1], 50.0]
+
+    assert ahead(odd, 7) == pytest.approx(ahead(working, 7))
+    assert ahead(working[:-2], 9, (0, 1), 25.0)[2:] == pytest.approx(ahead(working[:-2], 9)[2:])
 
 
 @pytest.mark.parametrize("count", [0, 1, 20])
@@ -95,16 +124,39 @@ def test_the_same_misses_tried_less_often_make_a_wider_interval() -> None:
 
 
 def test_what_falls_due_in_the_period_is_added_once() -> None:
+    """What fell due and is not on the bill yet as well."""
     dues = (
         Commitment("renewal", START + 20 * DAY, usd("500")),
-        Commitment("paid already", NOW - DAY, usd("70")),
+        Commitment("not billed yet", NOW - DAY, usd("70")),
         Commitment("next month", END, usd("900")),
     )
 
     found = forecast(days(63), spent_so_far(), usd("4"), dues, NOVEMBER, NOW)
 
     assert found is not None
-    assert found.expected == usd("3500")
+    assert (found.low, found.expected, found.high) == (usd("3570"), usd("3570"), usd("3570"))
+    assert found.at_this_burn == usd("1570") + usd("4").times(480)
+    assert found.commitments == dues[:2]
+
+
+def test_what_may_fall_due_lifts_the_upper_bound_alone() -> None:
+    perhaps = Commitment("renewal", START + 20 * DAY, usd("500"), sure=False)
+
+    found = forecast(days(63), spent_so_far(), usd("4"), (perhaps,), NOVEMBER, NOW)
+
+    assert found is not None
+    assert (found.low, found.expected, found.high) == (usd("3000"), usd("3000"), usd("3500"))
+
+
+def test_what_costs_nobody_knows_what_is_named_and_in_no_figure() -> None:
+    unknown = Commitment("renewal", START + 20 * DAY, None)
+    spread = Commitment("spread", START + 20 * DAY, None, spread=True)
+
+    found = forecast(days(63), spent_so_far(), usd("4"), (unknown, spread), NOVEMBER, NOW)
+
+    assert found is not None
+    assert found.expected == usd("3000")
+    assert found.unknown == (unknown,)
 
 
 def test_a_burn_beyond_the_past_lifts_the_upper_bound_to_where_it_leads() -> None:

@@ -11,6 +11,7 @@ from tests.builders import DAY, NOW, SHARD, fact, instance, shard_facts, usd
 
 from costguard.domain.facts import InstanceFact
 from costguard.domain.money import HourlyRate
+from costguard.domain.refs import Shard
 from costguard.domain.resources import Billing, Gap, GapKind, InstanceState
 from costguard.engine.repositories.meter import MeterRepository
 from costguard.estimates.burn import Metered
@@ -135,3 +136,23 @@ def test_a_sheet_of_many_machines_survives_the_ledger_in_pieces() -> None:
         assert repository.get(SHARD) == sheet
         assert repository.put(SHARD, smaller)
         assert repository.get(SHARD) == smaller
+
+
+def test_sheets_of_many_shards_are_kept_together_and_what_another_run_wrote_first_stays() -> None:
+    shards = [Shard("aws", "111122223333", f"region-{number:02}") for number in range(60)]
+    other = Shard("aws-cn", "111122223333", "cn-north-1")
+    sheet, later = first(machine()), then(first(machine()))
+    with closing(open_ledger("memory:")) as ledger:
+        repository = MeterRepository(ledger)
+        assert repository.put(other, sheet)
+        assert repository.kept(["aws", "aws"]).put(dict.fromkeys(shards, sheet))
+        kept = repository.kept(["aws"])
+        assert [kept.sheet(shard) for shard in shards] == [sheet] * 60
+        assert kept.sheet(other) is None
+
+        elsewhere = MeterSheet(later.since, later.looked_at, ())
+        assert repository.put(shards[0], elsewhere)
+        assert not kept.put(dict.fromkeys(shards, later))
+        assert [repository.get(shard) for shard in shards] == [elsewhere, *[later] * 59]
+        assert list(repository.others("aws", {str(shard) for shard in shards[1:]})) == [elsewhere]
+        assert repository.get(other) == sheet

@@ -200,6 +200,27 @@ def test_the_rest_is_the_mean_of_seven_days_of_usage_that_is_not_metered() -> No
     assert rest.per_hour.rounded(4) == usd(str((24 * 7 + 48) / 168)).rounded(4)
 
 
+@pytest.mark.parametrize(
+    ("costs", "a_day", "count"),
+    [
+        (("0", "0", "0", "0", "0", "9", "24", "24"), "24", 2),  # the day it began on is a part of one
+        (("0", "0", "0", "0", "0", "0", "0", "9"), "9", 1),  # where there is no other it counts
+        (("0", "0", "0", "9", "24", "0", "0", "24"), "12", 4),  # days without any are days, once it began
+        (("0", "0", "0", "0", "0", "0", "0", "0"), "0", 7),
+        (("24", "0", "0"), "8", 3),  # what was there on the first known day may have been there before
+    ],
+)
+def test_what_began_lately_is_not_cheaper_for_the_days_before_it(
+    costs: tuple[str, ...], a_day: str, count: int
+) -> None:
+    usage = [charge(cost, place - len(costs)) for place, cost in enumerate(costs)]
+
+    rest = rest_rate(usage, list(days_between(START - len(costs) * DAY, START, "UTC")), NOTHING_KNOWN, "USD")
+
+    assert rest is not None
+    assert (rest.per_hour.times(24).rounded(), rest.days) == (usd(a_day).rounded(), count)
+
+
 def test_a_bill_without_a_complete_day_knows_no_run_rate() -> None:
     assert rest_rate([charge("5", -1)], [], NOTHING_KNOWN, "USD") is None
 

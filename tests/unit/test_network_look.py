@@ -363,3 +363,14 @@ def test_a_run_logs_what_it_could_not_read(place: Place, caplog: pytest.LogCaptu
 
     assert figures["gaps"] == 1
     assert [record.shard for record in caplog.records if record.message == "could not be read"] == [str(RESEARCH_EAST)]  # type: ignore[attr-defined]  # logged as a field
+
+
+def test_a_slow_look_never_puts_back_what_a_quicker_one_saw_ended(place: Place) -> None:
+    repository = SightingsRepository(place.memory.store)
+    day0 = Sightings(RESEARCH_EAST, NOW, {"eip-1": NOW})
+    repository.put([day0])
+    slow = repository.all()
+    in_use = Sightings(RESEARCH_EAST, NOW + DAY, {})
+    repository.put([in_use], repository.all())
+    repository.put([Sightings(RESEARCH_EAST, NOW + DAY, {"eip-1": NOW})], slow)
+    assert repository.all() == (in_use,)

@@ -130,3 +130,114 @@ def test_whatever_is_seen_it_attaches_only_what_is_asked_for_and_detaches_only_i
         if wants is FreezeWants.DETACH:
             assert ours
             assert look.attached is not None
+
+
+def test_what_begins_is_remembered_with_its_budget_and_period_and_counts_its_attempts() -> None:
+    """Nothing of the freeze before it is left."""
+    again = replace(OFF, budget="old", period="2026-02", attempt=3, before=("p-old",))
+
+    after, _ = advance_freeze(again, seen())
+
+    assert (after.budget, after.period, after.attempt, after.before, after.since) == (
+        "research",
+        "2026-03",
+        4,
+        (),
+        NOW,
+    )
+
+
+def test_what_goes_on_keeps_the_budget_and_period_it_was_begun_under() -> None:
+    attaching, _ = advance_freeze(ANNOUNCED, seen(budget="other"))
+    on, _ = advance_freeze(attaching, seen(budget="other", period="2026-04", attached=(MINE,)))
+    detaching, _ = advance_freeze(on, seen(budget="other", period="2026-04", attached=(MINE,)))
+    off, _ = advance_freeze(detaching, seen(budget="other", period="2026-04"))
+
+    phases = [FreezePhase.ATTACHING, FreezePhase.ON, FreezePhase.DETACHING, FreezePhase.OFF]
+    assert [each.phase for each in (attaching, on, detaching, off)] == phases
+    for each in (attaching, on, detaching, off):
+        assert (each.budget, each.period, each.since, each.before, each.attempt) == (
+            "research",
+            "2026-03",
+            NOW,
+            (THEIRS,),
+            1,
+        )
+
+
+def test_a_failed_attachment_is_announced_no_second_time_and_keeps_its_period() -> None:
+    attaching = replace(ANNOUNCED, phase=FreezePhase.ATTACHING)
+
+    after, wants = advance_freeze(attaching, seen(budget="other", period="2026-04"))
+
+    assert (after.phase, after.budget, after.period, wants) == (FreezePhase.ANNOUNCED, "research", "2026-03", None)
+
+
+def test_it_is_attached_from_the_moment_the_wait_is_over() -> None:
+    assert phase(ANNOUNCED, delivered_at=NOW - 4 * HOUR) == (FreezePhase.ATTACHING, FreezeWants.ATTACH)
+
+
+def test_nothing_seen_of_the_target_changes_nothing_even_when_it_is_to_end() -> None:
+    for state in (ON, replace(ON, phase=FreezePhase.DETACHING), replace(ON, phase=FreezePhase.ATTACHING)):
+        assert advance_freeze(state, seen(attached=None, asked=False)) == (state, None)
+
+
+def test_when_it_is_gone_it_is_off_or_released_as_it_was_ended() -> None:
+    detaching = replace(ON, phase=FreezePhase.DETACHING)
+
+    assert phase(detaching, asked=False) == (FreezePhase.OFF, None)
+    assert phase(detaching, released=True) == (FreezePhase.RELEASED, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "ends"),
+    [
+        ({"asked": False}, FreezePhase.OFF),
+        ({"period": "2026-04"}, FreezePhase.OFF),
+        ({"asked": False, "released": True}, FreezePhase.RELEASED),
+        ({"released": True}, FreezePhase.RELEASED),
+        ({"asked": None}, FreezePhase.RELEASED),
+    ],
+)
+def test_taken_off_by_hand_it_is_over_and_said_no_to_unless_it_was_to_end_anyway(
+    changes: dict[str, Any], ends: FreezePhase
+) -> None:
+    assert phase(ON, **changes) == (ends, None)
+
+
+def test_a_release_holds_for_the_period_it_was_said_in() -> None:
+    """Even where it was announced in the one before."""
+    after, _ = advance_freeze(ANNOUNCED, seen(released=True, period="2026-04", budget="other"))
+
+    assert (after.phase, after.period, after.budget) == (FreezePhase.RELEASED, "2026-04", "research")
+    assert advance_freeze(after, seen(period="2026-04", asked=False)) == (after, None)
+    off, wants = advance_freeze(after, seen(period="2026-05"))
+    assert (off.phase, off.period, wants) == (FreezePhase.OFF, "2026-04", None)
+
+
+@pytest.mark.parametrize("asked", [True, None])
+def test_somebody_elses_attachment_is_let_be_as_long_as_nobody_surely_needs_none(asked: Any) -> None:
+    foreign = replace(ANNOUNCED, phase=FreezePhase.FOREIGN)
+
+    assert advance_freeze(foreign, seen(asked=asked, attached=(MINE,))) == (foreign, None)
+
+
+def test_the_words_of_a_ledger_stay_what_they_are() -> None:
+    """A state written by an older version is read by this one."""
+    phases = {"off", "announced", "attaching", "on", "detaching", "released", "foreign"}
+
+    assert {each.value for each in FreezePhase} == phases
+    assert all(FreezePhase(word).name == word.upper() for word in phases)
+    assert {each.name: each.value for each in FreezeWants} == {
+        "ANNOUNCE": "announce",
+        "ATTACH": "attach",
+        "DETACH": "detach",
+    }
+    assert FreezeState("research") == FreezeState("research", FreezePhase.OFF, "", "", None, "", (), 0, None, 0)
+
+
+def test_a_phase_nobody_knows_is_no_silent_nothing() -> None:
+    unheard_of: Any = "melting"
+
+    with pytest.raises(AssertionError, match="melting"):
+        advance_freeze(replace(OFF, phase=unheard_of), seen())

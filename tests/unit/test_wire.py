@@ -18,6 +18,7 @@ from costguard.sandbox.wire.faults import Fault, FaultKind, Faults
 from costguard.sandbox.wire.limits import RateLimits
 from costguard.sandbox.wire.messages import Answer, Ending, Request
 from costguard.sandbox.wire.server import WireServer
+from costguard.sandbox.wire.wsgi import serving
 
 
 class Echo:
@@ -53,6 +54,37 @@ def test_one_connection_serves_many_requests(echo: Echo, connection: http.client
         assert connection.getresponse().read() == str(number).encode()
     ports = {(one.path, one.query, one.headers["x-mine"]) for one in echo.seen}
     assert ports == {("/there", "a=b", "yes")}
+
+
+def test_a_wsgi_application_is_served_over_one_connection_too() -> None:
+    asked: list[dict[str, Any]] = []
+
+    def application(environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
+        asked.append({**environ, "body": environ["wsgi.input"].read()})
+        start_response("404 Not Found", [("Content-Type", "text/plain"), ("Content-Length", "2"), ("X-More", "yes")])
+        yield b"n"
+        yield b"o"
+
+    with WireServer(serving(application)) as server:
+        connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=5)
+        for _ in range(2):
+            connection.request("POST", "/a%20b?c=%2F", body="in", headers={"X-Amz-Target": "T", "Content-Type": "x/y"})
+            answer = connection.getresponse()
+            told = (answer.status, answer.read(), answer.headers.get_all("Content-Length"), answer.headers["X-More"])
+            assert told == (404, b"no", ["2"], "yes")
+        connection.close()
+    words = (
+        "REQUEST_METHOD",
+        "PATH_INFO",
+        "QUERY_STRING",
+        "CONTENT_TYPE",
+        "CONTENT_LENGTH",
+        "HTTP_X_AMZ_TARGET",
+        "body",
+    )
+    assert [tuple(each[word] for word in words) for each in asked] == [
+        ("POST", "/a b", "c=%2F", "x/y", "2", "T", b"in")
+    ] * 2
 
 
 def test_a_reset_comes_before_any_byte(echo: Echo, connection: http.client.HTTPConnection) -> None:

@@ -49,6 +49,17 @@ def test_the_peak_of_an_hour_is_the_largest_of_its_samples(workload: Workload) -
             samples = list(sensor.samples(begin, begin + HOUR_SECONDS, NOW))
             peak = max(samples, default=None)
             assert sensor.peak(begin, begin + HOUR_SECONDS, NOW) == (peak, len(samples))
+            assert sensor.count_within(begin, begin + HOUR_SECONDS, sensor.windows(NOW)) == len(samples)
+
+
+@pytest.mark.parametrize(
+    "workload", [does.busy(), does.one_spike(NOW - 5 * HOUR), does.busy_until(NOW - 7 * HOUR + timedelta(minutes=31))]
+)
+def test_many_samples_together_are_what_each_is_alone(workload: Workload) -> None:
+    slots = range(int((NOW - 9 * HOUR).timestamp()), int(NOW.timestamp()), 300)
+    together = workload.samples(SignalName.CPU, 0, slots, 300, "i-1")
+    assert together == [workload.sample(SignalName.CPU, 0, slot, 300, "i-1") for slot in slots]
+    assert workload.samples(SignalName.CPU, 0, slots[::-1], 300, "i-1") == together[::-1]
 
 
 def test_the_same_question_has_the_same_answer_on_every_run() -> None:

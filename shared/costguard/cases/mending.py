@@ -188,19 +188,20 @@ def _resolved(case: Case, seen: MendSeen) -> Step:
 
 
 def _on_present_terms(case: Case, seen: MendSeen) -> Case:
-    """The case under the rule and the mend as they are now; where either changed, from its first rung.
+    """The case under the rule, the mend and the version as they are now; where one changed, from its first rung.
 
     What people were told while something stood in the way of it is no notice of what could be done once that is gone.
     What they were told before something came in its way stays told.
     """
-    rule = seen.rule
-    if rule is None or mend_terms(rule, _promised(seen)) == case.terms:
-        return case
-    if case.rung > 0 and seen.barred and mend_terms(rule, seen.mend) == case.terms:
-        return case
-    if seen.finding is None or seen.finding.verdict is not Verdict.VIOLATION:
+    rule, finding = seen.rule, seen.finding
+    if rule is None or finding is None or finding.verdict is not Verdict.VIOLATION:
         return case  # what is not measured says nothing of what should be done
-    moved = replace(case, rule=rule.name, rule_digest=rule.digest, terms=mend_terms(rule, _promised(seen)))
+    terms, is_same = mend_terms(rule, _promised(seen)), finding.run_epoch == case.run_epoch
+    if is_same and terms == case.terms:
+        return case
+    if is_same and case.rung > 0 and seen.barred and mend_terms(rule, seen.mend) == case.terms:
+        return case
+    moved = replace(case, rule=rule.name, rule_digest=rule.digest, terms=terms, run_epoch=finding.run_epoch)
     return _begun_anew(moved, seen.now)
 
 

@@ -40,7 +40,7 @@ class Guards:
     networks: Surroundings
 
 
-_SETTINGS_DAYS = 3  # keys and networks are looked at as long as something is to come of it, and at the end
+_SETTINGS_DAYS = 2  # keys and networks are looked at as long as something is to come of it, and at the end
 _LAST_LOOK = timedelta(hours=1)  # what was asked for on the last day is then seen done
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -43,7 +43,7 @@ def run_networks(
     if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
         return NetworkRun(run_id, world.guard)
     looked, plan = plan_networks(world, run_id, deadline=deadline, progress=progress)
-    SightingsRepository(world.memory.store).put(looked.sightings)
+    SightingsRepository(world.memory.store).put(looked.sightings, looked.remembered)
     log_gaps(looked)
     _log_violations(looked)
     return NetworkRun(run_id, world.guard, looked, carry_out_networks(world, plan, deadline=deadline))
@@ -69,7 +69,7 @@ def carry_out_networks(world: Surroundings, plan: Plan, *, deadline: datetime | 
 def look(world: Surroundings, *, deadline: datetime | None = None, progress: Progress = no_progress) -> NetworkLook:
     """One look with what is remembered of addresses; writes nothing."""
     remembered = SightingsRepository(world.memory.store).all()
-    return look_at_networks(
+    looked = look_at_networks(
         world.readings,
         world.networks,
         world.targets,
@@ -80,6 +80,7 @@ def look(world: Surroundings, *, deadline: datetime | None = None, progress: Pro
         progress=progress,
         workers=world.workers,
     )
+    return replace(looked, remembered=remembered)
 
 
 def network_summary(done: NetworkRun) -> dict[str, Any]:

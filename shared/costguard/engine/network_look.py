@@ -42,7 +42,8 @@ _NOBODY: Mapping[ResourceRef, datetime] = {}
 class NetworkLook:
     """One look at all networks. `shards` are those that answered, by whether everything of them was read.
 
-    `sightings` are to be remembered until the next look. `inventories` and `instances` are what was judged.
+    `sightings` are to be remembered until the next look, in the place of those `remembered` when this one began.
+    `inventories` and `instances` are what was judged.
     """
 
     now: datetime
@@ -53,6 +54,7 @@ class NetworkLook:
     inventories: tuple[NetworkInventory, ...] = ()
     instances: tuple[Instance, ...] = ()
     sightings: tuple[Sightings, ...] = ()
+    remembered: tuple[Sightings, ...] = ()
 
     @property
     def seen(self) -> int:

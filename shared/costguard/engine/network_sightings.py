@@ -61,12 +61,23 @@ class SightingsRepository:
         """What was remembered of every shard."""
         return tuple(value_of(Sightings, record) for record in self._store.query(_KIND))
 
-    def put(self, sheets: Iterable[Sightings]) -> None:
-        """Remember these in the place of what was known of their shards; where another run wrote first, that stands."""
+    def put(self, sheets: Iterable[Sightings], known: Iterable[Sightings] = ()) -> None:
+        """Remember these in the place of `known`, which the look began with; what another run wrote since stands.
+
+        A slow run would else put back what a quicker one has seen to have ended.
+        """
+        before = {sheet.shard: sheet for sheet in known}
         for sheet in sheets:
-            record = self._store.get(_KIND, str(sheet.shard))
-            written = record_of(_KIND, str(sheet.shard), sheet)
-            try:
-                self._store.transact([Put(written, 0 if record is None else record.version)])
-            except VersionConflictError:
+            if not self._swapped(sheet, before.get(sheet.shard)):
                 _LOG.info("another run looked at these addresses meanwhile", extra={"shard": str(sheet.shard)})
+
+    def _swapped(self, sheet: Sightings, before: Sightings | None) -> bool:
+        record = self._store.get(_KIND, str(sheet.shard))
+        if (None if record is None else value_of(Sightings, record)) != before:
+            return False
+        written = record_of(_KIND, str(sheet.shard), sheet)
+        try:
+            self._store.transact([Put(written, 0 if record is None else record.version)])
+        except VersionConflictError:
+            return False
+        return True

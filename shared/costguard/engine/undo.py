@@ -25,7 +25,7 @@ from costguard.engine.key_succession import AliasBack, alias_back
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.intents import Intent
 from costguard.guards import kms_succession, network_audit
-from costguard.ports import ActionExecutor, InventorySource, KeySource, KeySuccessor, NetworkMender
+from costguard.ports import ActionExecutor, Check, InventorySource, KeySource, KeySuccessor, NetworkMender
 
 LEFT_ALONE = timedelta(days=30)
 """How long a subject is left alone after people took something back: else the next run would do it again."""
@@ -93,17 +93,15 @@ def undo(memory: Memory, undoing: Undoing, by: Undoers, who: str, why: str, now:
         StalePlanError: Costguard is paused, the subject is not as the action left it, or another took it back just now.
         ProviderError: the subject could not be read; nothing was changed.
     """
-    barred = pause_reason(memory, host_paused=paused)
-    if barred is not None:
-        message = "nothing is changed while Costguard is paused; `costguard resume` first"
-        raise StalePlanError(message)
+    unturned = _unpaused(memory, paused=paused)
     action, cloud = undoing.action, undoing.action.subject.cloud
     if action.verb is Verb.START:
         _check_stopped(memory, undoing, by.inventories[cloud])
     move = _move_back(action, by)
     run_id = f"undo-{action.action_id}"
-    if not memory.intents.claim(action, run_id, now):
-        message = f"action {undoing.intent.action.action_id} was taken back just now by another"
+    if not memory.intents.claim(action, run_id, now, unchanged=(unturned,)):
+        what = undoing.intent.action.action_id
+        message = f"action {what} was taken back just now by another, or Costguard was paused meanwhile"
         raise StalePlanError(message)
     receipt: Receipt | None = None
     outcome, code, detail = Outcome.ACCEPTED, None, ""
@@ -121,6 +119,21 @@ def undo(memory: Memory, undoing: Undoing, by: Undoers, who: str, why: str, now:
         return Undone(action, outcome, reason=reason, detail=detail)
     left = answers.snooze(memory, action.subject, LEFT_ALONE, who, why, now)
     return Undone(action, outcome, left.until, reason, detail)
+
+
+def _unpaused(memory: Memory, *, paused: bool) -> Check:
+    """The record of the switch, which must stay as it is until the intent is written.
+
+    Raises:
+        StalePlanError: Costguard is paused, or nobody can tell.
+    """
+    barred = pause_reason(memory, host_paused=paused)
+    if barred is None:
+        switch, unturned = memory.switch.seen()
+        if not switch.paused:
+            return unturned
+    message = "nothing is changed while Costguard is paused; `costguard resume` first"
+    raise StalePlanError(message)
 
 
 def _inverse(intent: Intent) -> Action | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
@@ -48,6 +48,8 @@ class Charge:
 
         Parts that follow each other add up to the whole exactly.
         """
+        if since <= self.line.charge_period_start < until and self.line.charge_period_end <= until:
+            return self.money.amount  # the whole of it, as most parts are
         return self._until(until) - self._until(since) if since < until else Decimal(0)
 
     def _until(self, moment: datetime) -> Decimal:
@@ -102,7 +104,7 @@ def in_currency(
         if money is None:
             left.append(charge)
         else:
-            exchanged.append(replace(charge, money=money))
+            exchanged.append(charge if money is charge.money else Charge(money, charge.line))
     return tuple(exchanged), tuple(left)
 
 
@@ -117,10 +119,10 @@ def total_in(given: Iterable[Charge], since: datetime, until: datetime, currency
     Raises:
         ValueError: a charge is in another currency.
     """
-    total = Money(Decimal(0), currency)
+    total = Decimal(0)
     for charge in given:
-        total += Money(charge.part(since, until), charge.money.currency)
-    return total
+        total += _in(currency, charge).part(since, until)
+    return Money(total, currency)
 
 
 def daily(given: Iterable[Charge], days: Iterable[Day], currency: str) -> tuple[DailySpend, ...]:
@@ -133,16 +135,24 @@ def daily(given: Iterable[Charge], days: Iterable[Day], currency: str) -> tuple[
     """
     in_order = tuple(days)
     starts = [day.start for day in in_order]
-    sums = [Money(Decimal(0), currency)] * len(in_order)
+    sums = [Decimal(0)] * len(in_order)
     for charge in given:
-        place = max(bisect_right(starts, charge.line.charge_period_start) - 1, 0)
-        while place < len(in_order) and in_order[place].start <= max(
-            charge.line.charge_period_start, charge.line.charge_period_end - _TICK
-        ):
+        start = charge.line.charge_period_start
+        last = max(start, charge.line.charge_period_end - _TICK)
+        place = max(bisect_right(starts, start) - 1, 0)
+        while place < len(in_order) and starts[place] <= last:
             day = in_order[place]
-            sums[place] += Money(charge.part(day.start, day.end), charge.money.currency)
+            sums[place] += _in(currency, charge).part(day.start, day.end)
             place += 1
-    return tuple(DailySpend(day.day, total) for day, total in zip(in_order, sums, strict=True))
+    return tuple(DailySpend(day.day, Money(total, currency)) for day, total in zip(in_order, sums, strict=True))
+
+
+def _in(currency: str, charge: Charge) -> Charge:
+    """The same charge, which has to be in this currency."""
+    if charge.money.currency != currency:
+        message = f"cannot add {charge.money.currency} to {currency}; keep one total per currency"
+        raise ValueError(message)
+    return charge
 
 
 def is_usage(line: SpendLine) -> bool:

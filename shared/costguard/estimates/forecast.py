@@ -10,8 +10,9 @@ from statistics import fmean
 
 from costguard.domain.money import Money, hours
 from costguard.estimates.billed import DailySpend
+from costguard.estimates.commitments import Commitment
 from costguard.estimates.period import Period, day_of
-from costguard.estimates.seasonal import LEAST_TO_FIT, ahead, back_test
+from costguard.estimates.seasonal import LEAST_TO_FIT, ahead, back_test, begun
 from costguard.estimates.spent import Spent
 
 SEASONAL, RUN_RATE = "week shape × level", "run rate"
@@ -26,21 +27,13 @@ _PLACES = 4  # of a unit of money, where floats become decimals again
 
 
 @dataclass(frozen=True, slots=True)
-class Commitment:
-    """A sum known to fall due once, such as the renewal of a prepaid term; never part of the daily history."""
-
-    name: str
-    due: datetime
-    money: Money
-
-
-@dataclass(frozen=True, slots=True)
 class Forecast:
     """The whole period's spend: four of five times between `low` and `high`.
 
     `at_this_burn` is what it would be if this hour's burn went on. `backtest_error` is the mean miss of the method on
     the scope's own past, as a share of what came; None where there was no past to try it on, and then the bounds are
     half and twice of what is to come. `tested` is how many times it was tried; few make the interval wider.
+    `commitments` are what is known to fall due in the period; what only may is in `high` alone.
     """
 
     low: Money
@@ -50,6 +43,12 @@ class Forecast:
     method: str
     backtest_error: Decimal | None = None
     tested: int = 0
+    commitments: tuple[Commitment, ...] = ()
+
+    @property
+    def unknown(self) -> tuple[Commitment, ...]:
+        """What of it costs nobody knows what, and so is in no figure here."""
+        return tuple(one for one in self.commitments if one.unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +77,8 @@ def forecast(
 
     `daily`: days the bill holds in full, in order, in the period's zone, of what goes on (no refunds, credits,
     purchases); 90 of them are good, more than 120 are not looked at. `burn_per_hour`: what is spent an hour now,
-    metered machines and the run rate of the rest. `surging`: that burn leaves its own history (see `surge`), so the
-    history alone says too little of what is to come.
+    metered machines and the run rate of the rest. `commitments` are not in what was spent yet. `surging`: that burn
+    leaves its own history (see `surge`), so the history alone says too little of what is to come.
 
     Raises:
         ValueError: something is in another currency than what was spent.
@@ -91,8 +90,10 @@ def forecast(
         if money.currency != total.currency:
             message = f"cannot forecast {total.currency} from {money.currency}; convert by dated rates first"
             raise ValueError(message)
-    due = sum((one.money for one in commitments if now < one.due < period.end), Money(Decimal(0), total.currency))
-    sure = total + due
+    due = tuple(one for one in commitments if one.due < period.end)
+    nothing = Money(Decimal(0), total.currency)
+    sure = sum((one.money for one in due if one.sure and one.money is not None), total)
+    perhaps = sum((one.money for one in due if not one.sure and one.money is not None), nothing)
     past = _unbroken(daily, now)
     coming = _coming(past, spent, float(burn_per_hour.amount) if surging else None, period, now)
     if coming is None:
@@ -100,11 +101,12 @@ def forecast(
     return Forecast(
         low=_plus(sure, coming.low),
         expected=_plus(sure, coming.expected),
-        high=_plus(sure, coming.high),
+        high=_plus(sure + perhaps, coming.high),
         at_this_burn=sure + burn_per_hour.times(period.hours_left(now)),
         method=coming.method,
         backtest_error=None if coming.error is None else Decimal(str(round(coming.error, _PLACES))),
         tested=coming.tested,
+        commitments=due,
     )
 
 
@@ -155,13 +157,14 @@ def _lately(spent: Spent, first: date, period: Period, now: datetime) -> tuple[S
 
 
 def _unbroken(daily: Sequence[DailySpend], now: datetime) -> Sequence[DailySpend]:
-    """The days up to the last without a hole; none where the last is long ago."""
+    """The days up to the last without a hole, since anything was spent; none where the last is long ago."""
     if not daily or now.date() - daily[-1].day > OLDEST:
         return ()
     first = len(daily) - 1
     while first > 0 and daily[first].day - daily[first - 1].day == _ONE_DAY:
         first -= 1
-    return daily[max(first, len(daily) - MOST_DAYS) :]
+    unbroken = daily[first:]
+    return unbroken[begun([float(day.spent.amount) for day in unbroken]) :][-MOST_DAYS:]
 
 
 def _plus(sure: Money, coming: float) -> Money:

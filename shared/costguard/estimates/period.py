@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from costguard.domain.money import hours
@@ -69,6 +70,7 @@ class Period:
 _TICK = timedelta(microseconds=1)
 
 
+@lru_cache(maxsize=4096)  # a year of days in ten zones
 def start_of(day: date, zone: str) -> datetime:
     """When a calendar day begins in `zone`, in UTC.
 

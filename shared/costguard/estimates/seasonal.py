@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import fmean, median
 
 WEEK = 7
 _SHAPE_WEEKS = 4
 LEAST_FOR_SHAPE = 3 * WEEK  # of two weeks a median is a mean, and one holiday makes a weekday
+_LEAST_SHAPE = 0.25  # of a mean day: what little a weekday costs, divided by its share, says nothing of the level
 _SMOOTHING = 0.3  # best of 0.1, 0.3 and 0.5 on the real series
 _LEVEL_DAYS = 14
 LEAST_TO_FIT = 14
@@ -33,6 +35,15 @@ class BackTest:
     width: float
 
 
+def begun(history: Sequence[float]) -> int:
+    """The first day that tells what a day costs: what began lately is not cheaper for the days before it.
+
+    The day it began on is a part of one, and counts only where there is none after it. 0 where nothing ever was.
+    """
+    first = next((place for place, value in enumerate(history) if value), 0)
+    return first + 1 if 0 < first < len(history) - 1 else first
+
+
 def level(history: Sequence[float]) -> float:
     """What a day costs now: the mean of a fast and a slow answer, smoothing and the last two weeks' mean."""
     smoothed = history[0]
@@ -49,7 +60,11 @@ def week_shape(history: Sequence[float]) -> tuple[float, ...]:
     weeks = min(len(history) // WEEK, _SHAPE_WEEKS)
     if weeks < LEAST_FOR_SHAPE // WEEK:
         return (1.0,) * WEEK
-    last = history[-weeks * WEEK :]
+    return _shape_of(tuple(history[-weeks * WEEK :]))
+
+
+@lru_cache(maxsize=4096)  # trying a method on the past asks for the shape of each of its days over and over
+def _shape_of(last: tuple[float, ...]) -> tuple[float, ...]:
     ratios: list[list[float]] = [[] for _ in range(WEEK)]
     for start in range(0, len(last), WEEK):
         week = last[start : start + WEEK]
@@ -65,14 +80,16 @@ def ahead(history: Sequence[float], days: int, newer: Sequence[int] = (), newer_
     """What each of the `days` after the last of the history is expected to cost; never less than nothing.
 
     `newer` are later days (0 is the first after the history) of which only the mean is known: they move the level.
+    Weekdays on which next to nothing runs do not, else one night of work there would be a fleet.
     """
     shape = week_shape(history)
     flat = [
-        value / shape[place] if shape[place] > 0 else value
+        value / shape[place]
         for place, value in zip(_places(len(history)), history, strict=True)
+        if shape[place] >= _LEAST_SHAPE
     ]
     usual = fmean(shape[day % WEEK] for day in newer) if newer else 0.0
-    lately = (newer_mean / usual,) * len(newer) if usual > 0 else ()
+    lately = (newer_mean / usual,) * len(newer) if usual >= _LEAST_SHAPE else ()
     a_day = max(level([*flat, *lately]), 0.0)
     return [a_day * shape[day % WEEK] for day in range(days)]
 

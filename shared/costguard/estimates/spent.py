@@ -13,7 +13,7 @@ from costguard.estimates.billed import Charge, daily, is_usage, total_in
 from costguard.estimates.burn import Known, Metered, accrued
 from costguard.estimates.period import Day
 from costguard.estimates.reconcile import is_metered
-from costguard.estimates.seasonal import back_test, steady, week_shape
+from costguard.estimates.seasonal import back_test, begun, steady, week_shape
 
 _ONE_DAY, _ONE_HOUR = timedelta(days=1), timedelta(hours=1)
 _MOST_DAYS_AHEAD = 4  # more than the slowest bill is behind
@@ -136,20 +136,21 @@ def rest_rate(given: Iterable[Charge], days: Sequence[Day], known: Known, curren
     """What is used outside metered machines, from the last complete days of a bill; None without a complete day.
 
     Only usage: credits, refunds, tax and purchases happen once. `days`: complete in the bill, in order; the last seven
-    count.
+    count, and fewer where it all began since.
 
     Raises:
         ValueError: a charge is in another currency.
     """
     whole = tuple(day for day in days if day.start < day.end)
-    last = whole[-MOST_DAYS:]
-    if not last:
+    if not whole:
         return None
     others = [charge for charge in given if is_usage(charge.line) and not is_metered(charge.line, known)]
     amounts = [day.spent.amount for day in daily(others, whole, currency)]
+    past = [float(amount) for amount in amounts]
+    past = past[begun(past) :]
+    last = whole[-min(len(past), MOST_DAYS) :]
     length = sum((day.hours for day in last), Decimal(0))
     mean = sum(amounts[-len(last) :], Decimal(0)) / length
-    past = [float(amount) for amount in amounts]
     tried = [back_test(past, ahead, steady) for ahead in range(1, _MOST_DAYS_AHEAD + 1)]
     return RunRate(
         Money(mean, currency),

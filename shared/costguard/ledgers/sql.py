@@ -43,6 +43,25 @@ _RECORDS = sa.Table(
     sa.Column("body", sa.Text, nullable=False),
 )
 
+# built once: putting one together anew each time costs more than running it
+_HERE = (_RECORDS.c.kind == sa.bindparam("of_kind"), _RECORDS.c.key == sa.bindparam("of_key"))
+_GET = sa.select(_RECORDS).where(*_HERE)
+_GET_VERSION = sa.select(_RECORDS.c.version).where(*_HERE)
+_PAGE = (
+    sa.select(_RECORDS)
+    .where(
+        _RECORDS.c.kind == sa.bindparam("of_kind"),
+        _RECORDS.c.key >= sa.bindparam("prefix"),
+        _RECORDS.c.key > sa.bindparam("after"),
+    )
+    .order_by(_RECORDS.c.key)
+    .limit(sa.bindparam("most"))
+)
+_INSERT = sa.insert(_RECORDS)
+_UPDATE = sa.update(_RECORDS).where(*_HERE, _RECORDS.c.version == sa.bindparam("expected"))
+_LIMIT_LOCKS = sa.text("SELECT set_config('lock_timeout', :limit, true)")
+_LOCK = sa.text("SELECT pg_advisory_xact_lock(k) FROM unnest(CAST(:keys AS bigint[])) AS k")
+
 
 def sqlite_engine(path: Path | None) -> sa.Engine:
     """An engine for a SQLite file, or for a store in memory (None) that all threads share through one connection.
@@ -146,20 +165,14 @@ class SqlLedger(Ledger):
         self._in_transaction(create)
 
     def _read(self, kind: str, key: str) -> Record | None:
-        query = sa.select(_RECORDS).where(_RECORDS.c.kind == kind, _RECORDS.c.key == key)
         with _as_ledger_errors(), self._reads.connect() as connection:
-            row = connection.execute(query).one_or_none()
+            row = connection.execute(_GET, {"of_kind": kind, "of_key": key}).one_or_none()
         return None if row is None else record_from(*row)
 
     def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:
-        query = (
-            sa.select(_RECORDS)
-            .where(_RECORDS.c.kind == kind, _RECORDS.c.key >= prefix, _RECORDS.c.key > after)
-            .order_by(_RECORDS.c.key)
-            .limit(limit)
-        )
+        asked = {"of_kind": kind, "prefix": prefix, "after": after, "most": limit}
         with _as_ledger_errors(), self._reads.connect() as connection:
-            rows = connection.execute(query).all()
+            rows = connection.execute(_PAGE, asked).all()
         records = [record_from(*row) for row in rows if row.key.startswith(prefix)]
         return records, len(records) == limit
 
@@ -190,10 +203,8 @@ def _lock(connection: sa.Connection, operations: Sequence[Put | Check]) -> None:
     """Hold every record that is named until the transaction ends; in one order everywhere, so that nobody deadlocks."""
     names = {target_of(operation)[:2] for operation in operations}
     keys = sorted(_lock_key(kind, key) for kind, key in names)
-    connection.execute(sa.text("SELECT set_config('lock_timeout', :limit, true)"), {"limit": f"{_BUSY_SECONDS}s"})
-    connection.execute(
-        sa.text("SELECT pg_advisory_xact_lock(k) FROM unnest(CAST(:keys AS bigint[])) AS k"), {"keys": keys}
-    )
+    connection.execute(_LIMIT_LOCKS, {"limit": f"{_BUSY_SECONDS}s"})
+    connection.execute(_LOCK, {"keys": keys})
 
 
 def _lock_key(kind: str, key: str) -> int:
@@ -203,20 +214,20 @@ def _lock_key(kind: str, key: str) -> int:
 
 def _apply(connection: sa.Connection, operation: Put | Check) -> None:
     kind, key, expected = target_of(operation)
-    here = (_RECORDS.c.kind == kind, _RECORDS.c.key == key)
+    here = {"of_kind": kind, "of_key": key}
     if isinstance(operation, Check):
-        found = connection.execute(sa.select(_RECORDS.c.version).where(*here)).scalar_one_or_none()
+        found = connection.execute(_GET_VERSION, here).scalar_one_or_none()
         if (found or 0) != expected:
             raise conflict(kind, key, expected)
         return
     values = {"version": expected + 1, "schema": operation.record.schema, "body": body_text(operation.record)}
     if expected == 0:
         try:
-            connection.execute(sa.insert(_RECORDS).values(kind=kind, key=key, **values))
+            connection.execute(_INSERT, {"kind": kind, "key": key, **values})
         except sa.exc.IntegrityError as err:
             raise conflict(kind, key, expected) from err
         return
-    written = connection.execute(sa.update(_RECORDS).where(*here, _RECORDS.c.version == expected).values(**values))
+    written = connection.execute(_UPDATE, {**here, "expected": expected, **values})
     if written.rowcount != 1:
         raise conflict(kind, key, expected)
 

@@ -25,7 +25,7 @@ from costguard.domain.spend import ChargeCategory, SpendScope
 from costguard.sandbox.world.billing import Charge, charges, day_offset
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.prices import DISK_GIB_MONTH, PREPAID_SHARE, currency_of
-from costguard.sandbox.world.records import Machine, OtherCharge
+from costguard.sandbox.world.records import Machine, OtherCharge, WorldVolume
 
 SKEW_HOURS = Decimal(20) / 60
 KEEPS_FOR = timedelta(hours=8, minutes=25)  # a bill read eight hours ago still serves, by two clocks ten minutes off
@@ -42,12 +42,14 @@ _COUNTED = frozenset({ChargeCategory.ADJUSTMENT, ChargeCategory.PURCHASE, Charge
 class Reckoned:
     """What one may reckon, from `low` to `high`; and in truth how much no bill shows yet, of which totals.
 
+    `seen_unbilled` is what of that a run must know: machines by the hour, and the rest where it is no news.
     `plain`: nothing began, ended or was hidden, so that the bounds are narrow.
     """
 
     low: Decimal
     high: Decimal
     unbilled: Decimal
+    seen_unbilled: Decimal
     least_total: Decimal
     most_total: Decimal
     plain: bool
@@ -121,7 +123,7 @@ def reckoned(
     `posted_before`: what was put on the bill only later need not have been in what was read.
     """
     since, at = span
-    low = high = unbilled = least_total = most_total = Decimal(0)
+    low = high = unbilled = seen_unbilled = least_total = most_total = Decimal(0)
     plain = True
     for cloud in clouds_of(world, budget):
         gap = min(max(until.get(cloud, since), since), at)
@@ -153,10 +155,11 @@ def reckoned(
         low += billed + max(least, Decimal(0)) + losses - smeared
         high += billed + most + max(rest, unmetered * _WEEK_SHAPE * (window + SKEW_HOURS)) + gains + smeared
         unbilled += ran + rest
+        seen_unbilled += ran if _has_news(world, budget, cloud, gap) else ran + rest
         least_total += billed + ran + rest + losses
         most_total += billed + ran + rest + gains
         plain = plain and calm
-    return Reckoned(low, high, unbilled, least_total, most_total, plain)
+    return Reckoned(low, high, unbilled, seen_unbilled, least_total, most_total, plain)
 
 
 def burn_of(world: World, budget: BudgetSpec, cloud: str, at: datetime) -> Decimal:
@@ -213,6 +216,21 @@ def _rest_hourly(world: World, budget: BudgetSpec, cloud: str, at: datetime, *, 
             found.append(other.money.times(Decimal(1) / 24))
     amounts = (in_currency(money, budget, rates=rates) for money in found)
     return sum((amount for amount in amounts if amount is not None), Decimal(0))
+
+
+def _has_news(world: World, budget: BudgetSpec, cloud: str, gap: datetime) -> bool:
+    """Whether something that no meter counts began so late that the mean of its last days says too little of it."""
+    since = gap - _RECENT
+    own = (one.runs[0][0] for one in machines_of(world, budget, cloud) if one.spec.billing not in _BY_THE_HOUR)
+    disks = (one for one in world.volumes.values() if one.cloud == cloud and budget.holds(cloud, one.tags))
+    others = (one.end for one in world.other_charges if one.cloud == cloud and budget.holds(cloud, one.tags))
+    return any(moment > since for moment in (*own, *(_made(world, disk) for disk in disks), *others))
+
+
+def _made(world: World, disk: WorldVolume) -> datetime:
+    """When a disk came to be; of one that is detached and does not tell, as late as can be."""
+    owner = world.machines.get(disk.machine)
+    return disk.created_at or (owner.runs[0][0] if owner is not None else world.now)
 
 
 def _others(

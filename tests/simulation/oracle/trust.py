@@ -102,6 +102,6 @@ def _estimated(sight: Sight, budget: BudgetSpec, until: dict[str, datetime], mar
     allowed = Decimal(budget.estimated) / 100 + margin
     if not found.plain and margin > 0:
         return  # it may have reckoned less than the truth
-    total = found.most_total if margin > 0 else found.least_total
-    if found.unbilled > 0 and (total <= 0 or found.unbilled / total > allowed):
-        yield f"{found.unbilled:.2f} of {total:.2f} is not billed yet, {budget.estimated} % may be"
+    unbilled, total = (found.seen_unbilled, found.most_total) if margin > 0 else (found.unbilled, found.least_total)
+    if unbilled > 0 and (total <= 0 or unbilled / total > allowed):
+        yield f"{unbilled:.2f} of {total:.2f} is not billed yet, {budget.estimated} % may be"

@@ -35,7 +35,7 @@ from costguard.providers.alibaba.transport import Question, Transport, WireError
 from costguard.providers.documented import account_id, as_documented, named, part, text
 from costguard.providers.gate import Gate
 from costguard.providers.keys import Keys
-from costguard.providers.pacing import Pacer
+from costguard.providers.pacing import Pacer, pacer_for
 from costguard.providers.paging import by_token
 from costguard.providers.patience import Patience
 from costguard.providers.redaction import without_secrets
@@ -121,7 +121,7 @@ class AlibabaSession:
         self._keys = keys
         self._now = now
         self._deadline = deadline
-        self._pacer = pacer or Pacer(RATES)
+        self._pacer = pacer or pacer_for(RATES, endpoint)
         self._patience = Patience(self._pacer, deadline)
         self._gate = Gate(self._operations, may_change=may_change, may_dry_run=may_dry_run)
         self._transport = Transport(self._gate)

@@ -28,7 +28,7 @@ from costguard.providers.aws.permissions import (
 from costguard.providers.aws.rates import RATES, family_of
 from costguard.providers.aws.transport import Clients, WatchedGate, is_aws, new_session
 from costguard.providers.documented import account_id, as_documented, moment, named, part, text
-from costguard.providers.pacing import Pacer
+from costguard.providers.pacing import Pacer, pacer_for
 from costguard.providers.paging import by_token
 from costguard.providers.patience import Patience
 from costguard.providers.redaction import without_secrets
@@ -103,7 +103,7 @@ class AwsSession:
         self._endpoint_url = endpoint_url
         self._keys = keys
         self._deadline = deadline
-        self._pacer = pacer or Pacer(RATES)
+        self._pacer = pacer or pacer_for(RATES, endpoint_url)
         self._patience = Patience(self._pacer, deadline, final=(errors.UNSUPPORTED, errors.NO_BILL_YET))
         self._gate = WatchedGate(self._operations, may_change=may_change, may_dry_run=may_dry_run)
         self._clients = Clients(endpoint_url=endpoint_url)

@@ -13,7 +13,7 @@ from costguard.ports import CallCount, Target
 from costguard.providers.documented import as_documented, whole
 from costguard.providers.gate import Gate
 from costguard.providers.keys import Keys
-from costguard.providers.pacing import Pacer
+from costguard.providers.pacing import Pacer, pacer_for
 from costguard.providers.patience import Patience
 from costguard.providers.tencent import errors
 from costguard.providers.tencent.ahead import Ahead
@@ -75,7 +75,7 @@ class TencentSession:
         self._keys = keys
         self._endpoint = endpoint
         self._deadline = deadline
-        self._pacer = pacer or Pacer(RATES)
+        self._pacer = pacer or pacer_for(RATES, endpoint)
         self._patience = Patience(self._pacer, deadline)
         self.now = now
         self._gate = Gate(self._operations, may_change=may_change)

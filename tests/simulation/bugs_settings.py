@@ -1,0 +1,318 @@
+"""Bugs of keys and networks: what is told and waited for, looked at again, kept, and taken back."""
+
+from __future__ import annotations
+
+from tests.simulation.planting import Bug, Edit
+
+_CASE = "costguard.cases.mending"
+_PLAN = "costguard.planning.mending"
+_KEY_HAND = "costguard.engine.key_hand"
+_KEY_LOOK = "costguard.engine.key_look"
+_NET_HAND = "costguard.engine.network_hand"
+_NET_LOOK = "costguard.engine.network_look"
+_SIGHTINGS = "costguard.engine.network_sightings"
+_NET_MENDS = "costguard.guards.network_mends"
+_HANDS = "costguard.engine.hands"
+_UNDO = "costguard.engine.undo"
+
+_TOLD = (
+    Bug(
+        "mend-without-its-wait",
+        (15,),
+        (Edit(_CASE, "Rung(Verb.MEND, rule.wait)", "Rung(Verb.MEND, timedelta(0))"),),
+        settings=True,
+    ),
+    Bug(
+        "half-the-wait-before-a-mend",
+        (15,),
+        (Edit(_CASE, "Rung(Verb.MEND, rule.wait)", "Rung(Verb.MEND, rule.wait / 2)"),),
+        settings=True,
+    ),
+    Bug(
+        "undelivered-announcement-counts",
+        (15,),
+        (
+            Edit(
+                "costguard.engine.notices",
+                "if arrived is not None and arrived.proven and arrived.delivered_at is not None:\n"
+                "            after = noticed(case, arrived.delivered_at)",
+                "if arrived is not None:\n            after = noticed(case, clock.now())",
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "told-while-barred-counts",
+        (15,),
+        (Edit(_PLAN, "barred=judged is not None and judged.bar is not None", "barred=False"),),
+        settings=True,
+    ),
+    Bug(
+        "changed-mend-not-noticed",
+        (15, 18),
+        (
+            Edit(_CASE, "if is_same and terms == case.terms:", "if True:"),
+            Edit(
+                _NET_HAND,
+                "if mend is None or judged.mend != mend or mend_terms(judged.rule, judged.mend) != case.terms:",
+                "if mend is None:",
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "changed-rule-of-mends-not-noticed",
+        (15,),
+        (
+            Edit(_CASE, "if is_same and terms == case.terms:", "if True:"),
+            Edit(_KEY_HAND, "judged.rule is None or judged.rule.digest != action.rule_digest:", "judged.rule is None:"),
+            Edit(_KEY_HAND, "if mend_terms(judged.rule, judged.mend) != case.terms:", "if False:"),
+            Edit(_NET_HAND, "if judged.rule is None or judged.rule.digest != action.rule_digest:", "if False:"),
+            Edit(
+                _NET_HAND,
+                "if mend is None or judged.mend != mend or mend_terms(judged.rule, judged.mend) != case.terms:",
+                "if mend is None:",
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "other-period-than-announced",
+        (17,),
+        (Edit(_KEY_HAND, 'int(mend.parameters["days"])', '2 * int(mend.parameters["days"])'),),
+        settings=True,
+    ),
+)
+
+_LOOKED = (
+    Bug(
+        "first-look-is-the-last",
+        (18,),
+        (
+            Edit(
+                _NET_HAND,
+                "network, instances = network_now(\n            world.networks[subject.cloud], "
+                "world.readings[subject.cloud], subject.shard, world.clock, world.workers\n        )",
+                "network, instances = self.__dict__.get('_first') or network_now(\n            "
+                "world.networks[subject.cloud], world.readings[subject.cloud], subject.shard, world.clock, "
+                "world.workers\n        )\n        self._first = (network, instances)",
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "two-runs-close-a-way-each",
+        (18,),
+        (
+            Edit(
+                _NET_HAND,
+                "if mend is None or mend.kind not in _CLOSING:\n            return ()",
+                "if True:\n            return ()",
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "own-change-need-not-show",
+        (18,),
+        (Edit(_NET_HAND, "if before_of(mend, network, instances) == made.before:", "if False:"),),
+        settings=True,
+    ),
+    Bug(
+        "version-of-a-key-not-compared",
+        (17,),
+        (Edit(_KEY_HAND, "if key.version != case.run_epoch:", "if False:"),),
+        settings=True,
+    ),
+    Bug(
+        "last-look-at-a-key-not-judged",
+        (12, 17),
+        (
+            Edit(_KEY_HAND, "if key.version != case.run_epoch:", "if False:"),
+            Edit(_KEY_HAND, "if judged.finding.verdict is not Verdict.VIOLATION:", "if False:"),
+            Edit(_KEY_HAND, "if mend_terms(judged.rule, judged.mend) != case.terms:", "if False:"),
+            Edit(_KEY_HAND, "if judged.bar is not None:", "if False:"),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "mends-of-incomplete-shards",
+        (3,),
+        (
+            Edit(
+                _KEY_LOOK,
+                'shards={read.shard: not any(gap.what == "inventory" for gap in read.gaps) for read in inventories}',
+                "shards={read.shard: True for read in inventories}",
+            ),
+            Edit(_NET_LOOK, "return network.lacks(*PARTS, INSTANCES) is None", "return True"),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "rotated-meanwhile-waits-for-ever",
+        (0,),
+        (Edit(_CASE, "finding.run_epoch == case.run_epoch\n", "True\n"),),
+        settings=True,
+    ),
+    Bug(
+        "mend-sent-again-after-an-unknown-outcome",
+        (17, 18),
+        (
+            Edit(
+                _CASE,
+                'after = held(case, Reason(ReasonCode.OUTCOME_UNKNOWN, {"verb": Verb.MEND.value}))',
+                "after = tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)",
+            ),
+        ),
+        settings=True,
+    ),
+)
+
+_SPARED = (
+    Bug(
+        "tags-of-settings-ignored",
+        (12,),
+        (
+            Edit(
+                "costguard.planning.exempt",
+                "return protected_by_tag(tags, policy.protection, now) or _protected_account(ref, policy)",
+                "return _protected_account(ref, policy)",
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "snooze-of-settings-ignored",
+        (16,),
+        (
+            Edit(
+                _CASE,
+                "    if seen.snoozed_until is not None:\n        return Step(_snoozed",
+                "    if False:\n        return Step(_snoozed",
+            ),
+            Edit(_HANDS, "    if snooze is not None:", "    if False:"),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "pause-of-settings-ignored",
+        (20,),
+        (
+            Edit(
+                "costguard.engine.act",
+                '    return Reason(ReasonCode.KILL_SWITCH, {"by": state.by, "cause": state.reason}) if state.paused',
+                "    return None if state.paused",
+            ),
+            Edit(_HANDS, "    if switch.paused:", "    if False:"),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "observe-mends",
+        (9,),
+        (
+            Edit(
+                _PLAN, "gentle = _action(item, verb), mode_rail(verb, case.mode)", "gentle = _action(item, verb), None"
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "cap-of-mends-ignored",
+        (7,),
+        (Edit(_PLAN, "rule.actions_per_day, (_NOTHING,)", "1000, (_NOTHING,)"),),
+        settings=True,
+    ),
+    Bug(
+        "kept-rule-touched",
+        (18,),
+        (
+            Edit(
+                "costguard.guards.network_audit_rules",
+                "return any(kept in {ref.native_id, str(ref), *names} for kept in self.keep)",
+                "return False",
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "last-way-in-ignored",
+        (18,),
+        (Edit(_NET_LOOK, " or last_admin_path(mend, inventories, instances, rule)", ""),),
+        settings=True,
+    ),
+    Bug(
+        "address-released-by-its-age",
+        (18,),
+        (
+            Edit(
+                "costguard.guards.network_audit_checks_addresses",
+                "since = _latest(ground.first_seen.get(address.ref, ground.now), address.allocated_at)",
+                "since = address.allocated_at or ground.first_seen.get(address.ref, ground.now)",
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "address-in-use-keeps-its-count",
+        (18,),
+        (
+            Edit(
+                _SIGHTINGS,
+                "(each.ref for each in read.addresses if each.state is AddressState.UNATTACHED)",
+                "(each.ref for each in read.addresses)",
+            ),
+        ),
+        settings=True,
+    ),
+)
+
+_BACK = (
+    Bug(
+        "before-image-not-stored",
+        (18,),
+        (
+            Edit(
+                _NET_HAND,
+                "return Cleared((*heard, *unturned), before_of(mend, network, instances))",
+                "return Cleared(heard)",
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "undo-twice",
+        (18,),
+        (Edit(_UNDO, "        if earlier.outcome is not Outcome.REFUSED:", "        if False:"),),
+        settings=True,
+    ),
+    Bug(
+        "undo-while-paused",
+        (20,),
+        (
+            Edit(_UNDO, "    barred = pause_reason(memory, host_paused=paused)", "    barred = None"),
+            Edit(_UNDO, "        if not switch.paused:", "        if True:"),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "late-pause-of-an-undo-ignored",
+        (20,),
+        (Edit(_UNDO, "unchanged=(unturned,)", "unchanged=()"),),
+        settings=True,
+    ),
+    Bug(
+        "narrowed-rules-left-by-undo",
+        (18,),
+        (
+            Edit(
+                _NET_MENDS,
+                'again = {"rule": before["rule"], "instead_of": receipt_native_id, "peers": said.get("peers", "")}',
+                'again = {"rule": before["rule"]}',
+            ),
+        ),
+        settings=True,
+    ),
+)
+
+SETTINGS: tuple[Bug, ...] = (*_TOLD, *_LOOKED, *_SPARED, *_BACK)
