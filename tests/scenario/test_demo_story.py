@@ -78,7 +78,7 @@ def test_owners_are_told_a_day_before_anything_is_stopped(story: Any) -> None:
     ]
     assert names(told, "due", "stop") == []
     assert {one["channel"].removeprefix("#gpu-") for one in told["told"]} == {
-        *("media", "platform", "search", "vision", "recsys", "games", "costs"),
+        *("media", "platform", "search", "speech", "vision", "recsys", "games", "costs"),
     }
     assert names(on(story, 1), "done", "stop") == STOPPED
     assert {one["outcome"] for one in on(story, 1)["done"]} == {"accepted"}
