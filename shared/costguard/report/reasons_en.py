@@ -130,7 +130,7 @@ REASONS: Mapping[Code, str] = {
     Code.SHARD_INCOMPLETE: "Held: not everything in its account and region could be read[ ({shard})].",
     Code.ACCOUNT_UNREAD: "Held: its account could not be read[ ({shard})].",
     Code.UNMEASURED: "Held: it cannot be judged now[. {cause}].",
-    Code.DETAIL_UNREAD: "Held: its disks, addresses and protections could not be read[ ({detail|cause})].",
+    Code.DETAIL_UNREAD: "Held: it could not be read closely just before[ ({detail|cause})].",
     Code.NOTICE_UNDELIVERED: (
         "Held: the notice to its owner has not been delivered[ ({channel})][ after {failures} tries][: {detail}]."
     ),

@@ -100,7 +100,7 @@ REASONS: Mapping[Code, str] = {
     Code.SHARD_INCOMPLETE: "搁置：其账号和地域未能完整读取[（{shard}）]。",
     Code.ACCOUNT_UNREAD: "搁置：无法读取其账号[（{shard}）]。",
     Code.UNMEASURED: "搁置：目前无法判断[。{cause}]。",
-    Code.DETAIL_UNREAD: "搁置：无法读取其磁盘、地址和保护设置[（{detail|cause}）]。",
+    Code.DETAIL_UNREAD: "搁置：执行前无法再次仔细读取[（{detail|cause}）]。",
     Code.NOTICE_UNDELIVERED: "搁置：给负责人的通知尚未送达[（{channel}）][，已尝试 {failures} 次][：{detail}]。",
     Code.CAP_ACTIONS: "搁置：24 小时内的操作数已达上限[：{used} / {allowed}]。",
     Code.CAP_SHARE: "搁置：24 小时内涉及的机器比例已达上限[：{used} / {allowed}]。",
