@@ -1,0 +1,114 @@
+"""The last look before a key is changed: whatever moved since the decision keeps it as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from tests.builders import NOW, policy
+from tests.unit.test_kms_rotation import key
+
+from costguard.cases import Case
+from costguard.cases.mending import MendSeen, advance_mend
+from costguard.domain.actions import Action, Receipt, Verb
+from costguard.domain.errors import RefusedError, ThrottledError
+from costguard.domain.keys import EncryptionKey, KeyInventory, KeyState, RotationSetting
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.engine.hands import Cleared
+from costguard.engine.key_hand import KeyHand
+from costguard.engine.key_look import judged_key
+from costguard.engine.memory import Memory
+from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
+from costguard.guards.rules import Mode
+from costguard.ledgers.open import open_ledger
+from costguard.policy.key_terms import with_key_digest
+
+RULE = with_key_digest(KeyRule("ninety-days", Mode.ENFORCE, KeySelector()))
+POLICY = replace(policy(), kms_rotation=(RULE,))
+OFF = key(rotation=RotationSetting(automatic=False))
+
+
+class Kms:
+    """One key, as it is at the last look, and what was sent to it."""
+
+    def __init__(self, now: EncryptionKey | Exception | None) -> None:
+        self.now = now
+        self.sent: list[str] = []
+
+    def look(self, ref: ResourceRef) -> EncryptionKey | None:
+        del ref
+        if isinstance(self.now, Exception):
+            raise self.now
+        return self.now
+
+    def read(self, shard: Shard) -> KeyInventory:
+        return KeyInventory(shard, ())
+
+    def set_period(self, key: EncryptionKey, days: int) -> Receipt:
+        self.sent.append(f"{key.ref.native_id} every {days}")
+        return Receipt("request")
+
+    def rotate(self, key: EncryptionKey) -> Receipt:
+        self.sent.append(f"{key.ref.native_id} now")
+        return Receipt("request")
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    opened = Memory.over(open_ledger("memory:"))
+    yield opened
+    opened.store.close()
+
+
+def decided() -> tuple[Case, Action]:
+    """The case of a key whose rotation is off, and the mend that it came to."""
+    judged = next(iter(judged_key(OFF, POLICY, NOW)))
+    seen = MendSeen(NOW, RULE, judged.finding, judged.mend, shard_read=True, shard_complete=True)
+    case = advance_mend(None, seen).case
+    assert case is not None
+    action = Action("a", "a", Verb.MEND, OFF.ref, OFF.ref, "1", case.case_id, 1, RULE.name, RULE.digest)
+    return case, replace(action, mend=judged.mend)
+
+
+def looked(memory: Memory, kms: Kms) -> Reason | Cleared:
+    case, action = decided()
+    return KeyHand({"aws": kms}, {"aws": lambda: kms}, memory).last_look(case, action, POLICY, NOW)
+
+
+def test_a_key_that_is_as_it_was_is_cleared_with_how_it_is_rotated_now(memory: Memory) -> None:
+    cleared = looked(memory, Kms(OFF))
+    assert isinstance(cleared, Cleared)
+    assert cleared.before == {"automatic": "false", "version": "1"}
+
+
+@pytest.mark.parametrize(
+    ("now", "code"),
+    [
+        (None, ReasonCode.VANISHED),
+        (ThrottledError("slow down"), ReasonCode.DETAIL_UNREAD),
+        (replace(OFF, version="2"), ReasonCode.CHANGED_SINCE_PLAN),
+        (key(), ReasonCode.KEY_ROTATED),
+        (replace(OFF, state=KeyState.DISABLED), ReasonCode.KEY_STATE),
+        (replace(OFF, tags={"do-not-delete": "yes"}), ReasonCode.PROTECTED_TAG),
+        (key(rotation=RotationSetting(automatic=None)), ReasonCode.KEY_ROTATION_UNTOLD),
+    ],
+)
+def test_what_moved_since_the_decision_keeps_it_as_it_is(memory: Memory, now: object, code: ReasonCode) -> None:
+    assert now is None or isinstance(now, (EncryptionKey, Exception))
+    found = looked(memory, Kms(now))
+    assert isinstance(found, Reason)
+    assert found.code is code
+
+
+def test_a_key_that_was_not_looked_at_is_never_called(memory: Memory) -> None:
+    kms, (case, action) = Kms(OFF), decided()
+    hand = KeyHand({"aws": kms}, {"aws": lambda: kms}, memory)
+    with pytest.raises(RefusedError):
+        hand.call(action)
+    assert isinstance(hand.last_look(case, action, POLICY, NOW), Cleared)
+    hand.call(action)
+    with pytest.raises(RefusedError):
+        hand.call(action)  # one look, one call
+    assert kms.sent == ["1234abcd every 90"]
