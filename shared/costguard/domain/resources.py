@@ -120,6 +120,18 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """Who started an instance, by the cloud's audit trail: a user, or a role and its session's name.
+
+    `by` is as the trail names them (`user/alice`, `role/train/alice`), `event_id` the trail's own id of the event.
+    """
+
+    by: str
+    at: datetime
+    event_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Volume:
     """A persistent disk attached to an instance; `monthly_gib_price` lives with prices, not here."""
 

@@ -36,11 +36,30 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who is told about instances that match. `channel` is an address the notifiers know (`#gpu-research`)."""
+    """Who is told about instances that match. `channel` is an address the notifiers know (`#gpu-research`).
+
+    `people` are ids of Slack users who may answer for this owner. `cloud_users` are globs of who launched what is
+    this owner's too, as the cloud's audit trail names them.
+    """
 
     name: str
     owns: Selector
     channel: str = ""
+    people: tuple[str, ...] = ()
+    cloud_users: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTerms:
+    """Whose answers count. Empty means nobody's: then notices offer no buttons that need it.
+
+    `slack_team` is the workspace that clicks must come from. `approvers` may approve and stop now, whoever owns the
+    machine. What costs more an hour than its currency's amount in `two_above`, or has no known price, takes two people.
+    """
+
+    slack_team: str = ""
+    approvers: tuple[str, ...] = ()
+    two_above: tuple[Money, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +129,7 @@ class Policy:
     launch_freezes: tuple[LaunchFreeze, ...] = ()
     kms_rotation: tuple[KeyRule, ...] = ()
     network_audit: tuple[AuditRule, ...] = ()
+    answers: AnswerTerms = AnswerTerms()
 
     def active_exemptions(self, now: datetime) -> tuple[Exemption, ...]:
         """The exceptions that have not expired."""

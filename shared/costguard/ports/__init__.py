@@ -5,13 +5,15 @@ gap, never an empty result; `now` comes from the caller.
 """
 
 from costguard.ports.acting import ActionExecutor, FreezeControl, KeyRotator, KeySuccessor, NetworkMender
-from costguard.ports.people import Delivery, Message, Notifier, PolicySource, PolicyText
+from costguard.ports.people import Choice, Delivery, Message, Notifier, Part, PolicySource, PolicyText
 from costguard.ports.permissions import CallCount, Caller, CallLog, Permit, Preflight
 from costguard.ports.process import Clock, Result, Workers
 from costguard.ports.reading import (
     Discovery,
     InventorySource,
     KeySource,
+    LaunchReport,
+    LaunchTrail,
     NetworkSource,
     PriceSource,
     SignalReport,
@@ -19,7 +21,7 @@ from costguard.ports.reading import (
     SpendSource,
     Target,
 )
-from costguard.ports.store import Check, Put, Record, RecordStore
+from costguard.ports.store import Check, ObjectStore, Put, Record, RecordStore
 
 __all__ = [
     "ActionExecutor",
@@ -27,6 +29,7 @@ __all__ = [
     "CallLog",
     "Caller",
     "Check",
+    "Choice",
     "Clock",
     "Delivery",
     "Discovery",
@@ -35,10 +38,14 @@ __all__ = [
     "KeyRotator",
     "KeySource",
     "KeySuccessor",
+    "LaunchReport",
+    "LaunchTrail",
     "Message",
     "NetworkMender",
     "NetworkSource",
     "Notifier",
+    "ObjectStore",
+    "Part",
     "Permit",
     "PolicySource",
     "PolicyText",

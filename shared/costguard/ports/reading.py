@@ -11,7 +11,7 @@ from costguard.domain.keys import EncryptionKey, KeyInventory
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory, Volume
+from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory, Launch, Volume
 from costguard.domain.signals import SignalReading
 from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
 
@@ -62,6 +62,21 @@ class InventorySource(Protocol):
         Raises:
             ProviderError: anything that leaves the answer incomplete.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchReport:
+    """Who launched what. An instance in neither has no event in the trail, which is no gap: trails forget."""
+
+    launches: Mapping[ResourceRef, Launch]
+    gaps: tuple[Gap, ...] = ()
+
+
+class LaunchTrail(Protocol):
+    """Reads the cloud's own audit trail. Read-only, slow and rationed: asked only for whom nobody else can name."""
+
+    def launches(self, instances: Sequence[Instance]) -> LaunchReport:
+        """Who started each of these instances of one shard; what the trail no longer remembers is absent."""
 
 
 @dataclass(frozen=True, slots=True)

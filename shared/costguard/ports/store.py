@@ -67,3 +67,22 @@ class RecordStore(Protocol):
 
     def close(self) -> None:
         """Release connections; the store is not used afterwards."""
+
+
+class ObjectStore(Protocol):
+    """A place for whole files: a bucket, or a folder. Objects are private; nothing here makes one public."""
+
+    def put(self, name: str, body: bytes, content_type: str) -> str:
+        """Keep `body` under `name` (`digests/2026-W03.html`), in the place of what was there; its address for people.
+
+        Raises:
+            ProviderError: not kept, or not known to be.
+        """
+
+    def get(self, name: str) -> bytes:
+        """What is kept under `name`.
+
+        Raises:
+            NotFoundError: nothing is.
+            ProviderError: it could not be read, or is longer than 64 MiB.
+        """

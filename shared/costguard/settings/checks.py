@@ -1,0 +1,122 @@
+"""What is wrong with a setting, in words for whoever set it; secrets are never repeated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from costguard.settings.model import Secret, Settings
+from costguard.settings.variables import MAIL_VIA, VARIABLES
+
+PREFIX = "COSTGUARD_"
+KNOWN = frozenset(variable.name for variable in VARIABLES)
+NOT_PAUSED = frozenset({"", "0", "false", "no"})
+YES, NO = frozenset({"1", "true", "yes"}), NOT_PAUSED
+_SHORTEST_SECRET = 16
+_SHORTEST_LINK_SECRET = 32
+_LONGEST_SHOWN = 60
+_LIKENESS = 0.6  # difflib's own default: one or two letters wrong in a name of this length
+_PUBLIC = re.compile(
+    r"(?:https://[A-Za-z0-9.-]+|http://(?:127\.0\.0\.1|localhost))(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?", re.ASCII
+)
+
+
+def half_a_key(values: Mapping[str, str], key_id: str, secret: str, token: str = "") -> list[str]:
+    """A key of which one half is missing."""
+    if bool(values[key_id]) is bool(values[secret]):
+        return [f"{token} is set without {key_id}"] if token and values[token] and not values[key_id] else []
+    there, missing = (key_id, secret) if values[key_id] else (secret, key_id)
+    return [f"{there} is set without {missing}"]
+
+
+_MAIL = re.compile(r"[A-Za-z0-9_+-]+(?:[.'][A-Za-z0-9_+-]+)*@(?:[A-Za-z0-9-]+\.)+[A-Za-z0-9-]+", re.ASCII)
+
+
+def unknown(name: str) -> str:
+    """A variable of ours that nobody knows, and the one that may be meant."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(
+        name[:_LONGEST_SHOWN], [known for known in KNOWN if known.startswith(PREFIX)], n=1, cutoff=_LIKENESS
+    )
+    advice = f"did you mean {near[0]}?" if near else "unset it, or see docs/settings.md"
+    return f"{_shown(name)} is no setting; {advice}"
+
+
+def wrong_choice(name: str, value: str, choices: tuple[str, ...]) -> list[str]:
+    """A word that is none of the choices."""
+    return [] if value in choices else [f"{name} is '{_shown(value)}', expected one of {', '.join(choices)}"]
+
+
+def _shown(text: str) -> str:
+    """Fit to print: an environment may hold anything but NUL, of any length."""
+    return ascii(text[:_LONGEST_SHOWN])[1:-1] + ("…" if len(text) > _LONGEST_SHOWN else "")
+
+
+def wrong_address(name: str, value: str) -> list[str]:
+    """The value is not repeated: it may hold a password."""
+    if not value:
+        return []
+    try:
+        parts = urlsplit(value)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        good = False
+    return [] if good else [f"{name} is no address, expected https://HOST/…"]
+
+
+def wrong_mail(settings: Settings) -> list[str]:
+    """What is missing where mail is half set up; whoever connects to the server reads its address."""
+    via, sender = settings.mail_via, settings.mail_from
+    if not via:
+        advice = "set COSTGUARD_SMTP_URL, or COSTGUARD_MAIL_VIA to ses or directmail"
+        named = [name for name, there in (("MAIL_FROM", sender), ("SMTP_PASSWORD", settings.smtp_password)) if there]
+        return [f"COSTGUARD_{name} is set, and nothing sends mail; {advice}" for name in named]
+    problems = wrong_choice("COSTGUARD_MAIL_VIA", via, MAIL_VIA)
+    if not sender:
+        problems.append("COSTGUARD_MAIL_FROM is not set: mail needs an address to come from")
+    elif not _MAIL.fullmatch(sender):
+        problems.append(
+            f"COSTGUARD_MAIL_FROM is '{_shown(sender)}', expected one address such as costguard@example.com"
+        )
+    if via == "smtp" and not settings.smtp_url:
+        problems.append("COSTGUARD_MAIL_VIA is smtp; set COSTGUARD_SMTP_URL")
+    if via == "ses" and settings.cloud == "aws-cn":
+        problems.append("COSTGUARD_MAIL_VIA is ses, which is not offered in aws-cn; use smtp or directmail")
+    if via == "directmail" and settings.alibaba_overridden:
+        problems.append("COSTGUARD_MAIL_VIA is directmail; unset ALIYUN_ACCESS_KEY_ID, which its SDK would prefer")
+    return problems
+
+
+def wrong_webhook(settings: Settings, private: str) -> list[str]:
+    """What webhooks need."""
+    problems = []
+    if 0 < len(settings.webhook_secret.reveal()) < _SHORTEST_SECRET:
+        problems.append(f"COSTGUARD_WEBHOOK_SECRET is shorter than {_SHORTEST_SECRET} letters; make one at random")
+    if private.lower() not in YES | NO:
+        problems.append(f"COSTGUARD_WEBHOOK_PRIVATE is '{_shown(private)}', expected 1, or nothing")
+    return problems
+
+
+def wrong_answers(settings: Settings) -> list[str]:
+    """What answers to notices need: a place they reach by https, and a secret that cannot be guessed."""
+    problems = []
+    if 0 < len(settings.link_secret.reveal()) < _SHORTEST_LINK_SECRET:
+        problems.append(f"COSTGUARD_LINK_SECRET is shorter than {_SHORTEST_LINK_SECRET} letters; make one at random")
+    if settings.link_secret and not settings.answer_url:
+        problems.append("COSTGUARD_LINK_SECRET is set without COSTGUARD_ANSWER_URL, to which Keep links would lead")
+    if settings.answer_url and not _PUBLIC.fullmatch(settings.answer_url):
+        problems.append("COSTGUARD_ANSWER_URL is no address, expected https://HOST/… without query or fragment")
+    return problems
+
+
+def forgetful_ledger(host: str, ledger: Secret) -> list[str]:
+    """NEVER act on a memory that is lost: the disk of a function instance goes with the instance."""
+    if host == "local" or not ledger.reveal().lower().startswith("sqlite:"):
+        return []
+    problem = (
+        f"COSTGUARD_LEDGER is a SQLite file, which host {host} loses with the function's instance; "
+        "use dynamodb://TABLE?region=REGION or postgresql://USER@HOST/DATABASE"
+    )
+    return [problem]

@@ -1,0 +1,133 @@
+"""What the surroundings say, as one frozen value; secrets show themselves to nobody who does not ask."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from costguard.domain.refs import provider_of
+from costguard.settings.variables import DEFAULT_LEDGER, SLACK_API_URL
+
+
+class Secret:
+    """A value that no log line, traceback or repr may show; `reveal` is for the one place that needs it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str = "") -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The value itself."""
+        return self._value
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __repr__(self) -> str:
+        return "Secret('***')" if self._value else "Secret('')"
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessKey:
+    """A key of a cloud: its id, its secret, and the token of a temporary one."""
+
+    key_id: str
+    secret: Secret
+    token: Secret = field(default_factory=Secret)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How the clouds of one provider are reached.
+
+    `role` and `external_id` are for accounts whose entry in the policy names none; `endpoint_url` answers
+    instead of the cloud. `key` is never read from the environment for AWS, whose SDK finds credentials by
+    itself: there only the sandbox sets it.
+    """
+
+    role: str = ""
+    external_id: str = ""
+    endpoint_url: str = ""
+    key: AccessKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The surroundings of one process. An empty text means not set.
+
+    `host` is `lambda`, `fc`, `scf` or `local`; `ledger` may hold a password. `alibaba_overridden`: the variable is
+    set that makes Alibaba Cloud's SDK ignore the credentials it is given. `mail_via` is one of `MAIL_VIA` where mail
+    is set up, and then `mail_from` is there, and for `smtp` the server's address. `robots` is JSON, read by whoever
+    builds them.
+    """
+
+    host: str = "local"
+    policy: str = ""
+    ledger: Secret = field(default_factory=lambda: Secret(DEFAULT_LEDGER))
+    slack_token: Secret = field(default_factory=Secret)
+    slack_url: str = SLACK_API_URL
+    slack_signing_secret: Secret = field(default_factory=Secret)
+    mail_from: str = ""
+    mail_via: str = ""
+    smtp_url: str = ""
+    smtp_password: Secret = field(default_factory=Secret)
+    webhook_secret: Secret = field(default_factory=Secret)
+    webhook_private: bool = False
+    robots: Secret = field(default_factory=Secret)
+    answer_url: str = ""
+    link_secret: Secret = field(default_factory=Secret)
+    reports: str = ""
+    prometheus_authorization: Secret = field(default_factory=Secret)
+    paused: bool = False
+    language: str = "en"
+    log_level: str = "INFO"
+    cloud: str = "aws"
+    aws: Access = Access()
+    alibaba: Access = Access()
+    tencent: Access = Access()
+    aws_profile: str = ""
+    aws_region: str = ""
+    alibaba_overridden: bool = False
+
+    def access(self, cloud: str) -> Access:
+        """How this cloud is reached; partitions and sites of a provider share it."""
+        return {"aws": self.aws, "alibaba": self.alibaba, "tencent": self.tencent}[provider_of(cloud)]
+
+    def secrets(self) -> tuple[str, ...]:
+        """What no log line may show: tokens, keys, and the password within the ledger's address."""
+        keys = [access.key for access in (self.aws, self.alibaba, self.tencent) if access.key is not None]
+        parts = [part.reveal() for key in keys for part in (key.secret, key.token)]
+        tokens = (self.slack_token.reveal(), self.prometheus_authorization.reveal(), self.webhook_secret.reveal())
+        answers = (self.slack_signing_secret.reveal(), self.link_secret.reveal(), *_hooks_in(self.robots.reveal()))
+        mail = (self.smtp_password.reveal(), password_of(self.smtp_url))
+        known = (*tokens, *answers, *mail, *parts, password_of(self.ledger.reveal()))
+        return tuple(value for value in known if value)
+
+
+def password_of(address: str) -> str:
+    """The password within an address; the whole of one that cannot be read."""
+    try:
+        return urlsplit(address).password or ""
+    except ValueError:
+        return address  # unreadable, so all of it may be secret
+
+
+def _hooks_in(robots: str) -> list[str]:
+    """Every text among the robots: hooks carry a token, so all of it is secret; the whole where it is no JSON."""
+    if not robots:
+        return []
+    try:
+        said = json.loads(robots)
+        return [str(value) for robot in said.values() for value in robot.values()]
+    except (ValueError, AttributeError, RecursionError):
+        return [robots]

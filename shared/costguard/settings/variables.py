@@ -1,0 +1,109 @@
+"""Every environment variable this program reads by itself, each once, as docs/settings.md shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LANGUAGES = ("en", "zh")
+MAIL_VIA = ("smtp", "ses", "directmail")
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+SLACK_API_URL = "https://slack.com/api/"
+DEFAULT_LEDGER = "sqlite:///costguard.sqlite3"
+HOSTED_LEDGER = "memory:"  # forgotten with the instance of the function, so that enforcing refuses it
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One environment variable; `default` is in words where it is no literal value."""
+
+    name: str
+    meaning: str
+    default: str = ""
+    secret: bool = False
+
+
+VARIABLES = (
+    Variable("COSTGUARD_POLICY", "File, folder or address of the policy", "none: observe with the shipped rule"),
+    Variable(
+        "COSTGUARD_LEDGER",
+        "Address of the ledger: `sqlite:///FILE`, `postgresql://…`, `dynamodb://TABLE?region=…`, `memory:`",
+        f"`{DEFAULT_LEDGER}`; on a function host `{HOSTED_LEDGER}`, which cannot enforce",
+        secret=True,
+    ),
+    Variable("COSTGUARD_SLACK_TOKEN", "Bot token of the Slack app that sends notices", secret=True),
+    Variable("COSTGUARD_SLACK_SIGNING_SECRET", "What Slack signs clicks and commands with", secret=True),
+    Variable("COSTGUARD_SLACK_URL", "Address of Slack's Web API", f"`{SLACK_API_URL}`"),
+    Variable("COSTGUARD_MAIL_FROM", "Address that mail comes from, such as `costguard@example.com`"),
+    Variable(
+        "COSTGUARD_MAIL_VIA",
+        "What sends mail: `smtp`, `ses` or `directmail`, the latter two with this process's own role",
+        "`smtp` where `COSTGUARD_SMTP_URL` is set",
+    ),
+    Variable(
+        "COSTGUARD_SMTP_URL",
+        "Mail server: `smtps://USER@HOST:465`, or `smtp://USER@HOST:587`, which must offer STARTTLS",
+    ),
+    Variable("COSTGUARD_SMTP_PASSWORD", "Password of its user", secret=True),
+    Variable("COSTGUARD_WEBHOOK_SECRET", "What webhooks are signed with, 16 letters or more", secret=True),
+    Variable(
+        "COSTGUARD_WEBHOOK_PRIVATE",
+        "`1`: webhooks may reach private addresses, and this machine over http",
+        "public addresses only",
+    ),
+    Variable(
+        "COSTGUARD_ROBOTS",
+        'Chat robots by the names they have in the policy: `{"feishu:research": {"hook": "https://…", "secret": "…"}}`',
+        secret=True,
+    ),
+    Variable("COSTGUARD_ANSWER_URL", "Public https address of the function `slack_actions`, to which Keep links lead"),
+    Variable("COSTGUARD_LINK_SECRET", "What Keep links are signed with, 32 letters or more", secret=True),
+    Variable(
+        "COSTGUARD_REPORTS",
+        "Where digests are kept: a folder, or `s3://`, `oss://` or `cos://BUCKET/PREFIX?region=REGION`",
+        "not kept",
+    ),
+    Variable(
+        "COSTGUARD_PAUSED",
+        "Kill switch of this host: anything but `0`, `false`, `no` or nothing means paused",
+        "not paused",
+    ),
+    Variable("COSTGUARD_LANG", "Language of notices and reports: `en` or `zh`", "`en`"),
+    Variable("COSTGUARD_LOG_LEVEL", "Least severe log line written: `DEBUG`, `INFO`, `WARNING`, `ERROR`", "`INFO`"),
+    Variable("COSTGUARD_CLOUD", "Cloud scanned where the policy names no account", "`aws`"),
+    Variable("COSTGUARD_AWS_ROLE", "Role assumed in guarded AWS accounts: an ARN or a name, `{account}` is filled in"),
+    Variable("COSTGUARD_AWS_EXTERNAL_ID", "ExternalId sent when assuming that role"),
+    Variable("COSTGUARD_ALIBABA_ROLE", "The same for Alibaba Cloud: an ARN (`acs:ram::…`) or a name"),
+    Variable("COSTGUARD_ALIBABA_EXTERNAL_ID", "ExternalId sent when assuming that role"),
+    Variable("COSTGUARD_ALIBABA_ENDPOINT", "Address that answers instead of every Alibaba Cloud product"),
+    Variable("COSTGUARD_TENCENT_ROLE", "The same for Tencent Cloud: an ARN (`qcs::cam::…`) or a name"),
+    Variable("COSTGUARD_TENCENT_EXTERNAL_ID", "ExternalId sent when assuming that role"),
+    Variable("COSTGUARD_TENCENT_ENDPOINT", "Address that answers instead of every Tencent Cloud product"),
+    Variable(
+        "COSTGUARD_PROMETHEUS_AUTHORIZATION",
+        "Authorization header sent to the policy's Prometheus servers, such as `Bearer …`",
+        secret=True,
+    ),
+    Variable("AWS_PROFILE", "Profile of the AWS configuration files whose credentials are used"),
+    Variable("AWS_REGION", "Region where account-wide questions are asked", "the partition's first"),
+    Variable("AWS_DEFAULT_REGION", "As `AWS_REGION`, where that is not set"),
+    Variable("AWS_ENDPOINT_URL", "Address that answers instead of every AWS service"),
+    Variable("ALIBABA_CLOUD_ACCESS_KEY_ID", "Access key for Alibaba Cloud; Function Compute sets it from its role"),
+    Variable("ALIBABA_CLOUD_ACCESS_KEY_SECRET", "Its secret", secret=True),
+    Variable("ALIBABA_CLOUD_SECURITY_TOKEN", "Its token, where it is temporary", secret=True),
+    Variable("ALIYUN_ACCESS_KEY_ID", "Must not be set where Alibaba Cloud is guarded: its SDK prefers this key"),
+    Variable("TENCENTCLOUD_SECRETID", "Access key for Tencent Cloud; SCF sets it from its role"),
+    Variable("TENCENTCLOUD_SECRETKEY", "Its secret", secret=True),
+    Variable("TENCENTCLOUD_SESSIONTOKEN", "Its token, where it is temporary", secret=True),
+    Variable("TENCENTCLOUD_SECRET_ID", "As `TENCENTCLOUD_SECRETID`, where that is not set"),
+    Variable("TENCENTCLOUD_SECRET_KEY", "As `TENCENTCLOUD_SECRETKEY`, with `TENCENTCLOUD_SECRET_ID`", secret=True),
+    Variable("AWS_LAMBDA_FUNCTION_NAME", "Set by Lambda: the host is `lambda`"),
+    Variable("FC_FUNCTION_NAME", "Set by Function Compute: the host is `fc`"),
+    Variable("TENCENTCLOUD_RUNENV", "Set by SCF: the host is `scf`"),
+)
+"""Every variable this program reads by itself. The SDKs read others, such as credentials."""
+
+HOST_MARKS = (
+    ("AWS_LAMBDA_FUNCTION_NAME", "lambda"),
+    ("FC_FUNCTION_NAME", "fc"),
+    ("TENCENTCLOUD_RUNENV", "scf"),
+)
