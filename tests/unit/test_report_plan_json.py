@@ -127,6 +127,7 @@ def test_evidence_tells_window_coverage_and_every_signal() -> None:
         "newest_at": "2026-03-10T12:29:00Z",
         "statistic": "device",
         "source": "cloudwatch",
+        "outline": [],
     }
 
 

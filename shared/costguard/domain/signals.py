@@ -15,6 +15,7 @@ from enum import Enum
 
 HOUR = timedelta(hours=1)
 _KNOWN_SAMPLES_PER_HOUR = (12, 60, 120, 180, 360, 720, 3600)  # 5 min, 1 min, 30, 20, 10, 5, 1 s agents
+OUTLINE_MAX = 24  # stretches of an outline: a day's hours, or a week's sevens
 _DRIFT = 1.05  # a 60 s agent may land 61 to 63 samples in one hour
 
 
@@ -87,7 +88,18 @@ class SignalHistory:
             period=HOUR / per_hour,
             source=self.source,
             statistic=self.statistic,
+            outline=self._outline(since, until),
         )
+
+    def _outline(self, since: datetime, until: datetime) -> tuple[float | None, ...]:
+        """The window in at most 24 equal stretches, with the largest sample of each; None where none was believable."""
+        first, last = math.floor((since - self.start) / HOUR), math.ceil((until - self.start) / HOUR)
+        stride = max(1, math.ceil((last - first) / OUTLINE_MAX))
+        return tuple(self._highest_of(begin, min(begin + stride, last)) for begin in range(first, last, stride))
+
+    def _highest_of(self, first: int, last: int) -> float | None:
+        hours = self.maxima[max(0, first) : max(0, last)]
+        return max((value for value in hours if value >= 0 and math.isfinite(value)), default=None)
 
 
 def _highest(values: list[float]) -> float | None:
@@ -101,7 +113,8 @@ def _highest(values: list[float]) -> float | None:
 class SignalSummary:
     """One signal over one window: enough to judge, small enough to travel.
 
-    `maximum` is None without samples. `newest_at` is a lower bound for the newest sample's time.
+    `maximum` is None without samples. `newest_at` is a lower bound for the newest sample's time. `outline` is for
+    people's eyes: maxima over at most 24 equal stretches of the window, None where a stretch has no sample.
     """
 
     name: SignalName
@@ -113,6 +126,7 @@ class SignalSummary:
     period: timedelta
     source: str
     statistic: Statistic = Statistic.DEVICE
+    outline: tuple[float | None, ...] = ()
 
     @property
     def coverage(self) -> float:

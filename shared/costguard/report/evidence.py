@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
+from itertools import zip_longest
 from typing import Any
 
 from costguard.domain.findings import Evidence
-from costguard.domain.signals import SignalSummary
+from costguard.domain.signals import SignalName, SignalSummary
 from costguard.report.json_values import moment
 from costguard.report.words import UNITS, Language, choice, number, phrase, readable
 
@@ -36,6 +37,7 @@ def _signal_json(signal: SignalSummary) -> dict[str, Any]:
         "newest_at": moment(signal.newest_at),
         "statistic": signal.statistic.value,
         "source": signal.source,
+        "outline": [None if value is None else round(value, 4) for value in signal.outline],
     }
 
 
@@ -55,6 +57,38 @@ def evidence_words(evidence: Evidence | None, language: Language = Language.EN) 
         coverage_percent="" if evidence.coverage is None else number(evidence.coverage * 100),
         newest_at="" if newest is None else utc_words(newest),
     )
+
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_UNSEEN = "·"
+_FULL_PERCENT = 100.0
+_DRAWN = (SignalName.GPU, SignalName.CPU)  # percent, so that one height means one thing; the first that was measured
+
+
+def picture(evidence: Evidence | None) -> str:
+    """Utilisation over the window as block characters, 0 to 100 %, the busiest device at each moment; empty without.
+
+    `·` is a stretch without a sample.
+    """
+    if evidence is None:
+        return ""
+    for name in _DRAWN:
+        outlines = [signal.outline for signal in evidence.signals if signal.name is name and signal.outline]
+        if outlines and any(value is not None for outline in outlines for value in outline):
+            return "".join(map(_block, _highest_by_stretch(outlines)))
+    return ""
+
+
+def _highest_by_stretch(outlines: Sequence[Sequence[float | None]]) -> Iterator[float | None]:
+    for values in zip_longest(*outlines):
+        yield max((value for value in values if value is not None), default=None)
+
+
+def _block(value: float | None) -> str:
+    if value is None:
+        return _UNSEEN
+    height = int(value / _FULL_PERCENT * len(_BLOCKS))
+    return _BLOCKS[min(height, len(_BLOCKS) - 1)]
 
 
 def _signal_words(signals: Iterable[SignalSummary], language: Language) -> str:
