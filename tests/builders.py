@@ -182,7 +182,7 @@ def case(**changes: Any) -> Case:
         mode=Mode.ENFORCE,
         subject=ref(),
         run_epoch="epoch-1",
-        owner="nlp",
+        owner="",
         name="notebook",
         status=CaseStatus.OPEN,
         phase=Phase.WAITING,

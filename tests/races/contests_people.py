@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.races.contest import NOW, Answer, Attempt, Lot, Race, audited, body_of
 
+from costguard.engine.delivery import deliver_due
 from costguard.engine.repositories.approvals import ApprovalRepository
 from costguard.engine.repositories.outbox import Notice, OutboxRepository
 from costguard.ports import Delivery, Message, RecordStore
@@ -60,7 +61,7 @@ class OutboxContest:
         notifier, clock = FileNotifier(lot.sent, runner), StoppedClock(NOW + runner * _SKEW)
 
         def attempt() -> Answer:
-            delivered = outbox.deliver_due(notifier, clock, max_wait=timedelta(0))
+            delivered = deliver_due(outbox, notifier, clock, max_wait=timedelta(0))
             ids = [notice.notice_id for notice in delivered]
             return Answer(bool(ids), {"delivered": ids, "race": race.name})
 
@@ -101,6 +102,12 @@ class FileNotifier:
         finally:
             os.close(file)
         return Delivery(receipt)
+
+    def edit(self, receipt: str, message: Message) -> bool:  # noqa: ARG002 - nothing can be changed here
+        return False
+
+    def capacity(self, message: Message) -> int:
+        return max(1, len(message.parts))
 
 
 class StoppedClock:

@@ -19,6 +19,7 @@ from costguard.domain.errors import InvalidInputError
 from costguard.domain.freeze import FreezeVia
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.spend import SpendScope
+from costguard.engine.delivery import deliver_due
 from costguard.engine.freeze import FreezeResult, freeze
 from costguard.engine.memory import Memory
 from costguard.engine.surroundings import Surroundings
@@ -67,7 +68,7 @@ class Month:
         for _ in range(times):
             self.clock.advance(HOUR)
             told = freeze(self._surroundings(), self._statuses(), f"run-{self.clock.now():%d-%H}")
-            self.memory.outbox.deliver_due(self.mailbox, self.clock, max_wait=ENOUGH)
+            deliver_due(self.memory.outbox, self.mailbox, self.clock, max_wait=ENOUGH)
         return told
 
     @property

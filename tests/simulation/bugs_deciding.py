@@ -125,7 +125,7 @@ _PROTECTING = (
 )
 
 _LADDER = (
-    Bug("no-grace", (9, 15), (Edit(_ADVANCE, "if seen.now < due:", "if False:"),)),
+    Bug("no-grace", (9, 15), (Edit(_ADVANCE, "if seen.now < due and not _hastened(case, rung, seen):", "if False:"),)),
     Bug(
         "half-the-grace",
         (9, 15),

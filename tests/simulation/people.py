@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from tests.simulation.chronicle import Chronicle, Told
@@ -34,16 +34,21 @@ class Channel:
 
     def show(self, message: Message, asked: datetime, asked_number: int) -> None:
         """The message, on a console where nobody may be looking."""
-        self.chronicle.shown.append(self._told(message, asked, asked_number))
+        self.chronicle.shown += [self._told(each, asked, asked_number) for each in pages_of(message)]
         self.hub.trace.note(self.hub.now, f"shown on a console: {message.title}")
 
     def take(self, message: Message, asked: datetime, asked_number: int) -> str:
         """The message, sent when `asked`, is there to be read; returns its receipt."""
-        told = self._told(message, asked, asked_number)
-        self.chronicle.told.append(told)
-        self.watch(told)
+        for page in pages_of(message):
+            told = self._told(page, asked, asked_number)
+            self.chronicle.told.append(told)
+            self.watch(told)
+            self.heard(page, told, asked)
         self.hub.trace.note(self.hub.now, f"people read: {message.title}")
         return f"ts-{len(self.chronicle.told)}"
+
+    def heard(self, page: Message, told: Told, asked: datetime) -> None:
+        """One thing people read, for those who want to know more of it."""
 
     def _told(self, message: Message, asked: datetime, asked_number: int) -> Told:
         text = message.text
@@ -69,6 +74,24 @@ class Channel:
         )
 
 
+def pages_of(message: Message) -> tuple[Message, ...]:
+    """What the message says of each thing it is about, as if told alone: read as people read it, from its parts."""
+    if not any(part.title for part in message.parts):
+        return (message,)
+    return tuple(
+        replace(
+            message,
+            notice_id=part.decision_id,  # that of a warning, which is what it announces
+            title=part.title,
+            text="\n".join((part.title, *(f"{name}: {value}" for name, value in (*message.fields, *part.fields)))),
+            fields=(*message.fields, *part.fields),
+            lines=(*part.lines, *message.lines),
+            parts=(),
+        )
+        for part in message.parts
+    )
+
+
 class FaultyNotifier:
     """One process's `Notifier`."""
 
@@ -83,6 +106,14 @@ class FaultyNotifier:
         return self._hub.call(
             self._process, Port.SEND, "send", message.title, lambda fault: self._send(message, asked, number, fault)
         )
+
+    def edit(self, receipt: str, message: Message) -> bool:  # noqa: ARG002 - people read what was sent
+        """Nothing can be changed."""
+        return False
+
+    def capacity(self, message: Message) -> int:
+        """All of it."""
+        return max(1, len(message.parts))
 
     def _send(self, message: Message, asked: datetime, number: int, fault: Fault | None) -> Delivery:
         if fault is not None or self._channel.down or not self._channel.proves:

@@ -38,21 +38,18 @@ class SettingsChannel(Channel):
 
     simulation: SettingsSimulation
 
-    def take(self, message: Message, asked: datetime, asked_number: int) -> str:
-        """The message is there to be read; returns its receipt."""
-        receipt = super().take(message, asked, asked_number)
-        told: Told = self.chronicle.told[-1]
-        fields, book = dict(message.fields), self.simulation.book
-        noticed = self.simulation.shelf.noticed.get(message.notice_id)
+    def heard(self, page: Message, told: Told, asked: datetime) -> None:
+        """Keep what it announces."""
+        fields, book = dict(page.fields), self.simulation.book
+        noticed = self.simulation.shelf.noticed.get(page.notice_id)
         writer = noticed.writer if noticed is not None else None
         read = in_force(book.policies, writer, first=True) if writer is not None else None
         version = self.simulation.versions[read.version] if read is not None and read.version is not None else None
         subject, rule = fields.get("Resource", ""), fields.get("Rule", "")
-        if "Costguard will " in message.title:
+        if "Costguard will " in page.title:
             book.told.append(
-                Announced(told.number, asked, self.hub.now, subject, rule, message.title, told.not_before, version)
+                Announced(told.number, asked, self.hub.now, subject, rule, page.title, told.not_before, version)
             )
-        return receipt
 
 
 def does(simulation: SettingsSimulation, deed: SettingDeed) -> None:

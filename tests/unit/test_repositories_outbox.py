@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from tests.contract.ledger_fakes import InterferingStore, fail
 
-from costguard.domain.errors import LedgerError, NoticeError, RateLimitedError, RejectedNoticeError
+from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError, RateLimitedError, RejectedNoticeError
+from costguard.engine.delivery import deliver_due
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.outbox import CLAIM_LASTS, Notice, NoticeState, OutboxRepository
 from costguard.ledgers import open_ledger
@@ -52,6 +53,12 @@ class FakeNotifier:
             answer()
         self.took.append(message)
         return Delivery(f"ts-{len(self.took)}", proves_delivery=self.proves)
+
+    def edit(self, receipt: str, message: Message) -> bool:  # noqa: ARG002 - nothing can be changed here
+        return False
+
+    def capacity(self, message: Message) -> int:
+        return max(1, len(message.parts))
 
 
 def limited(seconds: float) -> RateLimitedError:
@@ -100,7 +107,7 @@ def test_a_notice_is_delivered_with_proof(outbox: OutboxRepository, clock: FakeC
     notifier = FakeNotifier()
     assert outbox.enqueue(notice())
 
-    delivered = outbox.deliver_due(notifier, clock, max_wait=NO_WAIT)
+    delivered = deliver_due(outbox, notifier, clock, max_wait=NO_WAIT)
 
     assert delivered == (kept(outbox),)
     assert kept(outbox) == notice(
@@ -115,7 +122,7 @@ def test_a_delivered_notice_is_not_sent_again(outbox: OutboxRepository, clock: F
     notifier = FakeNotifier()
     outbox.enqueue(notice())
     for _ in range(3):
-        outbox.deliver_due(notifier, clock, max_wait=NO_WAIT)
+        deliver_due(outbox, notifier, clock, max_wait=NO_WAIT)
 
     assert len(notifier.took) == 1
 
@@ -125,14 +132,14 @@ def test_looking_for_due_notices_does_not_read_what_ended(
 ) -> None:
     for number in range(3):
         outbox.enqueue(notice(f"n-{number}"))
-    outbox.deliver_due(FakeNotifier(RejectedNoticeError("no"), NoticeError("down")), clock, max_wait=NO_WAIT)
+    deliver_due(outbox, FakeNotifier(RejectedNoticeError("no"), NoticeError("down")), clock, max_wait=NO_WAIT)
 
     assert [one for record in store.query("outbox_pending") for one in record.body["ids"]] == ["n-1"]
 
 
 def test_a_channel_that_proves_nothing_delivers_without_proof(outbox: OutboxRepository, clock: FakeClock) -> None:
     outbox.enqueue(notice())
-    outbox.deliver_due(FakeNotifier(proves=False), clock, max_wait=NO_WAIT)
+    deliver_due(outbox, FakeNotifier(proves=False), clock, max_wait=NO_WAIT)
 
     assert kept(outbox).state is NoticeState.DELIVERED
     assert not kept(outbox).proven
@@ -142,10 +149,10 @@ def test_enqueuing_again_changes_nothing_even_after_delivery(outbox: OutboxRepos
     notifier = FakeNotifier()
     outbox.enqueue(notice())
     assert not outbox.enqueue(notice(text="other words"))
-    outbox.deliver_due(notifier, clock, max_wait=NO_WAIT)
+    deliver_due(outbox, notifier, clock, max_wait=NO_WAIT)
 
     assert not outbox.enqueue(notice(text="other words"))
-    assert outbox.deliver_due(notifier, clock, max_wait=NO_WAIT) == ()
+    assert deliver_due(outbox, notifier, clock, max_wait=NO_WAIT) == ()
     assert notifier.tried == ["n-1"]
 
 
@@ -154,7 +161,7 @@ def test_the_oldest_notice_goes_first(outbox: OutboxRepository, clock: FakeClock
     for number in range(12):
         outbox.enqueue(notice(f"n-{number:02}", created_at=NOW - number * MINUTE))
 
-    outbox.deliver_due(notifier, clock, max_wait=NO_WAIT)
+    deliver_due(outbox, notifier, clock, max_wait=NO_WAIT)
 
     assert notifier.tried == [f"n-{number:02}" for number in reversed(range(12))]
 
@@ -171,7 +178,7 @@ def test_a_rate_limit_is_waited_out_and_the_notice_sent(outbox: OutboxRepository
     notifier = FakeNotifier(limited(20))
     outbox.enqueue(notice())
 
-    outbox.deliver_due(notifier, clock, max_wait=MINUTE)
+    deliver_due(outbox, notifier, clock, max_wait=MINUTE)
 
     assert clock.slept == [20]
     assert notifier.tried == ["n-1", "n-1"]
@@ -183,7 +190,7 @@ def test_waits_together_stay_within_the_limit(outbox: OutboxRepository, clock: F
     notifier = FakeNotifier(limited(40), limited(15), limited(10))
     outbox.enqueue(notice())
 
-    assert outbox.deliver_due(notifier, clock, max_wait=MINUTE) == ()
+    assert deliver_due(outbox, notifier, clock, max_wait=MINUTE) == ()
 
     assert clock.slept == [40, 15]
     assert kept(outbox).state is NoticeState.PENDING
@@ -198,7 +205,7 @@ def test_a_rate_limit_too_long_to_wait_is_kept_for_later_and_its_channel_left_al
     outbox.enqueue(notice("n-2"))
     outbox.enqueue(notice("n-3", channel="slack:#other"))
 
-    delivered = outbox.deliver_due(notifier, clock, max_wait=MINUTE)
+    delivered = deliver_due(outbox, notifier, clock, max_wait=MINUTE)
 
     assert clock.slept == []
     assert notifier.tried == ["n-1", "n-3"]
@@ -212,7 +219,7 @@ def test_a_rate_limit_of_no_time_is_not_asked_for_ever(outbox: OutboxRepository,
     notifier = FakeNotifier(*(limited(seconds) for seconds in (0, -5, 0, 0, 0, 0)))
     outbox.enqueue(notice())
 
-    outbox.deliver_due(notifier, clock, max_wait=timedelta(seconds=3))
+    deliver_due(outbox, notifier, clock, max_wait=timedelta(seconds=3))
 
     assert clock.slept == [1, 1, 1]
     assert kept(outbox).state is NoticeState.PENDING
@@ -223,7 +230,7 @@ def test_failures_back_off_from_a_minute_to_an_hour(outbox: OutboxRepository, cl
     outbox.enqueue(notice())
     waits = []
     for _ in range(9):
-        outbox.deliver_due(notifier, clock, max_wait=NO_WAIT)
+        deliver_due(outbox, notifier, clock, max_wait=NO_WAIT)
         next_attempt_at = kept(outbox).next_attempt_at
         assert next_attempt_at is not None
         waits.append((next_attempt_at - clock.now()) / MINUTE)
@@ -231,7 +238,7 @@ def test_failures_back_off_from_a_minute_to_an_hour(outbox: OutboxRepository, cl
 
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
     assert (kept(outbox).attempts, kept(outbox).last_error) == (9, "down")
-    outbox.deliver_due(notifier, clock, max_wait=NO_WAIT)
+    deliver_due(outbox, notifier, clock, max_wait=NO_WAIT)
     assert kept(outbox).state is NoticeState.DELIVERED
 
 
@@ -240,7 +247,7 @@ def test_one_failure_stops_no_other_notice(outbox: OutboxRepository, clock: Fake
     for number in range(3):
         outbox.enqueue(notice(f"n-{number}"))
 
-    outbox.deliver_due(notifier, clock, max_wait=NO_WAIT)
+    deliver_due(outbox, notifier, clock, max_wait=NO_WAIT)
 
     assert [kept(outbox, f"n-{number}").state.value for number in range(3)] == ["pending", "dead", "delivered"]
 
@@ -248,10 +255,10 @@ def test_one_failure_stops_no_other_notice(outbox: OutboxRepository, clock: Fake
 def test_a_rejected_notice_is_dead_and_shown(outbox: OutboxRepository, clock: FakeClock) -> None:
     notifier = FakeNotifier(RejectedNoticeError("no such channel"))
     outbox.enqueue(notice())
-    outbox.deliver_due(notifier, clock, max_wait=NO_WAIT)
+    deliver_due(outbox, notifier, clock, max_wait=NO_WAIT)
     clock.moment += timedelta(days=9)
 
-    assert outbox.deliver_due(notifier, clock, max_wait=NO_WAIT) == ()
+    assert deliver_due(outbox, notifier, clock, max_wait=NO_WAIT) == ()
     assert outbox.dead() == (notice(state=NoticeState.DEAD, attempts=1, last_error="no such channel"),)
     assert notifier.tried == ["n-1"]
 
@@ -259,10 +266,10 @@ def test_a_rejected_notice_is_dead_and_shown(outbox: OutboxRepository, clock: Fa
 def test_two_runs_at_once_do_not_send_the_same_notice(outbox: OutboxRepository, clock: FakeClock) -> None:
     """The second run starts while the first is sending."""
     other = FakeNotifier()
-    notifier = FakeNotifier(lambda: outbox.deliver_due(other, clock, max_wait=NO_WAIT))
+    notifier = FakeNotifier(lambda: deliver_due(outbox, other, clock, max_wait=NO_WAIT))
     outbox.enqueue(notice())
 
-    outbox.deliver_due(notifier, clock, max_wait=NO_WAIT)
+    deliver_due(outbox, notifier, clock, max_wait=NO_WAIT)
 
     assert (len(notifier.took), len(other.took)) == (1, 0)
 
@@ -271,9 +278,9 @@ def test_two_runs_that_saw_the_same_notice_due_do_not_both_claim_it(store: Recor
     other, notifier = FakeNotifier(), FakeNotifier()
     OutboxRepository(store).enqueue(notice())
     interfering = InterferingStore(store)
-    interfering.before_writes.append(lambda: OutboxRepository(store).deliver_due(other, clock, max_wait=NO_WAIT))
+    interfering.before_writes.append(lambda: deliver_due(OutboxRepository(store), other, clock, max_wait=NO_WAIT))
 
-    OutboxRepository(interfering).deliver_due(notifier, clock, max_wait=NO_WAIT)
+    deliver_due(OutboxRepository(interfering), notifier, clock, max_wait=NO_WAIT)
 
     assert (len(other.took), len(notifier.took)) == (1, 0)
 
@@ -284,13 +291,13 @@ def test_a_crash_while_sending_sends_that_notice_again_after_its_claim(store: Re
     interfering = InterferingStore(store)
     first = FakeNotifier(lambda: None, lambda: interfering.before_writes.append(fail))
     with pytest.raises(LedgerError):
-        OutboxRepository(interfering).deliver_due(first, clock, max_wait=NO_WAIT)
+        deliver_due(OutboxRepository(interfering), first, clock, max_wait=NO_WAIT)
 
     second = FakeNotifier()
-    OutboxRepository(store).deliver_due(second, clock, max_wait=NO_WAIT)
+    deliver_due(OutboxRepository(store), second, clock, max_wait=NO_WAIT)
     assert second.tried == ["n-2"]
     clock.moment += CLAIM_LASTS
-    OutboxRepository(store).deliver_due(second, clock, max_wait=NO_WAIT)
+    deliver_due(OutboxRepository(store), second, clock, max_wait=NO_WAIT)
 
     assert first.tried == ["n-0", "n-1"]
     assert second.tried == ["n-2", "n-1"]
@@ -302,10 +309,10 @@ def test_a_delivery_slower_than_its_claim_is_still_recorded(outbox: OutboxReposi
 
     def take_over() -> None:
         clock.moment += CLAIM_LASTS
-        outbox.deliver_due(FakeNotifier(NoticeError("down")), clock, max_wait=NO_WAIT)
+        deliver_due(outbox, FakeNotifier(NoticeError("down")), clock, max_wait=NO_WAIT)
 
     outbox.enqueue(notice())
-    outbox.deliver_due(FakeNotifier(take_over), clock, max_wait=NO_WAIT)
+    deliver_due(outbox, FakeNotifier(take_over), clock, max_wait=NO_WAIT)
 
     assert kept(outbox).state is NoticeState.DELIVERED
     assert outbox.due(clock.now() + timedelta(days=1)) == ()
@@ -315,11 +322,11 @@ def test_a_slow_failure_does_not_undo_anothers_delivery(outbox: OutboxRepository
     class SlowNotifier(FakeNotifier):
         def send(self, message: Message) -> Delivery:
             clock.moment += CLAIM_LASTS
-            outbox.deliver_due(FakeNotifier(), clock, max_wait=NO_WAIT)
+            deliver_due(outbox, FakeNotifier(), clock, max_wait=NO_WAIT)
             raise RejectedNoticeError(message.text)
 
     outbox.enqueue(notice())
-    outbox.deliver_due(SlowNotifier(), clock, max_wait=NO_WAIT)
+    deliver_due(outbox, SlowNotifier(), clock, max_wait=NO_WAIT)
 
     assert kept(outbox).state is NoticeState.DELIVERED
     assert outbox.dead() == ()
@@ -329,11 +336,11 @@ def test_a_wait_longer_than_a_claim_gives_way_to_whoever_took_over(store: Record
     class SleepingClock(FakeClock):
         def sleep(self, seconds: float) -> None:
             super().sleep(seconds)
-            OutboxRepository(store).deliver_due(other, self, max_wait=NO_WAIT)
+            deliver_due(OutboxRepository(store), other, self, max_wait=NO_WAIT)
 
     clock, other, notifier = SleepingClock(), FakeNotifier(), FakeNotifier(limited(600))
     OutboxRepository(store).enqueue(notice())
-    OutboxRepository(store).deliver_due(notifier, clock, max_wait=timedelta(hours=1))
+    deliver_due(OutboxRepository(store), notifier, clock, max_wait=timedelta(hours=1))
 
     assert (len(other.took), len(notifier.took)) == (1, 0)
 
@@ -341,7 +348,7 @@ def test_a_wait_longer_than_a_claim_gives_way_to_whoever_took_over(store: Record
 def test_what_became_of_a_notice_is_audited(store: RecordStore, outbox: OutboxRepository, clock: FakeClock) -> None:
     outbox.enqueue(notice("n-0"))
     outbox.enqueue(notice("n-1"))
-    outbox.deliver_due(FakeNotifier(RejectedNoticeError("no")), clock, max_wait=NO_WAIT)
+    deliver_due(outbox, FakeNotifier(RejectedNoticeError("no")), clock, max_wait=NO_WAIT)
 
     facts = [record.body["facts"] for record in store.query("audit")]
     assert [(fact["notice_id"], fact["state"], fact["proven"]) for fact in facts] == [
@@ -361,3 +368,39 @@ def test_enqueuing_beside_another_run_loses_neither(store: RecordStore) -> None:
         interfering.before_writes.clear()
 
     assert len(OutboxRepository(store).due(NOW)) == 80
+
+
+def test_a_dead_notice_is_sent_again_once_somebody_says_so(outbox: OutboxRepository, clock: FakeClock) -> None:
+    outbox.enqueue(notice())
+    deliver_due(outbox, FakeNotifier(RejectedNoticeError("is_archived")), clock, max_wait=NO_WAIT)
+
+    outbox.revive("n-1", NOW)
+    again = FakeNotifier()
+    deliver_due(outbox, again, clock, max_wait=NO_WAIT)
+
+    assert again.tried == ["n-1"]
+    assert (kept(outbox).state, outbox.dead(), outbox.pending()) == (NoticeState.DELIVERED, (), ())
+
+
+def test_a_notice_that_dies_again_is_dead_once(outbox: OutboxRepository, clock: FakeClock) -> None:
+    outbox.enqueue(notice())
+    for _ in range(2):
+        deliver_due(outbox, FakeNotifier(RejectedNoticeError("is_archived")), clock, max_wait=NO_WAIT)
+        assert [one.notice_id for one in outbox.dead()] == ["n-1"]
+        outbox.revive("n-1", NOW)
+
+
+@pytest.mark.parametrize(
+    ("dead", "words"), [(False, "is no dead notice"), (True, "names dates that are past")], ids=["pending", "late"]
+)
+def test_only_a_dead_notice_that_is_still_true_is_sent_again(
+    outbox: OutboxRepository, clock: FakeClock, words: str, *, dead: bool
+) -> None:
+    outbox.enqueue(notice(holds_until=NOW + MINUTE))
+    if dead:
+        deliver_due(outbox, FakeNotifier(RejectedNoticeError("is_archived")), clock, max_wait=NO_WAIT)
+
+    with pytest.raises(InvalidInputError, match=words):
+        outbox.revive("n-1", NOW + MINUTE)
+    with pytest.raises(InvalidInputError, match="is no dead notice"):
+        outbox.revive("n-2", NOW)

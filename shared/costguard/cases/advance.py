@@ -39,7 +39,7 @@ def advance(case: Case | None, seen: Seen, grace_end: GraceEnd = plain_time) -> 
         return Step(held(case, blind))
     if case.phase is not Phase.WAITING:
         return _heeding(resolved(case, seen), seen)
-    case = _under_current_rule(case, seen)
+    case = _under_current_owner(_under_current_rule(case, seen), seen)
     if seen.snoozed_until is not None:
         return Step(_snoozed(case, seen.snoozed_until))
     if case.snoozed_until is not None:
@@ -155,6 +155,17 @@ def _under_current_rule(case: Case, seen: Seen) -> Case:
     return _restarted_wait(replace(same, status=CaseStatus.OPEN, reason=Reason(ReasonCode.RULE_LOOSENED)), seen)
 
 
+def _under_current_owner(case: Case, seen: Seen) -> Case:
+    """Whoever owns it now was not told: as soon as anybody was, the wait begins again with a notice to them."""
+    if seen.finding is None or seen.finding.owner == case.owner:
+        return case
+    theirs = replace(case, owner=seen.finding.owner)
+    if not case.climbed:
+        return theirs
+    facts = {"before": case.owner, "owner": theirs.owner}
+    return _restarted_wait(replace(theirs, reason=Reason(ReasonCode.OWNER_CHANGED, facts)), seen)
+
+
 def _restarted_wait(case: Case, seen: Seen) -> Case:
     """Back to the last notice, so that people get the full grace again; a stop that happened stays climbed."""
     rungs = ladder(seen.rule, seen.instance) if seen.rule else ()
@@ -195,7 +206,7 @@ def _waiting(case: Case, seen: Seen, grace_end: GraceEnd) -> Step:
         return Step(held(case, Reason(ReasonCode.NOT_TAKEN_EFFECT, {"failures": case.failures})))
     rung = rungs[case.rung]
     due = due_at(case, rung, grace_end)
-    if seen.now < due:
+    if seen.now < due and not _hastened(case, rung, seen):
         facts = {"verb": rung.verb.value, "due": due.isoformat(timespec="minutes")}
         return Step(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.WAITING, facts)))
     copied = _by_copies(case, rung, rungs, seen)
@@ -206,6 +217,12 @@ def _waiting(case: Case, seen: Seen, grace_end: GraceEnd) -> Step:
         # a rehearsed notice: nothing is sent, the rehearsal goes on so that people see what would follow
         return Step(climbed(ready, Verb.WARN, seen.now), Verb.WARN)
     return Step(replace(ready, decision_id=decision_id(ready)), rung.verb)
+
+
+def _hastened(case: Case, rung: Rung, seen: Seen) -> bool:
+    """Whether people gave up the rest of the wait: only for a stop, and only right behind a delivered notice."""
+    told = bool(case.climbed) and case.climbed[-1].verb is Verb.WARN
+    return seen.hastened and told and rung.verb is Verb.STOP and case.mode is Mode.ENFORCE
 
 
 def _by_copies(case: Case, rung: Rung, rungs: Sequence[Rung], seen: Seen) -> Step | None:

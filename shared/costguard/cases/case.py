@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
@@ -99,7 +99,8 @@ class Seen:
     proven delivery of the current rung's notice, `notice_dead` that its channel refused it for good,
     `notice_late` that it is too late to send it with the dates it names. `intent_written` says whether a
     call may have gone out for the current claim; `last_outcome` is what came of it, None where nobody could say,
-    and `last_request` the cloud's own id of that call.
+    and `last_request` the cloud's own id of that call. `hastened`: whoever may say so asked, after the delivered
+    notice of the rung before, not to wait for the stop any longer.
     """
 
     now: datetime
@@ -117,12 +118,23 @@ class Seen:
     intent_written: bool = False
     last_outcome: Outcome | None = None
     last_request: str = ""
+    hastened: bool = False
 
 
 def decision_id(case: Case) -> str:
     """What approvals, intents and notices of the current rung are bound to."""
     parts = (case.case_id, str(case.rung), str(case.subject), case.run_epoch, case.rule_digest, str(case.attempt))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+
+
+def speaks_for(decision: str, case: Case) -> bool:
+    """Whether a notice of this decision still says how the case stands: it is the current rung's, or of the one before.
+
+    A changed rule, a new run of the machine, a try that failed or a wait begun anew make it speak of the past.
+    """
+    current = {decision_id(case), case.decision_id} if case.decision_id else {decision_id(case)}
+    before = replace(case, rung=case.rung - 1, attempt=case.attempt - 1)
+    return decision in current or decision == decision_id(before)
 
 
 def ladder(rule: IdleRule, instance: Instance | None) -> tuple[Rung, ...]:

@@ -19,6 +19,7 @@ from costguard.cli import (
     invoke,
     keys,
     networks,
+    outbox,
     plan,
     policy,
     sandbox,
@@ -50,6 +51,7 @@ app.command(epilog=plan.APPLY_EXAMPLES)(plan.apply)
 app.command(epilog=invoke.INVOKE_EXAMPLES)(invoke.invoke)
 app.command(epilog=cases.CASES_EXAMPLES)(cases.cases)
 app.command(epilog=cases.WHY_EXAMPLES)(cases.why)
+app.command(epilog=outbox.OUTBOX_EXAMPLES)(outbox.outbox)
 app.command(epilog=answers.SNOOZE_EXAMPLES)(answers.snooze)
 app.command(epilog=answers.APPROVE_EXAMPLES)(answers.approve)
 app.command(epilog=answers.PAUSE_EXAMPLES)(answers.pause)

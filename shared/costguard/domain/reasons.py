@@ -43,6 +43,8 @@ class ReasonCode(str, Enum):
     NET_WIDE_RULE = "net_wide_rule"
     NET_UNATTACHED = "net_unattached"
     NET_UNATTACHED_YET = "net_unattached_yet"
+    NET_IDLE_ADDRESS = "net_idle_address"
+    NET_IDLE_CARD = "net_idle_card"
     NET_IDLE_NAT = "net_idle_nat"
     NET_DEFAULT_VPC = "net_default_vpc"
     NET_FLOW_LOGS_OFF = "net_flow_logs_off"
@@ -103,6 +105,7 @@ class ReasonCode(str, Enum):
     BUDGET_LIFTED = "budget_lifted"
     MODE_CHANGED = "mode_changed"
     RULE_LOOSENED = "rule_loosened"
+    OWNER_CHANGED = "owner_changed"
     # rails: why something due is held or only rehearsed
     MODE_OBSERVE = "mode_observe"
     MODE_WARN = "mode_warn"

@@ -18,8 +18,9 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap
 from costguard.engine.hands import Hand
+from costguard.engine.letters import choices_for
 from costguard.engine.memory import cap_views, claim_views, notice_views
-from costguard.engine.notices import WARNING_HOLDS, Words, just_climbed
+from costguard.engine.notices import WARNING_HOLDS, Words, just_climbed, thread_of, zone_of
 from costguard.engine.repositories.outbox import Notice
 from costguard.engine.run import Craft, RunReport, carry_out, stop_all, summary
 from costguard.engine.surroundings import Surroundings
@@ -185,18 +186,27 @@ def _notice(
         mend=mend,
         due_at=due,
         action_id=action_id,
-        zone=world.policy.calendar.zone if world.policy.calendar else "UTC",
+        zone=zone_of(world),
     )
+    channel = channel_of(case.owner, world.policy)
+    comes = word in {MendWord.TOLD, MendWord.COMES}
+    choices = choices_for(case, world.policy, channel, Language(world.language)) if comes else ()
     worded = mend_notice(facts, Language(world.language))
     return Notice(
         notice_id=notice_id,
         decision_id=case.decision_id,
         case_key=case.key,
-        channel=channel_of(case.owner, world.policy),
+        channel=channel,
         title=worded.title,
         text=worded.text,
         fields=worded.fields,
         lines=worded.lines,
         created_at=now,
         next_attempt_at=now,
+        thread="" if comes else thread_of(world, case, channel),
+        run_id=plan.run_id,
+        owner=case.owner,
+        case_id=case.case_id,
+        kind=f"mend_{word.value}",
+        choices=tuple(choices),
     )

@@ -12,6 +12,8 @@ from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import VersionConflictError
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.engine.delivery import deliver_due
+from costguard.engine.letters import choices_for, next_step, statuses
 from costguard.engine.memory import note
 from costguard.engine.repositories.outbox import Notice
 from costguard.engine.surroundings import Surroundings
@@ -19,6 +21,7 @@ from costguard.guards.rules import Consent, Mode
 from costguard.planning import Plan, Transition
 from costguard.policy.changes import rule_from_terms
 from costguard.policy.ownership import channel_of
+from costguard.report.evidence import picture
 from costguard.report.notices import NoticeFacts, NoticeKind, Upcoming, notice
 from costguard.report.words import Language
 
@@ -54,6 +57,7 @@ def tell(world: Surroundings, plan: Plan, words: Words, longest_wait: timedelta)
     """
     memory, clock = world.memory, world.clock
     sent: dict[str, Case] = {}
+    _mark(world, plan)
     for action in plan.due:
         if action.verb is not Verb.WARN:
             continue
@@ -66,7 +70,9 @@ def tell(world: Surroundings, plan: Plan, words: Words, longest_wait: timedelta)
         sent[claim.decision_id] = claim
     for notice_ in words.news(world, plan):
         memory.outbox.enqueue(notice_)
-    delivered = memory.outbox.deliver_due(world.notifier, clock, max_wait=longest_wait)
+    delivered = deliver_due(
+        memory.outbox, world.notifier, clock, max_wait=longest_wait, language=Language(world.language)
+    )
     for decision, case in sent.items():
         arrived = memory.outbox.get(decision)
         if arrived is not None and arrived.proven and arrived.delivered_at is not None:
@@ -75,6 +81,28 @@ def tell(world: Surroundings, plan: Plan, words: Words, longest_wait: timedelta)
             after = held(confirming(case), Reason(ReasonCode.NOTICE_UNDELIVERED))
         note(memory, case, after, plan.run_id, clock.now())
     return delivered
+
+
+def _mark(world: Surroundings, plan: Plan) -> None:
+    """Let the messages about the cases that moved say so."""
+    memory, now = world.memory, plan.planned_at
+    snoozed = any(step.after.status is CaseStatus.SNOOZED for step in plan.transitions)
+    kept = {ref: (each.until, each.by) for ref, each in memory.snoozes.active(now).items()} if snoozed else {}
+    for case, status in statuses(plan, kept, zone_of(world), Language(world.language)):
+        earlier = memory.outbox.said_of(case.case_id)
+        if earlier is not None:
+            memory.outbox.mark(earlier.notice_id, status)
+
+
+def zone_of(world: Surroundings) -> str:
+    """Where those who read notices live."""
+    return world.policy.calendar.zone if world.policy.calendar else "UTC"
+
+
+def thread_of(world: Surroundings, case: Case, channel: str) -> str:
+    """The receipt of the message that told of this case in the same channel: what follows is replied under it."""
+    earlier = world.memory.outbox.said_of(case.case_id)
+    return earlier.receipt if earlier is not None and earlier.channel == channel else ""
 
 
 def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
@@ -93,7 +121,7 @@ def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
         elif case.case_id in barred:
             held_ = barred[case.case_id]
             approvable = held_.reason.code is ReasonCode.APPROVAL_NEEDED
-            yield _notice(
+            told = _notice(
                 world,
                 plan,
                 case,
@@ -101,13 +129,18 @@ def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
                 f"{held_.action.decision_id}-held",
                 approve=str(case.subject) if approvable else "",
             )
+            choices = choices_for(
+                case, world.policy, told.channel, Language(world.language), step=Verb.WARN, held=approvable
+            )
+            yield replace(told, choices=tuple(choices))
 
 
 def _warning(world: Surroundings, plan: Plan, action: Action, case: Case) -> Notice:
     stopped = case.climbed_at(Verb.STOP) is not None
     kind = NoticeKind.STOPPED if stopped else NoticeKind.WARNED
     told = _notice(world, plan, case, kind, action.decision_id)
-    return replace(told, holds_until=told.created_at + WARNING_HOLDS)
+    choices = choices_for(case, world.policy, told.channel, Language(world.language), step=next_step(case) or Verb.WARN)
+    return replace(told, holds_until=told.created_at + WARNING_HOLDS, thread="", choices=tuple(choices))
 
 
 def _notice(world: Surroundings, plan: Plan, case: Case, kind: NoticeKind, notice_id: str, approve: str = "") -> Notice:
@@ -128,20 +161,28 @@ def _notice(world: Surroundings, plan: Plan, case: Case, kind: NoticeKind, notic
         upcoming=tuple(_upcoming(world, plan, case, now)) if promises else (),
         snapshots=_snapshots(world, case),
         approve=approve,
-        zone=world.policy.calendar.zone if world.policy.calendar else "UTC",
+        zone=zone_of(world),
     )
+    channel = channel_of(case.owner, world.policy)
     worded = notice(facts, Language(world.language))
     return Notice(
         notice_id=notice_id,
         decision_id=case.decision_id,
         case_key=case.key,
-        channel=channel_of(case.owner, world.policy),
+        channel=channel,
         title=worded.title,
         text=worded.text,
         fields=worded.fields,
         lines=worded.lines,
         created_at=now,
         next_attempt_at=now,
+        thread=thread_of(world, case, channel),
+        run_id=plan.run_id,
+        owner=case.owner,
+        case_id=case.case_id,
+        kind=kind.value,
+        picture=picture(facts.evidence),
+        hourly=facts.rate.money if facts.rate else None,
     )
 
 

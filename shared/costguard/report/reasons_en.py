@@ -125,6 +125,7 @@ REASONS: Mapping[Code, str] = {
     Code.RULE_GONE: "No rule covers it any more, so the case is closed[ (was {rule})].",
     Code.MODE_CHANGED: "The rule's mode changed[ to {mode}], so the case starts again.",
     Code.RULE_LOOSENED: "The rule became gentler, so the current wait starts again.",
+    Code.OWNER_CHANGED: "Its owner changed[, now {owner}], and was not told yet, so the current wait starts again.",
     Code.MODE_OBSERVE: "Only rehearsed: the rule is in observe mode and changes nothing.",
     Code.MODE_WARN: "Only rehearsed: the rule is in warn mode and only tells owners.",
     Code.SHARD_INCOMPLETE: "Held: not everything in its account and region could be read[ ({shard})].",

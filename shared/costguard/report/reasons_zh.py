@@ -95,6 +95,7 @@ REASONS: Mapping[Code, str] = {
     Code.RULE_GONE: "不再有规则覆盖它，结案[（原规则 {rule}）]。",
     Code.MODE_CHANGED: "规则模式已改变[为 {mode}]，重新立案。",
     Code.RULE_LOOSENED: "规则放宽，当前等待重新计时。",
+    Code.OWNER_CHANGED: "负责人已变更[为 {owner}]，新负责人尚未收到通知，当前等待重新计时。",
     Code.MODE_OBSERVE: "仅演练：规则处于 observe 模式，不做任何更改。",
     Code.MODE_WARN: "仅演练：规则处于 warn 模式，只通知负责人。",
     Code.SHARD_INCOMPLETE: "搁置：其账号和地域未能完整读取[（{shard}）]。",

@@ -1,31 +1,33 @@
 """Notices waiting to be delivered: written first, sent after, so that a crash loses none.
 
-Delivery is at least once. A sender claims a notice for five minutes before it sends; a crash between
-sending and recording sends that one again. Pending ids are indexed in sixteen records, dead ones singly,
-so that nothing here reads the delivered notices of years.
+A sender claims a notice for five minutes before it sends (engine/delivery.py); a crash between sending and recording
+sends it again. Pending ids are indexed in sixteen records, dead ones singly, so that nothing here reads the delivered
+notices of years.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
-from costguard.domain.errors import LedgerError, NoticeError, RateLimitedError, RejectedNoticeError
+from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError
+from costguard.domain.money import Money
 from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.repositories.codec import record_of, value_of
 from costguard.engine.repositories.contention import until_uncontested
-from costguard.ports import Clock, Delivery, Message, Notifier, Put, RecordStore
+from costguard.ports import Choice, Delivery, Put, RecordStore
 
 _LOG = logging.getLogger(__name__)
 _NOTICE, _PENDING, _DEAD = "notice", "outbox_pending", "outbox_dead"
+_TOLD, _CHANGED = "told", "outbox_changed"
+_ALL = "all"  # the one record of notices whose message is to be changed
 _RUN = "outbox"  # the run id of audit entries about notices
 CLAIM_LASTS = timedelta(minutes=5)
-_FIRST_RETRY, _LAST_RETRY = timedelta(minutes=1), timedelta(hours=1)
-_SHORTEST_WAIT = timedelta(seconds=1)  # a channel that says "after 0 s" for ever must not be asked for ever
+_MOST_CHANGED = 500  # messages waiting to be changed; beyond, the oldest stay as they are
 
 
 class NoticeState(str, Enum):
@@ -41,9 +43,11 @@ class NoticeState(str, Enum):
 class Notice:
     """One message for one decision and what became of it.
 
-    From `channel` to `thread` it is a `Message`. `proven` is True only where the channel proves delivery:
-    grace is counted from `delivered_at` of such a notice, never of others. After `holds_until` it names
-    dates that may be past and is dropped; None means that it is true at any time.
+    From `channel` to `thread` it is a `Message`, `picture` and `choices` are its one part. Those of one `run_id`,
+    channel, owner and thread may travel in one message: `beside` are the ids of all in it, if several. `kind` is what it tells,
+    `hourly` what its subject costs, `status` what became of that since. `proven` is True only where the channel proves
+    delivery: grace is counted from `delivered_at` of such a notice, never of others. After `holds_until` it names dates
+    that may be past and is dropped; None means that it is true at any time.
     """
 
     notice_id: str
@@ -65,6 +69,15 @@ class Notice:
     delivered_at: datetime | None = None
     proven: bool = False
     last_error: str = ""
+    run_id: str = ""
+    owner: str = ""
+    case_id: str = ""
+    kind: str = ""
+    picture: str = ""
+    choices: tuple[Choice, ...] = ()
+    hourly: Money | None = None
+    beside: tuple[str, ...] = ()
+    status: str = ""
 
     def is_late(self, now: datetime) -> bool:
         """Whether it was not delivered in time, and never will be."""
@@ -77,16 +90,8 @@ class _Ids:
     ids: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Patience:
-    """How long this round may still wait, and the channels it has given up on."""
-
-    left: timedelta
-    limited: set[str]
-
-
 class OutboxRepository:
-    """Keeps notices and delivers them."""
+    """Keeps notices and what became of them."""
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
@@ -111,75 +116,93 @@ class OutboxRepository:
 
     def due(self, now: datetime) -> tuple[Notice, ...]:
         """Pending notices that may be tried now and that nobody has claimed, oldest first."""
+        return tuple(notice for notice in self.pending() if _is_due(notice, now))
+
+    def pending(self) -> tuple[Notice, ...]:
+        """Every notice still to be sent, oldest first."""
         ids = [one for record in self._store.query(_PENDING) for one in value_of(_Ids, record).ids]
-        notices = [notice for notice in map(self.get, ids) if notice is not None and _is_due(notice, now)]
+        notices = [notice for notice in map(self.get, ids) if notice is not None]
         return tuple(sorted(notices, key=lambda notice: (notice.created_at, notice.notice_id)))
 
     def dead(self) -> tuple[Notice, ...]:
         """Every notice a channel refused for good."""
         notices = (self.get(record.key) for record in self._store.query(_DEAD))
-        return tuple(notice for notice in notices if notice is not None)
+        return tuple(notice for notice in notices if notice is not None and notice.state is NoticeState.DEAD)
+
+    def revive(self, notice_id: str, now: datetime) -> Notice:
+        """Let a dead notice be sent again, after somebody has mended its channel.
+
+        Raises:
+            InvalidInputError: it is not dead, or names dates that are past: its case tells anew by itself.
+        """
+
+        def attempt() -> Notice:
+            found = self._read(notice_id)
+            if found is None or found[0].state is not NoticeState.DEAD:
+                message = f"{notice_id!r} is no dead notice; `costguard outbox` lists them"
+                raise InvalidInputError(message)
+            if found[0].holds_until is not None and now >= found[0].holds_until:
+                message = f"{notice_id} names dates that are past, and its case will be told of anew by itself"
+                raise InvalidInputError(message)
+            pending = replace(found[0], state=NoticeState.PENDING, next_attempt_at=now, claimed_until=None)
+            put = Put(record_of(_NOTICE, notice_id, pending), found[1])
+            self._store.transact([put, self._listing(notice_id, pending=True)])
+            return pending
+
+        return until_uncontested(attempt, "the outbox")
 
     def of_case(self, case_key: str, since: datetime) -> tuple[Notice, ...]:
         """What was told, or is to be told, about a case since it was opened. Reads every notice: for people only."""
         notices = (value_of(Notice, record) for record in self._store.query(_NOTICE))
         return tuple(one for one in notices if one.case_key == case_key and one.created_at >= since)
 
-    def deliver_due(self, notifier: Notifier, clock: Clock, *, max_wait: timedelta) -> tuple[Notice, ...]:
-        """Send what is due, once each, and return what was delivered.
+    def said_of(self, case_id: str) -> Notice | None:
+        """The delivered notice that last told of a case with what comes next: replies go under it."""
+        record = self._store.get(_TOLD, case_id)
+        return self.get(value_of(_Ids, record).ids[0]) if record is not None else None
 
-        A rate limit is waited out and the notice sent, as long as all waits together stay within
-        `max_wait`; beyond that, it and what follows on its channel are left for a later run.
+    def mark(self, notice_id: str, status: str) -> bool:
+        """What became of a delivered notice's subject, for its message to show; False where it is marked so already."""
 
-        Raises:
-            LedgerError: what was sent last may not be recorded and may be sent again.
-        """
-        patience = _Patience(max_wait, set())
-        delivered: list[Notice] = []
-        for waiting in self.due(clock.now()):
-            if waiting.channel in patience.limited:
-                continue
-            claimed = self._claim(waiting.notice_id, clock.now())
-            if claimed is None:
-                continue
-            if claimed.is_late(clock.now()):  # by the clock after the claim: a frozen process may have slept meanwhile
-                self._drop(claimed, clock.now())
-                continue
-            notice = self._deliver(claimed, notifier, clock, patience)
-            if notice.state is NoticeState.DELIVERED:
-                delivered.append(notice)
-        return tuple(delivered)
+        def change(one: Notice) -> Notice | None:
+            shown = one.status == status or one.state is not NoticeState.DELIVERED
+            return None if shown else replace(one, status=status)
 
-    def _deliver(self, claimed: Notice, notifier: Notifier, clock: Clock, patience: _Patience) -> Notice:
-        words = (claimed.channel, claimed.title, claimed.text, claimed.fields, claimed.lines, claimed.thread)
-        message = Message(*words, notice_id=claimed.notice_id)
-        while True:
-            try:
-                delivery = notifier.send(message)
-            except RateLimitedError as err:
-                wait = max(err.retry_after, _SHORTEST_WAIT)
-                if wait > patience.left:
-                    patience.limited.add(claimed.channel)
-                    return self._failed(claimed, err, clock.now(), wait)
-                patience.left -= wait
-                clock.sleep(wait.total_seconds())
-                renewed = self._renew(claimed, clock.now())
-                if renewed is None:
-                    return self._must_get(claimed.notice_id)
-                claimed = renewed
-            except RejectedNoticeError as err:
-                return self._rejected(claimed, err, clock.now())
-            except NoticeError as err:
-                return self._failed(claimed, err, clock.now(), _back_off(claimed.attempts + 1))
-            else:
-                return self._delivered(claimed, delivery, clock.now())
+        if self._change(notice_id, change) is None:
+            return False
+        self._list_changed(lambda ids: (*(one for one in ids if one != notice_id), notice_id))
+        return True
 
-    def _claim(self, notice_id: str, now: datetime) -> Notice | None:
+    def changed(self) -> tuple[Notice, ...]:
+        """Delivered notices whose message does not show their status yet, oldest mark first."""
+        record = self._store.get(_CHANGED, _ALL)
+        ids = value_of(_Ids, record).ids if record is not None else ()
+        return tuple(notice for notice in map(self.get, ids) if notice is not None)
+
+    def shown(self, notice_ids: Iterable[str]) -> None:
+        """Their messages show it, or never will."""
+        done = frozenset(notice_ids)
+        self._list_changed(lambda ids: tuple(one for one in ids if one not in done))
+
+    def _list_changed(self, change: Callable[[tuple[str, ...]], tuple[str, ...]]) -> None:
+        def attempt() -> None:
+            record = self._store.get(_CHANGED, _ALL)
+            before = value_of(_Ids, record).ids if record is not None else ()
+            after = change(before)[-_MOST_CHANGED:]
+            if after != before:
+                self._store.put(record_of(_CHANGED, _ALL, _Ids(after)), record.version if record is not None else 0)
+
+        until_uncontested(attempt, "the outbox")
+
+    def claim(self, notice_id: str, now: datetime) -> Notice | None:
+        """Take a due notice for five minutes; None where another has it, or it is due no more."""
         return self._change(
             notice_id, lambda one: replace(one, claimed_until=now + CLAIM_LASTS) if _is_due(one, now) else None
         )
 
-    def _drop(self, claimed: Notice, now: datetime) -> None:
+    def drop(self, claimed: Notice, now: datetime) -> None:
+        """Give up a notice that came too late."""
+
         def change(one: Notice) -> Notice | None:
             if not _is_mine(one, claimed):
                 return None
@@ -188,13 +211,16 @@ class OutboxRepository:
         _LOG.warning("notice came too late and is not sent", extra={"notice": claimed.notice_id})
         self._change(claimed.notice_id, change, now)
 
-    def _renew(self, claimed: Notice, now: datetime) -> Notice | None:
+    def renew(self, claimed: Notice, now: datetime) -> Notice | None:
+        """Take it for five minutes more; None where another has it by now."""
         until = now + CLAIM_LASTS
         return self._change(
             claimed.notice_id, lambda one: replace(one, claimed_until=until) if _is_mine(one, claimed) else None
         )
 
-    def _delivered(self, claimed: Notice, delivery: Delivery, now: datetime) -> Notice:
+    def delivered(self, claimed: Notice, delivery: Delivery, now: datetime, beside: tuple[str, ...] = ()) -> Notice:
+        """Its channel took it, in one message with those `beside` it."""
+
         def change(one: Notice) -> Notice | None:
             if one.state is NoticeState.DELIVERED:
                 return None
@@ -208,12 +234,15 @@ class OutboxRepository:
                 delivered_at=now,
                 proven=delivery.proves_delivery,
                 last_error="",
+                beside=beside,
             )
 
         _LOG.info("notice delivered", extra={"notice": claimed.notice_id, "proven": delivery.proves_delivery})
         return self._change(claimed.notice_id, change, now) or self._must_get(claimed.notice_id)
 
-    def _rejected(self, claimed: Notice, err: NoticeError, now: datetime) -> Notice:
+    def rejected(self, claimed: Notice, err: NoticeError, now: datetime) -> Notice:
+        """Its channel will never take it."""
+
         def change(one: Notice) -> Notice | None:
             if not _is_mine(one, claimed):
                 return None
@@ -224,7 +253,9 @@ class OutboxRepository:
         _LOG.error("notice will never be delivered", extra={"notice": claimed.notice_id, "error": str(err)})
         return self._change(claimed.notice_id, change, now) or self._must_get(claimed.notice_id)
 
-    def _failed(self, claimed: Notice, err: NoticeError, now: datetime, wait: timedelta) -> Notice:
+    def failed(self, claimed: Notice, err: NoticeError, now: datetime, wait: timedelta) -> Notice:
+        """It did not arrive this time; again after `wait`."""
+
         def change(one: Notice) -> Notice | None:
             if not _is_mine(one, claimed):
                 return None
@@ -253,7 +284,13 @@ class OutboxRepository:
             if found[0].state is NoticeState.PENDING:
                 operations.append(self._listing(notice_id, pending=False))
             if changed.state is NoticeState.DEAD:
-                operations.append(Put(record_of(_DEAD, notice_id, _Ids()), 0))
+                listed = self._store.get(_DEAD, notice_id)  # there already where it was revived and died again
+                version = listed.version if listed is not None else 0
+                operations.append(Put(record_of(_DEAD, notice_id, _Ids()), version))
+            if changed.state is NoticeState.DELIVERED and changed.case_id and not changed.thread:
+                told = self._store.get(_TOLD, changed.case_id)
+                version = told.version if told is not None else 0
+                operations.append(Put(record_of(_TOLD, changed.case_id, _Ids((notice_id,))), version))
             self._audit.commit(operations, _ended(changed, ended_at))
             return changed
 
@@ -290,12 +327,6 @@ def _is_due(notice: Notice, now: datetime) -> bool:
 
 def _is_mine(notice: Notice, claimed: Notice) -> bool:
     return notice.state is NoticeState.PENDING and notice.claimed_until == claimed.claimed_until
-
-
-def _back_off(attempts: int) -> timedelta:
-    """1, 2, 4 … minutes, never over an hour."""
-    doublings = min(attempts - 1, 6)  # 2^6 minutes is over an hour
-    return min(_LAST_RETRY, _FIRST_RETRY * (1 << doublings))
 
 
 def _ended(notice: Notice, at: datetime) -> AuditEntry:
