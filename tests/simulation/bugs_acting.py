@@ -185,7 +185,7 @@ _TELLING = (
     Bug(
         "old-notice-sent-with-past-dates",
         (15,),
-        (Edit(_NOTICES, "return replace(told, holds_until=told.created_at + WARNING_HOLDS)", "return told"),),
+        (Edit(_NOTICES, "holds_until=told.created_at + WARNING_HOLDS, ", ""),),
     ),
 )
 

@@ -57,8 +57,9 @@ def outbox(
         if not lines:
             said.append(phrase("outbox_empty", here.language))
         answer = Answer(
-            outbox_json(lines), lines=tuple(said), tables=outbox_tables(lines, here.language) if lines else ()
+            outbox_json(lines),
+            lines=tuple(said),
+            tables=outbox_tables(lines, here.language) if lines else (),
+            exit=Exit.HELD if any(line.dead for line in lines) else Exit.OK,
         )
     emit(answer, as_json=as_json)
-    if any(line.dead for line in lines):
-        raise typer.Exit(Exit.HELD)
