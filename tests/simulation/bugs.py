@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tests.simulation.bugs_acting import ACTING
+from tests.simulation.bugs_answering import ANSWERING
 from tests.simulation.bugs_budget import BUDGETS
 from tests.simulation.bugs_deciding import DECIDING
 from tests.simulation.bugs_settings import SETTINGS
 from tests.simulation.planting import Bug
 
-BUGS: tuple[Bug, ...] = (*DECIDING, *ACTING, *BUDGETS, *SETTINGS)
+BUGS: tuple[Bug, ...] = (*DECIDING, *ACTING, *ANSWERING, *BUDGETS, *SETTINGS)
 
 
 def bug_named(name: str) -> Bug:

@@ -15,6 +15,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, InstanceDetail
 from costguard.domain.spend import SpendScope
+from costguard.ports import Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What somebody said, acknowledged: `snooze`, `pause`, `resume`, `approve`."""
+    """What `by` said, acknowledged: `snooze`, `pause`, `resume`, `approve`, `stop_now`, `not_mine`."""
 
     number: int
     at: datetime
@@ -144,6 +145,15 @@ class Word:
     machine: str = ""
     until: datetime | None = None
     decision_id: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """One button that people can press, below a message about a machine, for as long as anybody scrolls back to it."""
+
+    machine: str
+    choice: Choice
 
 
 @dataclass(slots=True)
@@ -161,3 +171,4 @@ class Chronicle:
     told: list[Told] = field(default_factory=list)
     shown: list[Told] = field(default_factory=list)  # on a console that proves nothing
     words: list[Word] = field(default_factory=list)
+    offered: list[Offered] = field(default_factory=list)

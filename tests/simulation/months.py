@@ -25,6 +25,7 @@ from tests.simulation.scenario import (
     Scenario,
     Spell,
     machine,
+    with_clicks,
 )
 
 from costguard.domain.money import Money
@@ -62,6 +63,10 @@ class Timetable:
 
 def month(seed: int) -> Scenario:
     """The story of a seed: always the same."""
+    return with_clicks(_month(seed))
+
+
+def _month(seed: int) -> Scenario:
     random = Random(f"month {seed}")  # noqa: S311 - reproducible on purpose
     if random.random() < 0.5:
         from tests.simulation.month_close_ups import close_up

@@ -7,11 +7,17 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tests.simulation.chronicle import Word
+from tests.simulation.people import CHAT
+from tests.simulation.rules import APPROVERS, OWNER, TEAM, load
 from tests.simulation.scenario import HARMLESS_TAGS, PROTECTING_TAGS, Deed, Spell, machine
 
+from costguard.cases.answering import Refused
+from costguard.domain.answers import Answer, AnswerKind, Person
 from costguard.domain.errors import CostguardError
 from costguard.domain.resources import InstanceState
 from costguard.engine import answers
+from costguard.engine.replies import reply
+from costguard.policy.model import Policy
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import Disk, MachineSpec
 from costguard.sandbox.world.records import Machine, WorldRefusalError
@@ -153,6 +159,8 @@ def somebody_speaks(simulation: Simulation, machine_id: str) -> None:
         said = "pause"
     elif target is None:
         return
+    elif what < share + 0.4 and simulation.chronicle.offered:
+        said = click(simulation, machine_id)
     elif what < share + 0.53:
         length = timedelta(hours=random.choice((1, 12, 36, 72)))
         answers.snooze(memory, target.spec.ref, length, "vision", "still needed", now)
@@ -170,15 +178,57 @@ def approve(simulation: Simulation, machine_id: str) -> str:
     granted = None
     for guard in simulation.scenario.guards:
         try:
-            granted = answers.approve(simulation.operator, guard, str(target.spec.ref), "vision", now)
+            by = simulation.acts.choice(("vision", "platform"))
+            granted = answers.approve(
+                simulation.operator, guard, str(target.spec.ref), by, now, policy_of_clicks(simulation)
+            )
             break
         except CostguardError:
             continue
     if granted is None:
         return "nothing waits for approval"
-    word = Word(simulation.hub.calls, now, "approve", machine_id, granted.until, granted.decision_id)
+    word = Word(simulation.hub.calls, now, "approve", machine_id, granted.until, granted.decision_id, f"cli:{by}")
     simulation.chronicle.words.append(word)
     return f"approve {machine_id}"
+
+
+def policy_of_clicks(simulation: Simulation) -> Policy:
+    """The policy that answers are judged by: the newest that is none of the broken ones."""
+    good = [version for version in simulation.versions[: simulation.version + 1] if not version.broken]
+    return load((good or [simulation.scenario.policy])[-1].text())
+
+
+_CLICKERS = (
+    (OWNER, TEAM),
+    (OWNER, TEAM),
+    (APPROVERS[0], TEAM),
+    (APPROVERS[1], TEAM),
+    ("U0SOMEBODY", TEAM),
+    (OWNER, "T0ELSE99"),
+    (APPROVERS[0], "T0ELSE99"),
+)
+"""Who presses a button: those who may, somebody else of the workspace, and namesakes of another."""
+
+
+def click(simulation: Simulation, machine_id: str) -> str:
+    """Somebody presses a button of a message, new or old; what they may say is for the product to find out."""
+    random, now, number = simulation.acts, simulation.hub.now, simulation.hub.calls
+    offered = simulation.chronicle.offered
+    about = [one for one in offered if one.machine == machine_id] or offered
+    asked = [one for one in about if one.choice.kind in {AnswerKind.APPROVE, AnswerKind.STOP_NOW}]
+    about = asked if asked and random.random() < 0.5 else about
+    button = about[-1 - min(int(random.expovariate(0.5)), len(about) - 1)]  # mostly one of the latest
+    name, team = random.choice(_CLICKERS)
+    answer = Answer(button.choice.kind, button.choice.of, Person("slack", name, team), now, button.choice.length)
+    through = CHAT if random.random() < 0.9 else "C0OTHER1"
+    weighed = reply(simulation.operator, policy_of_clicks(simulation), answer, now, came_through=through)
+    pressed = f"{name} of {team} presses {button.choice.kind.value} about {button.machine}"
+    if isinstance(weighed, Refused):
+        return f"{pressed}: {weighed.code.value}"
+    what = "snooze" if answer.kind is AnswerKind.KEEP else answer.kind.value
+    word = Word(number, now, what, button.machine, weighed.until, str(answer.of.decision_id), f"{team}/{name}")
+    simulation.chronicle.words.append(word)
+    return f"{pressed}: {weighed.code.value}"
 
 
 def resume(simulation: Simulation) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
-from tests.simulation.chronicle import Chronicle, Told
+from tests.simulation.chronicle import Chronicle, Offered, Told
 from tests.simulation.faults import Fault, Port
 from tests.simulation.hub import Hub, Process
 
@@ -15,6 +15,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.ports import Delivery, Message
 
+CHAT = "C0FFEE01"  # the id that the chat has for the channel
 _STEP = re.compile(r"\b(stop|snapshot|terminate): not before")
 _MOMENT = re.compile(r"not before (\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
 
@@ -44,8 +45,14 @@ class Channel:
             self.chronicle.told.append(told)
             self.watch(told)
             self.heard(page, told, asked)
+            self.chronicle.offered += [
+                Offered(machine, choice)
+                for part in page.parts
+                for choice in part.choices
+                for machine in sorted(told.machines)
+            ]
         self.hub.trace.note(self.hub.now, f"people read: {message.title}")
-        return f"ts-{len(self.chronicle.told)}"
+        return f"{CHAT}:{len(self.chronicle.told)}.0"
 
     def heard(self, page: Message, told: Told, asked: datetime) -> None:
         """One thing people read, for those who want to know more of it."""
@@ -86,7 +93,7 @@ def pages_of(message: Message) -> tuple[Message, ...]:
             text="\n".join((part.title, *(f"{name}: {value}" for name, value in (*message.fields, *part.fields)))),
             fields=(*message.fields, *part.fields),
             lines=(*part.lines, *message.lines),
-            parts=(),
+            parts=(part,),
         )
         for part in message.parts
     )

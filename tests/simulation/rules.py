@@ -16,6 +16,9 @@ from costguard.policy.model import Policy, with_policy_digest
 from costguard.ports import PolicyText
 
 CHANNEL = "slack:#gpu"
+TEAM, OWNED, OWNER, APPROVERS = "T0CAFE01", "research", "U0OWNER1", ("U0BOSS01", "U0BOSS02")
+"""The workspace whose clicks count, whose machines they are, who may answer for them, and who for any."""
+
 ANY_TEAM = "'*'"  # as YAML wants it: a bare star is an alias there
 
 
@@ -29,7 +32,10 @@ class Agreed:
 
 @dataclass(frozen=True, slots=True)
 class PolicyVersion:
-    """One state of the config repo. `broken` is a document that cannot be a policy."""
+    """One state of the config repo. `broken` is a document that cannot be a policy.
+
+    `clicks`: answers in the chat count; `two`: stopping now and approving take two people, as every machine is dear.
+    """
 
     rules: tuple[RuleSpec, ...]
     exceptions: tuple[Agreed, ...] = ()
@@ -38,6 +44,8 @@ class PolicyVersion:
     broken: bool = False
     budgets: tuple[BudgetSpec, ...] = ()
     rates: bool = True
+    clicks: bool = False
+    two: bool = False
 
     def budget(self, name: str) -> BudgetSpec | None:
         """The budget of this name."""
@@ -56,7 +64,9 @@ class PolicyVersion:
 
 @lru_cache(maxsize=4096)
 def _text(version: PolicyVersion) -> PolicyText:
-    lines = ["version: 1\nmode: enforce\n", f'notify: {{default: "{CHANNEL}"}}\n']
+    lines = ["version: 1\nmode: enforce\n", f'notify: {{default: "{CHANNEL}"{_answers(version)}}}\n']
+    if version.clicks:
+        lines.append(f"owners: [{{name: {OWNED}, owns: {{tags: {{team: {OWNED}}}}}, people: [{OWNER}]}}]\n")
     if version.working_hours:
         lines.append('calendar: {zone: UTC, days: mon-fri, hours: "08:00-18:00"}\n')
     if version.protected_accounts:
@@ -81,6 +91,11 @@ def _text(version: PolicyVersion) -> PolicyText:
     if not version.broken:
         _WRITTEN[whole] = version
     return text
+
+
+def _answers(version: PolicyVersion) -> str:
+    above = ", two_approvers_above: [1 USD, 1 CNY]" if version.two else ""
+    return f", answers: {{slack_team: {TEAM}, approvers: [{', '.join(APPROVERS)}]{above}}}" if version.clicks else ""
 
 
 _WRITTEN: dict[str, PolicyVersion] = {}

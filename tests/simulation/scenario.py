@@ -110,6 +110,7 @@ class Scenario:
     owner_times: tuple[tuple[datetime, str], ...] = ()
     spells: tuple[Spell, ...] = ()
     approvals: tuple[tuple[datetime, str], ...] = ()
+    clicks: tuple[datetime, ...] = ()
     deeds: tuple[tuple[datetime, str, Deed], ...] = ()
     pauses: float = 0.12  # the share of what people say
     quiet_runs: int = 3
@@ -150,6 +151,30 @@ def machine(cloud: str, name: str, region: str = "", **more: Any) -> MachineSpec
 
 def scenario(seed: int) -> Scenario:
     """The scenario of a seed: always the same."""
+    return with_clicks(_scenario(seed))
+
+
+def with_clicks(made: Scenario) -> Scenario:
+    """The same where people may answer in the chat too, by a policy that says whose answers count."""
+    random = Random(made.seed * 7 + 5)  # noqa: S311 - reproducible on purpose
+    clicks, two = random.random() < 0.5, random.random() < 0.4
+
+    def answered(version: PolicyVersion) -> PolicyVersion:
+        return replace(version, clicks=clicks, two=clicks and two)
+
+    changes = tuple(replace(change, version=answered(change.version)) for change in made.changes)
+    moments = [_click(random, made) for _ in range(random.choice((2, 6, 12)))] if clicks else []
+    return replace(made, policy=answered(made.policy), changes=changes, clicks=tuple(moments))
+
+
+def _click(random: Random, made: Scenario) -> datetime:
+    """Any time, or just while a run is at work."""
+    if random.random() < 0.5:
+        return made.start + (made.end - made.start) * random.random()
+    return random.choice(made.deliveries).arrives + random.random() * timedelta(minutes=1)
+
+
+def _scenario(seed: int) -> Scenario:
     random = Random(seed)  # noqa: S311 - reproducible on purpose
     if random.random() < 0.4:
         from tests.simulation.close_ups import close_up

@@ -132,6 +132,8 @@ class Simulation:
             hub.later(moment, _deed(self, native_id, deed))
         for moment, native_id in scenario.approvals:
             hub.later(moment, _approval(self, native_id))
+        for moment in scenario.clicks:
+            hub.later(moment, _click(self))
         for moment, native_id in scenario.owner_times:
             hub.later(moment, _owner(self, native_id))
 
@@ -355,6 +357,16 @@ def _approval(simulation: Simulation, native_id: str) -> Callable[[], None]:
         simulation.trace.note(simulation.hub.now, f"operator: {said}")
 
     return approve
+
+
+def _click(simulation: Simulation) -> Callable[[], None]:
+    def press() -> None:
+        if simulation.chronicle.offered:
+            machine = simulation.acts.choice(list(simulation.channel.machines))
+            said = owners.click(simulation, machine)
+            simulation.trace.note(simulation.hub.now, f"chat: {said}")
+
+    return press
 
 
 def _owner(simulation: Simulation, native_id: str) -> Callable[[], None]:

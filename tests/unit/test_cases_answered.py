@@ -7,14 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.builders import DAY, NOW, case, finding, instance, rule, seen
+from tests.builders import DAY, NOW, case, detail, finding, instance, rule, seen, snapshot
 
-from costguard.cases import Case, ClimbedRung, advance, decision_id, speaks_for
+from costguard.cases import Case, ClimbedRung, advance, claimed, confirming, decision_id, speaks_for
 from costguard.cases.moves import climbed
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
-from costguard.domain.resources import InstanceState
+from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.guards.rules import Mode
 
 HOUR = timedelta(hours=1)
@@ -120,3 +120,23 @@ def test_why_the_wait_began_again_is_said() -> None:
 
     assert step.case is not None
     assert step.case.reason.code in {ReasonCode.OWNER_CHANGED, ReasonCode.WAITING}
+
+
+def test_a_snooze_that_ends_while_copies_are_made_begins_the_wait_anew() -> None:
+    """Copies of large disks take days: whoever kept the machine meanwhile is told before anything else is done."""
+    halted = instance(state=InstanceState.STOPPED)
+    quiet = finding(halted, Verdict.COMPLIANT)
+    stop, late = ClimbedRung(Verb.STOP, NOW - 2 * DAY), NOW + DAY
+    copying = confirming(claimed(case(rung=3, climbed=(WARNED, stop, WARNED), since=NOW - 2 * DAY), NOW - 2 * HOUR))
+    under_way = detail(halted, snapshots=(snapshot(state=SnapshotState.PENDING, decision_id=copying.decision_id),))
+
+    kept = advance(copying, seen(halted, finding=quiet, detail=under_way, snoozed_until=NOW + HOUR)).case
+    assert kept is not None
+    done = detail(halted, snapshots=(snapshot(decision_id=copying.decision_id),))
+    resolved = advance(kept, replace(seen(halted, finding=quiet, detail=done), now=late)).case
+    assert resolved is not None
+    step = advance(resolved, replace(seen(halted, finding=quiet, detail=done), now=late + HOUR))
+
+    assert step.wants is Verb.WARN
+    assert step.case is not None
+    assert [rung.verb for rung in step.case.climbed] == [Verb.STOP]

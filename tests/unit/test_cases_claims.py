@@ -124,10 +124,11 @@ def test_a_snooze_while_a_call_was_in_doubt_counts_once_it_is_settled() -> None:
 
 
 def test_a_snooze_does_not_hide_a_call_still_in_doubt() -> None:
-    """Somebody must find out what came of it, snoozed or not."""
+    """Somebody must find out what came of it, snoozed or not; that it was is remembered."""
     asked = {"intent_written": True, "snoozed_until": NOW + DAY}
-    doubt = in_doubt(called(4), ReasonCode.OUTCOME_UNKNOWN, {"verb": "terminate"})
-    assert after(called(4), STOPPED, **asked) == doubt
+    doubt = in_doubt(called(4), ReasonCode.OUTCOME_UNKNOWN, {"verb": "terminate"}).case
+    assert doubt is not None
+    assert after(called(4), STOPPED, **asked) == Step(replace(doubt, snoozed_until=NOW + DAY))
 
 
 def told(**changes: Any) -> Case:

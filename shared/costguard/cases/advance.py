@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from costguard.cases.case import Case, CaseStatus, Phase, Seen, Step, decision_id, ladder
 from costguard.cases.moves import climbed, closed, held, uncopied
-from costguard.cases.resolve import MAX_FAILURES, resolved, started_again, stopped_by_us, under_way
+from costguard.cases.resolve import MAX_FAILURES, is_fresh, resolved, started_again, stopped_by_us, under_way
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
@@ -50,8 +50,12 @@ def advance(case: Case | None, seen: Seen, grace_end: GraceEnd = plain_time) -> 
 def _heeding(step: Step, seen: Seen) -> Step:
     """What an action under way left unheeded until it was resolved: the owner's use and word."""
     case = step.case
-    if case is None or case.phase is not Phase.WAITING or seen.instance is None:
+    if case is None or seen.instance is None:
         return step
+    if case.phase is not Phase.WAITING:
+        # a snooze may end before the action does, and the wait begins anew all the same
+        unheard = seen.snoozed_until is not None and not is_fresh(case, seen)
+        return replace(step, case=replace(case, snoozed_until=seen.snoozed_until)) if unheard else step
     ended = _judged_over(case, seen, seen.instance)
     if ended is not None:
         return Step(closed(case, ended, seen.now))

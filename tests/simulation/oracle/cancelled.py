@@ -65,6 +65,8 @@ def _cause(judged: Judged, listing: Listing, instance: Instance, told_at: dateti
             return "it was in use"
     if _snoozed(judged, listing):
         return "it was snoozed"
+    if _handed_on(judged, listing, told_at):
+        return "its owner said that it is not theirs"
     return _loosened(judged, version, told_at) if judged.demand is None else ""
 
 
@@ -81,6 +83,14 @@ def _snoozed(judged: Judged, listing: Listing) -> bool:
     ]
     until = words[-1].until if words else None
     return until is not None and until > listing.at + timedelta(minutes=20)
+
+
+def _handed_on(judged: Judged, listing: Listing, told_at: datetime) -> bool:
+    """Whether whoever was told has said that it is somebody else's, who was not."""
+    return any(
+        word.what == "not_mine" and word.machine == judged.effect.machine and told_at < word.at < listing.at
+        for word in judged.chronicle.words
+    )
 
 
 def _loosened(judged: Judged, version: int, told_at: datetime) -> str:

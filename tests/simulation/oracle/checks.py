@@ -9,7 +9,7 @@ from tests.simulation.chronicle import Effect, Told
 from tests.simulation.oracle import truth
 from tests.simulation.oracle.cancelled import cancelled_after
 from tests.simulation.oracle.judge import SKEW, Check, Judged
-from tests.simulation.rules import working_time_after
+from tests.simulation.rules import APPROVERS, OWNED, OWNER, TEAM, working_time_after
 
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Instance, InstanceState
@@ -75,6 +75,9 @@ def local_disk(judged: Judged) -> str:
     used = [one for one in judged.chronicle.effects if one.decision_id == judged.effect.decision_id]
     if not fresh:
         return "its local disk is lost, and nobody approved this decision"
+    people = {word.by for word in fresh if word.by.startswith("cli:") or word.by in _BOSSES}
+    if len(people) < needed(judged):
+        return f"its local disk is lost, and of the two people it takes only {sorted(people)} agreed"
     return "" if len(used) <= len(given) else "one approval was used twice"
 
 
@@ -202,10 +205,36 @@ def _after_notice(judged: Judged, verb: Verb, since: datetime, hours: int) -> st
         return f"nobody was told of it since {since:%m-%d %H:%M}"
     calendar = judged.version.working_hours
     over = [one for one in told if working_time_after(one.at, hours, calendar=calendar) <= judged.effect.at + SKEW]
+    over = over or hastened(judged, told)
     if not over:
         return f"told on {told[0].at:%m-%d %H:%M}, less than {hours} h ago"
     cause = cancelled_after(judged, over[-1].at)
     return f"told on {over[-1].at:%m-%d %H:%M}, then {cause}" if cause else ""
+
+
+_BOSSES = frozenset(f"{TEAM}/{name}" for name in APPROVERS)
+
+
+def needed(judged: Judged) -> int:
+    """How many people it takes to stop or approve."""
+    return 2 if judged.version.two else 1
+
+
+def hastened(judged: Judged, told: list[Told]) -> list[Told]:
+    """The notices after which as many people as it takes, of those who may, asked for the stop now."""
+    if judged.effect.verb is not Verb.STOP or not judged.version.clicks:
+        return []
+    theirs = {f"{TEAM}/{OWNER}"} if judged.shown.instance.tags.get("team") == OWNED else set()
+    asked = [
+        word
+        for word in judged.chronicle.words
+        if word.what == "stop_now"
+        and word.machine == judged.effect.machine
+        and word.number < judged.effect.last_write
+        and judged.effect.at - word.at <= timedelta(hours=24) + SKEW
+        and word.by in _BOSSES | theirs
+    ]
+    return [one for one in told if len({word.by for word in asked if word.at >= one.at}) >= needed(judged)]
 
 
 def notices(judged: Judged, since: datetime, verb: Verb) -> list[Told]:

@@ -1,0 +1,102 @@
+"""Bugs in what is made of people's answers: whose count, how many it takes, for what, and until when."""
+
+from __future__ import annotations
+
+from tests.simulation.planting import Bug, Edit
+
+_ANSWERING = "costguard.cases.answering"
+_ADVANCE = "costguard.cases.advance"
+_BUILD = "costguard.planning.build"
+_REPLIES = "costguard.engine.replies"
+_SPEAKS = "ref.case_id == case.case_id and speaks_for(ref.decision_id, case)"
+
+ANSWERING: tuple[Bug, ...] = (
+    Bug(
+        "anybody-may-stop-now",
+        (9, 15),
+        (
+            Edit(
+                _ANSWERING,
+                "    if by.via != CLI and (by.via != SLACK or by.id not in {*ground.people, *ground.terms.approvers}):",
+                "    if False:",
+            ),
+        ),
+    ),
+    Bug(
+        "another-workspace-counts",
+        (5, 9, 15),
+        (Edit(_ANSWERING, "if by.team != ground.terms.slack_team:", "if False:"),),
+    ),
+    Bug(
+        "one-of-two-is-enough",
+        (5, 9, 15),
+        (
+            Edit(
+                _ANSWERING,
+                "return len({vote.by for vote in counted}) >= max(1, needed) and",
+                "return len({vote.by for vote in counted}) >= 1 and",
+            ),
+        ),
+    ),
+    Bug(
+        "one-person-counts-twice",
+        (5, 9, 15),
+        (
+            Edit(_ANSWERING, "return len({vote.by for vote in counted}) >=", "return len(counted) >="),
+            Edit(
+                _ANSWERING,
+                "return counted if any(other.by == vote.by for other in counted) else (*counted, vote)",
+                "return (*counted, vote)",
+            ),
+            Edit(
+                _ANSWERING,
+                "    return False if any(vote.by == str(answer.by)",
+                "    return None if any(vote.by == str(answer.by)",
+            ),
+        ),
+    ),
+    Bug(
+        "stop-now-hastens-the-end-too",
+        (9, 15),
+        (
+            Edit(_ADVANCE, "return seen.hastened and told and rung.verb is Verb.STOP and", "return seen.hastened and"),
+            Edit(
+                _BUILD,
+                "ref.case_id == case.case_id and speaks_for(ref.decision_id, case)",
+                "ref.case_id == case.case_id",
+            ),
+        ),
+    ),
+    Bug(
+        "stop-now-outlives-its-notice",
+        (9, 15),
+        (
+            Edit(
+                _BUILD,
+                "ref.case_id == case.case_id and speaks_for(ref.decision_id, case)",
+                "ref.case_id == case.case_id",
+            ),
+        ),
+    ),
+    Bug(
+        "the-next-owner-is-not-told",
+        (9, 15),
+        (Edit(_ADVANCE, "    if not case.climbed:\n        return theirs\n", "    return theirs\n"),),
+    ),
+    Bug(
+        "keeping-is-only-said",
+        (9, 15, 16),
+        (
+            Edit(
+                _REPLIES,
+                "    holds = memory.snoozes.lengthen(wanted)\n",
+                "    holds = wanted\n",
+            ),
+        ),
+    ),
+    Bug(
+        "a-snooze-that-ends-in-time-is-forgotten",
+        (9, 15),
+        (Edit(_ADVANCE, "unheard = seen.snoozed_until is not None and", "unheard = False and"),),
+    ),
+)
