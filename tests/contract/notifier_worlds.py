@@ -16,11 +16,15 @@ import boto3
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from moto.ses.models import ses_backends
 
+from costguard.notifiers.dingtalk import DingTalk
 from costguard.notifiers.email import EmailNotifier
+from costguard.notifiers.feishu import Feishu
+from costguard.notifiers.robots import RobotNotifier, Vendor, read_robots
 from costguard.notifiers.router import NotifierRouter
 from costguard.notifiers.slack import SlackNotifier
 from costguard.notifiers.smtp import SmtpCarrier
 from costguard.notifiers.webhook import WebhookNotifier
+from costguard.notifiers.wecom import WeCom
 from costguard.ports import Notifier
 from costguard.providers.alibaba.mail import DirectMailCarrier
 from costguard.providers.alibaba.session import AlibabaSession
@@ -31,6 +35,7 @@ from costguard.sandbox.alibaba.emulator import AlibabaEmulator
 from costguard.sandbox.aws.server import LoopbackServer
 from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.mail import MailServer
+from costguard.sandbox.robots import RobotStandIns
 from costguard.sandbox.slack import SlackStandIn
 from costguard.sandbox.webhook import WebhookReceiver
 from costguard.sandbox.wire.door import WorldDoor
@@ -165,6 +170,51 @@ class WebhookChannel:
         self.stand_in.close()
 
 
+class RobotChannel:
+    kind: str
+    vendor: Vendor
+
+    def __init__(self) -> None:
+        clock = MovedClock(NOW)
+        self.address = f"{self.kind}:ops"
+        self.stand_in = RobotStandIns(clock, token=f"token-{SECRET}", secret=SECRET)
+        robots = read_robots(self.stand_in.setting, private=True)
+        mine = {address: robot for address, robot in robots.items() if robot.kind == self.kind}
+        notifier = RobotNotifier(self.vendor, mine, now=clock.now, private=True, timeout=ENOUGH)
+        self.notifier = routed(self.kind, notifier)
+
+    def got(self) -> list[Got]:
+        return [Got(each.title, each.words, "") for each in self.stand_in.posted]
+
+    def refuse(self, how: str) -> None:
+        faults = self.stand_in.faults
+        faults.busy, faults.disabled = how == "busy", how == "never"
+        faults.status, faults.answer = (500, b"<html>oops</html>") if how == "fault" else (200, None)
+        faults.down, faults.lost = how == "silent", how == "lost"
+
+    def reset(self) -> None:
+        self.refuse("fine")
+        self.stand_in.posted.clear()
+
+    def close(self) -> None:
+        self.stand_in.close()
+
+
+class FeishuChannel(RobotChannel):
+    kind = "feishu"
+    vendor = Feishu()
+
+
+class DingTalkChannel(RobotChannel):
+    kind = "dingtalk"
+    vendor = DingTalk()
+
+
+class WeComChannel(RobotChannel):
+    kind = "wecom"
+    vendor = WeCom()
+
+
 class _FaultySes:
     """moto, before which SES may refuse; `how` as in `Channel.refuse`, or an error code and its words."""
 
@@ -297,4 +347,7 @@ CHANNELS: dict[str, Callable[[], Channel]] = {
     "webhook": WebhookChannel,
     "ses": SesChannel,
     "directmail": DirectMailChannel,
+    "feishu": FeishuChannel,
+    "dingtalk": DingTalkChannel,
+    "wecom": WeComChannel,
 }

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from tests.contract.notifier_worlds import CHANNELS, SECRET, Channel
 
+from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.notifiers.console import ConsoleNotifier
 from costguard.notifiers.router import NotifierRouter
 from costguard.notifiers.slack import REJECTED, SlackNotifier
-from costguard.ports import Delivery, Message, Notifier
+from costguard.ports import Choice, Delivery, Message, Notifier, Part
 from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.slack import DEFAULT_TOKEN, SlackStandIn
 
@@ -138,6 +139,20 @@ def test_a_notice_without_bounds_is_cut_and_says_so(channel: Channel) -> None:
     assert len(got.title) < 1000
     assert len(got.words.encode()) < 300_000
     assert "not shown here" in got.words or '"left_out": ' in got.words
+
+
+def test_every_part_of_a_notice_is_told(channel: Channel) -> None:
+    choices = (Choice(AnswerKind.KEEP, "Keep 24 h", AnswerRef("c1", "d1"), timedelta(days=1)),)
+    parts = (
+        Part("d1", "notebook-1 stops at 18:00", (("Cost", "3.06 USD/h"),), picture="▁▂█", choices=choices),
+        Part("d2", "notebook-2 stops at 19:00", lines=("It is idle.",), status="Kept until tomorrow"),
+    )
+    message = notice(channel, "2 machines are idle", parts=parts)
+    assert channel.notifier.capacity(message) == 2
+    assert channel.notifier.send(message).proves_delivery
+    words = "".join(got.words for got in channel.got())
+    for said in ("notebook-1", "3.06 USD/h", "▁▂█", "notebook-2", "It is idle.", "Kept until tomorrow"):
+        assert said in words
 
 
 @pytest.mark.parametrize("thread", ["", "x" * 5000, "<a@b>\r\nX: y"])
@@ -395,10 +410,20 @@ class Remembering:
 
     def __init__(self) -> None:
         self.sent: list[Message] = []
+        self.edited: list[tuple[str, Message]] = []
+        self.asked: list[Message] = []
 
     def send(self, message: Message) -> Delivery:
         self.sent.append(message)
         return Delivery("kept")
+
+    def edit(self, receipt: str, message: Message) -> bool:
+        self.edited.append((receipt, message))
+        return True
+
+    def capacity(self, message: Message) -> int:
+        self.asked.append(message)
+        return 7
 
 
 def test_the_router_hands_on_the_address_without_its_scheme() -> None:

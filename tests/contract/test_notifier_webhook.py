@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.contract.loopback_tls import serving_tls, trusting, write_certificate
@@ -41,7 +42,7 @@ def notifier(
     return WebhookNotifier(secret, now=lambda: at, private=private, timeout=timeout)
 
 
-def notice(url: str, **more: str) -> Message:
+def notice(url: str, **more: Any) -> Message:
     fields = (("Owner", "nlp"), ("Cost", "3.06 USD/h"))
     return Message(url, "i-0a stops", "i-0a stops\nat 18:00", fields, ("Reply keep.",), notice_id="n-1", **more)
 
@@ -54,6 +55,7 @@ def test_the_document_is_the_one_that_is_documented(receiver: WebhookReceiver) -
         "title": "i-0a stops",
         "text": "i-0a stops\nat 18:00",
         "fields": [{"label": "Owner", "value": "nlp"}, {"label": "Cost", "value": "3.06 USD/h"}],
+        "parts": [],
         "lines": ["Reply keep."],
         "left_out": 0,
         "in_reply_to": "",

@@ -6,6 +6,7 @@ import json
 import unicodedata
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,11 +17,12 @@ from tests.fuzz.answering import Answering, http
 from tests.fuzz.bounds import attempt, fuzz
 from tests.fuzz.mutations import Mutated, json_junk, mutated, texts
 
+from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import NoticeError, RejectedNoticeError
-from costguard.notifiers.blocks import build_blocks, escape, visible
+from costguard.notifiers.blocks import build_blocks, escape, message_blocks, visible
 from costguard.notifiers.router import NotifierRouter
 from costguard.notifiers.slack import REJECTED, SlackNotifier, retry_after
-from costguard.ports import Delivery, Message
+from costguard.ports import Choice, Delivery, Message, Part
 
 OK: dict[str, Any] = {
     "ok": True,
@@ -181,6 +183,20 @@ def test_any_words_become_a_message_that_fits(title: str, fields: list[tuple[str
     assert "<!" not in text
     assert "<@" not in text
     assert not {unicodedata.category(char) for char in visible(escape(title))} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+@fuzz(quick=15)
+@given(texts(), st.lists(st.tuples(texts(), texts()), max_size=12), st.lists(texts(), max_size=5))
+def test_any_words_become_parts_that_fit(title: str, fields: list[tuple[str, str]], lines: list[str]) -> None:
+    choice = Choice(AnswerKind.STOP_NOW, title, AnswerRef(title, title), asks=title)
+    part = Part(title, title, tuple(fields), tuple(lines), title, (choice, replace(choice, of=AnswerRef("c", "d"))))
+    message = Message("#gpu", title, title, tuple(fields), tuple(lines), parts=(part, replace(part, status=title)))
+    blocks = attempt("slack", lambda: message_blocks(message))
+    text = json.dumps(blocks, ensure_ascii=False)
+    text.encode()
+    assert len(text) < 20_000
+    assert "<!" not in text
+    assert "<@" not in text
 
 
 @fuzz(quick=25)

@@ -36,10 +36,14 @@ DAY = timedelta(days=1)
 
 
 class Mailbox:
-    """A notifier that keeps what it was given; `down` loses messages, `silent` never proves delivery."""
+    """A notifier that keeps what it was given; `down` loses messages, `silent` never proves delivery.
+
+    `edits` are the changes of what was sent, each with the receipt of the message it changes.
+    """
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
+        self.edits: list[tuple[str, Message]] = []
         self.down = False
         self.silent = False
 
@@ -48,6 +52,15 @@ class Mailbox:
             raise NoticeError("the channel is down")
         self.messages.append(message)
         return Delivery(f"ts-{len(self.messages)}", proves_delivery=not self.silent)
+
+    def edit(self, receipt: str, message: Message) -> bool:
+        if self.down:
+            raise NoticeError("the channel is down")
+        self.edits.append((receipt, message))
+        return True
+
+    def capacity(self, message: Message) -> int:
+        return max(1, len(message.parts))
 
     @property
     def titles(self) -> list[str]:

@@ -33,6 +33,12 @@ class Refusing:
         self.taken.append(message.channel)
         return Delivery(f"ts-{len(self.taken)}")
 
+    def edit(self, receipt: str, message: Message) -> bool:  # noqa: ARG002 - nothing can be changed here
+        return False
+
+    def capacity(self, message: Message) -> int:
+        return max(1, len(message.parts))
+
 
 class Month(BudgetStage):
     """A month under one budget of 100 USD that is spent from the beginning."""

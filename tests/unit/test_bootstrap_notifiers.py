@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from datetime import timedelta
 
 import pytest
 
 from costguard.bootstrap import notifier_of
+from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, RejectedNoticeError
-from costguard.ports import Message
+from costguard.domain.keep_tokens import read_keep_token
+from costguard.ports import Choice, Message, Part
 from costguard.sandbox.mail import MailServer
+from costguard.sandbox.robots import RobotStandIns
 from costguard.sandbox.webhook import WebhookReceiver
 from costguard.settings import load_settings
 
@@ -32,6 +37,9 @@ def refusal(channel: str, environ: dict[str, str]) -> str:
         ("mailto:ops@example.com", "set COSTGUARD_MAIL_FROM, and COSTGUARD_SMTP_URL or COSTGUARD_MAIL_VIA"),
         ("https://hooks.example.com/x", "set COSTGUARD_WEBHOOK_SECRET"),
         ("http://127.0.0.1/x", "set COSTGUARD_WEBHOOK_SECRET and COSTGUARD_WEBHOOK_PRIVATE"),
+        ("feishu:ops", "set COSTGUARD_ROBOTS"),
+        ("dingtalk:ops", "set COSTGUARD_ROBOTS"),
+        ("wecom:ops", "set COSTGUARD_ROBOTS"),
     ],
 )
 def test_a_channel_that_is_not_set_up_is_refused_with_the_variable_to_set(channel: str, variable: str) -> None:
@@ -70,6 +78,47 @@ def test_mail_and_webhooks_are_sent_as_the_settings_say() -> None:
         assert (len(server.taken), len(hooks.received)) == (1, 1)
 
 
+KEEP = Choice(AnswerKind.KEEP, "Keep 24 h", AnswerRef("c0ffee", "decided"), timedelta(hours=24))
+ANSWERS = {"COSTGUARD_ANSWER_URL": "https://answers.example.com", "COSTGUARD_LINK_SECRET": "s" * 32}
+
+
+def test_robots_are_set_up_by_name_and_their_links_lead_to_this_deployment() -> None:
+    from costguard.bootstrap import SystemClock
+
+    clock = SystemClock()
+    with RobotStandIns(clock) as robots:
+        environ = {"COSTGUARD_ROBOTS": robots.setting, "COSTGUARD_WEBHOOK_PRIVATE": "1"}
+        for kind in ("feishu", "dingtalk", "wecom"):
+            for given, linked in ((environ, False), ({**environ, **ANSWERS}, True)):
+                notifier = notifier_of(load_settings(given))
+                message = Message(f"{kind}:ops", "t", "t", parts=(Part("decided", "", choices=(KEEP,)),))
+                assert notifier.send(message).proves_delivery
+                found = re.search(r"https://answers\.example\.com/keep\?t=([\w-]+)", robots.posted[-1].words)
+                assert bool(found) is linked
+                if found is not None:
+                    token = read_keep_token(found[1], "s" * 32, clock.now())
+                    assert (token.sent_to, token.of, token.length) == (f"{kind}:ops", KEEP.of, KEEP.length)
+
+
+def test_links_in_mail_name_the_channel_as_the_policy_writes_it() -> None:
+    from costguard.bootstrap import SystemClock
+
+    with MailServer() as server:
+        notifier = notifier_of(load_settings({**SENDER, **ANSWERS, "COSTGUARD_SMTP_URL": server.url}))
+        notifier.send(Message("mailto:ops@example.com", "t", "t", parts=(Part("decided", "", choices=(KEEP,)),)))
+        body = server.taken[0].parsed.get_body(("plain",))
+        assert body is not None
+        found = re.search(r"/keep\?t=([\w-]+)", body.get_content())
+        assert found is not None
+        assert read_keep_token(found[1], "s" * 32, SystemClock().now()).sent_to == "mailto:ops@example.com"
+
+
+def test_a_robot_that_cannot_be_spoken_to_stops_the_start_without_its_secrets() -> None:
+    with pytest.raises(InvalidInputError, match="COSTGUARD_ROBOTS: feishu:ops: hook is not of the form") as caught:
+        notifier_of(load_settings({"COSTGUARD_ROBOTS": '{"feishu:ops": {"hook": "https://evil.example/t0p-s3cret"}}'}))
+    assert "s3cret" not in str(caught.value)
+
+
 def test_an_address_of_no_mail_server_stops_the_start() -> None:
     with pytest.raises(InvalidInputError, match="COSTGUARD_SMTP_URL is no mail server's address"):
         notifier_of(load_settings({**SENDER, "COSTGUARD_SMTP_URL": "mail.example.com"}))
@@ -85,7 +134,8 @@ def test_without_mail_and_webhooks_nothing_of_them_is_loaded() -> None:
         "import sys; from costguard.bootstrap import notifier_of; from costguard.settings import load_settings;"
         "notifier_of(load_settings({'COSTGUARD_SLACK_TOKEN': 'xoxb-1'}));"
         "print(sorted(set(sys.modules) & {'smtplib', 'ssl', 'boto3', 'aliyunsdkcore', 'email.message',"
-        "'costguard.notifiers.email', 'costguard.notifiers.webhook', 'costguard.providers.aws.mail'}))"
+        "'costguard.notifiers.email', 'costguard.notifiers.webhook', 'costguard.notifiers.robots',"
+        "'costguard.providers.aws.mail'}))"
     )
     done = subprocess.run(  # noqa: S603 - a fixed command
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

@@ -23,6 +23,12 @@ from costguard.faas.redaction import Redactor
         ("POST https://hooks.slack.com/services/T0/B0/xyz", "POST https://***"),
         ("key ASIAIOSFODNN7EXAMPLE", "key ***"),
         ("Authorization: Bearer abc.def", "Authorization: Bearer ***"),
+        ("GET /keep?t=ck1-s92seTt7QgJAlkQIhlHftjEKMDAw_- 200", "GET /keep?t=*** 200"),
+        ('{"t": "ck1-s92seTt7QgJAlkQIhlHftjEKMDAw_-"}', '{"t": "***"}'),
+        ("https://open.feishu.cn/open-apis/bot/v2/hook/0c1e-4a5b", "https://open.feishu.cn/open-apis/bot/v2/hook/***"),
+        ("https://oapi.dingtalk.com/robot/send?access_token=0a1b", "https://oapi.dingtalk.com/robot/send?access_token=***"),
+        ("https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=69-3a", "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=***"),
+        ("sign with SEC" + "0f" * 32, "sign with ***"),
     ],
 )  # fmt: skip
 def test_credentials_are_known_by_their_shape(text: str, clean: str) -> None:

@@ -35,6 +35,12 @@ class Delivered:
     def send(self, message: Message) -> Delivery:
         return Delivery(f"ts-{message.channel}-{hash(message.text)}")
 
+    def edit(self, receipt: str, message: Message) -> bool:  # noqa: ARG002 - nothing can be changed here
+        return False
+
+    def capacity(self, message: Message) -> int:
+        return max(1, len(message.parts))
+
 
 class Demo:
     """The demo's fleet and policy, without wires."""

@@ -73,6 +73,10 @@ def test_a_cut_text_fits_and_ends_with_an_ellipsis_and_no_half_entity(text: str,
     assert cut.replace("&amp;", "").count("&") == 0
 
 
+def test_words_too_long_to_be_looked_at_are_not_taken_for_none() -> None:
+    assert escape("\x00" * 1000 + "delete", 10) == "…"
+
+
 def test_a_text_that_just_fits_is_not_cut() -> None:
     assert escape("a" * 150, 150) == "a" * 150
 
@@ -107,7 +111,7 @@ def test_a_long_name_does_not_push_out_what_will_happen() -> None:
 
 def test_what_does_not_fit_is_counted() -> None:
     blocks = build_blocks("t", [(f"f{n}", "x") for n in range(150)], ["y" * 500] * 20)
-    assert texts(blocks)[-1] == "… and 65 more, not shown here"
+    assert texts(blocks)[-1] == "… and 109 more, not shown here"
 
 
 @given(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -95,6 +95,7 @@ def _of_targets(
     from costguard.engine.doctor_bills import examine_bills
     from costguard.engine.doctor_checks import channel_check
     from costguard.engine.doctor_freezes import examine_freezes
+    from costguard.engine.doctor_people import UNSIGNED, examine_robots
 
     targets = _targets(here, policy)
     with Connections(here.settings, policy, here.clock) as connections, shard_progress("Asking") as step:
@@ -117,7 +118,10 @@ def _of_targets(
         logs = [*(ports.calls for ports in connections.clouds.values()), *(log for _, log in asking.values())]
         logs += [log for _, log in freezing.values()]
         calls = _added_up(call for log in logs for call in log.calls_made())
-    found.append(channel_check(policy, _proving(here.settings)))
+    robots = _robots(here.settings)
+    usable = {address for address, said in robots.items() if said in {"", UNSIGNED}}
+    found.append(channel_check(policy, _proving(here.settings) | usable))
+    found.extend(examine_robots(robots))
     return found, calls
 
 
@@ -140,6 +144,13 @@ def _proving(settings: Settings) -> frozenset[str]:
         "http": bool(settings.webhook_secret) and settings.webhook_private,
     }
     return frozenset(scheme for scheme, is_set_up in there.items() if is_set_up)
+
+
+def _robots(settings: Settings) -> Mapping[str, str]:
+    """The robots that are set up here, and what is to be said of each."""
+    from costguard.connections.people import robots_looked_at
+
+    return robots_looked_at(settings)
 
 
 def _targets(here: Workplace, policy: Policy) -> Sequence[Target]:

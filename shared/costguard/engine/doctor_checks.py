@@ -33,7 +33,7 @@ CLOCK_RIGHT_WITHIN = timedelta(minutes=2)
 CLOCK_WRONG_BEYOND = timedelta(minutes=5)  # a fresh sample looks stale, and a stale one fresh, by as much
 
 _LISTINGS = frozenset({"inventory", "accounts", "regions"})  # gaps that hide machines
-_PRICES, _START = "prices", Verb.START.value
+_PRICES, _TRAIL, _START = "prices", "trail", Verb.START.value
 _VERBS = frozenset({Verb.STOP.value, Verb.SNAPSHOT.value, Verb.TERMINATE.value, _START})
 
 
@@ -90,13 +90,14 @@ def permissions_check(
 ) -> Check:
     """Which operations that scanning and these ladders use are allowed.
 
-    One that no ladder uses does not count. Prices and starting again are wanted and not needed: without a
-    price the money cap holds, and an undo is done by hand. `failures` are shards where nothing could be asked.
+    One that no ladder uses does not count. Prices, the audit trail and starting again are wanted and not needed:
+    without a price the money cap holds, without a trail the owner is whom the policy falls back to, and an undo is
+    done by hand. `failures` are shards where nothing could be asked.
     """
     relevant = [permit for permit in permits if _counts(permit, verbs)]
     granted = {(permit.shard.account, permit.operation) for permit in relevant if permit.allowed}
     missing = [permit for permit in relevant if permit.allowed is False]
-    barring = [permit for permit in missing if permit.feature not in {_PRICES, _START}]
+    barring = [permit for permit in missing if permit.feature not in {_PRICES, _TRAIL, _START}]
     untold = [p for p in relevant if p.allowed is None and (p.shard.account, p.operation) not in granted]
     facts: dict[str, FactValue] = {
         "operations": len({permit.operation for permit in relevant}),
@@ -246,13 +247,14 @@ def policy_check(read: Policy | InvalidInputError, remarks: Sequence[Remark] = (
 def channel_check(policy: Policy, proving: frozenset[str], default_scheme: str = "slack") -> Check:
     """Whether owners can be told by a channel that proves delivery: without it nothing is ever stopped.
 
-    `proving` are the schemes of channels that are set up here. Whether a message arrives, only sending one tells.
+    `proving` are the schemes of channels that are set up here, and whole addresses where a scheme alone says nothing.
+    Whether a message arrives, only sending one tells.
     """
     of_owners = (owner.channel for owner in policy.owners if owner.channel)
     of_budgets = (address for budget in policy.budgets for address in budget.tell)
     named = [policy.default_channel, *of_owners, *of_budgets]
     addresses = list(dict.fromkeys(named))
-    lacking = [address for address in addresses if not address or _scheme(address, default_scheme) not in proving]
+    lacking = [one for one in addresses if not one or not {one, _scheme(one, default_scheme)} & proving]
     facts: dict[str, FactValue] = {
         "channels": len([address for address in addresses if address]),
         "lacking": len(lacking),

@@ -23,6 +23,8 @@ _SIGNED = re.compile(
 _USER_INFO = re.compile(r"(?<=://)[^/\s@\"']*:[^/\s@\"']*(?=@)")
 _TOKENS = re.compile(
     r"""(?x) xox[a-z]-[A-Za-z0-9-]+ | xapp-[A-Za-z0-9-]+ | hooks\.slack\.com/[A-Za-z0-9/_-]+   # Slack
+    | \bck1-[A-Za-z0-9_-]{20,} | (?<=/bot/v2/hook/)[A-Za-z0-9_-]+    # Keep links, hooks of chat robots
+    | (?<=/webhook/send\?key=)[A-Za-z0-9_-]+ | \bSEC[0-9a-f]{64}\b
     | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b | \bLTAI[A-Za-z0-9]{12,26}\b   # access key ids
     | \bSTS\.[A-Za-z0-9]{12,} | \bAKID[A-Za-z0-9_-]{13,}           # those of roles, 68 characters at Tencent Cloud
     | (?<=Bearer\ )[A-Za-z0-9._~+/=-]+"""

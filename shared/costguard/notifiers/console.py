@@ -21,3 +21,11 @@ class ConsoleNotifier:
         """Write the plain words, without characters that command a terminal."""
         self._write(visible(message.text, lines=True) + "\n")
         return Delivery("console", proves_delivery=False)
+
+    def edit(self, receipt: str, message: Message) -> bool:  # noqa: ARG002 - what was sent stays as it is
+        """Nothing can be changed there."""
+        return False
+
+    def capacity(self, message: Message) -> int:
+        """A terminal holds everything."""
+        return max(1, len(message.parts))

@@ -54,10 +54,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The head of an answer; its body says nothing that counts."""
+    """The head of an answer, and as much of its body as was asked for."""
 
     status: int
     headers: Mapping[str, str]
+    body: bytes = b""
 
 
 def place_of(url: str, *, private: bool) -> Place:
@@ -153,8 +154,11 @@ def post(
     *,
     timeout: timedelta,
     tls: ssl.SSLContext | None = None,
+    most: int = 0,
 ) -> Response:
     """Send `body` to the first of `addresses` that answers the call, once, and read the head of the answer.
+
+    Of the answer's body at most `most` bytes are read, all within `timeout`.
 
     Raises:
         NoticeError: no connection, or no whole head of an answer: it may have arrived all the same.
@@ -168,7 +172,7 @@ def post(
     try:
         connection.sock = _Timed(_connected(place, addresses, ends_at, tls), ends_at)
         named = {"Host": host if usual else f"{host}:{place.port}", "Connection": "close", **headers}
-        return _exchanged(connection, place.target, body, named)
+        return _exchanged(connection, place.target, body, named, most)
     except ssl.SSLCertVerificationError as err:
         text = f"the webhook {place.shown} shows a certificate that is not trusted: {err.verify_message}"
         raise NoticeError(text) from err
@@ -179,11 +183,12 @@ def post(
         connection.close()
 
 
-def _exchanged(connection: HTTPConnection, target: str, body: bytes, headers: Mapping[str, str]) -> Response:
+def _exchanged(connection: HTTPConnection, target: str, body: bytes, headers: Mapping[str, str], most: int) -> Response:
     connection.request("POST", target, body, headers)
     answer = connection.getresponse()
     try:
-        return Response(answer.status, dict(answer.getheaders()))
+        said = answer.read(most) if most else b""
+        return Response(answer.status, dict(answer.getheaders()), said)
     finally:
         answer.close()
 
@@ -223,16 +228,20 @@ class _Timed:
     def __init__(self, sock: socket.socket, ends_at: float) -> None:
         self._sock = sock
         self._ends_at = ends_at
+        self._reading: _Reading | None = None
 
     def sendall(self, block: Any) -> None:
         self._sock.settimeout(_left(self._ends_at))
         self._sock.sendall(block)
 
     def makefile(self, *_: Any, **__: Any) -> io.BufferedReader:
-        return io.BufferedReader(_Reading(self._sock, self._ends_at))
+        self._reading = _Reading(self._sock, self._ends_at)
+        return io.BufferedReader(self._reading)
 
     def close(self) -> None:
-        self._sock.close()
+        """As with any socket: while an answer is still read from it, that keeps it open."""
+        if self._reading is None or self._reading.closed:
+            self._sock.close()
 
 
 class _Reading(io.RawIOBase):
@@ -246,3 +255,7 @@ class _Reading(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         self._sock.settimeout(_left(self._ends_at))
         return self._sock.recv_into(buffer)
+
+    def close(self) -> None:
+        super().close()
+        self._sock.close()

@@ -17,6 +17,9 @@ _SET: Mapping[str, str] = {
     "mailto": "COSTGUARD_MAIL_FROM, and COSTGUARD_SMTP_URL or COSTGUARD_MAIL_VIA",
     "https": "COSTGUARD_WEBHOOK_SECRET",
     "http": "COSTGUARD_WEBHOOK_SECRET and COSTGUARD_WEBHOOK_PRIVATE",
+    "feishu": "COSTGUARD_ROBOTS",
+    "dingtalk": "COSTGUARD_ROBOTS",
+    "wecom": "COSTGUARD_ROBOTS",
 }
 """What sets up the channels that a Costguard may be without, by scheme."""
 
@@ -40,12 +43,33 @@ class NotifierRouter:
         Raises:
             RejectedNoticeError: no notifier serves this address.
         """
+        notifier, inner = self._served(message)
+        return notifier.send(inner)
+
+    def edit(self, receipt: str, message: Message) -> bool:
+        """Hand the change on as `send` does.
+
+        Raises:
+            RejectedNoticeError: no notifier serves this address.
+        """
+        notifier, inner = self._served(message)
+        return notifier.edit(receipt, inner)
+
+    def capacity(self, message: Message) -> int:
+        """What the notifier that serves this address says; all of it where none does, as `send` will tell."""
+        try:
+            notifier, inner = self._served(message)
+        except RejectedNoticeError:
+            return max(1, len(message.parts))
+        return notifier.capacity(inner)
+
+    def _served(self, message: Message) -> tuple[Notifier, Message]:
         parts = _ADDRESS.fullmatch(message.channel)
         scheme, rest = (parts["scheme"], parts["rest"]) if parts else (self._default, message.channel)
         notifier = self._notifiers.get(scheme) if message.channel else None
         if notifier is None:
             raise RejectedNoticeError(self._unserved(message.channel, scheme))
-        return notifier.send(message if scheme in _WHOLE else replace(message, channel=rest))
+        return notifier, message if scheme in _WHOLE else replace(message, channel=rest)
 
     def _unserved(self, channel: str, scheme: str) -> str:
         """Without the path of a web address: it may be a secret."""

@@ -10,61 +10,28 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.notifiers.blocks import FALLBACK_MAX, build_blocks, escape
+from costguard.domain.errors import InvalidInputError, NoticeError, RejectedNoticeError
+from costguard.notifiers import slack_posting
+from costguard.notifiers.blocks import fallback, message_blocks, parts_that_fit
+from costguard.notifiers.plain import must_hold
+from costguard.notifiers.slack_errors import REJECTED, refusal, retry_after
 from costguard.ports import Delivery, Message
 
 if TYPE_CHECKING:
-    from slack_sdk.errors import SlackApiError
-    from slack_sdk.web import WebClient
+    from collections.abc import Callable
+
+    from slack_sdk.web import SlackResponse, WebClient
+
+__all__ = ["REJECTED", "SLACK_API", "SlackNotifier", "retry_after"]
 
 SLACK_API = "https://slack.com/api/"
-_DEFAULT_WAIT = timedelta(seconds=30)
-_LONGEST_WAIT = timedelta(days=1)  # a Retry-After beyond it is a mistake
-_TOO_MANY_REQUESTS = 429
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _TS = re.compile(r"\d{1,20}\.\d{1,20}", re.ASCII)
-_RECEIPT = re.compile(rf"[^:]+:(?P<ts>{_TS.pattern})", re.ASCII)
+_RECEIPT = re.compile(rf"(?P<channel>[^:]+):(?P<ts>{_TS.pattern})", re.ASCII)
 _CHANNEL_ID = re.compile(r"[A-Z0-9]{1,40}")
+_VIEW_ID = re.compile(r"[A-Z0-9]{1,40}")
 _MOST_BYTES = 1024 * 1024  # an answer of chat.postMessage repeats the message: some 20 KB at most
-
-_NEW_TOKEN = "install the Slack app again and give Costguard its new bot token"  # noqa: S105 - advice, no token
-_INVITE = "invite the bot to the channel (/invite), and check the channel's name in the policy"
-_OUR_MESSAGE = "Slack refuses the form of this message; please report it with the finding it was about"
-_ADMIN = "ask a workspace admin to let the app post there, or name another channel"
-REJECTED: Mapping[str, str] = {
-    "not_authed": "give Costguard a bot token (xoxb-…)",
-    "invalid_auth": _NEW_TOKEN,
-    "account_inactive": _NEW_TOKEN,
-    "token_revoked": _NEW_TOKEN,
-    "token_expired": _NEW_TOKEN,
-    "not_allowed_token_type": "give Costguard a bot token (xoxb-…), not another kind",
-    "missing_scope": "add the scope chat:write to the Slack app and install it again",
-    "no_permission": "add the scope chat:write to the Slack app and install it again",
-    "access_denied": _ADMIN,
-    "ekm_access_denied": _ADMIN,
-    "org_login_required": _ADMIN,
-    "team_access_not_granted": _ADMIN,
-    "restricted_action": _ADMIN,
-    "restricted_action_read_only_channel": _ADMIN,
-    "restricted_action_thread_only_channel": _ADMIN,
-    "restricted_action_non_threadable_channel": _ADMIN,
-    "restricted_action_thread_locked": _ADMIN,
-    "channel_not_found": _INVITE,
-    "not_in_channel": _INVITE,
-    "is_archived": "unarchive the channel, or name another in the policy",
-    "msg_too_long": _OUR_MESSAGE,
-    "msg_blocks_too_long": _OUR_MESSAGE,
-    "invalid_blocks": _OUR_MESSAGE,
-    "invalid_blocks_format": _OUR_MESSAGE,
-    "invalid_arguments": _OUR_MESSAGE,
-    "no_text": _OUR_MESSAGE,
-    "too_many_attachments": _OUR_MESSAGE,
-}
-"""Errors that the same message will always meet, and what a person can do.
-
-API: chat.postMessage, "Errors". Any other error is taken as passing: the outbox tries again.
-"""
+_CLICK_TIME = timedelta(seconds=2.5)  # Slack waits 3 s for the answer to a click, and a trigger lives as long
+_GONE = "message_not_found"
 
 
 class SlackNotifier:
@@ -82,33 +49,110 @@ class SlackNotifier:
         self._token = token
         self._base_url = base_url
         self._timeout = timeout
-        self._client: WebClient | None = None
+        self._clients: dict[timedelta, WebClient] = {}
 
     def send(self, message: Message) -> Delivery:
         """Post now, once. The receipt is `channel id:ts`, which a later message may name as its thread.
 
         A message whose answer is lost may have been posted: sending it again may show it twice.
         """
-        from http.client import HTTPException
-
-        from slack_sdk.errors import SlackApiError, SlackClientError, SlackObjectFormationError
-
+        must_hold(message, self.capacity(message))
         thread = _RECEIPT.fullmatch(message.thread)
-        try:
-            response = self._web_client().chat_postMessage(
+        response = self._asked(
+            message.channel,
+            lambda client: client.chat_postMessage(
                 channel=message.channel,
-                text=escape(message.text, FALLBACK_MAX, lines=True) or "Costguard",  # the SDK warns without words
-                blocks=build_blocks(message.title, message.fields, message.lines),
+                text=fallback(message.text),
+                blocks=message_blocks(message),
                 thread_ts=thread["ts"] if thread else None,
                 parse="none",
                 link_names=False,
                 unfurl_links=False,
                 unfurl_media=False,
+            ),
+        )
+        receipt, channel = response.get("ts"), response.get("channel")
+        # the SDK lets any `ok` pass that is not false or 0
+        if response.get("ok") is not True or not isinstance(receipt, str) or not _TS.fullmatch(receipt):
+            text = f"Slack answered {message.channel} without ok and a ts; that does not prove delivery"
+            raise NoticeError(text)
+        if not isinstance(channel, str) or not _CHANNEL_ID.fullmatch(channel):
+            channel = message.channel
+        return Delivery(f"{channel}:{receipt}")
+
+    def edit(self, receipt: str, message: Message) -> bool:
+        """Show `message` in the place of what was sent; False where that is gone, or the receipt names no message.
+
+        The same edit a second time changes nothing. Parts beyond what fits are counted, as nothing rests on an edit.
+
+        API: chat.update, scope chat:write; it takes channel ids only, and `parse` anew each time.
+        """
+        found = _RECEIPT.fullmatch(receipt)
+        if found is None or not _CHANNEL_ID.fullmatch(found["channel"]):
+            return False
+        try:
+            response = self._asked(
+                message.channel,
+                lambda client: client.chat_update(
+                    channel=found["channel"],
+                    ts=found["ts"],
+                    text=fallback(message.text),
+                    blocks=message_blocks(message),
+                    parse="none",
+                    link_names=False,
+                ),
             )
+        except _GoneError:
+            return False
+        if response.get("ok") is not True or response.get("ts") != found["ts"]:
+            text = f"Slack answered the edit in {message.channel} without ok and its ts; it may not show"
+            raise NoticeError(text)
+        return True
+
+    def capacity(self, message: Message) -> int:
+        """As many parts as 50 blocks and Slack's room for their JSON allow."""
+        return parts_that_fit(message)
+
+    def open_view(self, trigger_id: str, view: Mapping[str, Any]) -> str:
+        """Open a window for whoever clicked, within 3 seconds of the click; its view id.
+
+        Raises:
+            RejectedNoticeError: the click is too old or was used before, or Slack refuses the form of `view`.
+            NoticeError: not opened for a passing reason, or nobody knows whether it was.
+
+        API: views.open, no scope.
+        """
+        response = self._asked(
+            "the window", lambda client: client.views_open(trigger_id=trigger_id, view=dict(view)), _CLICK_TIME
+        )
+        opened = response.get("view")
+        view_id = opened.get("id") if isinstance(opened, dict) else None
+        if response.get("ok") is not True or not isinstance(view_id, str) or not _VIEW_ID.fullmatch(view_id):
+            raise NoticeError("Slack answered a window without ok and its id; it may not be open")
+        return view_id
+
+    def respond(self, response_url: str, body: Mapping[str, Any]) -> None:
+        """Answer a click or command where Slack said to, as `slack_posting.respond` says."""
+        slack_posting.respond(response_url, body, base_url=self._base_url, timeout=min(self._timeout, _CLICK_TIME))
+
+    def _asked(
+        self, what: str, call: Callable[[WebClient], SlackResponse], most: timedelta | None = None
+    ) -> SlackResponse:
+        """One call; all that the SDK raises becomes ours."""
+        from http.client import HTTPException
+
+        from slack_sdk.errors import SlackApiError, SlackClientError, SlackObjectFormationError
+
+        try:
+            return call(self._web_client(self._timeout if most is None else min(self._timeout, most)))
         except SlackApiError as err:
-            raise _refusal(err, message.channel) from err
+            response: Any = err.response
+            if isinstance(response.data, dict) and response.data.get("error") == _GONE:
+                text = f"Slack no longer has the message for {what}"
+                raise _GoneError(text) from err
+            raise refusal(what, response.status_code, response.headers, response.data) from err
         except SlackObjectFormationError as err:
-            text = f"Slack's SDK refuses the message for {message.channel}: {_OUR_MESSAGE}"
+            text = f"Slack's SDK refuses the message for {what}: {REJECTED['invalid_arguments']}"
             raise RejectedNoticeError(text) from err
         except (
             SlackClientError,
@@ -120,32 +164,28 @@ class SlackNotifier:
             RecursionError,
         ) as err:
             # the last four: the SDK reads an answer that is neither JSON object nor text it can decode
-            text = f"Slack could not be reached for {message.channel}: {type(err).__name__}"
+            text = f"Slack could not be reached for {what}: {type(err).__name__}"
             raise NoticeError(text) from err
-        receipt, channel = response.get("ts"), response.get("channel")
-        # the SDK lets any `ok` pass that is not false or 0
-        if response.get("ok") is not True or not isinstance(receipt, str) or not _TS.fullmatch(receipt):
-            text = f"Slack answered {message.channel} without ok and a ts; that does not prove delivery"
-            raise NoticeError(text)
-        if not isinstance(channel, str) or not _CHANNEL_ID.fullmatch(channel):
-            channel = message.channel
-        return Delivery(f"{channel}:{receipt}")
 
-    def _web_client(self) -> WebClient:
-        if self._client is None:
+    def _web_client(self, timeout: timedelta) -> WebClient:
+        if timeout not in self._clients:
             quiet = logging.getLogger(f"{__name__}.sdk")
             quiet.setLevel(logging.CRITICAL + 1)  # at debug level the SDK logs whole messages; failures are raised
             parts = urlsplit(self._base_url)
-            self._client = _bounded_client()(
+            self._clients[timeout] = _bounded_client()(
                 token=self._token,
                 base_url=self._base_url,
-                timeout=self._timeout.total_seconds(),  # type: ignore[arg-type] # urllib takes fractions of a second
+                timeout=timeout.total_seconds(),  # type: ignore[arg-type] # urllib takes fractions of a second
                 # naming a loopback stand-in as its own proxy keeps the environment's proxies out of the way
-                proxy=f"http://{parts.netloc}" if parts.hostname in _LOOPBACK else None,
+                proxy=f"http://{parts.netloc}" if parts.hostname in slack_posting.LOOPBACK else None,
                 retry_handlers=[],
                 logger=quiet,
             )
-        return self._client
+        return self._clients[timeout]
+
+
+class _GoneError(NoticeError):
+    """There is no such message, and never will be again."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -153,22 +193,15 @@ def _bounded_client() -> type[WebClient]:
     """The SDK's client with two habits taken away: reading answers of any length, and following redirects."""
     from io import BytesIO
     from urllib.error import HTTPError
-    from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Request, build_opener
+    from urllib.request import Request
 
     from slack_sdk.web import WebClient
-
-    class NoRedirect(HTTPRedirectHandler):
-        """A redirect would carry the token to wherever it points; it stays the error it is."""
-
-        def redirect_request(self, *_: Any) -> None:
-            return None
 
     class BoundedClient(WebClient):
         """Tests notice if the SDK ever stops calling this method."""
 
         def _perform_urllib_http_request_internal(self, url: str, req: Request) -> dict[str, Any]:
-            proxy = ProxyHandler({"http": self.proxy, "https": self.proxy}) if self.proxy else ProxyHandler()
-            opener = build_opener(proxy, NoRedirect(), HTTPSHandler(context=self.ssl))
+            opener = slack_posting.opener(self.proxy or None, self.ssl)
             try:
                 with opener.open(req, timeout=self.timeout) as answer:
                     body: bytes = answer.read(_MOST_BYTES + 1)
@@ -182,24 +215,3 @@ def _bounded_client() -> type[WebClient]:
             return {"status": answer.status, "headers": answer.headers, "body": body.decode()}  # JSON is UTF-8
 
     return BoundedClient
-
-
-def _refusal(err: SlackApiError, channel: str) -> NoticeError:
-    response: Any = err.response
-    body = response.data if isinstance(response.data, dict) else {}
-    code = escape(str(body.get("error") or ""), 100)
-    if response.status_code == _TOO_MANY_REQUESTS or code in {"ratelimited", "rate_limited"}:
-        wait = retry_after(response.headers)
-        return RateLimitedError(f"Slack asks to wait {wait.total_seconds():.0f} s", retry_after=wait)
-    if code in REJECTED:
-        return RejectedNoticeError(f"Slack refuses {channel}: {code}; {REJECTED[code]}")
-    return NoticeError(f"Slack did not take the message for {channel}: HTTP {response.status_code} {code}".rstrip())
-
-
-def retry_after(headers: Mapping[str, str]) -> timedelta:
-    """What `Retry-After` asks for; 30 s where it is missing, no whole number of seconds, or over a day."""
-    value = next((value for name, value in headers.items() if name.lower() == "retry-after"), "").strip()
-    if not (value.isascii() and value.isdigit()) or len(value) > len(str(int(_LONGEST_WAIT.total_seconds()))):
-        return _DEFAULT_WAIT
-    wait = timedelta(seconds=int(value))
-    return max(wait, timedelta(seconds=1)) if wait <= _LONGEST_WAIT else _DEFAULT_WAIT

@@ -8,16 +8,16 @@ from __future__ import annotations
 import hmac
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.notifiers.outward import Place, Resolve, Response, judged, place_of, post, resolved
-from costguard.notifiers.plain import plain
-from costguard.notifiers.slack import retry_after
-from costguard.ports import Delivery, Message
+from costguard.notifiers.plain import must_hold, parts_that_fit, plain
+from costguard.notifiers.slack_errors import retry_after
+from costguard.ports import Choice, Delivery, Message, Part
 
 if TYPE_CHECKING:
     import ssl
@@ -72,9 +72,10 @@ class WebhookNotifier:
         if place.host.rstrip(".") in _ANSWER_ANYTHING:
             text = (
                 f"the webhook {place.shown} is a chat robot: it says 200 to what it refuses, which proves nothing; "
-                "let a receiver of your own check the signature and pass the notice on"
+                "name it in COSTGUARD_ROBOTS and write its name into the policy, such as feishu:research"
             )
             raise RejectedNoticeError(text)
+        must_hold(message, self.capacity(message))
         body = document(message)
         key = sha256(message.notice_id.encode() if message.notice_id else body).hexdigest()[:32]
         headers = {
@@ -89,6 +90,14 @@ class WebhookNotifier:
             raise _refusal(place, answer)
         return Delivery(f"webhook:{key}:{answer.status} {place.shown}")
 
+    def edit(self, receipt: str, message: Message) -> bool:  # noqa: ARG002 - what was sent stays as it is
+        """Nothing can be changed there."""
+        return False
+
+    def capacity(self, message: Message) -> int:
+        """As many as a document of the size that docs/notices.md promises."""
+        return parts_that_fit(message)
+
 
 def document(message: Message) -> bytes:
     """The body of a notice: JSON in UTF-8, the same for every attempt to deliver it."""
@@ -99,12 +108,34 @@ def document(message: Message) -> bytes:
         "notice_id": message.notice_id,
         "title": words.title,
         "text": words.text,
-        "fields": [{"label": name, "value": value} for name, value in words.fields],
+        "fields": _labelled(words.fields),
+        "parts": [_part_document(part) for part in words.parts],
         "lines": list(words.lines),
         "left_out": words.left_out,
         "in_reply_to": earlier["key"] if earlier else "",
     }
     return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _labelled(fields: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"label": name, "value": value} for name, value in fields]
+
+
+def _part_document(part: Part) -> dict[str, Any]:
+    return {
+        "decision_id": part.decision_id,
+        "title": part.title,
+        "fields": _labelled(part.fields),
+        "picture": part.picture,
+        "lines": list(part.lines),
+        "status": part.status,
+        "choices": [_choice_document(choice) for choice in part.choices],
+    }
+
+
+def _choice_document(choice: Choice) -> dict[str, Any]:
+    seconds = None if choice.length is None else int(choice.length.total_seconds())
+    return {"kind": choice.kind.value, "label": choice.label, "seconds": seconds, "asks": choice.asks}
 
 
 def signature(secret: bytes, body: bytes, at: datetime) -> str:

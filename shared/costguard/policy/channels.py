@@ -1,8 +1,9 @@
-"""The addresses people are told at: `slack:#gpu-costs`, `mailto:finops@example.com`, `https://…`. Pure."""
+"""Addresses people are told at: `slack:#gpu-costs`, `mailto:finops@example.com`, `feishu:ops`, `https://…`. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from costguard.policy.problems import BadValueError
 
@@ -14,17 +15,33 @@ _BARE_MAIL = re.compile(rf"[^\s@:,]+@{_DOMAIN}")
 _PATH = r"(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/%+=@:-]*)?"
 _WEBHOOK = re.compile(rf"https://{_DOMAIN}{_PATH}")
 _LOOPBACK = re.compile(rf"http://(?:127\.0\.0\.1|localhost|\[::1\]){_PATH}")
+_ROBOT = re.compile(r"(?:feishu|dingtalk|wecom):[a-z0-9][a-z0-9-]{0,39}")
+_TOKEN = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-|[0-9A-Za-z]{24,}")  # of Feishu and WeCom, and of DingTalk
+_ROBOT_KIND = re.compile(r"(?P<kind>feishu|lark|dingtalk|wecom|weixin):", re.IGNORECASE)
+_ROBOT_HOSTS: Mapping[str, str] = {
+    "open.feishu.cn": "feishu",
+    "open.larksuite.com": "feishu",
+    "oapi.dingtalk.com": "dingtalk",
+    "api.dingtalk.com": "dingtalk",
+    "qyapi.weixin.qq.com": "wecom",
+}
 _LONGEST_MAIL = len("mailto:") + 254  # RFC 5321
 _LONGEST_USER = 64
 _LONGEST = 1000
-_FORMS = 'write "slack:#gpu-costs" in quotes, slack: and the channel id, "mailto:finops@example.com" or "https://…"'
+_FORMS = (
+    'write "slack:#gpu-costs" in quotes, slack: and the channel id, "mailto:finops@example.com", "https://…", or '
+    "feishu:, dingtalk: or wecom: and the name of a robot"
+)
 
 
 def channel(text: str) -> str:
     """One address of a form that a channel can serve.
 
-    http without TLS reaches this machine only: a notice names machines, owners and money.
+    http without TLS reaches this machine only: a notice names machines, owners and money. A robot is named as
+    COSTGUARD_ROBOTS names it: its hook is a secret and never stands in a policy.
     """
+    if _ROBOT_KIND.match(text):
+        return _robot(text)
     if text.startswith(("https:", "http:")):
         return _webhook(text)
     if text.startswith("mailto:"):
@@ -44,7 +61,23 @@ def _mail(text: str) -> str:
     return text
 
 
+def _robot(text: str) -> str:
+    if _TOKEN.search(text) or "/" in text or "=" in text:
+        message = "this looks like the hook of a robot, or its token, which never stand in a policy"
+        raise BadValueError(message, "put it into COSTGUARD_ROBOTS under a name, and write feishu:NAME")
+    if _ROBOT.fullmatch(text) is None:
+        message = f"{text!r} is not the name of a robot"
+        raise BadValueError(message, "write feishu:, dingtalk: or wecom: and a name of small letters, digits and -")
+    return text
+
+
 def _webhook(text: str) -> str:
+    host = re.split(r"[/?#:]", text.partition("://")[2])[0].rpartition("@")[2].lower().rstrip(".")
+    if host in _ROBOT_HOSTS:  # before anything repeats it
+        raise BadValueError(
+            "the hook of a chat robot is a secret and never stands in a policy",
+            f"put it into COSTGUARD_ROBOTS under a name, and write {_ROBOT_HOSTS[host]}:NAME here",
+        )
     if len(text) <= _LONGEST and (_WEBHOOK.fullmatch(text) or _LOOPBACK.fullmatch(text)):
         return text
     if text.startswith("http://") and _WEBHOOK.fullmatch(text.replace("http://", "https://", 1)):

@@ -64,7 +64,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Proof that a channel took a message: Slack's `ts`, an SMTP 250, a webhook's 2xx."""
+    """Proof that a channel took a message: Slack's `ts`, an SMTP 250, a webhook's 2xx, a robot's code 0."""
 
     receipt: str
     proves_delivery: bool = True

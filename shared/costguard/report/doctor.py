@@ -25,8 +25,8 @@ class Health(str, Enum):
 class Question(str, Enum):
     """What is asked. The first nine are asked of every target, the rest once.
 
-    Of these the bill, keys and networks only where the policy has rules for them. That of launch freezes is asked of
-    each of them.
+    Of these the bill, keys and networks only where the policy has rules for them. That of launch freezes and that of
+    robots is asked of each of them.
     """
 
     CALLER = "caller"
@@ -42,6 +42,7 @@ class Question(str, Enum):
     LEDGER = "ledger"
     POLICY = "policy"
     CHANNEL = "channel"
+    ROBOT = "robot"
     KILL_SWITCH = "kill_switch"
 
 
@@ -100,6 +101,9 @@ class Code(str, Enum):
     CHANNEL_PROVES = "channel_proves"
     CHANNEL_PARTLY = "channel_partly"
     CHANNEL_MISSING = "channel_missing"
+    ROBOT_READY = "robot_ready"
+    ROBOT_UNSIGNED = "robot_unsigned"
+    ROBOT_WRONG = "robot_wrong"
     SWITCH_OPEN = "switch_open"
     SWITCH_PAUSED = "switch_paused"
     SWITCH_UNREADABLE = "switch_unreadable"
@@ -160,6 +164,9 @@ VERDICTS: Mapping[Code, tuple[Question, Health]] = MappingProxyType(
         Code.CHANNEL_PROVES: (Question.CHANNEL, _OK),
         Code.CHANNEL_PARTLY: (Question.CHANNEL, _WARNING),
         Code.CHANNEL_MISSING: (Question.CHANNEL, _BARS),
+        Code.ROBOT_READY: (Question.ROBOT, _OK),
+        Code.ROBOT_UNSIGNED: (Question.ROBOT, _WARNING),
+        Code.ROBOT_WRONG: (Question.ROBOT, _BARS),
         Code.SWITCH_OPEN: (Question.KILL_SWITCH, _OK),
         Code.SWITCH_PAUSED: (Question.KILL_SWITCH, _WARNING),
         Code.SWITCH_UNREADABLE: (Question.KILL_SWITCH, _BARS),

@@ -60,8 +60,8 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_permissions_untold": "Compare them with the policy documents that Costguard generates.",
     "doctor_permissions_wanted": "Permissions are missing that enforcing can do without: {missing} operations.",
     "doctor_fix_permissions_wanted": (
-        "Grant them: without prices the money limits hold everything back,"
-        " and without starting an undo is done by hand."
+        "Grant them: without prices the money limits hold everything back, without the audit trail owners come from"
+        " owners.yaml, tags and accounts alone, and without starting an undo is done by hand."
     ),
     "doctor_permissions_unread": "Which permissions there are could not be asked everywhere.",
     "doctor_fix_permissions_unread": "Look at what is named below, then ask again.",
@@ -155,9 +155,18 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_channel_partly": "Set `notify.default`, and name channels that are set up here, such as slack:#gpu.",
     "doctor_channel_missing": "No channel proves delivery, so nothing would ever be stopped.",
     "doctor_fix_channel_missing": (
-        "Set up Slack, mail or a webhook (docs/notices.md), and `notify.default` to a channel such as slack:#gpu or"
-        " mailto:finops@example.com."
+        "Set up Slack, mail, a chat robot or a webhook (docs/notices.md), and `notify.default` to a channel such as"
+        " slack:#gpu or mailto:finops@example.com."
     ),
+    # robots of chat groups
+    "doctor_robot_ready": "Its hook leads to its vendor, and what is sent is signed where the vendor can check that.",
+    "doctor_robot_unsigned": "It has no secret: whoever learns its hook can write to the group.",
+    "doctor_fix_robot_unsigned": (
+        "Turn the check of signatures on in the robot's settings, and put its secret into COSTGUARD_ROBOTS"
+        " (docs/notices.md)."
+    ),
+    "doctor_robot_wrong": "It cannot be used, so nothing starts[: {detail}].",
+    "doctor_fix_robot_wrong": "Mend COSTGUARD_ROBOTS: copy the webhook address from its page (docs/notices.md).",
     # the kill switch
     "doctor_switch_open": "The kill switch can be read, and nobody has pulled it.",
     "doctor_switch_paused": "Costguard is paused[ by {by}][: {reason}]: nothing begins.",

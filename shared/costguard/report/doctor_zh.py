@@ -52,7 +52,10 @@ DOCTOR: Mapping[str, str] = {
     "doctor_permissions_untold": "没有发现缺失的权限；{operations} 个接口中有 {untold} 个云平台未给出答复。",
     "doctor_fix_permissions_untold": "请与 Costguard 生成的权限策略核对。",
     "doctor_permissions_wanted": "缺少 {missing} 个接口的权限，但不影响执行。",
-    "doctor_fix_permissions_wanted": "请授予这些权限：没有价格时，金额上限会搁置所有操作；不能启动时，恢复须手工完成。",
+    "doctor_fix_permissions_wanted": (
+        "请授予这些权限：没有价格时，金额上限会搁置所有操作；没有审计日志时，负责人仅取自 owners.yaml、标签和账号；"
+        "不能启动时，恢复须手工完成。"
+    ),
     "doctor_permissions_unread": "未能在所有地域询问权限。",
     "doctor_fix_permissions_unread": "请查看下列内容，然后重新检查。",
     "doctor_permissions_missing": "缺少权限：{operations} 个接口中缺 {missing} 个。",
@@ -130,9 +133,16 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_channel_partly": "请设置 `notify.default`，并使用已配置的渠道，例如 slack:#gpu。",
     "doctor_channel_missing": "没有可证明送达的渠道，因此绝不会停机。",
     "doctor_fix_channel_missing": (
-        "请配置 Slack、邮件或 webhook（docs/notices.md），并将 `notify.default` 设为渠道，"
+        "请配置 Slack、邮件、群机器人或 webhook（docs/notices.md），并将 `notify.default` 设为渠道，"
         "例如 slack:#gpu 或 mailto:finops@example.com。"
     ),
+    "doctor_robot_ready": "其 webhook 地址指向厂商；厂商可验签时，所发内容均已签名。",
+    "doctor_robot_unsigned": "未设置密钥：任何得知其 webhook 地址的人都可向该群发消息。",
+    "doctor_fix_robot_unsigned": (
+        "请在机器人安全设置中启用签名校验（加签），并将密钥写入 COSTGUARD_ROBOTS（docs/notices.md）。"
+    ),
+    "doctor_robot_wrong": "无法使用，因此一切都不会启动[：{detail}]。",
+    "doctor_fix_robot_wrong": "请修正 COSTGUARD_ROBOTS：从机器人页面重新复制 webhook 地址（docs/notices.md）。",
     "doctor_switch_open": "停止开关可以读取，且未被拉下。",
     "doctor_switch_paused": "Costguard 已暂停[，由 {by} 设置][：{reason}]：不会开始任何操作。",
     "doctor_fix_switch_paused": "确认安全后，请执行 `costguard resume`，或取消设置 COSTGUARD_PAUSED。",

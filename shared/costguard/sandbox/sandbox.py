@@ -115,6 +115,7 @@ class Sandbox:
             bare,
             ledger=Secret(self.ledger_url),
             slack_token=Secret(self.slack.token),
+            slack_signing_secret=Secret(self.slack.signing_secret),
             slack_url=self.slack.base_url,
             aws=Access(endpoint_url=self.endpoint_url, key=key),
             alibaba=_access_to(self.alibaba),

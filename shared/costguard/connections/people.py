@@ -1,0 +1,136 @@
+"""The channels people are told by, connected: all that the settings set up, with the carriers and links they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from costguard.domain.refs import provider_of
+from costguard.ports import Notifier
+
+if TYPE_CHECKING:
+    from costguard.notifiers.email import MailCarrier
+    from costguard.notifiers.links import Link
+    from costguard.notifiers.robots import Vendor
+    from costguard.settings import Settings
+
+_MAIL_SECONDS = 30.0  # a notice is worth no longer wait: the outbox tries again
+Now = Callable[[], datetime]
+
+
+def notifier_over(settings: Settings, now: Now) -> Notifier:
+    """Every channel that is set up; a notice for any other is refused.
+
+    Raises:
+        InvalidInputError: an address, secret or robot in the settings that nothing could be sent with.
+    """
+    from costguard.notifiers.router import NotifierRouter
+
+    channels: dict[str, Notifier] = {}
+    if settings.slack_token:
+        from costguard.notifiers.slack import SlackNotifier
+
+        channels["slack"] = SlackNotifier(settings.slack_token.reveal(), base_url=settings.slack_url)
+    link = _link(settings, now)
+    if settings.mail_via:
+        from costguard.notifiers.email import EmailNotifier
+
+        mailed: Link | None = None if link is None else lambda choice, mailbox: link(choice, f"mailto:{mailbox}")
+        channels["mailto"] = EmailNotifier(_mail_carrier(settings, now), settings.mail_from, now=now, link=mailed)
+    if settings.webhook_secret:
+        from costguard.notifiers.webhook import WebhookNotifier
+
+        secret, private = settings.webhook_secret.reveal(), settings.webhook_private
+        channels["https"] = WebhookNotifier(secret, now=now, private=private)
+        if private:
+            channels["http"] = channels["https"]
+    if settings.robots:
+        channels.update(_robots(settings, now, link))
+    return NotifierRouter(channels, default="slack")
+
+
+def robots_looked_at(settings: Settings) -> Mapping[str, str]:
+    """Of each robot that something is to be said of: what, `unsigned` or a sentence. Nothing is sent."""
+    from costguard.notifiers.robots import look_at_robots
+
+    robots, problems = look_at_robots(settings.robots.reveal(), private=settings.webhook_private)
+    said = {address: "unsigned" if robot.unsigned else "" for address, robot in robots.items()}
+    return {**said, **dict(problems)}
+
+
+def _robots(settings: Settings, now: Now, link: Link | None) -> Mapping[str, Notifier]:
+    """One notifier for each vendor that has a robot."""
+    from costguard.notifiers.robots import RobotNotifier, read_robots
+
+    private = settings.webhook_private
+    robots = read_robots(settings.robots.reveal(), private=private)
+    return {
+        kind: RobotNotifier(
+            _vendor(kind),
+            {address: robot for address, robot in robots.items() if robot.kind == kind},
+            now=now,
+            link=link,
+            language=settings.language,
+            private=private,
+        )
+        for kind in sorted({robot.kind for robot in robots.values()})
+    }
+
+
+def _vendor(kind: str) -> Vendor:
+    if kind == "feishu":
+        from costguard.notifiers.feishu import Feishu
+
+        return Feishu()
+    if kind == "dingtalk":
+        from costguard.notifiers.dingtalk import DingTalk
+
+        return DingTalk()
+    from costguard.notifiers.wecom import WeCom
+
+    return WeCom()
+
+
+def _link(settings: Settings, now: Now) -> Link | None:
+    """What makes Keep links; None where nothing would answer them."""
+    if not (settings.link_secret and settings.answer_url):
+        return None
+    from costguard.notifiers.links import KeepLinks
+
+    return KeepLinks(settings.answer_url, settings.link_secret.reveal()).at(now)
+
+
+def _mail_carrier(settings: Settings, now: Now) -> MailCarrier:
+    """SES and DirectMail with our own credentials, from a session that can do nothing else."""
+    if settings.mail_via == "ses":
+        from costguard.providers.aws.mail import SesCarrier
+        from costguard.providers.aws.session import AwsSession
+
+        own = settings.aws.key
+        aws = AwsSession(
+            cloud=settings.cloud if provider_of(settings.cloud) == "aws" else "aws",
+            profile=settings.aws_profile,
+            endpoint_url=settings.aws.endpoint_url,
+            home_region=settings.aws_region,
+            keys=(own.key_id, own.secret.reveal()) if own else None,
+            deadline=lambda: _MAIL_SECONDS,
+        )
+        return SesCarrier(aws.mailing())
+    if settings.mail_via == "directmail":
+        from costguard.providers.alibaba.mail import DirectMailCarrier
+        from costguard.providers.alibaba.session import AlibabaSession
+        from costguard.providers.keys import Keys
+
+        key = settings.alibaba.key
+        alibaba = AlibabaSession(
+            cloud=settings.cloud if provider_of(settings.cloud) == "alibaba" else "alibaba",
+            keys=Keys(key.key_id, key.secret.reveal(), key.token.reveal()) if key else None,
+            endpoint=settings.alibaba.endpoint_url,
+            deadline=lambda: _MAIL_SECONDS,
+            now=now,
+        )
+        return DirectMailCarrier(alibaba.mailing())
+    from costguard.notifiers.smtp import SmtpCarrier
+
+    return SmtpCarrier.at(settings.smtp_url, settings.smtp_password.reveal())

@@ -1,0 +1,286 @@
+"""The page behind a Keep link: opening changes nothing, the form keeps once, everything else is politely refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from tests.builders import NOW, case, policy, usd
+from tests.contract.ledger_fakes import InterferingStore
+
+from costguard.cases import Case, CaseStatus, Phase
+from costguard.domain.answers import AnswerRef
+from costguard.domain.errors import LedgerError
+from costguard.domain.keep_tokens import KeepToken, keep_token
+from costguard.engine.answers import snooze
+from costguard.engine.keep_pages import answer_keep
+from costguard.engine.memory import Memory
+from costguard.engine.repositories.outbox import Notice, NoticeState
+from costguard.ledgers import open_ledger
+from costguard.ports import Record, RecordStore
+from costguard.report.keep_page import HEADERS, STATUS, KeepPage, Screen, keep_page, length_words
+from costguard.report.words import Language
+
+SECRET = "a secret of thirty-two letters or more"
+DECISION = "0123456789abcdef01234567"
+DAY = timedelta(hours=24)
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>\u202e'
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    store = open_ledger("memory:")
+    yield Memory.over(store)
+    store.close()
+
+
+def told(memory: Memory, **changes: Any) -> Case:
+    """A case whose warning was delivered to the group of the robot `ops`."""
+    about = case(case_id="c0ffeec0ffeec0ff", decision_id=DECISION, **changes)
+    kept = memory.cases.commit(None, about, now=NOW)
+    memory.outbox.enqueue(
+        Notice(
+            notice_id=DECISION,
+            decision_id=DECISION,
+            case_key=kept.key,
+            channel="feishu:ops",
+            title="trainer stops at 18:00",
+            text="trainer stops at 18:00",
+            fields=(("Tags", "team=nlp, password=hunter2"),),
+            created_at=NOW,
+            state=NoticeState.DELIVERED,
+            receipt="feishu:ops:0",
+            case_id=kept.case_id,
+            hourly=usd("32.77"),
+        )
+    )
+    return kept
+
+
+def link(about: Case, **changes: Any) -> str:
+    token = KeepToken(AnswerRef(about.case_id, DECISION), DAY, "feishu:ops", NOW + timedelta(days=7))
+    return keep_token(replace(token, **changes), SECRET)
+
+
+def visit(
+    memory: Memory, method: str, text: str, *, now: datetime = NOW, language: Language = Language.EN
+) -> tuple[int, str]:
+    query, body = (f"t={text}", b"") if method in {"GET", "HEAD"} else ("", f"t={text}".encode())
+    return answer_keep(method, query, body, memory=memory, policy=policy(), secret=SECRET, now=now, language=language)
+
+
+def kept(memory: Memory) -> dict[str, datetime]:
+    return {ref: each.until for ref, each in memory.snoozes.active(NOW).items()}
+
+
+def everything(memory: Memory) -> list[Record]:
+    kinds = ("case", "notice", "snooze", "audit", "keep_link", "approval", "haste", "disowned", "told")
+    return [record for kind in kinds for record in memory.store.query(kind)]
+
+
+# opening
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_opening_a_link_shows_and_asks_and_changes_nothing(memory: Memory, method: str) -> None:
+    about = told(memory, name="trainer")
+    before = everything(memory)
+    visit(memory, method, link(about))
+    status, page = visit(memory, method, link(about))
+    assert status == 200
+    assert everything(memory) == before
+    for said in ("Keep trainer?", about.subject.native_id, "32.77 USD an hour", "trainer stops at 18:00", "24 hours"):
+        assert said in page
+    assert f'value="{link(about)}"' in page
+    assert 'method="post"' in page
+
+
+def test_a_page_says_nothing_beyond_name_id_cost_and_what_happens(memory: Memory) -> None:
+    about = told(memory, name="trainer", owner="nlp-team")
+    _, page = visit(memory, "GET", link(about))
+    for secret in ("hunter2", "nlp-team", "feishu:ops", about.subject.account, about.case_id, SECRET):
+        assert secret not in page
+
+
+# keeping
+
+
+def test_its_form_keeps_and_only_once(memory: Memory) -> None:
+    about = told(memory, name="trainer")
+    status, page = visit(memory, "POST", link(about))
+    assert status == 200
+    assert "trainer is kept" in page
+    assert kept(memory) == {str(about.subject): NOW + DAY}
+    (entry,) = [each for each in memory.store.query("audit") if each.body["what"] == "snooze"]
+    assert entry.body["facts"]["by"] == "link:feishu:ops"
+
+    memory.snoozes.clear(str(about.subject), "nlp", NOW + timedelta(hours=1))
+    later = NOW + timedelta(hours=2)
+    for method in ("GET", "POST"):
+        status, page = visit(memory, method, link(about), now=later)
+        assert (status, "used before" in page) == (409, True)
+        assert "<form" not in page
+    assert memory.snoozes.active(later) == {}
+
+
+def test_a_longer_keep_is_never_shortened(memory: Memory) -> None:
+    about = told(memory)
+    snooze(memory, about.subject, timedelta(days=7), "nlp", "training", NOW)
+    for method in ("GET", "POST"):
+        status, page = visit(memory, method, link(about))
+        assert status == 200
+        assert "kept already" in page
+    assert kept(memory) == {str(about.subject): NOW + timedelta(days=7)}
+    assert visit(memory, "POST", link(about, length=timedelta(days=14)))[0] == 200
+    assert kept(memory) == {str(about.subject): NOW + timedelta(days=14)}
+
+
+def test_a_step_under_way_is_told(memory: Memory) -> None:
+    about = told(memory, rung=1, phase=Phase.CONFIRMING)
+    _, page = visit(memory, "POST", link(about))
+    assert "from the next step on" in page
+    assert kept(memory) == {str(about.subject): NOW + DAY}
+
+
+# what changes nothing
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(
+    ("changes", "status", "words"),
+    [
+        ({"expires": NOW}, 410, "time of this link is over"),
+        ({"expires": NOW + timedelta(days=9)}, 404, "not complete"),
+        ({"of": AnswerRef("ffffffffffffffff", DECISION)}, 409, "too late"),
+        ({"of": AnswerRef("ffffffffffffffff", "f" * 24)}, 409, "too late"),
+        ({"sent_to": "feishu:another"}, 403, "could not be kept"),
+        ({"sent_to": "mailto:ops@example.com"}, 403, "could not be kept"),
+    ],
+)
+def test_late_and_misdirected_links_change_nothing(
+    memory: Memory, method: str, changes: dict[str, Any], status: int, words: str
+) -> None:
+    about = told(memory, name="trainer")
+    before = everything(memory)
+    answered, page = visit(memory, method, link(about, **changes))
+    assert answered == status
+    assert words in page
+    assert "Nothing was changed." in page
+    assert "<form" not in page
+    assert everything(memory) == before
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_link_about_a_case_that_is_over_is_too_late(memory: Memory, method: str) -> None:
+    about = told(memory, status=CaseStatus.CLOSED)
+    status, page = visit(memory, method, link(about))
+    assert (status, "too late" in page) == (409, True)
+    assert kept(memory) == {}
+
+
+@pytest.mark.parametrize(
+    "fields", ["", "t=", "t=A", "x=1", "t={0}&t={0}", "t={0}A", "?u={0}", "&" * 5000, "t=%00", "T={0}"]
+)
+def test_forged_and_broken_requests_change_nothing(memory: Memory, fields: str) -> None:
+    about = told(memory)
+    before = everything(memory)
+    text = fields.format(link(about))
+    for method, query, body in (("GET", text, b""), ("POST", "", text.encode()), ("POST", f"t={link(about)}", b"")):
+        status, page = answer_keep(
+            method, query, body, memory=memory, policy=policy(), secret=SECRET, now=NOW, language=Language.EN
+        )
+        assert (status, "not complete" in page) == (404, True)
+    assert everything(memory) == before
+
+
+def test_bytes_that_are_no_form_change_nothing(memory: Memory) -> None:
+    about = told(memory)
+    for body in (b"\xff\xfe", b"t=" + link(about).encode() + b"&x=" + b"x" * 5000, b'{"t": "x"}'):
+        status, _ = answer_keep(
+            "POST", "", body, memory=memory, policy=policy(), secret=SECRET, now=NOW, language=Language.EN
+        )
+        assert status == 404
+    for method in ("PUT", "DELETE", "OPTIONS", "", "get"):
+        assert visit(memory, method, link(about))[0] == 405
+    assert kept(memory) == {}
+
+
+def test_what_cannot_be_written_is_not_called_kept(memory: Memory) -> None:
+    about = told(memory)
+
+    class Broken(InterferingStore):
+        def transact(self, operations: Any) -> Any:
+            del operations
+            raise LedgerError("the disk is full")
+
+    broken: RecordStore = Broken(memory.store)
+    status, page = visit(Memory.over(broken), "POST", link(about))
+    assert (status, "could not be written" in page) == (503, True)
+    assert kept(memory) == {}
+    assert visit(memory, "POST", link(about))[0] == 200, "the link was not used up"
+
+
+# the page
+
+
+class Reading(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.named: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.named += [name for name, _ in attrs]
+
+
+@pytest.mark.parametrize("language", list(Language))
+@pytest.mark.parametrize("screen", list(Screen))
+def test_every_page_is_plain_whole_and_inert(screen: Screen, language: Language) -> None:
+    words = dict.fromkeys(("name", "native_id", "cost", "what", "until", "why", "token"), HOSTILE)
+    page = keep_page(KeepPage(screen, hours=24, **words), language)
+    read = Reading()
+    read.feed(page)
+    allowed = {"html", "head", "meta", "title", "style", "body", "h1", "p", "dl", "div", "dt", "dd", "form", "button"}
+    assert set(read.tags) <= allowed
+    assert not [name for name in read.named if name.startswith("on") or name in {"src", "href", "style"}]
+    assert "\u202e" not in page.replace(f'value="{HOSTILE}', "") or screen is Screen.ASK
+    assert "{" not in re.sub(r"<style>.*?</style>", "", page)
+    assert 'name="viewport"' in page
+    assert STATUS[screen] >= 200
+    assert ("<form" in page) is (screen is Screen.ASK)
+
+
+def test_the_headers_let_a_browser_do_nothing_but_show_and_send_the_form() -> None:
+    assert HEADERS["Content-Security-Policy"].startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in HEADERS["Content-Security-Policy"]
+    assert HEADERS["Referrer-Policy"] == "no-referrer"
+    assert HEADERS["Cache-Control"] == "no-store"
+    assert HEADERS["X-Frame-Options"] == "DENY"
+
+
+def test_the_policy_of_the_page_knows_its_own_style() -> None:
+    import base64
+    from hashlib import sha256
+
+    page = keep_page(KeepPage(Screen.FORGED), Language.EN)
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    assert base64.b64encode(sha256(style.encode()).digest()).decode() in HEADERS["Content-Security-Policy"]
+
+
+def test_the_page_speaks_chinese(memory: Memory) -> None:
+    about = told(memory, name="训练机")
+    status, page = visit(memory, "GET", link(about, length=timedelta(days=7)), language=Language.ZH)
+    assert status == 200
+    for said in ('lang="zh-CN"', "保留 训练机？", "7 天", "每小时 32.77 USD"):
+        assert said in page
+
+
+def test_lengths_are_said_as_people_say_them() -> None:
+    said = [length_words(hours, Language.EN) for hours in (24, 48, 72, 100, 168)]
+    assert said == ["24 hours", "48 hours", "3 days", "100 hours", "7 days"]
