@@ -11,8 +11,9 @@ import pytest
 
 from costguard.domain.money import Money
 from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine
+from costguard.estimates.purchases import months_on
 from costguard.providers.alibaba.billing_answers import Item, Row, Sum, amount_in, payer_in, row_of, sum_of, tags_in
-from costguard.providers.alibaba.billing_calendar import Cycle, Term, begin_of, day_of, days_between, months_later
+from costguard.providers.alibaba.billing_calendar import Cycle, Term, begin_of, day_of, days_between
 from costguard.providers.alibaba.billing_lines import Payer, amortised, lines_of, with_known_types
 from costguard.providers.alibaba.billing_overview import compared, last_filled, tax_lines, unrecorded_lines
 from costguard.providers.alibaba.billing_regions import region_of
@@ -280,8 +281,8 @@ def test_days_are_those_of_china() -> None:
 
 
 def test_months_end_with_their_last_day() -> None:
-    assert months_later(date(2024, 1, 31), 1) == date(2024, 2, 29)
-    assert months_later(date(2026, 12, 31), 2) == date(2027, 2, 28)
+    assert months_on(date(2024, 1, 31), 1) == date(2024, 2, 29)
+    assert months_on(date(2026, 12, 31), 2) == date(2027, 2, 28)
     assert Cycle(2026, 1).earlier(2) == Cycle(2025, 11)
     assert (str(Cycle(2026, 2)), len(list(Cycle(2024, 2).days()))) == ("2026-02", 29)
 

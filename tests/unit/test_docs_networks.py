@@ -44,6 +44,7 @@ def test_ids_are_lasting() -> None:
         "CG-NET-010": "wide_peering",
         "CG-NET-011": "region_not_allowed",
         "CG-NET-012": "unused_security_group",
+        "CG-NET-013": "idle_public_address",
     }
 
 

@@ -43,7 +43,9 @@ from costguard.domain.network import (
     NatGateway,
     NetworkInventory,
     Peering,
+    PublicAddress,
     Route,
+    Unpriced,
 )
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
@@ -451,6 +453,97 @@ def test_addresses_that_were_not_listed_are_unmeasured() -> None:
     assert [(str(each.subject), each.verdict) for each in found] == [
         ("aws:111122223333:us-east-1:region:us-east-1", UNMEASURED)
     ]
+
+
+def bound(**changes: Any) -> PublicAddress:
+    return address(**{"state": AddressState.IN_USE, "bound_to": ref("instance", "i-1"), "rate": PRICE, **changes})
+
+
+def machine(**changes: Any) -> Instance:
+    return instance(**{"state": InstanceState.STOPPED, "name": "trainer", **changes})
+
+
+IDLE = ReasonCode.NET_IDLE_ADDRESS
+
+
+def test_an_address_that_waits_for_a_stopped_machine_names_it_and_what_it_costs() -> None:
+    stopped = machine(stopped_at=NOW - 9 * DAY)
+    (found,) = told(Check.IDLE_ADDRESS, place(addresses=(bound(),)), instances=[stopped])
+    assert (found.verdict, found.reason.code, found.rate, found.subject) == (VIOLATION, IDLE, PRICE, SPARE)
+    assert found.reason.facts == {
+        "address": "203.0.113.9",
+        "instance": "i-1",
+        "machine": "trainer",
+        "stopped_hours": 216,
+        "wanted_hours": 168,
+        "reaches": 0,
+        "severity": "low",
+    }
+
+
+def test_why_there_is_no_price_is_told_with_it() -> None:
+    free = bound(rate=None, unpriced=Unpriced.FREE_WHILE_BOUND)
+    (found,) = told(Check.IDLE_ADDRESS, place(addresses=(free,)), instances=[machine()])
+    assert (found.rate, found.reason.facts["unpriced"]) == (None, "free_while_bound")
+    unread = spare(rate=None, unpriced=Unpriced.NOT_READ)
+    (found,) = told(Check.UNATTACHED_ADDRESS, unread, first_seen={SPARE: NOW - 30 * DAY})
+    assert (found.rate, found.reason.facts["unpriced"]) == (None, "price_not_read")
+    assert told(Check.UNATTACHED_ADDRESS, unread)[0].reason.facts["unpriced"] == "price_not_read"  # not long enough yet
+    here = place(group(), cards=[], nat_gateways=(gateway(rate=None, unpriced=Unpriced.UNLISTED),))
+    assert told(Check.IDLE_NAT_GATEWAY, here)[0].reason.facts["unpriced"] == "price_unlisted"
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, VIOLATION),  # not told since when
+        ({"stopped_at": NOW - 7 * DAY}, VIOLATION),
+        ({"stopped_at": NOW - 7 * DAY + HOUR}, COMPLIANT),
+        ({"state": InstanceState.RUNNING}, COMPLIANT),
+        ({"state": InstanceState.STOPPING}, COMPLIANT),
+        ({"state": InstanceState.PENDING}, COMPLIANT),
+        ({"state": InstanceState.UNKNOWN}, UNMEASURED),
+    ],
+)
+def test_an_address_is_idle_once_its_machine_was_stopped_long_enough(changes: Any, verdict: Verdict) -> None:
+    (found,) = told(Check.IDLE_ADDRESS, place(addresses=(bound(),)), instances=[machine(**changes)])
+    assert found.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("changes", "held", "verdict", "code"),
+    [
+        ({"bound_to": ref("interface", "eni-1")}, {}, VIOLATION, IDLE),
+        ({"bound_to": ref("interface", "eni-1")}, {"instance": None}, COMPLIANT, ReasonCode.NET_AS_ASKED),
+        (
+            {"bound_to": ref("interface", "eni-1")},
+            {"instance": None, "unattached": True},
+            VIOLATION,
+            ReasonCode.NET_IDLE_CARD,
+        ),
+        ({"bound_to": ref("interface", "eni-9")}, {}, UNMEASURED, ReasonCode.NET_UNTOLD),
+        ({"bound_to": ref("nat_gateway", "nat-1")}, {}, COMPLIANT, ReasonCode.NET_AS_ASKED),
+        ({"bound_to": None, "state": AddressState.UNATTACHED}, {}, COMPLIANT, ReasonCode.NET_AS_ASKED),
+        ({"state": AddressState.CHANGING}, {}, UNMEASURED, ReasonCode.NET_UNTOLD),
+        ({"is_prepaid": True}, {}, EXEMPT, ReasonCode.PREPAID),
+        ({"is_service_managed": True}, {}, EXEMPT, ReasonCode.CLOUD_SERVICE),
+        ({"name": "kept"}, {}, EXEMPT, ReasonCode.NET_KEPT),
+    ],
+)
+def test_what_an_address_is_bound_to_says_whether_it_waits_in_vain(
+    changes: Any, held: Any, verdict: Verdict, code: ReasonCode
+) -> None:
+    here = place(addresses=(bound(**changes),), cards=[replace(card(), **held)])
+    assert said(Check.IDLE_ADDRESS, here, instances=[machine()], keep=("kept",)) == [("eip-1", verdict, code)]
+
+
+def test_a_machine_that_is_not_read_is_no_stopped_one() -> None:
+    other = bound(bound_to=ref("instance", "i-without-gpu"))
+    assert said(Check.IDLE_ADDRESS, place(addresses=(other,))) == []
+    unread = place(addresses=(other,), gaps=(gap("inventory"),))
+    assert ("eip-1", UNMEASURED, ReasonCode.NET_UNTOLD) in said(Check.IDLE_ADDRESS, unread)
+    cards_unread = place(addresses=(bound(bound_to=ref("interface", "eni-9")),), gaps=(gap("interfaces"),))
+    assert said(Check.IDLE_ADDRESS, cards_unread) == [("eip-1", UNMEASURED, ReasonCode.NET_UNTOLD)]
 
 
 def gateway(**changes: Any) -> NatGateway:

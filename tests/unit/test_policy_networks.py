@@ -229,6 +229,11 @@ def test_every_changed_word_changes_the_digests_of_the_rule_and_of_the_policy() 
     assert len({policy(f"{head}network_audit: [{{{text}}}]\n").digest for text in texts}) == len(texts)
 
 
+def test_the_days_an_address_may_wait_are_of_both_checks_of_addresses() -> None:
+    for check in (Check.UNATTACHED_ADDRESS, Check.IDLE_ADDRESS):
+        assert only(f"name: a, forbid: [{check.value}], unattached_for: 8d").unattached_for == 8 * DAY
+
+
 def test_what_a_rule_forbids_is_said_in_both_languages_and_as_json() -> None:
     (rule,) = policy(FULL).network_audit
     english, chinese = (

@@ -23,7 +23,8 @@ from tests.unit.network_findings import (
 )
 
 from costguard.domain.findings import Verdict
-from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.network import Unpriced
+from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.guards.network_audit_rules import AuditRule, Check
 from costguard.guards.rules import Mode
 from costguard.policy.network_terms import with_audit_digest
@@ -114,7 +115,8 @@ def test_what_is_paid_for_nothing_has_its_cost_and_one_sum_for_each_currency() -
         ("eip-2", "unknown", ""),
     ]
     assert waste.note == (
-        "0.24 CNY an hour, 175.20 CNY a month of 730 hours, 0.0050 USD an hour, 3.65 USD a month of 730 hours."
+        "0.24 CNY an hour, 175.20 CNY a month of 730 hours, 0.0050 USD an hour, 3.65 USD a month of 730 hours,"
+        " traffic and capacity units not counted."
         " 1 of unknown price."
     )
 
@@ -126,6 +128,16 @@ def test_an_address_that_does_something_is_no_waste_whatever_it_costs() -> None:
 
     assert NetworkReport((NetworkLine(bound),)).waste == []
     assert NetworkReport((NetworkLine(replace(ADDRESS, verdict=Verdict.COMPLIANT)),)).waste == []
+
+
+def test_an_address_that_costs_nothing_while_its_machine_is_stopped_is_no_waste() -> None:
+    idle: dict[str, FactValue] = {"address": "203.0.113.7", "instance": "i-1"}
+    free: dict[str, FactValue] = {"unpriced": Unpriced.FREE_WHILE_BOUND.value}
+    paid = found(Check.IDLE_ADDRESS, ref("address", "a"), code=ReasonCode.NET_IDLE_ADDRESS, facts=idle)
+    unpaid = found(Check.IDLE_ADDRESS, ref("address", "b"), code=ReasonCode.NET_IDLE_ADDRESS, facts={**idle, **free})
+
+    lines = NetworkReport((NetworkLine(paid), NetworkLine(unpaid))).waste
+    assert [line.finding.subject for line in lines] == [ref("address", "a")]
 
 
 def test_unknown_prices_alone_are_never_a_sum_of_zero() -> None:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import jsonschema
 import pytest
 from tests.unit.network_findings import AGREED, AS_ASKED, GAP, KEPT, NOW, OPEN, OPEN_FACTS, UNTOLD, found, ref, report
-from tests.unit.sarif_shape import SARIF
+from tests.unit.sarif_schema import SCHEMA, against_the_standard
 
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.network_audit_rules import Check
 from costguard.report.network_catalogue import CATALOGUE
 from costguard.report.network_report import NetworkLine, NetworkReport
-from costguard.report.network_sarif import fingerprint, network_sarif
+from costguard.report.network_sarif import SARIF_SCHEMA, fingerprint, network_sarif
 from costguard.report.words import Language
 
 
 def run_of(made: NetworkReport, language: Language = Language.EN) -> dict[str, Any]:
     log = network_sarif(made, NOW, "0.1.0", language)
-    jsonschema.validate(log, SARIF)
+    assert against_the_standard(json.loads(json.dumps(log))) == []
     (run,) = log["runs"]
     return dict(run)
 
@@ -38,6 +38,26 @@ def test_the_log_has_the_form_of_the_standard(language: Language) -> None:
 
     assert run["language"] == {Language.EN: "en", Language.ZH: "zh-CN"}[language]
     assert json.loads(json.dumps(run)) == run
+
+
+def test_a_log_that_the_standard_does_not_allow_is_seen() -> None:
+    log = network_sarif(report(), NOW, "0.1.0")
+    run = log["runs"][0]
+    wrong = {
+        "$.runs[0].results[0].level": {**log, "runs": [{**run, "results": [{**run["results"][0], "level": "bad"}]}]},
+        "$.runs[0]": {**log, "runs": [{key: value for key, value in run.items() if key != "tool"}]},
+        "$": {**log, "extra": 1},
+        "$.version": {**log, "version": "2.0.0"},
+    }
+    for place, told in wrong.items():
+        assert [said.partition(": ")[0] for said in against_the_standard(told)] == [place]
+
+
+def test_the_schema_is_as_oasis_published_it() -> None:
+    """Its licence allows copies, and no changes: NOTICE.md says the same digest."""
+    digest = hashlib.sha256(SCHEMA.read_bytes()).hexdigest()
+    assert digest in SCHEMA.with_name("NOTICE.md").read_text(encoding="utf-8")
+    assert json.loads(SCHEMA.read_bytes())["id"] == SARIF_SCHEMA
 
 
 def test_every_check_is_a_rule_with_its_level_its_number_and_what_to_do() -> None:

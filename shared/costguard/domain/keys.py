@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
 
@@ -64,13 +65,43 @@ class RotationMeans(str, Enum):
     SUCCESSOR = "successor"
 
 
+class CostKind(str, Enum):
+    """What a rotation adds to the bill.
+
+    `FIRST_TWO`: each of a key's first two rotations as much as a key costs a month, later ones nothing. `QUOTA`: one
+    more of the keys that were bought. `ADD_ON`: nothing beside an add-on that has to be bought. `NEW_KEY`: a rotation
+    is a further key, at its price. `NOTHING`: it is not billed. `UNKNOWN`: no document says.
+    """
+
+    FIRST_TWO = "first_two"
+    QUOTA = "quota"
+    ADD_ON = "add_on"
+    NEW_KEY = "new_key"
+    NOTHING = "nothing"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class RotationCost:
+    """What a rotation costs; `monthly` is the list price of a key where the vendor has one, with source and date."""
+
+    kind: CostKind
+    monthly: Money | None = None
+    source: str = ""
+    as_of: str = ""
+
+
+UNKNOWN_COST = RotationCost(CostKind.UNKNOWN)
+
+
 @dataclass(frozen=True, slots=True)
 class Rotatability:
     """What its vendor allows for a key of this kind: one row of the vendor's matrix.
 
     Days are whole; None where `AUTOMATIC` is not among `means`. `note` is a short reason or condition in English
-    (`paid add-on`), `source` names the document. `succeeds`: Costguard itself can make a successor of such a key
-    and move the alias, without anything that was done with the old key being lost; elsewhere its owner can.
+    (`paid add-on`), `source` names the document, `cost` what a rotation adds to the bill. `succeeds`: Costguard itself
+    can make a successor of such a key and move the alias, without anything that was done with the old key being lost;
+    elsewhere its owner can.
     """
 
     means: frozenset[RotationMeans]
@@ -79,6 +110,7 @@ class Rotatability:
     note: str = ""
     source: str = ""
     succeeds: bool = False
+    cost: RotationCost = UNKNOWN_COST
 
 
 @dataclass(frozen=True, slots=True)

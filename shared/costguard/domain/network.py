@@ -165,6 +165,7 @@ class NetworkInterface:
     """A network card. `public_ips` pairs a private address with the public one that leads to it (v4).
 
     `ipv6_public` are its IPv6 addresses that the internet may reach as far as addresses go. `primary` None: not told.
+    `unattached`: the cloud says that nothing has it; one without `instance` may still be a gateway's or a service's.
     """
 
     ref: ResourceRef
@@ -176,6 +177,7 @@ class NetworkInterface:
     ipv6_public: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     primary: bool | None = None
+    unattached: bool = False
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -188,13 +190,27 @@ class AddressState(str, Enum):
     UNKNOWN = "unknown"
 
 
+class Unpriced(str, Enum):
+    """Why there is no price of something; only of the first is it known that nothing is billed.
+
+    `FREE_WHILE_BOUND`: as long as it stays bound. `NOT_READ`: the price question failed. `UNLISTED`: no price list that
+    is read here tells it. `SHARED`: it is billed together with others (a bandwidth package). `TERM`: paid for a term.
+    """
+
+    FREE_WHILE_BOUND = "free_while_bound"
+    NOT_READ = "price_not_read"
+    UNLISTED = "price_unlisted"
+    SHARED = "billed_with_others"
+    TERM = "paid_for_a_term"
+
+
 @dataclass(frozen=True, slots=True)
 class PublicAddress:
     """A public address that the account keeps until it releases it.
 
     `bound_to` is an instance, interface, NAT gateway or balancer. `allocated_at` None: not told. `rate` is what it
-    costs as it is now, None unknown. `is_prepaid`: paid for a term, cannot be released. `protected_by` as the cloud
-    says.
+    costs as it is now without its traffic, None unknown, and `unpriced` why. `is_prepaid`: paid for a term, cannot be
+    released. `protected_by` as the cloud says.
     """
 
     ref: ResourceRef
@@ -204,6 +220,7 @@ class PublicAddress:
     name: str = ""
     allocated_at: datetime | None = None
     rate: HourlyRate | None = None
+    unpriced: Unpriced | None = None
     is_prepaid: bool = False
     is_service_managed: bool = False
     protected_by: tuple[str, ...] = ()
@@ -224,7 +241,10 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class NatGateway:
-    """A way out for private addresses, and by its `forwards` a way in."""
+    """A way out for private addresses, and by its `forwards` a way in.
+
+    `rate` is what it costs to have it, without what goes through it and without its addresses; `unpriced` as there.
+    """
 
     ref: ResourceRef
     vpc: ResourceRef
@@ -234,6 +254,7 @@ class NatGateway:
     is_private: bool = False
     forwards: tuple[Forward, ...] = ()
     rate: HourlyRate | None = None
+    unpriced: Unpriced | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -37,6 +37,9 @@ _MONTH_HOURS = Decimal(730)
 _HOUR = timedelta(hours=1)
 _LONGEST_HOURS = Decimal(24 * 3660)  # beyond ten years a number of hours says nothing
 
+Counting = tuple[tuple[Charge, ...], tuple[Charge, ...]]
+"""What counts of a cloud's bills in the budget's currency, and in its own what no rate was given for."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScopeFacts:
@@ -141,7 +144,8 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
     currency = rule.amount.currency
     priced, without_rate = priced_in(facts.metered, currency, rates, now.date())
     clouds = sorted({bill.cloud for bill in facts.bills})
-    parts = tuple(_part(cloud, rule, period, facts, priced, rates, now) for cloud in clouds)
+    counting = {cloud: _charges(cloud, rule, facts, rates) for cloud in clouds}
+    parts = tuple(_part(cloud, rule, period, facts, priced, counting[cloud], now) for cloud in clouds)
     unbilled = [one for one in priced if one.ref.cloud not in clouds]
     whole = [part.spent for part in parts]
     if unbilled or not whole:
@@ -150,9 +154,8 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
         )
     total = reduce(add, whole)
     burn = reduce(add, (part.burn_per_hour for part in parts), burning(unbilled, now).of(currency))
-    found = [_charges(cloud, rule, facts, rates) for cloud in clouds]
-    days = _billed_days(facts, period, parts, [charge for _, left in found for charge in left])
-    usage = [charge for given, _ in found for charge in given if is_usage(charge.line)]
+    days = _billed_days(facts, period, parts, [charge for _, left in counting.values() for charge in left])
+    usage = [charge for given, _ in counting.values() for charge in given if is_usage(charge.line)]
     history = daily(usage, days, currency)
     monthly = rule.amount.times(_MONTH_HOURS / period.hours) if period.hours else rule.amount
     due = known_commitments(facts.bills, facts.terms, rule.counted, period, now, currency, rates)
@@ -194,13 +197,13 @@ def _part(
     period: Period,
     facts: ScopeFacts,
     metered: Sequence[Metered],
-    rates: Sequence[ExchangeRate],
+    counting: Counting,
     now: datetime,
 ) -> CloudPart:
     """What one cloud adds. Of several payers the bill that is furthest behind says how far all of them go."""
     bills = [bill for bill in facts.bills if bill.cloud == cloud]
     complete = _furthest_behind(bills)
-    given, left = _charges(cloud, rule, facts, rates)
+    given, left = counting
     mine = [one for one in metered if one.ref.cloud == cloud]
     currency = rule.amount.currency
     zone = period.zone
@@ -264,10 +267,7 @@ def _lines(bills: Sequence[Bill]) -> Iterator[SpendLine]:
     return (line for bill in bills for line in bill.lines)
 
 
-def _charges(
-    cloud: str, rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate]
-) -> tuple[tuple[Charge, ...], tuple[Charge, ...]]:
-    """What counts of a cloud's bills in the budget's currency, and in its own what no rate was given for."""
+def _charges(cloud: str, rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate]) -> Counting:
     counting = charges(_lines([bill for bill in facts.bills if bill.cloud == cloud]), rule.counted)
     return in_currency(counting, rule.amount.currency, rates)
 

@@ -145,6 +145,7 @@ def narrowed(scope: SpendScope, selector: Selector) -> Selector | None:
         billing=selector.billing,
         tags=tags or None,
         resources=selector.resources,
+        resource_groups=selector.resource_groups,
     )
 
 

@@ -84,6 +84,13 @@ def _terms_of_vendor(key: EncryptionKey) -> dict[str, str]:
     return {"note": key.rotatability.note} if key.rotatability.note else {}
 
 
+def _cost(key: EncryptionKey) -> dict[str, FactValue]:
+    """What a rotation of it adds to the bill, also that it is not known."""
+    cost = key.rotatability.cost
+    said: dict[str, FactValue] = {"cost": cost.kind.value}
+    return said if cost.monthly is None else {**said, "cost_monthly": str(cost.monthly)}
+
+
 def wanted_days(key: EncryptionKey, rule: KeyRule) -> int:
     """The period asked for, within what the vendor offers for this key."""
     asked = math.floor(rule.rotate_every / _DAY)
@@ -120,20 +127,19 @@ def _rotation(key: EncryptionKey, rule: KeyRule, now: datetime, line: Lineage) -
         return Verdict.EXEMPT, Reason(ReasonCode.KEY_SUPERSEDED, {"successor": line.claims[-1]})
     can = key.rotatability.means & rule.means
     if not can:
-        return Verdict.VIOLATION, Reason(
-            ReasonCode.KEY_CANNOT_ROTATE, {"note": key.rotatability.note, "spec": key.spec}
-        )
+        facts: dict[str, FactValue] = {"note": key.rotatability.note, "spec": key.spec, **_cost(key)}
+        return Verdict.VIOLATION, Reason(ReasonCode.KEY_CANNOT_ROTATE, facts)
     if RotationMeans.AUTOMATIC not in can:
         return _by_age(key, rule, now)
     setting, wanted = key.rotation, wanted_days(key, rule)
     if setting.automatic is None:
         return Verdict.UNMEASURED, Reason(ReasonCode.KEY_ROTATION_UNTOLD)
     if not setting.automatic:
-        return Verdict.VIOLATION, Reason(ReasonCode.KEY_ROTATION_OFF, {"wanted_days": wanted})
+        return Verdict.VIOLATION, Reason(ReasonCode.KEY_ROTATION_OFF, {"wanted_days": wanted, **_cost(key)})
     if setting.period_days is None:
         return Verdict.UNMEASURED, Reason(ReasonCode.KEY_ROTATION_UNTOLD)
     if setting.period_days > wanted:
-        facts: dict[str, FactValue] = {"period_days": setting.period_days, "wanted_days": wanted}
+        facts = {"period_days": setting.period_days, "wanted_days": wanted, **_cost(key)}
         return Verdict.VIOLATION, Reason(ReasonCode.KEY_PERIOD_LONG, facts)
     return _by_age(key, rule, now)
 
@@ -160,7 +166,7 @@ def _by_age(key: EncryptionKey, rule: KeyRule, now: datetime) -> tuple[Verdict, 
     if coming is not None and now <= coming + rule.late_by and coming - now <= wanted * _DAY:
         return Verdict.COMPLIANT, Reason(ReasonCode.KEY_ROTATED, facts)
     if now - since > wanted * _DAY + rule.late_by:
-        return Verdict.VIOLATION, Reason(ReasonCode.KEY_OVERDUE, facts)
+        return Verdict.VIOLATION, Reason(ReasonCode.KEY_OVERDUE, {**facts, **_cost(key)})
     return Verdict.COMPLIANT, Reason(ReasonCode.KEY_ROTATED, facts)
 
 
@@ -185,7 +191,7 @@ def _limit(key: EncryptionKey, rule: KeyRule) -> Reason | None:
     if shortest is None or shortest <= asked or RotationMeans.AUTOMATIC not in rule.means:
         return None
     facts: dict[str, FactValue] = {"shortest_days": shortest, "asked_days": asked, "note": key.rotatability.note}
-    return Reason(ReasonCode.KEY_VENDOR_LIMIT, facts)
+    return Reason(ReasonCode.KEY_VENDOR_LIMIT, {**facts, **_cost(key)})
 
 
 def _finding(key: EncryptionKey, rule: KeyRule | None, check: str, verdict: Verdict, reason: Reason) -> Finding:

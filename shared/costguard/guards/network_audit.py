@@ -48,6 +48,7 @@ _LISTED_BY = {
     Check.FLOW_LOGS_OFF: "vpcs",
     Check.PRIVATE_SUBNET_EXPOSED: "subnets",
     Check.WIDE_PEERING: "peerings",
+    Check.IDLE_ADDRESS: "addresses",
 }
 """The part without which a check does not even know what to judge."""
 

@@ -33,6 +33,7 @@ _SEVERITY: Mapping[Check, tuple[str, str]] = {
     Check.WIDE_PEERING: ("medium", "medium"),
     Check.REGION: ("high", "high"),
     Check.UNUSED_GROUP: ("low", "low"),
+    Check.IDLE_ADDRESS: ("low", "low"),
 }
 
 

@@ -28,6 +28,7 @@ class Check(str, Enum):
     WIDE_PEERING = "wide_peering"
     REGION = "region_not_allowed"
     UNUSED_GROUP = "unused_security_group"
+    IDLE_ADDRESS = "idle_public_address"
 
 
 ADMIN_PORTS = (22, 3389)
@@ -81,7 +82,8 @@ class AuditRule:
     `widest_v4` / `widest_v6` bits that is not trusted, on whatever port. `allowed_regions` None: any.
     `private_subnets`: globs of names of subnets that are meant to be private. `peering_cidrs` None: any peering; else
     what may be routed to a peer. `keep` names addresses, rules and groups (id, IP or whole ref) that are never touched.
-    `unattached_for`: how long an address may be without use; where its age is not told, how long Costguard has seen it.
+    `unattached_for`: how long an address may be without use; where its age is not told, how long Costguard has seen it,
+    and of one bound to a stopped machine how long that has been stopped, where the cloud tells.
     `mend`: what may be done about findings, none by default; `narrow_to`: networks that take the place of the world
     for `narrow_rule`. `flow_log_destination` and `flow_log_role` in the vendor's own form. `wait`: how long after its
     delivered notice a mend is made. `actions_per_day` caps a rolling 24 hours; 0 allows nothing.

@@ -54,6 +54,7 @@ def mend_of(finding: Finding, inventory: NetworkInventory, rule: AuditRule) -> M
             | Check.WIDE_PEERING
             | Check.REGION
             | Check.UNUSED_GROUP
+            | Check.IDLE_ADDRESS  # somebody may start the machine again, and a bound address is never released
         ):
             mend = None
         case _:

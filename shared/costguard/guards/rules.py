@@ -35,7 +35,8 @@ class Consent(str, Enum):
 class Selector:
     """Which instances a rule applies to. None does not restrict; an empty tuple or mapping matches nothing.
 
-    Patterns are shell globs (`p4d.*`), matched with case; a tag must be present and its value match.
+    Patterns are shell globs (`p4d.*`), matched with case; a tag must be present and its value match. A machine without
+    a resource group, as every one on AWS, is in none of `resource_groups`.
     """
 
     clouds: tuple[str, ...] | None = None
@@ -45,6 +46,7 @@ class Selector:
     billing: tuple[Billing, ...] | None = None
     tags: Mapping[str, str] | None = None
     resources: tuple[str, ...] | None = None
+    resource_groups: tuple[str, ...] | None = None
 
     def matches(self, instance: Instance) -> bool:
         """Whether every given restriction holds."""
@@ -56,6 +58,7 @@ class Selector:
             and _any_glob(self.instance_types, instance.instance_type)
             and (self.resources is None or ref.native_id in self.resources or str(ref) in self.resources)
             and (self.billing is None or instance.billing in self.billing)
+            and (self.resource_groups is None or _in_group(self.resource_groups, instance.resource_group))
             and self._tags_match(instance.tags)
         )
 
@@ -65,6 +68,10 @@ class Selector:
         return bool(self.tags) and all(
             key in tags and fnmatchcase(tags[key], pattern) for key, pattern in self.tags.items()
         )
+
+
+def _in_group(patterns: tuple[str, ...], group: str) -> bool:
+    return bool(group) and _any_glob(patterns, group)
 
 
 def _any_glob(patterns: tuple[str, ...] | None, value: str) -> bool:

@@ -12,8 +12,7 @@ from costguard.domain.keys import RotationMeans
 from costguard.guards.kms_rotation_rules import QUARTER, KeyRule, KeySelector
 from costguard.guards.rules import Mode
 from costguard.policy import fields as f
-from costguard.policy import network_values as n
-from costguard.policy import units
+from costguard.policy import mend_values, units
 from costguard.policy import values as v
 from costguard.policy.document_base import Document, MatchDocument
 from costguard.policy.problems import BadValueError
@@ -85,5 +84,5 @@ class KeyRuleDocument(Document):
     rotate_every: RotateEvery = QUARTER
     means: Means = (RotationMeans.AUTOMATIC,)
     customer_keys: bool = False
-    wait: Annotated[timedelta, BeforeValidator(n.wait)] = _SHIPPED.wait
+    wait: Annotated[timedelta, BeforeValidator(mend_values.wait)] = _SHIPPED.wait
     actions_per_day: f.Count = _SHIPPED.actions_per_day

@@ -14,6 +14,7 @@ from costguard.domain.mends import MendKind
 from costguard.guards.network_audit_rules import AuditRule, Check, NetworkSelector
 from costguard.guards.rules import Mode
 from costguard.policy import fields as f
+from costguard.policy import mend_values
 from costguard.policy import network_values as n
 from costguard.policy import values as v
 from costguard.policy.document_base import Document, MatchDocument
@@ -110,7 +111,7 @@ class AuditRuleDocument(Document):
     narrow_to: Narrowed = ()
     flow_log_destination: Annotated[str, AfterValidator(n.destination)] = ""
     flow_log_role: f.Role = ""
-    wait: Annotated[timedelta, BeforeValidator(n.wait)] = _SHIPPED.wait
+    wait: Annotated[timedelta, BeforeValidator(mend_values.wait)] = _SHIPPED.wait
     actions_per_day: f.Count = _SHIPPED.actions_per_day
 
     @model_validator(mode="after")
@@ -154,7 +155,11 @@ class AuditRuleDocument(Document):
             ("allowed_regions", Check.REGION in self.forbid, "region_not_allowed is not in forbid"),
             ("peering_cidrs", Check.WIDE_PEERING in self.forbid, "wide_peering is not in forbid"),
             ("private_subnets", Check.PRIVATE_SUBNET_EXPOSED in self.forbid, "private_subnet_exposed is not in forbid"),
-            ("unattached_for", Check.UNATTACHED_ADDRESS in self.forbid, "unattached_public_address is not in forbid"),
+            (
+                "unattached_for",
+                not {Check.UNATTACHED_ADDRESS, Check.IDLE_ADDRESS}.isdisjoint(self.forbid),
+                "neither unattached_public_address nor idle_public_address is in forbid",
+            ),
             ("narrow_to", MendKind.NARROW_RULE in self.mend, "narrow_rule is not in mend"),
             ("flow_log_destination", MendKind.ENABLE_FLOW_LOGS in self.mend, "enable_flow_logs is not in mend"),
             ("flow_log_role", MendKind.ENABLE_FLOW_LOGS in self.mend, "enable_flow_logs is not in mend"),

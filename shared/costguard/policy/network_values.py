@@ -9,11 +9,9 @@ from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_address, 
 
 from costguard.domain.refs import CLOUDS, provider_of
 from costguard.policy import cloud_values, units
-from costguard.policy.ladder import read_wait
 from costguard.policy.problems import BadValueError
 
 _SHORTEST_UNATTACHED = timedelta(hours=1)  # an address that moves between machines is without use for minutes
-_SHORTEST_WAIT = timedelta(hours=1)  # less is no notice: people are in meetings
 _LAST_PORT = 65_535
 _RULE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:#-]{0,255}")
 _BUCKET = re.compile(r"arn:(aws|aws-cn|aws-us-gov):s3:::[!-~]{3,256}")
@@ -125,11 +123,6 @@ def unattached(raw: object) -> timedelta:
         message = f"{raw} is too short: an address that moves to another machine is without use for a while"
         raise BadValueError(message, "write 7d if unsure; at least 1h")
     return length
-
-
-def wait(raw: object) -> timedelta:
-    """How long after its notice something is mended."""
-    return read_wait(raw, "a mend", _SHORTEST_WAIT, ())
 
 
 def kept(text: str) -> str:

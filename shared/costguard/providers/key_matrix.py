@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from costguard.domain.keys import KeyManager, KeyOrigin, KeyUsage, MultiRegion, Rotatability, RotationMeans
+from costguard.report.key_costs import rotation_cost_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ def rotatability_of(matrix: Sequence[MatrixRow], facts: KeyFacts) -> Rotatabilit
 
 def table(matrix: Sequence[MatrixRow]) -> str:
     """The rows as a Markdown table, in the order in which they are looked up."""
-    head = "| key | set to rotate | on demand | by a successor | note | source |\n|---|---|---|---|---|---|\n"
+    names = ("key", "set to rotate", "on demand", "by a successor", "a rotation costs", "note", "source")
+    head = f"| {' | '.join(names)} |\n|{'---|' * len(names)}\n"
     return head + "".join(_line(row) for row in matrix)
 
 
@@ -64,7 +66,9 @@ def tables(matrices: Mapping[str, Sequence[MatrixRow]]) -> str:
 def _line(row: MatrixRow) -> str:
     allows = row.allows
     on_demand = "yes" if RotationMeans.ON_DEMAND in allows.means else "no"
-    cells = (row.when, _set_to_rotate(allows), on_demand, _by_successor(allows), allows.note, allows.source)
+    cost = rotation_cost_words(allows.cost)
+    told = f"{cost} ({allows.cost.as_of})" if allows.cost.as_of else cost
+    cells = (row.when, _set_to_rotate(allows), on_demand, _by_successor(allows), told, allows.note, allows.source)
     return f"| {' | '.join(cells)} |\n"
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from costguard.domain.keys import EncryptionKey
 from costguard.guards.kms_rotation_rules import KeyRule
-from costguard.report.json_values import gap_json, moment
+from costguard.report.json_values import gap_json, moment, money_json
+from costguard.report.key_costs import rotation_cost_words
 from costguard.report.key_rules import key_rule_json
 from costguard.report.key_views import KeyLine, KeyReport
 from costguard.report.mends import mend_words
@@ -64,6 +65,13 @@ def _key(key: EncryptionKey, lines: Sequence[KeyLine], language: Language) -> di
             "means": sorted(means.value for means in allows.means),
             "shortest_days": allows.shortest_days,
             "longest_days": allows.longest_days,
+            "cost": {
+                "kind": allows.cost.kind.value,
+                "monthly": money_json(allows.cost.monthly),
+                "words": rotation_cost_words(allows.cost, language),
+                "source": clean(allows.cost.source),
+                "as_of": allows.cost.as_of,
+            },
             "note": clean(allows.note),
             "source": clean(allows.source),
         },

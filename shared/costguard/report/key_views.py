@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.keys import EncryptionKey
 from costguard.domain.mends import Mend
-from costguard.domain.reasons import ReasonCode
+from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap
 from costguard.guards.kms_rotation import ROTATION, VENDOR_LIMIT
+from costguard.report.key_costs import told_cost_words
 from costguard.report.mends import mend_words
 from costguard.report.tables import Column, Table, Tone
 from costguard.report.words import Language, clean, explain, gap, phrase, short
@@ -137,17 +138,25 @@ def _row(line: KeyLine, language: Language) -> tuple[str, ...]:
         str(key.ref.shard),
         clean(key.spec),
         phrase(f"keys_verdict_{finding.verdict.value}", language),
-        explain(finding.reason, language),
+        _why(finding.reason, language),
         mend_words(line.mend, language),
         clean(finding.owner),
         clean(finding.rule),
     )
 
 
+def _why(reason: Reason, language: Language) -> str:
+    """What is the case, what can be done, and what a rotation costs where that is about one."""
+    cost = told_cost_words(reason.facts, language)
+    said = explain(reason, language)
+    between = "" if language is Language.ZH else " "
+    return f"{said}{between}{phrase('mend_cost', language, cost=cost)}" if cost else said
+
+
 def _limits(lines: Sequence[KeyLine], language: Language) -> Table:
     """Each kind of key once, however many there are of it."""
     kinds = Counter(
-        (line.key.ref.cloud, clean(line.key.spec), explain(line.finding.reason, language), clean(line.finding.rule))
+        (line.key.ref.cloud, clean(line.key.spec), _why(line.finding.reason, language), clean(line.finding.rule))
         for line in lines
     )
     return Table(

@@ -24,6 +24,14 @@ KEYS: Mapping[str, str] = {
     "key_rule_successor": "a successor",
     "key_rule_default_found": "are a finding where used",
     "key_rule_default_accepted": "are accepted",
+    "key_cost_first_two": (
+        "each of a key's first two as much as a key by the hour[, {monthly} a month]; later ones nothing"
+    ),
+    "key_cost_quota": "one more of the instance's quota of keys",
+    "key_cost_add_on": "nothing beside the rotation add-on, which is bought for the region",
+    "key_cost_new_key": "a further key at its price[, {monthly} a month]",
+    "key_cost_nothing": "nothing",
+    "key_cost_unknown": "unknown: no document says",
     "keys_title": "Keys worth a look ({count})",
     "keys_rest_title": "Other keys ({count})",
     "keys_limits_title": "Limits of the vendors, and no faults ({count})",

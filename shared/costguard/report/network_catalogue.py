@@ -270,6 +270,25 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         ),
         prowler={"aws": ("ec2_securitygroup_not_used",)},
     ),
+    CatalogueEntry(
+        Check.IDLE_ADDRESS,
+        "CG-NET-013",
+        Severity.LOW,
+        _said("A public address waits for a stopped machine", "公网地址绑定在已停止的机器上"),
+        _said(
+            "AWS bills it as if it were used; Alibaba Cloud and Tencent Cloud bill its bandwidth where that is what is"
+            " paid for, and the address itself once it is bound to no machine; and the address is open again as soon"
+            " as the machine starts.",
+            "AWS 照常计费；阿里云和腾讯云在按带宽付费时仍收带宽费，解绑后还收地址本身的费用；"
+            "机器一启动，该地址又会对公网开放。",
+        ),
+        _said(
+            "Start the machine or end it. Where it is to stay stopped, take the address off and release it by hand, and"
+            " write its tags or id into `except_when_any` where it is meant to wait.",
+            "启动该机器或将其释放。若要长期停机，请手动解绑并释放该地址；"
+            "若有意保留，请将其标签或 ID 写入 `except_when_any`。",
+        ),
+    ),
 )
 _BY_CHECK = {entry.check: entry for entry in CATALOGUE}
 

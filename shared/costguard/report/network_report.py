@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.mends import Mend
+from costguard.domain.network import Unpriced
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap
@@ -16,7 +17,15 @@ from costguard.report.words import clean
 
 WORTH = frozenset({Verdict.VIOLATION, Verdict.UNMEASURED})
 """What somebody should look at."""
-PAID_FOR_NOTHING = frozenset({ReasonCode.NET_UNATTACHED, ReasonCode.NET_UNATTACHED_YET, ReasonCode.NET_IDLE_NAT})
+PAID_FOR_NOTHING = frozenset(
+    {
+        ReasonCode.NET_UNATTACHED,
+        ReasonCode.NET_UNATTACHED_YET,
+        ReasonCode.NET_IDLE_NAT,
+        ReasonCode.NET_IDLE_ADDRESS,
+        ReasonCode.NET_IDLE_CARD,
+    }
+)
 """Violations that cost money and do nothing."""
 
 _ORDER = {Verdict.VIOLATION: 0, Verdict.UNMEASURED: 1, Verdict.COMPLIANT: 2, Verdict.EXEMPT: 3}
@@ -76,7 +85,9 @@ class NetworkReport:
         found = [
             line
             for line in self.lines
-            if line.finding.verdict is Verdict.VIOLATION and line.finding.reason.code in PAID_FOR_NOTHING
+            if line.finding.verdict is Verdict.VIOLATION
+            and line.finding.reason.code in PAID_FOR_NOTHING
+            and line.finding.reason.facts.get("unpriced") != Unpriced.FREE_WHILE_BOUND.value
         ]
         return sorted(found, key=lambda line: (_dearest(line.finding), _place(line.finding)))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from costguard.domain.findings import Finding
 from costguard.domain.money import HOURS_PER_MONTH, Money, totals
+from costguard.domain.network import Unpriced
 from costguard.report.network_report import PAID_FOR_NOTHING, NetworkLine, NetworkReport, check_id, named, shard_of
 from costguard.report.tables import Column, Table
 from costguard.report.words import Language, clean, hourly, phrase
@@ -17,7 +18,11 @@ def cost_words(finding: Finding, language: Language = Language.EN) -> str:
     """What it costs an hour; empty of what costs nothing by itself."""
     if finding.reason.code not in PAID_FOR_NOTHING:
         return ""
-    return phrase("networks_price_unknown", language) if finding.rate is None else hourly(finding.rate.money)
+    if finding.rate is not None:
+        return hourly(finding.rate.money)
+    why = finding.reason.facts.get("unpriced")
+    known = why in {each.value for each in Unpriced}
+    return phrase(f"networks_{why}" if known else "networks_price_unknown", language)
 
 
 def waste_table(report: NetworkReport, language: Language = Language.EN) -> Table:

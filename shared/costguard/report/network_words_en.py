@@ -26,6 +26,11 @@ REASONS: Mapping[Code, str] = {
         "The address[ {address}] is bound to nothing now, and no cloud tells since when[; seen so for {seen_hours} h]"
         "[, {wanted_hours} h are allowed]."
     ),
+    Code.NET_IDLE_ADDRESS: (
+        "The address[ {address}] is bound to a machine that is stopped[: {machine}][ ({instance})]"
+        "[, for {stopped_hours} h][; {wanted_hours} h are allowed]."
+    ),
+    Code.NET_IDLE_CARD: "The address[ {address}] is bound to a network card that nothing has[: {interface}].",
     Code.NET_IDLE_NAT: "Nothing is routed to the gateway and it forwards nothing[; addresses it holds: {addresses}].",
     Code.NET_DEFAULT_VPC: (
         "The default VPC is in use[ by {instances} instances][; with GPUs: {accelerators}][; reached: {reaches}]."
@@ -109,7 +114,7 @@ NETWORKS: Mapping[str, str] = {
     "networks_title": "Networks worth a look ({count})",
     "networks_rest_title": "Everything else ({count})",
     "networks_waste_title": "Paid for and not used ({count})",
-    "networks_waste_total": "[{sums}.][ {unknown} of unknown price.]",
+    "networks_waste_total": "[{sums}, traffic and capacity units not counted.][ {unknown} of unknown price.]",
     "networks_sum": "{hour} an hour, {month} a month of 730 hours",
     "networks_named": "{name}[ and {more} more]",
     "networks_severity": "Severity",
@@ -137,6 +142,11 @@ NETWORKS: Mapping[str, str] = {
     "networks_verdict_exempt": "not judged",
     "networks_barred": "{mend}; but: {why}",
     "networks_price_unknown": "unknown",
+    "networks_free_while_bound": "nothing while it stays bound",
+    "networks_price_not_read": "unknown: the price could not be read",
+    "networks_price_unlisted": "unknown: in no price list at hand",
+    "networks_billed_with_others": "unknown: billed together with others",
+    "networks_paid_for_a_term": "paid for a term",
     "networks_path_line": "internet → {path}",
     "networks_least_revoke_rule": "revoke rule {rule} of {group}",
     "networks_least_narrow_rule": "narrow rule {rule} of {group} to the networks that policy names",

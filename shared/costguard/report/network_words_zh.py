@@ -25,6 +25,11 @@ REASONS: Mapping[Code, str] = {
         "公网地址[ {address} ]目前未绑定任何资源，云厂商不告知从何时起[；已观察到 {seen_hours} 小时]"
         "[，允许 {wanted_hours} 小时]。"
     ),
+    Code.NET_IDLE_ADDRESS: (
+        "公网地址[ {address} ]绑定在已停止的机器上[：{machine}][（{instance}）][，已停 {stopped_hours} 小时]"
+        "[，允许 {wanted_hours} 小时]。"
+    ),
+    Code.NET_IDLE_CARD: "公网地址[ {address} ]绑定在不属于任何资源的网卡上[：{interface}]。",
     Code.NET_IDLE_NAT: "没有路由指向该网关，也没有端口转发[；占用公网地址 {addresses} 个]。",
     Code.NET_DEFAULT_VPC: (
         "正在使用默认 VPC[：实例 {instances} 台][；其中 GPU {accelerators} 台][；可从公网访问 {reaches} 台]。"
@@ -102,7 +107,7 @@ NETWORKS: Mapping[str, str] = {
     "networks_title": "值得查看的网络问题（{count}）",
     "networks_rest_title": "其余（{count}）",
     "networks_waste_title": "付费但未使用（{count}）",
-    "networks_waste_total": "[{sums}。][{unknown} 项价格未知。]",
+    "networks_waste_total": "[{sums}，不含流量费和容量单位费。][{unknown} 项价格未知。]",
     "networks_sum": "每小时 {hour}，每月（730 小时）{month}",
     "networks_named": "{name}[ 等（另有 {more} 项）]",
     "networks_severity": "严重程度",
@@ -130,6 +135,11 @@ NETWORKS: Mapping[str, str] = {
     "networks_verdict_exempt": "不判定",
     "networks_barred": "{mend}；但是：{why}",
     "networks_price_unknown": "未知",
+    "networks_free_while_bound": "绑定期间不收费",
+    "networks_price_not_read": "未知：未能读到价格",
+    "networks_price_unlisted": "未知：现有价格表中没有",
+    "networks_billed_with_others": "未知：与其他资源合并计费",
+    "networks_paid_for_a_term": "已预付",
     "networks_path_line": "公网 → {path}",
     "networks_least_revoke_rule": "删除 {group} 的规则 {rule}",
     "networks_least_narrow_rule": "将 {group} 的规则 {rule} 收窄为策略所列网段",

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 
+from costguard.estimates.purchases import months_on
+
 CHINA = timezone(timedelta(hours=8))
 DAY = timedelta(days=1)
-_MONTHS = 12
 _LAST_OPEN_DAY = 4  # some pages of the vendor say the fourth
 
 
@@ -62,22 +63,16 @@ class Cycle:
 
     def earlier(self, months: int) -> Cycle:
         """The cycle so many months before."""
-        return Cycle.of(months_later(self.first, -months))
+        return Cycle.of(months_on(self.first, -months))
 
     def is_final(self, today: date) -> bool:
         """Whether its bill no longer changes: it is final "after 12:00 on the third day of the next month"."""
-        return today > Cycle.of(months_later(self.first, 1)).first.replace(day=_LAST_OPEN_DAY)
+        return today > Cycle.of(months_on(self.first, 1)).first.replace(day=_LAST_OPEN_DAY)
 
     def days(self) -> Iterator[date]:
         """Its days, in order."""
         for number in range(self.last.day):
             yield self.first + number * DAY
-
-
-def months_later(day: date, months: int) -> date:
-    """The same day so many months later, or the last of that month where it has no such day."""
-    year, month = divmod(day.year * _MONTHS + day.month - 1 + months, _MONTHS)
-    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +84,4 @@ class Term:
 
     def end(self, day: date) -> datetime:
         """When it is over if it begins with `day`."""
-        return begin_of(months_later(day, self.months)) + self.rest
+        return begin_of(months_on(day, self.months)) + self.rest

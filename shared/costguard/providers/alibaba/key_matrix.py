@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyUsage, Rotatability, RotationMeans
+from costguard.domain.keys import (
+    CostKind,
+    KeyManager,
+    KeyOrigin,
+    KeyUsage,
+    Rotatability,
+    RotationCost,
+    RotationMeans,
+)
 from costguard.providers.key_matrix import KeyFacts, MatrixRow, rotatability_of
 
 ADD_ON_DAYS = 365
@@ -15,6 +23,11 @@ API: KMS UpdateRotationPolicy, RotationInterval.
 """
 
 _GUIDE = 'KMS user guide, "Configure key rotation"'
+_OLD_BILLING = 'KMS documents, "Billing of KMS 1.0"'
+_FREE = RotationCost(CostKind.NOTHING, source=_OLD_BILLING, as_of="2025-09-17")
+_NEW_KEY = RotationCost(CostKind.NEW_KEY, source=_OLD_BILLING, as_of="2025-09-17")
+_OF_QUOTA = RotationCost(CostKind.QUOTA, source="KMS API, UpdateRotationPolicy", as_of="2023-09-04")
+_ADD_ON = RotationCost(CostKind.ADD_ON, source=_GUIDE)
 _BY_SUCCESSOR = frozenset({RotationMeans.SUCCESSOR})
 _CATCHES_UP = "a period counts from the last rotation: where that is longer ago, the key rotates at once"
 
@@ -31,12 +44,18 @@ MATRIX: tuple[MatrixRow, ...] = (
             frozenset(),
             note="cannot be rotated by anybody: let the service use a key of yours where policy asks for rotation",
             source=_GUIDE,
+            cost=_FREE,
         ),
     ),
     MatrixRow(
         "imported material (`EXTERNAL`)",
         lambda key: key.origin is KeyOrigin.IMPORTED,
-        Rotatability(_BY_SUCCESSOR, note="never by itself or on demand", source=_GUIDE),
+        Rotatability(
+            _BY_SUCCESSOR,
+            note="never by itself or on demand",
+            source=_GUIDE,
+            cost=_NEW_KEY,
+        ),
     ),
     MatrixRow(
         "asymmetric (`RSA_…`, `EC_…`)",
@@ -45,12 +64,18 @@ MATRIX: tuple[MatrixRow, ...] = (
             _BY_SUCCESSOR,
             note="never by itself; on demand by old documents only; users of the public key need the new one",
             source=f"{_GUIDE}; CreateKeyVersion",
+            cost=_NEW_KEY,
         ),
     ),
     MatrixRow(
         "in a hardware instance",
         lambda key: key.in_instance and key.in_hardware,
-        Rotatability(_BY_SUCCESSOR, note="never by itself or on demand", source=_GUIDE),
+        Rotatability(
+            _BY_SUCCESSOR,
+            note="never by itself or on demand",
+            source=_GUIDE,
+            cost=_OF_QUOTA,
+        ),
     ),
     MatrixRow(
         "symmetric, in a software instance",
@@ -62,6 +87,7 @@ MATRIX: tuple[MatrixRow, ...] = (
             note=f"each version takes one of the instance's quota of keys; {_CATCHES_UP}",
             source="UpdateRotationPolicy; CreateKeyVersion; UpdateAlias",
             succeeds=True,
+            cost=_OF_QUOTA,
         ),
     ),
     MatrixRow(
@@ -73,6 +99,7 @@ MATRIX: tuple[MatrixRow, ...] = (
             longest_days=ADD_ON_DAYS,
             note=f"only with the paid rotation add-on; a key of a software instance can do it sooner; {_CATCHES_UP}",
             source=_GUIDE,
+            cost=_ADD_ON,
         ),
     ),
 )

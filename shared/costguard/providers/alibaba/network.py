@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime
 from typing import TypeVar
 
 from costguard.domain.errors import ProviderError
@@ -23,6 +25,7 @@ from costguard.domain.network import (
     Route,
     RouteTable,
     Subnet,
+    Unpriced,
     Vpc,
 )
 from costguard.domain.refs import Shard
@@ -43,6 +46,7 @@ from costguard.providers.alibaba.network_answers import (
     to_subnet,
     to_vpc,
 )
+from costguard.providers.alibaba.network_prices import Fee, NetworkPrices, fees_of_address, fees_of_gateway
 from costguard.providers.alibaba.numbered import numbered_pages
 from costguard.providers.alibaba.proof import prove_permitted
 from costguard.providers.alibaba.session import AlibabaSession
@@ -60,13 +64,15 @@ _FOUR, _PEERINGS = "vpc:ListIpv4Gateways", "vpcpeer:ListVpcPeerConnections"
 _HAS_DRY_RUN = frozenset({_VPCS, _SUBNETS, _ADDRESSES, _GATEWAYS})
 
 T = TypeVar("T")
+Priced = TypeVar("Priced", PublicAddress, NatGateway)
 
 
 class AlibabaNetwork:
     """`NetworkSource` for one site of Alibaba Cloud."""
 
-    def __init__(self, session: AlibabaSession) -> None:
+    def __init__(self, session: AlibabaSession, *, now: Callable[[], datetime]) -> None:
         self._session = session
+        self._prices = NetworkPrices(session, now=now)
 
     def read(self, shard: Shard) -> NetworkInventory:
         """Everything of the region; each part that could not be read, or not in full, is a gap of its name.
@@ -84,17 +90,19 @@ class AlibabaNetwork:
         ECS: DescribeSecurityGroups, 100 a page; DescribeSecurityGroupAttribute once a group that holds rules or is
         in use; DescribePrefixListAttributes and DescribePortRangeListEntries once a list that a rule names;
         DescribeSecurityGroupReferences for groups that seem unused, ten at once; DescribeNetworkInterfaces, 500 a
-        page; DescribeInstances, 100 a page, where an instance's interface told no public address.
+        page; DescribeInstances, 100 a page, where an instance's interface told no public address. For prices see
+        `network_prices`.
         """
-        return _Read(self._session, shard).whole()
+        return _Read(self._session, shard, self._prices).whole()
 
 
 class _Read:
     """One reading of a shard, part by part."""
 
-    def __init__(self, session: AlibabaSession, shard: Shard) -> None:
+    def __init__(self, session: AlibabaSession, shard: Shard, prices: NetworkPrices) -> None:
         self._session = session
         self._shard = shard
+        self._prices = prices
         self._gaps: list[Gap] = []
         self._failures: list[ProviderError] = []
         self._parts = 0
@@ -237,7 +245,12 @@ class _Read:
                 for native_id, told in listed.items()
                 if text(told, "PrivateIpAddress")
             }
-            return tuple(to_address(self._shard, told) for told in listed.values())
+            found = [(to_address(self._shard, told), fees_of_address(self._shard, told)) for told in listed.values()]
+        return tuple(self._priced(address, fees) for address, fees in found)
+
+    def _priced(self, what: Priced, fees: tuple[Fee, ...] | Unpriced) -> Priced:
+        rate, unpriced = self._prices.of(self._shard, fees)
+        return replace(what, rate=rate, unpriced=unpriced)
 
     def _gateways(self) -> tuple[NatGateway, ...]:
         listed = self._listed(_GATEWAYS, "NatGateways.NatGateway", "NatGatewayId")
@@ -245,9 +258,11 @@ class _Read:
             public = [native_id for native_id, told in listed.items() if not is_private(told)]
         forwards: Mapping[str, list[Forward]] = self._each(public, self._forwards)
         with as_documented(_GATEWAYS):
-            return tuple(
-                to_gateway(self._shard, told, forwards.get(native_id, ())) for native_id, told in listed.items()
-            )
+            found = [
+                (to_gateway(self._shard, told, forwards.get(native_id, ())), fees_of_gateway(self._shard, told))
+                for native_id, told in listed.items()
+            ]
+        return tuple(self._priced(gateway, fees) for gateway, fees in found)
 
     def _forwards(self, gateway: str) -> list[Forward]:
         listed = self._listed(

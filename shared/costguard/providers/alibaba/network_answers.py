@@ -179,7 +179,7 @@ def _entries(told: Fields) -> tuple[NetworkRule, ...]:
 
 
 def to_address(shard: Shard, told: Fields) -> PublicAddress:
-    """One elastic address. What it costs no API tells."""
+    """One elastic address, without what it costs."""
     api = "vpc:DescribeEipAddresses"
     locks = structures_in(told, "OperationLocks.LockReason", api)
     held = {f"locked_{named(lock, 'LockReason').lower()}" for lock in locks}
@@ -203,7 +203,7 @@ def to_address(shard: Shard, told: Fields) -> PublicAddress:
 
 
 def to_gateway(shard: Shard, told: Fields, forwards: Iterable[Forward]) -> NatGateway:
-    """One NAT gateway with its DNAT entries, which are listed apart. What it costs no API tells."""
+    """One NAT gateway with its DNAT entries, which are listed apart, without what it costs."""
     api = "vpc:DescribeNatGateways"
     return NatGateway(
         ref_of(shard, "nat_gateway", named(told, "NatGatewayId")),

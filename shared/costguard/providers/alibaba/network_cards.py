@@ -110,6 +110,7 @@ def _to_card(shard: Shard, told: Fields) -> _Card:
         tuple(dict.fromkeys(each for each in private if each)),
         groups=tuple(texts_in(told, "SecurityGroupIds.SecurityGroupId", _LIST)),
         primary=_PRIMARY.get(text(told, "Type")),
+        unattached=not instance and text(told, "Status") == "Available",
         tags=tags_of(told, _LIST),
     )
     six = tuple(_six(each) for each in structures_in(told, "Ipv6Sets.Ipv6Set", _LIST))

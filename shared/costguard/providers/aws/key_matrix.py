@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyUsage, MultiRegion, Rotatability, RotationMeans
+from costguard.domain.keys import (
+    UNKNOWN_COST,
+    CostKind,
+    KeyManager,
+    KeyOrigin,
+    KeyUsage,
+    MultiRegion,
+    Rotatability,
+    RotationCost,
+    RotationMeans,
+)
+from costguard.domain.money import Money
 from costguard.providers.key_matrix import KeyFacts, MatrixRow, rotatability_of
 
 SHORTEST_DAYS, LONGEST_DAYS = 90, 2560
@@ -19,6 +31,13 @@ API: KMS RotateKeyOnDemand; "Resource quotas" of the developer guide.
 AWS_MANAGED_DAYS = 365
 """How often AWS rotates the keys it manages, by itself. API: KMS developer guide, "Rotate AWS KMS keys"."""
 
+_A_KEY = Money(Decimal(1), "USD")
+"""A month of a key, in regions of `aws`; `aws-cn` bills it in CNY."""
+_PRICES = "https://aws.amazon.com/kms/pricing/"
+_PRICES_AS_OF = "2024-04-12"
+_FREE = RotationCost(CostKind.NOTHING, source=_PRICES, as_of=_PRICES_AS_OF)
+_FIRST_TWO = RotationCost(CostKind.FIRST_TWO, _A_KEY, _PRICES, _PRICES_AS_OF)
+_NEW_KEY = RotationCost(CostKind.NEW_KEY, _A_KEY, _PRICES, _PRICES_AS_OF)
 _GUIDE = 'KMS developer guide, "Rotate AWS KMS keys"'
 _CAPPED = f"{MOST_ON_DEMAND} rotations on demand in a key's life (documents say 10 and 25: the lower counts)"
 _BY_SUCCESSOR = frozenset({RotationMeans.SUCCESSOR})
@@ -32,12 +51,18 @@ MATRIX: tuple[MatrixRow, ...] = (
             frozenset(),
             note=f"AWS rotates it every {AWS_MANAGED_DAYS} days by itself; nobody else can, nor change the period",
             source=_GUIDE,
+            cost=_FREE,
         ),
     ),
     MatrixRow(
         "a replica of a multi-region key",
         lambda key: key.multi_region is MultiRegion.REPLICA,
-        Rotatability(frozenset(), note="follows its primary, whose rotation counts for every region", source=_GUIDE),
+        Rotatability(
+            frozenset(),
+            note="follows its primary, whose rotation counts for every region",
+            source=_GUIDE,
+            cost=UNKNOWN_COST,
+        ),
     ),
     MatrixRow(
         "for MACs (`HMAC_…`)",
@@ -46,6 +71,7 @@ MATRIX: tuple[MatrixRow, ...] = (
             _BY_SUCCESSOR,
             note="never by itself or on demand; only the old key verifies old MACs, so moving its alias fails them",
             source=_GUIDE,
+            cost=_NEW_KEY,
         ),
     ),
     MatrixRow(
@@ -56,6 +82,7 @@ MATRIX: tuple[MatrixRow, ...] = (
             note="never by itself or on demand; users of the public key need the new one",
             source=f"{_GUIDE}; UpdateAlias",
             succeeds=True,
+            cost=_NEW_KEY,
         ),
     ),
     MatrixRow(
@@ -65,12 +92,18 @@ MATRIX: tuple[MatrixRow, ...] = (
             _BY_SUCCESSOR,
             note="never by itself or on demand; old data names no key, so moving the alias fails its decryption",
             source=_GUIDE,
+            cost=_NEW_KEY,
         ),
     ),
     MatrixRow(
         "in a custom key store (CloudHSM or external)",
         lambda key: key.origin is KeyOrigin.CUSTOM_STORE,
-        Rotatability(_BY_SUCCESSOR, note="never by itself or on demand", source=_GUIDE),
+        Rotatability(
+            _BY_SUCCESSOR,
+            note="never by itself or on demand",
+            source=_GUIDE,
+            cost=_NEW_KEY,
+        ),
     ),
     MatrixRow(
         "symmetric, imported material",
@@ -79,6 +112,7 @@ MATRIX: tuple[MatrixRow, ...] = (
             frozenset({RotationMeans.ON_DEMAND, RotationMeans.SUCCESSOR}),
             note=f"only after its owner has imported new material, which costguard cannot; {_CAPPED}",
             source=f"{_GUIDE}; RotateKeyOnDemand",
+            cost=_FIRST_TWO,
         ),
     ),
     MatrixRow(
@@ -91,6 +125,7 @@ MATRIX: tuple[MatrixRow, ...] = (
             note=f"first so many days after it is turned on; {_CAPPED}, which leave the schedule as it is",
             source="EnableKeyRotation; RotateKeyOnDemand; UpdateAlias",
             succeeds=True,
+            cost=_FIRST_TWO,
         ),
     ),
 )

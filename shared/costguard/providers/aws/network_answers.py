@@ -17,6 +17,7 @@ from costguard.domain.network import (
     NetworkInterface,
     Peering,
     PublicAddress,
+    Unpriced,
     Vpc,
 )
 from costguard.domain.refs import ResourceRef, Shard
@@ -102,6 +103,7 @@ def to_interface(place: Place, said: Fields, private_v6: Collection[str]) -> Net
         ipv6_public=tuple(each for each in v6 if ip_address(each) not in _UNIQUE_LOCAL and subnet not in private_v6),
         groups=tuple(named(each, "GroupId") for each in parts(said, "Groups")),
         primary=(device, card) == (0, 0) if instance and device is not None else None,
+        unattached=text(said, "Status") == "available",
         tags=tags_of({"Tags": said["TagSet"]} if "TagSet" in said else {}),
     )
 
@@ -123,13 +125,15 @@ def to_address(place: Place, said: Fields, nat_by_interface: Mapping[str, str]) 
     tags, ip = tags_of(said), text(said, "PublicIp") or text(said, "CarrierIp") or text(said, "CustomerOwnedIp")
     native_id = text(said, "AllocationId") or named(said, "PublicIp")
     bound = any(text(said, key) for key in ("AssociationId", "InstanceId", "NetworkInterfaceId", "PrivateIpAddress"))
+    rate = _address_rate(place.shard, said)
     return PublicAddress(
         ref=place.owned("address", native_id),
         ip=ip,
         state=AddressState.IN_USE if bound else AddressState.UNATTACHED,
         bound_to=_bound_to(place, said, nat_by_interface),
         name=tags.get("Name", ""),
-        rate=_address_rate(place.shard, said),
+        rate=rate,
+        unpriced=Unpriced.UNLISTED if rate is None else None,
         is_service_managed=bool(text(said, "ServiceManaged")),
         tags=tags,
     )
@@ -168,6 +172,7 @@ def to_nat_gateway(place: Place, said: Fields) -> NatGateway | None:
         created_at=moment(said, "CreateTime"),
         is_private=text(said, "ConnectivityType") == "private",
         rate=None if price is None else HourlyRate(Money(price, "USD"), "table", price_table.NETWORK_AS_OF),
+        unpriced=Unpriced.UNLISTED if price is None else None,
         tags=tags,
     )
 

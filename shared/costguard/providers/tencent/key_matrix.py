@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyUsage, MultiRegion, Rotatability, RotationMeans
+from costguard.domain.keys import (
+    UNKNOWN_COST,
+    CostKind,
+    KeyManager,
+    KeyOrigin,
+    KeyUsage,
+    MultiRegion,
+    Rotatability,
+    RotationCost,
+    RotationMeans,
+)
 from costguard.providers.key_matrix import KeyFacts, MatrixRow, rotatability_of
 
 SHORTEST_DAYS, LONGEST_DAYS = 7, 365
@@ -13,6 +23,7 @@ SHORTEST_DAYS, LONGEST_DAYS = 7, 365
 _PAIRS = frozenset({KeyUsage.ENCRYPT, KeyUsage.SIGN})
 _BY_SUCCESSOR = frozenset({RotationMeans.SUCCESSOR})
 _ERRORS = 'KMS API 2019-01-18, "Error Codes"'
+_NEW_KEY = RotationCost(CostKind.NEW_KEY)
 _NO_MOVE = "no alias can be moved: it is a property of its key"
 
 MATRIX: tuple[MatrixRow, ...] = (
@@ -23,6 +34,7 @@ MATRIX: tuple[MatrixRow, ...] = (
             frozenset(),
             note="only keys that users made can be changed; no page says whether the product rotates its own",
             source=f"{_ERRORS}: NotUserCreatedCmk",
+            cost=UNKNOWN_COST,
         ),
     ),
     MatrixRow(
@@ -32,6 +44,7 @@ MATRIX: tuple[MatrixRow, ...] = (
             frozenset(),
             note="follows the key it was synchronised from; unproven: how soon",
             source=f"{_ERRORS}: RotateNotSupported",
+            cost=UNKNOWN_COST,
         ),
     ),
     MatrixRow(
@@ -41,6 +54,7 @@ MATRIX: tuple[MatrixRow, ...] = (
             _BY_SUCCESSOR,
             note=f"never by itself or on demand; users of the public key need the new one; {_NO_MOVE}",
             source='KMS documentation, "Key rotation"',
+            cost=_NEW_KEY,
         ),
     ),
     MatrixRow(
@@ -50,6 +64,7 @@ MATRIX: tuple[MatrixRow, ...] = (
             _BY_SUCCESSOR,
             note=f"never by itself or on demand; no other material can be imported into the same key; {_NO_MOVE}",
             source=f"{_ERRORS}: ExternalCmkCanNotRotate, RotateNotSupported",
+            cost=_NEW_KEY,
         ),
     ),
     MatrixRow(
@@ -59,6 +74,7 @@ MATRIX: tuple[MatrixRow, ...] = (
             _BY_SUCCESSOR,
             note=f"unproven: no page says that such keys rotate, so neither kind of rotation is offered; {_NO_MOVE}",
             source="KMS API 2019-01-18, KeyMetadata",
+            cost=_NEW_KEY,
         ),
     ),
     MatrixRow(
@@ -70,6 +86,7 @@ MATRIX: tuple[MatrixRow, ...] = (
             longest_days=LONGEST_DAYS,
             note=f"on demand once in 24 hours, and only while automatic rotation is on; {_NO_MOVE}",
             source="EnableKeyRotation; RotateKey; RotateRateLimited, RotateNotSupported; UpdateAlias",
+            cost=UNKNOWN_COST,
         ),
     ),
 )

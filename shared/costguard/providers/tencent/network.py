@@ -6,6 +6,8 @@ Permissions: those of `Feature.NETWORK` in permissions.py, and VPC DescribeAddre
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import TypeVar
 
 from costguard.domain.errors import NotFoundError, ProviderError
@@ -41,9 +43,11 @@ from costguard.providers.tencent.network_answers import (
 )
 from costguard.providers.tencent.network_calls import Calls
 from costguard.providers.tencent.network_groups import read_groups
+from costguard.providers.tencent.network_prices import Cost, NetworkPrices, cost_of_address, cost_of_gateway
 from costguard.providers.tencent.network_rules import entry_rules, quintuple_rules
 
 _Made = TypeVar("_Made")
+Priced = TypeVar("Priced", PublicAddress, NatGateway)
 
 _PARTS = 10
 _PLAIN_ONLY = [{"Name": "address-type", "Values": [PLAIN]}]
@@ -53,8 +57,9 @@ _FORWARDS = "DestinationIpPortTranslationNatRuleSet"
 class TencentNetwork:
     """`NetworkSource` for one site of Tencent Cloud."""
 
-    def __init__(self, session: Calls) -> None:
+    def __init__(self, session: Calls, *, now: Callable[[], datetime]) -> None:
         self._session = session
+        self._prices = NetworkPrices(session, now=now)
 
     def read(self, shard: Shard) -> NetworkInventory:
         """Everything of the shard. A part that could not be read is a gap, and the rest is there.
@@ -70,9 +75,10 @@ class TencentNetwork:
         DescribeNetworkInterfaces, DescribeAddresses (once for kept ones, once for plain ones), DescribeNatGateways,
         DescribeFlowLogs and DescribeVpcPeeringConnections, 100 a page; for groups see `network_groups.read_groups`;
         for an access list of five parts DescribeNetworkAclQuintupleEntries, 100 a page; where there is a gateway
-        without forwards, DescribeNatGatewayDestinationIpPortTranslationNatRules, for its list may leave them out.
+        without forwards, DescribeNatGatewayDestinationIpPortTranslationNatRules, for its list may leave them out. For
+        prices see `network_prices`.
         """
-        reading = _Reading(self._session, shard)
+        reading = _Reading(self._session, shard, self._prices)
         vpcs = reading.part("vpcs", lambda: reading.each("DescribeVpcs", "VpcSet", lambda item: to_vpc(shard, item)))
         local = {vpc.ref: vpc.cidrs for vpc in vpcs}
         own = frozenset(vpc.ref.native_id for vpc in vpcs)
@@ -116,9 +122,10 @@ class TencentNetwork:
 class _Reading:
     """One pass over a shard, part by part. `unread`: why a part has nothing; `bindings`: what addresses lead to."""
 
-    def __init__(self, session: Calls, shard: Shard) -> None:
+    def __init__(self, session: Calls, shard: Shard, prices: NetworkPrices) -> None:
         self._session = session
         self._shard = shard
+        self._prices = prices
         self.unread: list[ProviderError] = []
         self.gaps: list[Gap] = []
         self.bindings: list[Binding] = []
@@ -168,18 +175,19 @@ class _Reading:
 
     def addresses(self) -> Sequence[PublicAddress]:
         """Those that are kept; of plain ones, which are another list, only what they lead to."""
-        kept: list[PublicAddress] = []
+        found: list[tuple[PublicAddress, Cost]] = []
         for page in self._session.pages(self._shard, "vpc", "DescribeAddresses", "AddressSet"):
             with as_documented(ADDRESSES):
                 self._bind(page)
-                kept += [to_address(self._shard, item) for item in page if not is_plain(item)]
+                kept = (item for item in page if not is_plain(item))
+                found += [(to_address(self._shard, item), cost_of_address(self._shard, item)) for item in kept]
         try:
             for page in self._session.pages(self._shard, "vpc", "DescribeAddresses", "AddressSet", Filters=_PLAIN_ONLY):
                 with as_documented(ADDRESSES):
                     self._bind(page)
         except ProviderError as err:
             self._gap("addresses", err)
-        return kept
+        return [self._priced(address, cost) for address, cost in found]
 
     def gateways(self) -> Sequence[NatGateway]:
         """Each with its forwards: a list may leave them out to be short, and looks then as if there were none."""
@@ -191,7 +199,18 @@ class _Reading:
         if not all(forwards.values()):
             self._learn(forwards)
         with as_documented("vpc:DescribeNatGateways"):
-            return [to_nat_gateway(self._shard, item, forwards[named(item, "NatGatewayId")]) for item in listed]
+            found = [
+                (
+                    to_nat_gateway(self._shard, item, forwards[named(item, "NatGatewayId")]),
+                    cost_of_gateway(self._shard, item),
+                )
+                for item in listed
+            ]
+        return [self._priced(gateway, cost) for gateway, cost in found]
+
+    def _priced(self, what: Priced, cost: Cost) -> Priced:
+        rate, unpriced = self._prices.of(cost)
+        return replace(what, rate=rate, unpriced=unpriced)
 
     def flow_logs(self) -> Sequence[FlowLog]:
         """Those of VPCs, subnets, interfaces and NAT gateways."""

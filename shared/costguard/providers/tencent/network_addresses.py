@@ -51,7 +51,7 @@ def known_address(item: Fields) -> Fields:
 
 
 def to_address(shard: Shard, item: Fields) -> PublicAddress:
-    """One address that is kept. What it costs depends on the kind of account and the bandwidth: unknown.
+    """One address that is kept, without what it costs.
 
     An address of a DDoS package goes with that. One in arrears is shut off, and no change of it succeeds.
 

@@ -153,6 +153,7 @@ def to_interface(shard: Shard, item: Fields) -> NetworkInterface:
         ipv6_public=tuple(_public_six(known)),
         groups=tuple(texts(known, "GroupSet")),
         primary=flag(known, "Primary") if "Primary" in known else None,
+        unattached=not instance and text(known, "NetworkInterfaceState") == "AVAILABLE",
         tags=tags_of(known, "TagSet"),
     )
 
@@ -172,7 +173,7 @@ def to_access_list(shard: Shard, item: Fields, rules: Iterator[NetworkRule]) -> 
 
 
 def to_nat_gateway(shard: Shard, item: Fields, forwards: Sequence[Forward]) -> NatGateway:
-    """One element of NatGatewaySet with its `forwards`. What it costs no price list that is read here tells.
+    """One element of NatGatewaySet with its `forwards`, without what it costs.
 
     Raises:
         TypeError, ValueError: a field is not of its documented type.
