@@ -28,6 +28,7 @@ from costguard.ports import (
     KeyRotator,
     KeySource,
     KeySuccessor,
+    LaunchTrail,
     NetworkMender,
     NetworkSource,
     SignalSource,
@@ -87,6 +88,10 @@ class Connections(ExitStack):
     def keys(self) -> Mapping[str, KeySource]:
         """What reads the encryption keys, by cloud."""
         return {cloud: ports.keys() for cloud, ports in self.clouds.items()}
+
+    def trails(self) -> Mapping[str, LaunchTrail]:
+        """What reads the audit trails, by cloud."""
+        return {cloud: ports.trail() for cloud, ports in self.clouds.items()}
 
     def rotators(self) -> Mapping[str, Callable[[], KeyRotator]]:
         """What opens the client that rotates keys, by cloud, once; only where a rule for keys enforces."""

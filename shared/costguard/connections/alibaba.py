@@ -15,6 +15,7 @@ from costguard.ports import (
     KeyRotator,
     KeySource,
     KeySuccessor,
+    LaunchTrail,
     NetworkMender,
     NetworkSource,
     Preflight,
@@ -72,7 +73,7 @@ def connect(wiring: Wiring) -> CloudPorts:
     def network() -> NetworkSource:
         from costguard.providers.alibaba.network import AlibabaNetwork
 
-        return AlibabaNetwork(session)
+        return AlibabaNetwork(session, now=wiring.now)
 
     def rotating() -> KeyRotator:
         from costguard.providers.alibaba.key_rotator import AlibabaKeyRotator
@@ -97,7 +98,10 @@ def connect(wiring: Wiring) -> CloudPorts:
 
     reading = Reading(AlibabaInventory(session), wiring.combined(signals), prices)
     succeeding = partial(_succeeding, wiring, session)
-    return CloudPorts(reading, spend, keys, network, session, acting, asking, freezing, rotating, mending, succeeding)
+    changing = (freezing, rotating, mending)
+    return CloudPorts(
+        reading, spend, keys, network, session, acting, asking, *changing, partial(_trail, wiring, session), succeeding
+    )
 
 
 def _succeeding(wiring: Wiring, session: AlibabaSession) -> KeySuccessor:
@@ -106,3 +110,9 @@ def _succeeding(wiring: Wiring, session: AlibabaSession) -> KeySuccessor:
     twin = session.succeeding()
     wiring.close_later(twin.close)
     return AlibabaKeySuccessor(twin)
+
+
+def _trail(wiring: Wiring, session: AlibabaSession) -> LaunchTrail:
+    from costguard.providers.alibaba.trail import AlibabaTrail
+
+    return AlibabaTrail(session, now=wiring.now)

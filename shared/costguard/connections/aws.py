@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from costguard.connections.ports import CloudPorts, Wiring
 from costguard.engine.scan import Reading
 from costguard.ports import (
@@ -11,6 +13,7 @@ from costguard.ports import (
     KeyRotator,
     KeySource,
     KeySuccessor,
+    LaunchTrail,
     NetworkMender,
     NetworkSource,
     Preflight,
@@ -95,4 +98,13 @@ def connect(wiring: Wiring) -> CloudPorts:
         return AwsFreeze(twin, wiring.way_into), twin
 
     reading = Reading(AwsInventory(session), wiring.combined(signals), prices)
-    return CloudPorts(reading, spend, keys, network, session, acting, asking, freezing, rotating, mending, succeeding)
+    changing = (freezing, rotating, mending)
+    return CloudPorts(
+        reading, spend, keys, network, session, acting, asking, *changing, partial(_trail, wiring, session), succeeding
+    )
+
+
+def _trail(wiring: Wiring, session: AwsSession) -> LaunchTrail:
+    from costguard.providers.aws.trail import AwsTrail
+
+    return AwsTrail(session, now=wiring.now)

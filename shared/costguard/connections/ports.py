@@ -16,6 +16,7 @@ from costguard.ports import (
     KeyRotator,
     KeySource,
     KeySuccessor,
+    LaunchTrail,
     NetworkMender,
     NetworkSource,
     Preflight,
@@ -31,8 +32,9 @@ class CloudPorts:
     """One cloud, connected. `executor` opens a second, acting session; it is never called in observe.
 
     `preflight` opens a session of its own as well, which can change nothing, with the log of what it sent.
-    `spend` reads the bill, `keys` the encryption keys, `network` the networks, through the reading session. `rotator`
-    and `mender` open sessions of their own, which can rotate keys and change network settings and do nothing else.
+    `spend` reads the bill, `keys` the encryption keys, `network` the networks, `trail` the audit trail, through the
+    reading session. `rotator` and `mender` open sessions of their own, which can rotate keys and change network
+    settings and do nothing else.
     `successor` opens one that can make a key like another and move an alias to it, None where the cloud has no aliases
     that can be moved. `freezer` opens another, which can attach and detach policies (with True; with False only list
     them).
@@ -48,6 +50,7 @@ class CloudPorts:
     freezer: Callable[[bool], tuple[FreezeControl, CallLog]]
     rotator: Callable[[], KeyRotator]
     mender: Callable[[], NetworkMender]
+    trail: Callable[[], LaunchTrail]
     successor: Callable[[], KeySuccessor] | None = None
 
 

@@ -11,6 +11,7 @@ from costguard.ports import (
     FreezeControl,
     KeyRotator,
     KeySource,
+    LaunchTrail,
     NetworkMender,
     NetworkSource,
     Preflight,
@@ -61,7 +62,12 @@ def connect(wiring: Wiring) -> CloudPorts:
     def network() -> NetworkSource:
         from costguard.providers.tencent.network import TencentNetwork
 
-        return TencentNetwork(session)
+        return TencentNetwork(session, now=wiring.now)
+
+    def trail() -> LaunchTrail:
+        from costguard.providers.tencent.trail import TencentTrail
+
+        return TencentTrail(session, now=wiring.now)
 
     def rotating() -> KeyRotator:
         from costguard.providers.tencent.key_rotator import TencentKeyRotator
@@ -85,4 +91,4 @@ def connect(wiring: Wiring) -> CloudPorts:
         return TencentFreeze(twin, wiring.way_into), twin
 
     reading = Reading(TencentInventory(session), wiring.combined(signals), prices)
-    return CloudPorts(reading, spend, keys, network, session, acting, asking, freezing, rotating, mending)
+    return CloudPorts(reading, spend, keys, network, session, acting, asking, freezing, rotating, mending, trail)

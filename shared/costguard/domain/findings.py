@@ -62,6 +62,7 @@ class Usage:
 class Finding:
     """One verdict of one rule. `rule` is empty for a scan without policy.
 
+    `owner_source` is what named the owner (`owners.yaml`, `tag`, `launched`, `account`, `none`), empty where not told.
     `billed_hourly` is what the subject costs while it runs; None when unknown.
     """
 
@@ -79,3 +80,4 @@ class Finding:
     owner: str = ""
     rate: HourlyRate | None = None
     usage: Usage | None = None
+    owner_source: str = ""

@@ -90,6 +90,7 @@ class Instance:
     `billed_while_stopped`: the cloud says a stop did not end the billing of the instance. `paid_until`: when the
     term of a prepaid one ends or is renewed. `imds_v1`: its metadata answers without a session token; None: not told.
     `auto_renew`: whether a prepaid term is renewed by itself; None where the listing does not tell.
+    `resource_group`: the id of its resource group or project, empty where the cloud tells none.
     """
 
     ref: ResourceRef
@@ -117,6 +118,7 @@ class Instance:
     paid_until: datetime | None = None
     imds_v1: bool | None = None
     auto_renew: bool | None = None
+    resource_group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +194,9 @@ class GapKind(str, Enum):
 class Gap:
     """Something that could not be read.
 
-    `what` is `inventory`, `types`, `billing`, `details`, `signals`, `prices`, `accounts` or `regions`.
-    An inventory gap bars every action in its shard; a signals gap leaves its instances unmeasured.
+    `what` is `inventory`, `types`, `billing`, `details`, `signals`, `prices`, `launches`, `accounts` or `regions`.
+    An inventory gap bars every action in its shard; a signals gap leaves its instances unmeasured; one of launches bars
+    nothing.
     `detail` is the vendor's code and message, secrets removed; `fix` is the permission or setting missing.
     """
 

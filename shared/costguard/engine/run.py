@@ -18,10 +18,12 @@ from costguard.engine.act import act, pause_reason
 from costguard.engine.aftermath import settle_observed
 from costguard.engine.hands import Hand
 from costguard.engine.instance_hand import InstanceHand
+from costguard.engine.launches import launched
 from costguard.engine.memory import cap_views, claim_views, notice_views
 from costguard.engine.notices import INSTANCE_WORDS, Words, tell
 from costguard.engine.repositories.outbox import Notice
 from costguard.engine.scan import Lookback, Progress, Scan, gap_of, no_progress, scan
+from costguard.engine.sights import keep_look
 from costguard.engine.surroundings import Surroundings
 from costguard.guards import GUARDS
 from costguard.guards.rules import Mode
@@ -50,8 +52,9 @@ def make_plan(
     deadline: datetime | None = None,
     progress: Progress = no_progress,
     lookback: Lookback | None = None,
+    remember: bool = False,
 ) -> Plan:
-    """Scan and plan; nothing is written anywhere."""
+    """Scan and plan; nothing is written anywhere, unless `remember` keeps what the audit trails said."""
     seen = scan(
         world.readings,
         world.targets,
@@ -62,11 +65,13 @@ def make_plan(
         progress=progress,
         workers=world.workers,
     )
-    return plan_from(world, run_id, seen)
+    return plan_from(world, run_id, seen, deadline=deadline, remember=remember)
 
 
-def plan_from(world: Surroundings, run_id: str, seen: Scan) -> Plan:
-    """The plan for what was seen, with memory and the closer reads it needs."""
+def plan_from(
+    world: Surroundings, run_id: str, seen: Scan, *, deadline: datetime | None = None, remember: bool = False
+) -> Plan:
+    """The plan for what was seen, with memory and the closer reads it needs; `remember` as for `make_plan`."""
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
     inputs = PlanInputs(
@@ -85,7 +90,11 @@ def plan_from(world: Surroundings, run_id: str, seen: Scan) -> Plan:
         stop_all=stop_all(world, enforcing=any(rule.mode is Mode.ENFORCE for rule in world.policy.idle_gpu)),
         doubts=world.doubts,
         others=_others(world),
+        hastened=memory.haste.granted(now),
+        disowned=memory.disowned.all(),
     )
+    trails = launched(world, inputs, deadline=deadline, remember=remember)
+    inputs = replace(inputs, launches=trails.launches, gaps=(*inputs.gaps, *trails.gaps))
     return build_plan(_examined_closely(world, inputs))
 
 
@@ -99,7 +108,7 @@ def run(
     """One whole run. A run id that was completed before does nothing: events are delivered more than once."""
     if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
         return RunReport(run_id, None, duplicate=True)
-    plan = make_plan(world, run_id, deadline=deadline, progress=progress)
+    plan = make_plan(world, run_id, deadline=deadline, progress=progress, remember=True)
     log_gaps(plan)
     return carry_out(world, plan, deadline=deadline)
 
@@ -140,6 +149,7 @@ def carry_out(
     notices = () if _paused(world) else tell(world, plan, craft.words, NOTICE_WAIT)
     settle_observed(world.memory, plan, plan.billed_while_stopped)
     report = RunReport(plan.run_id, plan, results, notices)
+    keep_look(world.memory, plan)
     world.memory.runs.finish(plan.run_id, craft.figures(report), world.clock.now())
     return report
 

@@ -17,6 +17,7 @@ from costguard.ports import (
     KeyRotator,
     KeySource,
     KeySuccessor,
+    LaunchTrail,
     NetworkMender,
     NetworkSource,
     Notifier,
@@ -36,7 +37,8 @@ class Surroundings:
     `spends` reads the bills of each cloud, for the guard that needs them; `freezers` opens what can attach the policy
     of a launch freeze, and nothing else, where the policy names one. `keys` reads the keys of each cloud and `networks`
     its networks; `rotators` and `network_menders` open what can change them, and nothing else, where a rule enforces;
-    `successors` what makes a key in another's place, where such a rule allows that.
+    `successors` what makes a key in another's place, where such a rule allows that. `trails` tell who launched what; a
+    cloud without one is not asked.
     """
 
     guard: str
@@ -60,3 +62,4 @@ class Surroundings:
     successors: Mapping[str, Callable[[], KeySuccessor]] = field(default_factory=dict)
     networks: Mapping[str, NetworkSource] = field(default_factory=dict)
     network_menders: Mapping[str, Callable[[], NetworkMender]] = field(default_factory=dict)
+    trails: Mapping[str, LaunchTrail] = field(default_factory=dict)

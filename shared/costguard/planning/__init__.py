@@ -1,6 +1,6 @@
 """From findings and cases to a plan: what is due, what a rail holds, what is only rehearsed. Pure."""
 
-from costguard.planning.build import build_plan, judge_all, subjects_to_examine
+from costguard.planning.build import build_plan, judge_all, judged, subjects_to_examine
 from costguard.planning.exempt import exemption
 from costguard.planning.plan import (
     CapUse,
@@ -31,6 +31,7 @@ __all__ = [
     "dearest",
     "exemption",
     "judge_all",
+    "judged",
     "least_harm",
     "spenders",
     "subjects_to_examine",

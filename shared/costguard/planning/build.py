@@ -6,22 +6,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from costguard.cases import Case, CaseStatus, Phase, Seen, Step, advance, decision_id, ladder, uncopied
+from costguard.cases import Case, CaseStatus, Phase, Seen, Step, advance, decision_id, ladder, speaks_for, uncopied
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.domain.actions import Action, Verb
+from costguard.domain.answers import AnswerRef
 from costguard.domain.facts import InstanceFact, ShardFacts
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard, Subject
-from costguard.domain.resources import Instance
+from costguard.domain.resources import Instance, Launch
 from costguard.guards.idle_gpu import gentlest_rule, judge
 from costguard.planning.exempt import overlaid
 from costguard.planning.merging import merged
 from costguard.planning.plan import CapUse, Held, Plan, PlanInputs, Rehearsed, RuleLimit, Transition
 from costguard.planning.rails import cap_rail, mode_rail, rule_limit, with_one_more, world_rail
-from costguard.planning.savings import saving_of
+from costguard.planning.savings import saving_of, sightings_in
 from costguard.policy.model import Policy
-from costguard.policy.ownership import owner_name
+from costguard.policy.ownership import owner_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +34,31 @@ class _Wanted:
 
 
 def judge_all(
-    policy: Policy, facts: tuple[ShardFacts, ...], now: datetime, doubts: Mapping[str, Reason] | None = None
+    policy: Policy,
+    facts: tuple[ShardFacts, ...],
+    now: datetime,
+    doubts: Mapping[str, Reason] | None = None,
+    launches: Mapping[ResourceRef, Launch] | None = None,
+    disowned: Mapping[str, frozenset[str]] | None = None,
 ) -> tuple[Finding, ...]:
     """Every instance judged by its gentlest rule, exemptions laid over, owners named.
 
-    `doubts` are by name of a rule why its violations may not be believed.
+    `doubts` are by name of a rule why its violations may not be believed; `launches` and `disowned` as in `PlanInputs`.
     """
     findings = []
     for shard in facts:
         instances = [fact.instance for fact in shard.instances]
         for instance, finding in zip(instances, judge(shard.instances, policy.idle_gpu, now), strict=True):
-            owned = replace(finding, owner=owner_name(instance, policy))
+            launch, passed = (launches or {}).get(instance.ref), (disowned or {}).get(str(instance.ref), frozenset())
+            owner, source = owner_of(instance, policy, launch=launch, disowned=passed)
+            owned = replace(finding, owner=owner, owner_source=source.value)
             findings.append(_doubted(overlaid(owned, instance, policy, now), doubts or {}))
     return tuple(findings)
+
+
+def judged(inputs: PlanInputs) -> tuple[Finding, ...]:
+    """`judge_all` of what a plan is given."""
+    return judge_all(inputs.policy, inputs.facts, inputs.now, inputs.doubts, inputs.launches, inputs.disowned)
 
 
 def _doubted(finding: Finding, doubts: Mapping[str, Reason]) -> Finding:
@@ -57,7 +70,7 @@ def _doubted(finding: Finding, doubts: Mapping[str, Reason]) -> Finding:
 
 def subjects_to_examine(inputs: PlanInputs) -> tuple[Instance, ...]:
     """The instances whose volumes, snapshots and protections the plan depends on, before they were read."""
-    wanted = _advanced(inputs, judge_all(inputs.policy, inputs.facts, inputs.now, inputs.doubts))
+    wanted = _advanced(inputs, judged(inputs))
     return tuple(
         item.seen.instance
         for item in wanted
@@ -67,7 +80,7 @@ def subjects_to_examine(inputs: PlanInputs) -> tuple[Instance, ...]:
 
 def build_plan(inputs: PlanInputs) -> Plan:
     """The whole decision of one run. The engine commits `transitions`, then acts on `due` and nothing else."""
-    findings = judge_all(inputs.policy, inputs.facts, inputs.now, inputs.doubts)
+    findings = judged(inputs)
     wanted = _advanced(inputs, findings)
     limits = _limits(inputs)
     use = dict(inputs.caps)
@@ -119,6 +132,8 @@ def build_plan(inputs: PlanInputs) -> Plan:
             for fact in shard.instances
             if fact.instance.billed_while_stopped
         ),
+        sightings=sightings_in(inputs.facts, findings, inputs.launches),
+        looked=tuple(shard.shard for shard in inputs.facts if shard.complete),
     )
 
 
@@ -166,10 +181,15 @@ def _steps(
             intent_written=claim is not None or notice is not None,
             last_outcome=claim.last_outcome if claim else None,
             last_request=claim.request_id if claim else "",
+            hastened=case is not None and _hastened(case, inputs.hastened),
         )
         step = advance(case, seen, _grace(inputs))
         if step.case is not None:
             yield _Wanted(step, step.case, seen, fact)
+
+
+def _hastened(case: Case, asked: frozenset[AnswerRef]) -> bool:
+    return any(ref.case_id == case.case_id and speaks_for(ref.decision_id, case) for ref in asked)
 
 
 def _grace(inputs: PlanInputs) -> GraceEnd:

@@ -8,12 +8,14 @@ from datetime import datetime
 
 from costguard.cases import Case
 from costguard.domain.actions import Action, Outcome
+from costguard.domain.answers import AnswerRef
 from costguard.domain.facts import ShardFacts
 from costguard.domain.findings import Finding
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason
-from costguard.domain.refs import ResourceRef
-from costguard.domain.resources import Gap, InstanceDetail
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Gap, InstanceDetail, Launch
+from costguard.domain.savings import Sighting
 from costguard.policy.model import Policy
 
 KeptLines = tuple[tuple[str, Money | None], ...]
@@ -56,7 +58,9 @@ class PlanInputs:
     too old), None when there is none. `details` holds the instances read closely, `notices` and
     `claims` are by decision id, `kept` is what stays billed after a stop. `doubts` are by name of a rule why
     its violations may not be believed; `others` are the active cases of other guards by subject, so that two
-    of them ask for one stop.
+    of them ask for one stop. `hastened` are the decisions whose notice was answered with "stop now".
+    `launches` are who launched what, as far as that was asked; `disowned` by resource id the names of those who said
+    that it is not theirs.
     """
 
     guard: str
@@ -77,6 +81,9 @@ class PlanInputs:
     stop_all: Reason | None = None
     doubts: Mapping[str, Reason] = field(default_factory=dict)
     others: Mapping[ResourceRef, tuple[Case, ...]] = field(default_factory=dict)
+    launches: Mapping[ResourceRef, Launch] = field(default_factory=dict)
+    disowned: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    hastened: frozenset[AnswerRef] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +121,10 @@ class RuleLimit:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All a run has decided. Only `due` reaches the executor."""
+    """All a run has decided. Only `due` reaches the executor.
+
+    `sightings` are the machines it saw and `looked` the shards where absence proves absence: what savings rest on.
+    """
 
     guard: str
     run_id: str
@@ -130,6 +140,8 @@ class Plan:
     kept: Mapping[ResourceRef, KeptLines] = field(default_factory=dict)
     instances_seen: int = 0
     billed_while_stopped: tuple[ResourceRef, ...] = ()
+    sightings: tuple[Sighting, ...] = ()
+    looked: tuple[Shard, ...] = ()
 
     def case_of(self, action: Action) -> Case:
         """The case that `action` belongs to, as this plan leaves it."""

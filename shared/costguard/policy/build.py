@@ -18,6 +18,7 @@ from costguard.policy.document_base import SelectorDocument
 from costguard.policy.key_build import key_rules_of, key_waits
 from costguard.policy.model import (
     Account,
+    AnswerTerms,
     Exemption,
     Owner,
     Policy,
@@ -46,7 +47,7 @@ def build_policy(accepted: Accepted) -> Policy:
         mode=main.mode,
         idle_gpu=tuple(sorted(rules, key=lambda rule: rule.name)),
         accounts=tuple(sorted((_account(each) for each in main.accounts), key=lambda each: (each.cloud, each.id))),
-        owners=tuple(Owner(each.name, _selector(each.owns), each.channel or "") for each in owners),
+        owners=tuple(_owner(each) for each in owners),
         exemptions=tuple(_exemptions(accepted, main)),
         protection=_protection(main.protect),
         calendar=None if main.calendar is None else _calendar(main.calendar),
@@ -65,6 +66,7 @@ def build_policy(accepted: Accepted) -> Policy:
         launch_freezes=tuple(sorted((each.freeze() for each in main.launch_freezes), key=lambda each: each.name)),
         kms_rotation=key_rules_of(accepted),
         network_audit=audit_rules_of(accepted),
+        answers=_answers(main.notify),
     )
     return with_policy_digest(policy)
 
@@ -146,7 +148,21 @@ def _selector(selector: SelectorDocument) -> Selector:
         billing=selector.billing,
         tags=selector.tags,
         resources=selector.resources,
+        resource_groups=selector.resource_groups,
     )
+
+
+_NOTHING = Selector(resources=())
+
+
+def _owner(owner: d.OwnerDocument) -> Owner:
+    owns = _NOTHING if owner.owns is None else _selector(owner.owns)  # then only what they launched is theirs
+    return Owner(owner.name, owns, owner.channel or "", owner.people, owner.cloud_users)
+
+
+def _answers(notify: d.NotifyDocument | None) -> AnswerTerms:
+    said = None if notify is None else notify.answers
+    return AnswerTerms() if said is None else AnswerTerms(said.slack_team, said.approvers, said.two_approvers_above)
 
 
 def _account(account: d.AccountDocument) -> Account:

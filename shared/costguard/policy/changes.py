@@ -13,7 +13,7 @@ from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
 from costguard.guards.rules import Consent, Limits, Selector, Step
 from costguard.policy.terms import rule_digest, rule_from_terms, terms, with_digest
 
-__all__ = ["loosens", "rule_digest", "rule_from_terms", "terms", "with_digest"]
+__all__ = ["loosens", "reaches_no_further", "rule_digest", "rule_from_terms", "terms", "with_digest"]
 
 _CONSENT_RANK = {Consent.KEEP: 0, Consent.ASK: 1, Consent.LOSE: 2}
 _GLOB_SIGNS = frozenset("*?[")
@@ -81,6 +81,7 @@ def _within(inner: Selector, outer: Selector) -> bool:
         and _covered(inner.accounts, outer.accounts)
         and _covered(inner.regions, outer.regions)
         and _covered(inner.instance_types, outer.instance_types)
+        and _covered(inner.resource_groups, outer.resource_groups)
         and (outer.billing is None or (inner.billing is not None and set(inner.billing) <= set(outer.billing)))
         and (outer.resources is None or (inner.resources is not None and set(inner.resources) <= set(outer.resources)))
         and _tags_covered(inner.tags, outer.tags)
@@ -106,3 +107,8 @@ def _tags_covered(inner: Mapping[str, str] | None, outer: Mapping[str, str] | No
     return inner is not None and all(
         key in inner and _pattern_covered(inner[key], pattern) for key, pattern in outer.items()
     )
+
+
+def reaches_no_further(inner: Selector, outer: Selector) -> bool:
+    """Whether everything `inner` matches is certainly matched by `outer`."""
+    return _within(inner, outer)

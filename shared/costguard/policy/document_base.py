@@ -48,6 +48,7 @@ class SelectorDocument(MatchDocument):
     billing: f.BillingWords | None = None
     tags: f.TagPatterns | None = None
     resources: f.ResourceIds | None = None
+    resource_groups: f.GroupPatterns | None = None
 
 
 SelectorDocuments = Annotated[

@@ -28,6 +28,7 @@ from costguard.policy.values import nonempty
 
 _IDLE = IdleBounds()
 _LIMITS = Limits()
+_TWO = 2
 
 
 class IdleDocument(Document):
@@ -150,18 +151,42 @@ class SignalsDocument(Document):
     prometheus: tuple[PrometheusDocument, ...] = ()
 
 
+class AnswersDocument(Document):
+    """`notify.answers`: whose answers to notices count."""
+
+    slack_team: f.SlackTeam
+    approvers: f.SlackUsers = ()
+    two_approvers_above: f.Caps = ()
+
+    @model_validator(mode="after")
+    def _two_of_them(self) -> Self:
+        if self.two_approvers_above and len(self.approvers) < _TWO:
+            message = "two people have to agree above these amounts, and fewer than two approvers are named"
+            raise BadValueError(message, "name two approvers or more", at=("two_approvers_above",), key=True)
+        return self
+
+
 class NotifyDocument(Document):
     """`notify`."""
 
     default: f.Channel
+    answers: AnswersDocument | None = None
 
 
 class OwnerDocument(Document):
-    """One entry of `owners`."""
+    """One entry of `owners`: what they own, by what it is or by who launched it."""
 
     name: f.Text
-    owns: SelectorDocument
+    owns: SelectorDocument | None = None
     channel: f.Channel | None = None
+    people: f.SlackUsers = ()
+    cloud_users: f.CloudUsers = ()
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.owns is None and not self.cloud_users:
+            raise BadValueError("neither owns nor cloud_users: this owner has nothing", "add owns: {tags: {team: nlp}}")
+        return self
 
 
 class ExceptionDocument(Document):

@@ -34,6 +34,7 @@ _EXAMPLES: Mapping[str, str] = {
     "owns": "owns: {tags: {team: nlp}}",
     "expires": 'expires: "2026-12-01T18:00:00+08:00"',
     "hourly": "hourly: 12.5 USD",
+    "slack_team": "slack_team: T0123ABCD",
     "default": 'default: "slack:#gpu-costs"',
     "from": "from: USD",
     "to": "to: CNY",

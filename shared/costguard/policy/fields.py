@@ -28,6 +28,9 @@ _URL = re.compile(
 )
 _ROLE = re.compile(r"[\w+=,.@:/{}-]{1,600}", re.ASCII)
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}", re.ASCII)  # STS AssumeRole's own pattern
+_RESOURCE_GROUP = re.compile(r"[A-Za-z0-9*?\[\]!_-]{1,64}")
+_SLACK_TEAM = re.compile(r"T[A-Z0-9]{2,20}", re.ASCII)
+_CLOUD_USER = re.compile(r"(?=.*[A-Za-z0-9])[\w+=,.@:/*?\[\]!-]{1,200}", re.ASCII)
 _INSTANCE_TYPE = re.compile(r"[A-Za-z0-9.*?\[\]!_-]{1,64}")
 
 CLOUD_WORDS = {cloud: cloud for cloud in CLOUDS}
@@ -80,6 +83,25 @@ Url = Annotated[
 ]
 Channel = Annotated[str, AfterValidator(channel)]
 ResourceId = Annotated[str, AfterValidator(clouds.resource_id)]
+SlackTeam = Annotated[
+    str,
+    AfterValidator(
+        v.matching(
+            _SLACK_TEAM, "the id of a Slack workspace", "it begins with T and stands in the address of Slack on the web"
+        )
+    ),
+]
+SlackUser = Annotated[str, AfterValidator(v.slack_user)]
+SlackUsers = Annotated[tuple[SlackUser, ...], AfterValidator(v.some("leave the key out where nobody is"))]
+CloudUser = Annotated[
+    str,
+    AfterValidator(
+        v.matching(
+            _CLOUD_USER, "who launched something, or a pattern", "write for example alice, user/alice or role/train/*"
+        )
+    ),
+]
+CloudUsers = Annotated[tuple[CloudUser, ...], AfterValidator(v.some("leave the key out where nobody is"))]
 
 CloudPattern = Annotated[str, BeforeValidator(v.choice(CLOUD_WORDS, "a cloud"))]
 AccountPattern = Annotated[str, AfterValidator(clouds.account_pattern)]
@@ -87,11 +109,22 @@ RegionPattern = Annotated[str, AfterValidator(v.matching(re.compile(r"[a-z0-9*?\
 TypePattern = Annotated[
     str, AfterValidator(v.matching(_INSTANCE_TYPE, "an instance type or pattern", "write for example p4d.* or GN10Xp*"))
 ]
+GroupPattern = Annotated[
+    str,
+    AfterValidator(
+        v.matching(
+            _RESOURCE_GROUP,
+            "the id of a resource group or project, or a pattern",
+            'write for example rg-acfmxexample or, on Tencent Cloud, "1004321"',
+        )
+    ),
+]
 TagPatterns = Annotated[dict[str, str], AfterValidator(v.tag_patterns)]
 CloudPatterns = Annotated[tuple[CloudPattern, ...], AfterValidator(v.some(v.ALL))]
 AccountPatterns = Annotated[tuple[AccountPattern, ...], AfterValidator(v.some(v.ALL))]
 RegionPatterns = Annotated[tuple[RegionPattern, ...], AfterValidator(v.some(v.ALL))]
 TypePatterns = Annotated[tuple[TypePattern, ...], AfterValidator(v.some(v.ALL))]
+GroupPatterns = Annotated[tuple[GroupPattern, ...], AfterValidator(v.some(v.ALL))]
 BillingWords = Annotated[tuple[BillingWord, ...], AfterValidator(v.some(v.ALL))]
 ResourceIds = Annotated[tuple[ResourceId, ...], AfterValidator(v.some(v.ALL))]
 TagNames = Annotated[tuple[TagName, ...], AfterValidator(v.some("leave the key out to keep the tags Costguard knows"))]

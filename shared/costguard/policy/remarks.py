@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Consent, Mode
 from costguard.policy.budget_remarks import budget_remarks
+from costguard.policy.group_remarks import group_remarks
 from costguard.policy.model import Policy
 from costguard.policy.network_remarks import network_remarks
 
@@ -32,7 +33,8 @@ def remarks(policy: Policy, now: datetime) -> tuple[Remark, ...]:
     found = [*_exemptions(policy, now), *_calendar(policy, now), *_owners(policy), *_protected(policy)]
     for rule in policy.idle_gpu:
         found += _rule(rule)
-    found += [Remark(where, message) for where, message in (*budget_remarks(policy, now), *network_remarks(policy))]
+    others = (*budget_remarks(policy, now), *network_remarks(policy), *group_remarks(policy))
+    found += [Remark(where, message) for where, message in others]
     if not policy.default_channel and not any(owner.channel for owner in policy.owners) and policy.mode > Mode.OBSERVE:
         found.append(Remark("notify", "no channel anywhere: no notice can be delivered, so nothing is ever stopped"))
     return tuple(sorted(found))
@@ -69,6 +71,9 @@ def _owners(policy: Policy) -> Iterator[Remark]:
         if known and account.owner and account.owner not in known:
             message = f"owner {account.owner!r} is not among the owners; its notices go to the default channel"
             yield Remark(f"accounts {account.cloud} {account.id}", message)
+    for owner in policy.owners:
+        if owner.people and not policy.answers.slack_team:
+            yield Remark(f"owner {owner.name}", "nobody's clicks count: people are listed without notify.answers")
 
 
 def _protected(policy: Policy) -> Iterator[Remark]:

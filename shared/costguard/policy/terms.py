@@ -24,7 +24,7 @@ from costguard.guards.idle_gpu_rules import BudgetCause, IdleBounds, IdleRule
 from costguard.guards.rules import Consent, Limits, Mode, Selector, Step
 
 _SCHEMA = 1
-_SETS = ("clouds", "accounts", "regions", "instance_types", "billing", "resources")
+_SETS = ("clouds", "accounts", "regions", "instance_types", "billing", "resources", "resource_groups")
 
 
 def terms(rule: IdleRule) -> str:
@@ -162,6 +162,7 @@ def _selector_from(body: dict[str, Any]) -> Selector:
         billing=tuple(Billing(value) for value in body["billing"]) if "billing" in body else None,
         tags=dict(body["tags"]) if "tags" in body else None,
         resources=listed("resources"),
+        resource_groups=listed("resource_groups"),
     )
 
 

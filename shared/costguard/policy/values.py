@@ -17,6 +17,7 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 ALL = "leave the key out to match all"
 _PERCENT = Decimal(100)
+_SLACK_USER = re.compile(r"[UW][A-Z0-9]{6,20}", re.ASCII)  # W: in an Enterprise Grid
 _LONGEST_MATCHERS = 1000  # the split below looks ahead from every comma
 _MATCHERS = re.compile(r'\s*[A-Za-z_][A-Za-z0-9_]*\s*(?:=|!=|=~|!~)\s*"(?:[^"\\]|\\.)*"\s*')
 
@@ -133,6 +134,17 @@ def one_per_currency(amounts: tuple[Money, ...]) -> tuple[Money, ...]:
             message = f"two caps in {money.currency}"
             raise BadValueError(message, "keep one amount per currency", at=(index,))
     return amounts
+
+
+def slack_user(text: str) -> str:
+    """The id of one person in Slack: names can be taken by anybody."""
+    if _SLACK_USER.fullmatch(text) is not None:
+        return text
+    found = (
+        "the id of a group or channel" if re.fullmatch(r"[SCG][A-Z0-9]{6,20}", text, re.ASCII) else "no id of a person"
+    )
+    message = f"{text!r} is {found} in Slack"
+    raise BadValueError(message, "open the person's profile in Slack and copy the member ID: U and capitals and digits")
 
 
 def price(raw: object) -> Money:

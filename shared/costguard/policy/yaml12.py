@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
     AliasEvent,
@@ -26,6 +25,7 @@ from ruamel.yaml.events import (
 
 from costguard.policy.problems import Mark, Problem, excerpt, field_path, shortened
 from costguard.policy.text import MAX_BYTES, too_long
+from costguard.policy.yaml_events import events_in
 from costguard.policy.yaml_nodes import Document, Mapping, Node, Plain, Scalar, Sequence
 
 MAX_DEPTH = 50
@@ -55,7 +55,7 @@ def read_yaml(path: str, text: str) -> Document:
         return Document(path, text, None, unseen)
     builder = _Builder(path, text)
     try:
-        for event in YAML(typ="safe", pure=True).parse(text):
+        for event in events_in(text):
             if not builder.take(event):
                 break
     except MarkedYAMLError as err:

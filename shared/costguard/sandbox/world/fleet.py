@@ -57,6 +57,9 @@ class MachineSpec:
     ignored, Tencent's STOP_CHARGING not to be had). `recycles`: the first terminate only puts it into Tencent's
     recycle bin; prepaid ones there always do. `prepaid_until` goes with `Billing.PREPAID`; None is still unexpired.
 
+    `resource_group` is the id of its resource group, on Tencent the number of its project. `launched_by` is who
+    launched it, by the audit trail (`user/vision`, `role/train/vision`, `service/autoscaling`); empty: no such event.
+
     Raises:
         ValueError: something this cloud does not have.
     """
@@ -88,6 +91,8 @@ class MachineSpec:
     stop_keeps_billing: bool = False
     recycles: bool = False
     prepaid_until: datetime | None = None
+    resource_group: str = ""
+    launched_by: str = ""
 
     def __post_init__(self) -> None:
         provider = provider_of(self.cloud)
@@ -95,6 +100,7 @@ class MachineSpec:
             "recycles": self.recycles and provider != "tencent",  # the only one with a recycle bin
             "stop_keeps_billing": self.stop_keeps_billing and provider == "aws",  # EC2 bills no stopped instance
             "one_time_spot": self.one_time_spot and provider != "aws",
+            "resource_group": bool(self.resource_group) and provider == "aws",  # EC2 tells none
             "prepaid_until": self.prepaid_until is not None and self.billing is not Billing.PREPAID,
         }
         for name, wrong in impossible.items():

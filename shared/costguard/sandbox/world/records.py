@@ -78,6 +78,7 @@ class Operation(str, Enum):
     SUCCEED = "succeed"
     NETWORK = "network"
     FIX_NETWORK = "fix_network"
+    TRAIL = "trail"
 
     @classmethod
     def _missing_(cls, value: object) -> Operation | None:
@@ -94,6 +95,8 @@ class Operation(str, Enum):
             "TerminateInstances": cls.TERMINATE,
             "DeleteInstances": cls.TERMINATE,
             "CreateSnapshot": cls.SNAPSHOT,
+            "LookupEvents": cls.TRAIL,
+            "DescribeEvents": cls.TRAIL,
         }.get(str(value))
 
 

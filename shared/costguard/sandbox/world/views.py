@@ -35,6 +35,7 @@ def instance_of(world: World, machine: Machine) -> Instance:
         stopped_by=machine.stopped_by,
         paid_until=told_time(vendor, spec.prepaid_until) if spec.prepaid_until is not None else None,
         imds_v1=world.networks.imds_v1.get(machine.ref),
+        resource_group=spec.resource_group or ("0" if machine.ref.provider == "tencent" else ""),  # its default project
     )
 
 

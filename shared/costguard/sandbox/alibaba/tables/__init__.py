@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from costguard.sandbox.alibaba.parameters import Table
+from costguard.sandbox.alibaba.tables.actiontrail import ACTIONTRAIL
 from costguard.sandbox.alibaba.tables.bss import BSS
 from costguard.sandbox.alibaba.tables.cms import CMS
 from costguard.sandbox.alibaba.tables.dm import DM
@@ -30,6 +31,7 @@ PRODUCTS: Mapping[str, str] = MappingProxyType(
         "2015-05-01": "ram",
         "2016-01-20": "kms",
         "2022-01-01": "vpcpeer",
+        "2020-07-06": "actiontrail",
     }
 )
 """A request names no product: its Version does. The names are those of RAM permissions."""
@@ -54,6 +56,7 @@ TABLES: Mapping[tuple[str, str], Table] = MappingProxyType(
         **_all("dm", DM),
         **_all("ram", RAM),
         **_all("kms", KMS),
+        **_all("actiontrail", ACTIONTRAIL),
         **_all("resourcedirectory", RESOURCE_DIRECTORY),
     }
 )

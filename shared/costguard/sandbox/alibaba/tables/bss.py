@@ -37,6 +37,22 @@ BSS = {
         PageNum              whole 1-100000
         PageSize             whole 1-300
     """,
+    "GetPayAsYouGoPrice": """
+        ProductCode!                text
+        SubscriptionType!           PayAsYouGo|Subscription
+        Region                      text
+        ModuleList.50.ModuleCode!   text
+        ModuleList.50.Config!       text
+        ModuleList.50.PriceType!    Hour|Day|Usage|Month|Year
+        ~ProductType                text
+        ~OwnerId                    whole
+    """,
+    "DescribePricingModule": f"""
+        ProductCode!         text
+        SubscriptionType!    {_ITEM}
+        ~ProductType         text
+        ~OwnerId             whole
+    """,
     "DescribeCostBudgetsSummary": """
         BudgetName           text
         BudgetStatus         overdue|notOverdue

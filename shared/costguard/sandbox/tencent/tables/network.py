@@ -147,6 +147,15 @@ CREATE_FLOW_LOG: Table = {
 }
 DELETE_FLOW_LOG: Table = {"FlowLogId!": TEXT, "VpcId": TEXT}
 
+INQUIRY_PRICE_ALLOCATE_ADDRESSES: Table = {
+    "InternetChargeType!": Text(
+        ("BANDWIDTH_POSTPAID_BY_HOUR", "BANDWIDTH_PREPAID_BY_MONTH", "TRAFFIC_POSTPAID_BY_HOUR")
+    ),
+    "InternetMaxBandwidthOut": Whole(1, 200),
+    "AddressChargePrepaid": Fields({"Period!": Whole(1, 36), "AutoRenewFlag": Whole(0, 2)}),
+    "AddressType": Text(("EIP", "HighQualityEIP", "AntiDDoSEIP")),
+    "IPChargeType?": Text(("IP_POSTPAID_BY_HOUR", "IP_PREPAID_BY_MONTH")),
+}
 RELEASE_ADDRESSES: Table = {"AddressIds!": Many(TEXT, 100, least=1)}
 DISASSOCIATE_ADDRESS: Table = {"AddressId!": TEXT, "ReallocateNormalPublicIp?": FLAG}
 ASSOCIATE_ADDRESS: Table = {

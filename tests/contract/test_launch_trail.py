@@ -1,0 +1,116 @@
+"""What every `LaunchTrail` promises, run on each provider: see `trail_worlds.py` for what a provider brings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.contract.trail_worlds import EVERYBODY, MADE, OLD, ROLE, ROOT, SERVICE, SILENT, TRAILS, USER, TrailRig
+
+from costguard.domain.resources import GapKind
+
+
+@pytest.fixture(scope="module", params=sorted(TRAILS))
+def provider(request: pytest.FixtureRequest) -> Iterator[TrailRig]:
+    with TRAILS[request.param]() as made:
+        yield made
+
+
+@pytest.fixture
+def rig(provider: TrailRig) -> TrailRig:
+    provider.reset()
+    return provider
+
+
+def test_each_machine_has_the_launcher_that_the_trail_names(rig: TrailRig) -> None:
+    """Four machines of one minute: a user, a role with its session, a service, and the root of the account."""
+    report = rig.ask(*EVERYBODY)
+    told = {name: report.launches[rig.instance(name).ref] for name in EVERYBODY}
+
+    assert {name: launch.by for name, launch in told.items()} == {
+        USER: "user/vision-lead",
+        ROLE: "role/train/speech-lead@example.com",
+        SERVICE: rig.service,
+        ROOT: "root",
+    }
+    assert {launch.at for launch in told.values()} == {MADE}
+    assert len({launch.event_id for launch in told.values()}) == len(EVERYBODY)
+    assert report.gaps == ()
+
+
+def test_starting_a_machine_again_is_not_launching_it(rig: TrailRig) -> None:
+    rig.again(USER)
+
+    report = rig.ask(USER)
+
+    assert report.launches[rig.instance(USER).ref].by == "user/vision-lead"
+
+
+def test_a_trail_without_the_event_is_no_gap(rig: TrailRig) -> None:
+    report = rig.ask(SILENT, USER)
+
+    assert set(report.launches) == {rig.instance(USER).ref}
+    assert report.gaps == ()
+
+
+def test_nothing_older_than_the_trail_is_asked_for(rig: TrailRig) -> None:
+    report = rig.ask(OLD)
+
+    assert (dict(report.launches), report.gaps) == ({}, ())
+    assert rig.asked() == 0
+
+
+def test_a_launch_on_a_later_page_is_found(rig: TrailRig) -> None:
+    rig.again(USER)
+    rig.desk().page = 1
+
+    report = rig.ask(USER)
+
+    assert report.launches[rig.instance(USER).ref].by == "user/vision-lead"
+    assert rig.asked() > 1
+
+
+def test_a_denial_is_a_gap_that_names_the_permission_and_ends_the_asking(rig: TrailRig) -> None:
+    rig.deny()
+
+    report = rig.ask(*EVERYBODY)
+
+    (gap,) = report.gaps
+    assert (gap.what, gap.kind, dict(report.launches)) == ("launches", GapKind.DENIED, {})
+    assert rig.operation in gap.fix
+    assert rig.asked() == 1
+
+
+def test_throttling_that_passes_is_waited_out(rig: TrailRig) -> None:
+    rig.throttle(times=2)
+
+    report = rig.ask(USER)
+
+    assert report.launches[rig.instance(USER).ref].by == "user/vision-lead"
+
+
+def test_throttling_that_stays_is_a_gap_and_names_nobody(rig: TrailRig) -> None:
+    rig.throttle()
+
+    report = rig.ask(USER, ROLE)
+
+    (gap,) = report.gaps
+    assert (gap.what, gap.kind, dict(report.launches)) == ("launches", GapKind.THROTTLED, {})
+
+
+def test_an_answer_in_another_form_names_nobody(rig: TrailRig) -> None:
+    rig.garble()
+
+    report = rig.ask(USER)
+
+    (gap,) = report.gaps
+    assert (gap.what, dict(report.launches)) == ("launches", {})
+    assert gap.kind in {GapKind.UNREADABLE, GapKind.UNAVAILABLE}
+
+
+def test_reading_the_trail_changes_nothing(rig: TrailRig) -> None:
+    rig.ask(USER)
+
+    made = rig.session().calls_made()
+    assert rig.operation in {call.operation for call in made}
+    assert not any(call.changes_something for call in made)
