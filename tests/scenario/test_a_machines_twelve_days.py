@@ -25,9 +25,11 @@ from costguard.domain.errors import (
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Gap, GapKind, InstanceDetail, Inventory
+from costguard.domain.savings import Standing
 from costguard.engine import answers
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.run import carry_out, make_plan, run, summary
+from costguard.engine.savings import savings_report
 from costguard.guards.rules import Consent, Mode
 from costguard.ports import Discovery, Target
 from costguard.sandbox.world.workload import BUSY, IDLE, busy, idle
@@ -68,7 +70,12 @@ def test_an_idle_machine_walks_the_whole_ladder(stage: Stage) -> None:
     case = stage.case()
     assert (case.status, case.reason.code) == (CaseStatus.CLOSED, ReasonCode.TERMINATED)
     assert verify(stage.memory.store).problems == ()
-    assert [saving.ended_at for saving in stage.memory.savings.all()] == [None]
+    now = stage.clock.now()
+    stop, terminated = sorted(savings_report(stage.memory, START, now, now).entries, key=lambda one: one.since)
+    assert (stop.standing, terminated.standing) == (Standing.HANDED_OVER, Standing.TERMINATED)
+    assert (stop.counted_until, terminated.counted_until) == (terminated.since, now), "one saving in two parts"
+    assert terminated.price == stop.price
+    assert {stop.action_id, terminated.action_id} <= {action.action_id for action in stage.executor.calls}
 
 
 def test_observe_changes_nothing_and_tells_nobody(tmp_path: Path) -> None:

@@ -19,9 +19,11 @@ from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import Direction, NetworkInventory, NetworkRule
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
+from costguard.domain.savings import Standing
 from costguard.engine import answers
 from costguard.engine.memory import Memory
 from costguard.engine.network_audit import NetworkRun, run_networks
+from costguard.engine.savings import savings_report
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
 from costguard.engine.undo import Undoers, undo, undoing_of
@@ -174,6 +176,9 @@ def test_an_unattached_address_is_released_after_its_grace_and_said_to_be_final(
     assert "There is no way back from this." in told.lines
     week.every_day(9, 12)
     assert week.kinds == [MendKind.RELEASE_ADDRESS]
+    now = week.clock.now()
+    (saved,) = savings_report(week.memory, BEGIN, now, now).entries
+    assert (saved.subject, saved.standing, saved.counted_until) == (spare, Standing.RELEASED, now)
     with pytest.raises(InvalidInputError, match="no way back"):
         week.take_back(week.last_action())
 

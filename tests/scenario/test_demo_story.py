@@ -147,8 +147,8 @@ def test_the_money_is_counted_from_what_was_seen_less_what_stays_billed(story: A
 
     assert sorted(machines) == STOPPED
     assert (machines["staging-inference"]["hours"], machines["staging-inference"]["until"]) == (
-        "96",
-        "2026-03-08T09:00:00Z",
+        "95",
+        "2026-03-08T08:00:00Z",
     )
     assert machines["thesis-notebook"]["until"] is None
     assert all(float(one["stays_billed_hourly"]["amount"]) > 0 for one in saved["machines"])

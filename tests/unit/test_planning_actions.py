@@ -132,7 +132,7 @@ def test_an_action_is_bound_to_its_decision_machine_and_rule() -> None:
             rung=1,
             rule="research",
             rule_digest=rule().digest,
-            saving=Saving(usd("1.00"), KEPT),
+            saving=Saving(usd("1.00"), KEPT, price=HourlyRate(usd("1.00"), "test", "2026-01-01")),
         ),
     )
 

@@ -12,6 +12,7 @@ from tests.builders import DAY, NOW, case, detail, fact, history, instance, poli
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, claimed, confirming, decision_id
 from costguard.domain.actions import Action, Outcome, Saving, Verb
 from costguard.domain.facts import InstanceFact
+from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import InstanceState
 from costguard.guards.rules import Step
@@ -67,7 +68,7 @@ def test_a_rail_holds_the_case_with_its_decision_open() -> None:
         rung=1,
         rule="research",
         rule_digest=rule().digest,
-        saving=Saving(usd("1.00"), (), ("local_disk_lost",)),
+        saving=Saving(usd("1.00"), (), ("local_disk_lost",), HourlyRate(usd("1.00"), "test", "2026-01-01")),
     )
     assert plan.held == (Held(expected, why),)
     after = replace(case(), status=CaseStatus.HELD, reason=why, decision_id=decision)

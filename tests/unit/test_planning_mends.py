@@ -107,12 +107,15 @@ def test_a_warning_promises_the_mend_that_nothing_stands_in_the_way_of() -> None
     assert (action.verb, action.mend) == (Verb.WARN, judged().mend)
 
 
+ADDRESS_RATE = HourlyRate(usd("0.005"), "test", "2026-01-01")
+
+
 @pytest.mark.parametrize(
     ("kind", "rate", "saving"),
     [
-        (MendKind.RELEASE_ADDRESS, HourlyRate(usd("0.005"), "test", "2026-01-01"), Saving(stops_billing=usd("0.005"))),
+        (MendKind.RELEASE_ADDRESS, ADDRESS_RATE, Saving(usd("0.005"), price=ADDRESS_RATE)),
         (MendKind.RELEASE_ADDRESS, None, Saving(stops_billing=None)),
-        (MendKind.SET_ROTATION, HourlyRate(usd("0.005"), "test", "2026-01-01"), None),
+        (MendKind.SET_ROTATION, ADDRESS_RATE, None),
     ],
 )
 def test_only_an_address_that_is_released_saves_something(

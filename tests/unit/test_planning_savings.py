@@ -12,13 +12,15 @@ from costguard.domain.money import HourlyRate, Money
 from costguard.domain.resources import Instance, InstanceState
 from costguard.planning.savings import confirmed_saving, risks_of, saving_of
 
+RATE = HourlyRate(usd("3.06"), "test", "2026-01-01")
+TEST_RATE = HourlyRate(usd("1.00"), "test", "2026-01-01")
 KEPT: tuple[tuple[str, Money | None], ...] = (("volume", usd("0.02")), ("snapshot", None))
 
 
 @pytest.mark.parametrize("verb", [Verb.WARN, Verb.STOP, Verb.TERMINATE])
 def test_a_running_machine_saves_its_rate_beside_what_stays_billed(verb: Verb) -> None:
     scarce = instance(accelerator=replace(T4, model="A100"))
-    assert saving_of(verb, fact(scarce), KEPT) == Saving(usd("1.00"), KEPT, ("scarce_type",))
+    assert saving_of(verb, fact(scarce), KEPT) == Saving(usd("1.00"), KEPT, ("scarce_type",), TEST_RATE)
 
 
 @pytest.mark.parametrize("verb", [Verb.SNAPSHOT, Verb.START])
@@ -27,7 +29,9 @@ def test_a_copy_saves_nothing_by_itself(verb: Verb) -> None:
 
 
 def test_a_stopped_machine_has_saved_its_rate_already() -> None:
-    assert saving_of(Verb.TERMINATE, fact(instance(state=InstanceState.STOPPED)), KEPT) == Saving(None, KEPT)
+    assert saving_of(Verb.TERMINATE, fact(instance(state=InstanceState.STOPPED)), KEPT) == Saving(
+        None, KEPT, price=TEST_RATE
+    )
 
 
 def test_an_unknown_price_saves_an_unknown_amount() -> None:
@@ -39,8 +43,7 @@ def test_what_was_not_seen_saves_nothing_that_could_be_told() -> None:
 
 
 def test_a_stop_seen_complete_saves_the_rate_last_known() -> None:
-    priced = finding(rate=HourlyRate(usd("3.06"), "test", "2026-01-01"))
-    assert confirmed_saving(priced, KEPT) == Saving(usd("3.06"), KEPT)
+    assert confirmed_saving(finding(rate=RATE), KEPT) == Saving(usd("3.06"), KEPT, price=RATE)
 
 
 def test_a_stop_of_unknown_price_is_confirmed_all_the_same() -> None:
@@ -50,8 +53,7 @@ def test_a_stop_of_unknown_price_is_confirmed_all_the_same() -> None:
 
 def test_a_stop_that_the_cloud_bills_on_saves_nothing() -> None:
     """Tencent keeps charging unless asked; some types of Alibaba ignore the economical stop."""
-    priced = finding(rate=HourlyRate(usd("3.06"), "test", "2026-01-01"))
-    assert confirmed_saving(priced, KEPT, billed_while_stopped=True) == Saving(None, KEPT)
+    assert confirmed_saving(finding(rate=RATE), KEPT, billed_while_stopped=True) == Saving(None, KEPT, price=RATE)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What people say: snoozes, approvals, the kill switch; and what it was worth: savings."""
+"""What people say: snoozes, approvals, the kill switch."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
-from decimal import Decimal
 from typing import Any
 
 import pytest
 from tests.contract.ledger_fakes import InterferingStore
 
-from costguard.domain.actions import Action, Saving, Verb
+from costguard.cases.answering import Vote
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
-from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef
 from costguard.engine.repositories.approvals import Approval, ApprovalRepository
 from costguard.engine.repositories.audit_verify import verify
-from costguard.engine.repositories.savings import RecordedSaving, SavingsRepository
 from costguard.engine.repositories.snoozes import Snooze, SnoozeRepository
 from costguard.engine.repositories.switch import KillSwitch, SwitchState
 from costguard.ledgers import open_ledger
@@ -95,7 +92,7 @@ def test_an_approval_is_valid_for_its_decision_and_time(store: RecordStore) -> N
     approvals = ApprovalRepository(store)
     granted = approvals.grant("decision-1", "nlp team", NOW, 24 * HOUR)
 
-    assert granted == Approval("decision-1", "nlp team", NOW, NOW + 24 * HOUR)
+    assert granted == Approval("decision-1", (Vote("nlp team", NOW, NOW + 24 * HOUR),))
     assert approvals.valid("decision-1", NOW) == granted
     assert approvals.valid("decision-2", NOW) is None
     assert approvals.valid("decision-1", NOW + 24 * HOUR) is None
@@ -173,38 +170,3 @@ def test_a_pause_beats_a_resume_at_the_same_moment(store: RecordStore) -> None:
     interfering.before_writes.append(lambda: KillSwitch(store).resume("platform team", "over", NOW))
     KillSwitch(interfering).pause("nlp team", "a third", NOW)
     assert KillSwitch(store).state().paused
-
-
-def stop(case_id: str = "case-1", verb: Verb = Verb.STOP) -> Action:
-    saving = Saving(Money(Decimal("32.77"), "USD"), (("volume", Money(Decimal("0.11"), "USD")),), ("scarce_type",))
-    return Action(f"{case_id}-{verb.value}", "d", verb, MACHINE, MACHINE, "e", case_id, 1, "r", "digest", saving)
-
-
-def test_a_saving_is_counted_once_from_its_confirmation_to_its_end(store: RecordStore) -> None:
-    savings = SavingsRepository(store)
-
-    assert savings.record(stop(), NOW)
-    assert not savings.record(stop(), NOW + HOUR)
-    assert savings.all() == (RecordedSaving(stop(), NOW),)
-
-    savings.end("case-1", NOW + 5 * HOUR)
-    savings.end("case-1", NOW + 9 * HOUR)
-    assert savings.all() == (RecordedSaving(stop(), NOW, NOW + 5 * HOUR),)
-
-
-def test_an_end_ends_one_case(store: RecordStore) -> None:
-    savings = SavingsRepository(store)
-    for case_id in ("case-1", "case-10", "case-1/x"):
-        savings.record(stop(case_id), NOW)
-    savings.record(stop("case-1", Verb.TERMINATE), NOW)
-
-    savings.end("case-1", NOW + HOUR)
-
-    assert [saving.action.case_id for saving in savings.all() if saving.ended_at is None] == ["case-1/x", "case-10"]
-
-
-def test_only_stops_and_terminations_save(store: RecordStore) -> None:
-    savings = SavingsRepository(store)
-
-    assert [savings.record(stop(verb=verb), NOW) for verb in (Verb.WARN, Verb.SNAPSHOT, Verb.START)] == [False] * 3
-    assert savings.all() == ()

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 
 from costguard.domain.mends import Mend
-from costguard.domain.money import Money
+from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef
 
@@ -39,12 +39,14 @@ class Saving:
     """What an action is worth, an hour: what stops billing, less what goes on being billed, by line.
 
     `kept` lists what stays billed (`volume`, `snapshot`, `public_address`) with its hourly price, None when unknown.
-    `risks` are reason words such as `scarce_type`, `local_disk_lost`, `public_ip_lost`.
+    `risks` are reason words such as `scarce_type`, `local_disk_lost`, `public_ip_lost`. `price` is what the resource
+    costs and how that is known, also where stopping it ends no billing.
     """
 
     stops_billing: Money | None
     kept: tuple[tuple[str, Money | None], ...] = ()
     risks: tuple[str, ...] = ()
+    price: HourlyRate | None = None
 
 
 @dataclass(frozen=True, slots=True)

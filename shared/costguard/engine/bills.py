@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -19,6 +19,9 @@ from costguard.ports import SpendSource, Target, Workers
 READ_EVERY = timedelta(hours=8)  # no vendor renews its bill more often, and one charges for each request
 HISTORY = timedelta(days=63)  # nine weeks: what a forecast by weekdays learns from
 _CORRECTED_UNTIL_DAY = 5  # of the month; by then the month before is final on every cloud
+
+Heard = Callable[[Target, SpendScope, SpendReport, datetime], None]
+"""What else listens to a report before it is condensed: it tells of single machines, and the ledger's bill does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,12 @@ def read_bills(
     now: datetime,
     *,
     remember: bool = True,
+    heard: Heard | None = None,
 ) -> Bills:
     """The bills of each scope from the moment given on, and far enough back to forecast; read anew where due.
 
-    A bill that cannot be read leaves the older reading in force, and a gap. `remember` False writes nothing.
+    A bill that cannot be read leaves the older reading in force, and a gap. `remember` False writes nothing. `heard` is
+    given every whole report that was read anew, and from when on it holds charges.
     """
     of: dict[SpendScope, list[Bill]] = {scope: [] for scope in scopes}
     gaps: dict[SpendScope, list[Gap]] = {scope: [] for scope in scopes}
@@ -61,7 +66,9 @@ def read_bills(
     tasks = []
     for target in targets:
         wanted = {scope: since for scope, since in scopes.items() if scope.touches(target.cloud)}
-        tasks.append(partial(_of_payer, spends[target.cloud], target, wanted, repository, now, remember=remember))
+        tasks.append(
+            partial(_of_payer, spends[target.cloud], target, wanted, repository, now, remember=remember, heard=heard)
+        )
     for place, found in workers.each(tasks):
         for scope, bill, new_gaps in found:
             gaps[scope].extend(new_gaps)
@@ -87,6 +94,7 @@ def _of_payer(
     now: datetime,
     *,
     remember: bool,
+    heard: Heard | None,
 ) -> list[_Found]:
     known = {scope: repository.get(target, scope) for scope in scopes}
     due: dict[datetime, list[SpendScope]] = {}
@@ -112,6 +120,8 @@ def _of_payer(
             found[scope] = (scope, bill, ())
             if remember:
                 repository.put(target, scope, bill, begin)
+                if heard is not None:
+                    heard(target, scope, report, begin)
     return list(found.values())
 
 

@@ -17,6 +17,7 @@ from costguard.engine.freeze import FreezeResult, freeze
 from costguard.engine.repositories.outbox import Notice, NoticeState, OutboxRepository
 from costguard.engine.run import RunReport, carry_out, log_gaps, plan_from, summary
 from costguard.engine.scan import Progress, Scan, no_progress
+from costguard.engine.sights import keep_budgets
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget import judge
 from costguard.guards.budget_alerts import Crossing, crossings, untold
@@ -60,10 +61,11 @@ def run_budgets(
     if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
         return BudgetRun(RunReport(run_id, None, duplicate=True))
     looked = look(world, deadline=deadline, progress=progress, seen=seen)
+    keep_budgets(world.memory, looked)
     alerts = tuple(_told(world, looked))
     freezes = freeze(world, looked.statuses, run_id)
     under = under_budgets(world, looked)
-    plan = _plan(under, run_id, looked)
+    plan = _plan(under, run_id, looked, deadline=deadline, remember=True)
     log_gaps(plan)
     report = carry_out(under, plan, deadline=deadline)
     return BudgetRun(report, looked, tuple(map(judge, looked.statuses)), alerts, freezes)
@@ -78,12 +80,14 @@ def plan_budgets(
 ) -> tuple[BudgetLook, Plan]:
     """Look and plan; nothing is written anywhere."""
     looked = look(world, deadline=deadline, progress=progress, remember=False)
-    return looked, _plan(under_budgets(world, looked), run_id, looked)
+    return looked, _plan(under_budgets(world, looked), run_id, looked, deadline=deadline)
 
 
-def _plan(under: Surroundings, run_id: str, looked: BudgetLook) -> Plan:
+def _plan(
+    under: Surroundings, run_id: str, looked: BudgetLook, *, deadline: datetime | None = None, remember: bool = False
+) -> Plan:
     """What could not be read of a bill is a gap of the plan as well."""
-    plan = plan_from(under, run_id, looked.seen)
+    plan = plan_from(under, run_id, looked.seen, deadline=deadline, remember=remember)
     of_bills = (gap for status in looked.statuses for gap in status.gaps)
     return replace(plan, gaps=tuple(dict.fromkeys((*plan.gaps, *of_bills))))
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from costguard.domain.findings import Verdict
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance
 from costguard.domain.spend import SpendScope
 from costguard.engine.bills import Bills, payers, read_bills
+from costguard.engine.savings import keep_bill
 from costguard.engine.scan import Progress, Scan, no_progress, scan
 from costguard.engine.surroundings import Surroundings
 from costguard.estimates.burn import Known, Metered, in_scope, known
@@ -123,7 +125,16 @@ def _bills(world: Surroundings, seen: Scan, now: datetime, *, remember: bool) ->
         if period is not None:
             scopes[rule.covers] = min(period.start, scopes.get(rule.covers, period.start))
     paying = payers(world.targets, seen.members)
-    return read_bills(world.spends, paying, scopes, world.memory.bills, world.workers, now, remember=remember)
+    return read_bills(
+        world.spends,
+        paying,
+        scopes,
+        world.memory.bills,
+        world.workers,
+        now,
+        remember=remember,
+        heard=partial(keep_bill, world.memory),
+    )
 
 
 def _facts(

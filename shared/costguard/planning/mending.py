@@ -212,7 +212,7 @@ def _saving(judged: Judged | None) -> Saving | None:
     if judged is None or judged.mend is None or judged.mend.kind is not MendKind.RELEASE_ADDRESS:
         return None
     rate = judged.finding.rate
-    return Saving(stops_billing=rate.money if rate is not None else None)
+    return Saving(stops_billing=rate.money if rate is not None else None, price=rate)
 
 
 def _gravest_first(item: _Wanted) -> tuple[bool, int, str, ResourceRef]:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable, Mapping
+
 from costguard.domain.actions import Saving, Verb
-from costguard.domain.facts import InstanceFact
+from costguard.domain.facts import InstanceFact, ShardFacts
 from costguard.domain.findings import Finding
-from costguard.domain.resources import Instance, InstanceState
+from costguard.domain.refs import ResourceRef, Subject
+from costguard.domain.resources import Instance, InstanceState, Launch
+from costguard.domain.savings import Sighting
 from costguard.planning.plan import KeptLines
+
+_NAME_TAGS = frozenset({"name", "hostname", "description"})  # what differs between machines that are otherwise alike
 
 # Types that clouds run short of: a stopped one may not start again for days.
 _SCARCE_MODELS = ("A100", "A800", "H100", "H200", "H800", "H20", "B200", "B300", "GB200", "V100", "L20", "Trainium")
@@ -23,13 +30,14 @@ def saving_of(verb: Verb, fact: InstanceFact | None, kept: KeptLines | None) -> 
         return None
     running = fact.instance.state is InstanceState.RUNNING
     stops = fact.rate.money if fact.rate is not None and running else None
-    return Saving(stops_billing=stops, kept=tuple(kept or ()), risks=risks_of(fact.instance))
+    return Saving(stops_billing=stops, kept=tuple(kept or ()), risks=risks_of(fact.instance), price=fact.rate)
 
 
 def confirmed_saving(finding: Finding | None, kept: KeptLines, *, billed_while_stopped: bool = False) -> Saving:
     """What a stop seen complete saves from now on, at the rate last known; nothing where the cloud bills on."""
-    rate = finding.rate if finding is not None and not billed_while_stopped else None
-    return Saving(stops_billing=rate.money if rate is not None else None, kept=tuple(kept))
+    rate = finding.rate if finding is not None else None
+    stops = rate.money if rate is not None and not billed_while_stopped else None
+    return Saving(stops_billing=stops, kept=tuple(kept), price=rate)
 
 
 def risks_of(instance: Instance) -> tuple[str, ...]:
@@ -42,3 +50,40 @@ def risks_of(instance: Instance) -> tuple[str, ...]:
     if any(model.lower() in instance.accelerator.model.lower() for model in _SCARCE_MODELS):
         risks.append("scarce_type")
     return tuple(risks)
+
+
+def sightings_in(
+    facts: Iterable[ShardFacts], findings: Iterable[Finding], launches: Mapping[ResourceRef, Launch]
+) -> tuple[Sighting, ...]:
+    """What savings ask of the machines that were just seen; their owners are those the findings name."""
+    owners: Mapping[Subject, str] = {finding.subject: finding.owner for finding in findings}
+    return tuple(
+        _sighting(fact.instance, owners.get(fact.instance.ref, ""), launches.get(fact.instance.ref))
+        for shard in facts
+        for fact in shard.instances
+    )
+
+
+def _sighting(instance: Instance, owner: str, launch: Launch | None) -> Sighting:
+    keeper = instance.managed_by
+    return Sighting(
+        ref=instance.ref,
+        state=instance.state,
+        run_epoch=instance.run_epoch,
+        launched_at=instance.launched_at,
+        billing=instance.billing,
+        instance_type=instance.instance_type,
+        name=instance.name,
+        owner=owner,
+        group=f"{keeper.keeper.value}:{keeper.name}" if keeper is not None and keeper.name else "",
+        alike=_alike(instance.tags),
+        launched_by=launch.by if launch is not None else "",
+        stopped_by=instance.stopped_by,
+        billed_while_stopped=instance.billed_while_stopped,
+    )
+
+
+def _alike(tags: Mapping[str, str]) -> str:
+    """A short word for all tags but names; machines of one template have the same."""
+    kept = sorted((key, value) for key, value in tags.items() if key.lower() not in _NAME_TAGS)
+    return hashlib.sha256(repr(kept).encode()).hexdigest()[:16] if kept else ""

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from costguard.domain.errors import VersionConflictError
 from costguard.domain.spend import Bill, SpendLine, SpendScope
 from costguard.engine.repositories.codec import record_of, value_of
-from costguard.ports import Put, RecordStore, Target
+from costguard.ports import Put, Record, RecordStore, Target
 
 _DAY = timedelta(days=1)
 _HEADER = "bill"  # key: payer / scope
@@ -38,14 +38,12 @@ class BillRepository:
 
     def get(self, target: Target, scope: SpendScope) -> Bill | None:
         """The bill as last read, or None."""
-        key = _key(target, scope)
-        record = self._store.get(_HEADER, key)
-        if record is None:
-            return None
-        header = value_of(_Header, record)
-        months = (self._store.get(_MONTH, f"{key}/{month}") for month in header.months)
-        lines = tuple(line for month in months if month is not None for line in value_of(_Month, month).lines)
-        return Bill(target.cloud, lines, header.since, header.complete_until, header.read_at, header.source)
+        record = self._store.get(_HEADER, _key(target, scope))
+        return None if record is None else self._bill(target.cloud, record)
+
+    def of_cloud(self, cloud: str) -> tuple[Bill, ...]:
+        """Every bill of a cloud's payers as last read; those of several scopes may hold the same charges."""
+        return tuple(self._bill(cloud, record) for record in self._store.query(_HEADER, f"{cloud}:"))
 
     def put(self, target: Target, scope: SpendScope, bill: Bill, begin: datetime) -> bool:
         """Keep a bill of which the time from `begin` on is new; False where another run wrote first."""
@@ -67,6 +65,12 @@ class BillRepository:
         except VersionConflictError:
             return False
         return True
+
+    def _bill(self, cloud: str, record: Record) -> Bill:
+        header = value_of(_Header, record)
+        months = (self._store.get(_MONTH, f"{record.key}/{month}") for month in header.months)
+        lines = tuple(line for month in months if month is not None for line in value_of(_Month, month).lines)
+        return Bill(cloud, lines, header.since, header.complete_until, header.read_at, header.source)
 
 
 def _month_of(moment: datetime) -> str:

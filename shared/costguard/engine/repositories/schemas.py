@@ -15,7 +15,25 @@ from costguard.ports import Record
 Body = Mapping[str, Any]
 Upcasters = Mapping[tuple[str, int], Callable[[Body], Body]]
 
-UPCASTERS: Upcasters = {}
+SAVING = "saving"
+
+
+def _saving_with_changes(body: Body) -> Body:
+    """Schema 1 knew one end, and no reason for it."""
+    kept = {name: value for name, value in body.items() if name != "ended_at"}
+    ended = body.get("ended_at")
+    changes = [{"standing": "restarted", "at": ended}] if ended is not None else []
+    return {**kept, "changes": changes}
+
+
+def _approval_by_votes(body: Body) -> Body:
+    """Schema 1 knew one person's word only."""
+    vote = {"by": body.get("by"), "at": body.get("granted_at"), "expires_at": body.get("expires_at"), "asked": False}
+    kept = {name: body[name] for name in ("decision_id", "used_at") if name in body}
+    return {**kept, "votes": [vote], "needed": 1}
+
+
+UPCASTERS: Upcasters = {(SAVING, 1): _saving_with_changes, ("approval", 1): _approval_by_votes}
 
 
 def newest_schema(kind: str, upcasters: Upcasters = UPCASTERS) -> int:

@@ -1,0 +1,118 @@
+"""What a later look changes about a saving: still stopped, started again, gone, or replaced by another. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+
+from typing_extensions import assert_never
+
+from costguard.domain.actions import Verb
+from costguard.domain.refs import ResourceRef
+from costguard.domain.resources import InstanceState
+from costguard.domain.savings import RecordedSaving, SavingChange, Sighting, Standing
+
+REPLACED_SINCE, REPLACED_UNTIL = timedelta(hours=24), timedelta(days=7)
+"""How long before a stop, and how long after, another machine may start and be taken for its replacement."""
+
+_NUMBER = re.compile(r"[-_.]?(\d+|[0-9a-f]{5,17})$")  # `trainer-2` and `trainer-3` are of one name
+
+
+def observed(
+    saving: RecordedSaving,
+    sighting: Sighting | None,
+    looked_before: datetime | None,
+    now: datetime,
+    undone_at: datetime | None = None,
+) -> SavingChange | None:
+    """What changes by a complete look at its shard, in which its machine looks like this (None: it is not there).
+
+    `looked_before` is the last complete look before; `undone_at` when somebody had Costguard start it again. What
+    happened between two looks happened as early as can be, unless the cloud tells when.
+    """
+    if saving.ended_at is not None or saving.action.verb is not Verb.STOP:
+        return None  # what was terminated never comes back
+    last = saving.last
+    unseen = last is not None and last.standing is Standing.UNSEEN
+    proven = last.at if last is not None and unseen else max(saving.confirmed_at, looked_before or saving.confirmed_at)
+    if sighting is None:
+        return SavingChange(Standing.GONE, proven)
+    state = sighting.state
+    if state is InstanceState.TERMINATING or state is InstanceState.TERMINATED:
+        return SavingChange(Standing.GONE, proven)
+    if state is InstanceState.UNKNOWN:
+        return None if unseen else SavingChange(Standing.UNSEEN, proven)
+    if state is InstanceState.RUNNING or state is InstanceState.PENDING:
+        return _started(saving, sighting, proven, now, undone_at)
+    if state is InstanceState.STOPPED or state is InstanceState.STOPPING:
+        if not _same_run(saving, sighting):
+            return SavingChange(Standing.RESTARTED, proven)
+        if sighting.billed_while_stopped and not saving.billed_on:
+            return SavingChange(Standing.BILLED_ON, proven)
+        return SavingChange(Standing.STOPPED, now) if unseen else None
+    assert_never(state)
+
+
+def replacement(
+    saving: RecordedSaving, seen: Iterable[Sighting], taken: Collection[ResourceRef]
+) -> SavingChange | None:
+    """The machine that does the work of the one that was stopped or terminated, if one of these looks like it.
+
+    Of the same cloud and type, started within a day before to a week after, and launched by the same group or person;
+    or of the same owner, and with the same name but for its number, or with the same tags. `taken` replace others
+    already, or were stopped themselves.
+    """
+    machine = saving.machine
+    if saving.ended_at is not None or machine is None or saving.action.verb is Verb.MEND:
+        return None
+    found = []
+    for other in seen:
+        launched = other.launched_at
+        if (
+            other.ref == machine.ref
+            or other.ref in taken
+            or (other.ref.cloud, other.instance_type) != (machine.ref.cloud, machine.instance_type)
+            or other.state not in {InstanceState.RUNNING, InstanceState.PENDING}
+            or launched is None
+            or not saving.confirmed_at - REPLACED_SINCE <= launched <= saving.confirmed_at + REPLACED_UNTIL
+        ):
+            continue
+        how = _likeness(machine, other)
+        if how:
+            found.append((launched, other.ref, how))
+    if not found:
+        return None
+    launched, ref, how = min(found)
+    return SavingChange(Standing.REPLACED, max(launched, saving.confirmed_at), ref, how)
+
+
+def _likeness(machine: Sighting, other: Sighting) -> str:
+    if machine.group and machine.group == other.group:
+        return "group"
+    if machine.launched_by and machine.launched_by == other.launched_by:
+        return "launcher"
+    if not machine.owner or machine.owner != other.owner:
+        return ""
+    name = _NUMBER.sub("", machine.name)
+    if name and name == _NUMBER.sub("", other.name):
+        return "name"
+    return "tags" if machine.alike and machine.alike == other.alike else ""
+
+
+def _started(
+    saving: RecordedSaving, sighting: Sighting, proven: datetime, now: datetime, undone_at: datetime | None
+) -> SavingChange:
+    launched = sighting.launched_at if sighting.run_epoch != saving.action.run_epoch else None
+    told = launched is not None and saving.confirmed_at <= launched <= now
+    at = launched if launched is not None and told else proven
+    if undone_at is not None and saving.confirmed_at <= undone_at <= now:
+        return SavingChange(Standing.UNDONE, min(at, undone_at))
+    return SavingChange(Standing.RESTARTED, at)
+
+
+def _same_run(saving: RecordedSaving, sighting: Sighting) -> bool:
+    """As `cases.same_run`; what an older Costguard wrote has no stop to compare with."""
+    if sighting.run_epoch or not sighting.stopped_by:
+        return sighting.run_epoch == saving.action.run_epoch
+    return not saving.stop_request or sighting.stopped_by == saving.stop_request

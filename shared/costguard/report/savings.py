@@ -1,0 +1,196 @@
+"""From single savings to sums by month, owner, guard and cloud, to a line a day, and to what each is made of. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from costguard.domain.money import Money, totals
+from costguard.domain.savings import DaySaved, SavingEntry, SavingsReport, SavingsTotal
+from costguard.estimates.period import Day, day_of
+from costguard.planning.realised import Piece, Realised
+
+_ONE_DAY = timedelta(days=1)
+_NOTHING = Decimal(0)
+_UTC = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineDay:
+    """What one saving came to on one day of UTC, from `since` to `until` within it."""
+
+    day: date
+    since: datetime
+    until: datetime
+    predicted: tuple[Money, ...]
+    realised: tuple[Money, ...]
+    still_billed: tuple[Money, ...]
+
+
+def report_of(savings: Sequence[Realised], since: datetime, until: datetime, at: datetime) -> SavingsReport:
+    """The report of these savings; what lies outside its time is in no figure."""
+    sums = _Sums()
+    by_month, by_owner, by_guard, by_cloud = _Sums(), _Sums(), _Sums(), _Sums()
+    daily: dict[str, dict[date, Decimal]] = {}
+    entries: list[SavingEntry] = []
+    for one in savings:
+        if not _falls_in(one, since, until):
+            continue
+        action = one.saving.action
+        for each in days_of(one, since, until):
+            key = action.action_id
+            sums.add("", key, each)
+            by_month.add(f"{each.day:%Y-%m}", key, each)
+            by_owner.add(one.saving.owner, key, each)
+            by_guard.add(one.saving.guard, key, each)
+            by_cloud.add(action.subject.cloud, key, each)
+            for money in each.realised:
+                of_day = daily.setdefault(money.currency, {})
+                of_day[each.day] = of_day.get(each.day, _NOTHING) + money.amount
+        entries.append(entry_of(one, since, until))
+    return SavingsReport(
+        since=since,
+        until=until,
+        at=at,
+        totals=sums.lines(_most_first),
+        by_month=by_month.lines(_by_name),
+        by_owner=by_owner.lines(_most_first),
+        by_guard=by_guard.lines(_by_name),
+        by_cloud=by_cloud.lines(_by_name),
+        daily=tuple(_series(daily, since, until)),
+        entries=tuple(sorted(entries, key=_most_realised)),
+    )
+
+
+def days_of(one: Realised, since: datetime, until: datetime) -> Iterator[MachineDay]:
+    """What a saving came to day by day; its days add up to what it came to in all this time."""
+    start, end = max(since, one.saving.confirmed_at), min(until, one.expected_until)
+    while start < end:
+        day = day_of(start, _UTC)
+        to = min(day.end, end)
+        yield MachineDay(
+            day.day,
+            start,
+            to,
+            *(_money(pieces, start, to) for pieces in (one.predicted, one.realised, one.kept)),
+        )
+        start = to
+
+
+def entry_of(one: Realised, since: datetime, until: datetime) -> SavingEntry:
+    """One saving as the report has it."""
+    saving, action = one.saving, one.saving.action
+    worth, last = action.saving, saving.last
+    replaced = last if last is not None and last.other is not None else None
+    return SavingEntry(
+        action_id=action.action_id,
+        case_id=action.case_id,
+        guard=saving.guard,
+        rule=action.rule,
+        verb=action.verb,
+        subject=action.subject,
+        name=saving.name,
+        instance_type=saving.machine.instance_type if saving.machine is not None else "",
+        owner=saving.owner,
+        since=saving.confirmed_at,
+        counted_until=one.until,
+        standing=one.standing,
+        worth=one.worth,
+        predicted=_money(one.predicted, since, until),
+        realised=_money(one.realised, since, until),
+        still_billed=_money(one.kept, since, until),
+        hourly=one.hourly,
+        price=worth.price if worth is not None else None,
+        coverage=one.coverage,
+        kept=worth.kept if worth is not None else (),
+        standing_since=one.standing_since,
+        replaced_by=replaced.other if replaced is not None else None,
+        replaced_how=replaced.how if replaced is not None else "",
+        billed_anyway=one.billed_anyway,
+        billed_until=one.billed_until,
+        shared_with=one.shared_with,
+    )
+
+
+@dataclass(slots=True)
+class _Line:
+    predicted: Decimal = _NOTHING
+    realised: Decimal = _NOTHING
+    still_billed: Decimal = _NOTHING
+    actions: set[str] = field(default_factory=set)
+
+
+_Order = Callable[[SavingsTotal], tuple[object, ...]]
+
+
+class _Sums:
+    """Sums by name and currency, as they are added."""
+
+    def __init__(self) -> None:
+        self._lines: dict[tuple[str, str], _Line] = {}
+
+    def add(self, name: str, action_id: str, each: MachineDay) -> None:
+        for money in each.predicted:
+            self._line(name, money, action_id).predicted += money.amount
+        for money in each.realised:
+            self._line(name, money, action_id).realised += money.amount
+        for money in each.still_billed:
+            self._line(name, money, action_id).still_billed += money.amount
+
+    def lines(self, order: _Order) -> tuple[SavingsTotal, ...]:
+        found = (
+            SavingsTotal(
+                name,
+                Money(line.predicted, currency),
+                Money(line.realised, currency),
+                Money(line.still_billed, currency),
+                len(line.actions),
+            )
+            for (name, currency), line in self._lines.items()
+        )
+        return tuple(sorted(found, key=order))
+
+    def _line(self, name: str, money: Money, action_id: str) -> _Line:
+        line = self._lines.setdefault((name, money.currency), _Line())
+        line.actions.add(action_id)
+        return line
+
+
+def _falls_in(one: Realised, since: datetime, until: datetime) -> bool:
+    return one.saving.confirmed_at <= until and since < max(one.expected_until, one.standing_since)
+
+
+def _money(pieces: Iterable[Piece], since: datetime, until: datetime) -> tuple[Money, ...]:
+    """What of the pieces falls into this time, one sum a currency; currencies of nothing stay, with zero."""
+    return totals(Money(piece.part(since, until), piece.hourly.currency) for piece in pieces)
+
+
+def _series(daily: Mapping[str, Mapping[date, Decimal]], since: datetime, until: datetime) -> Iterator[DaySaved]:
+    """Every day of the time, for each currency."""
+    for currency, of_day in sorted(daily.items()):
+        day, last = since, until
+        while day < last:
+            current: Day = day_of(day, _UTC)
+            yield DaySaved(current.day, Money(of_day.get(current.day, _NOTHING), currency))
+            day = current.end
+
+
+def _by_name(line: SavingsTotal) -> tuple[object, ...]:
+    return (line.name, line.currency)
+
+
+def _most_first(line: SavingsTotal) -> tuple[object, ...]:
+    return (-line.realised.amount, -line.predicted.amount, line.name, line.currency)
+
+
+def _most_realised(entry: SavingEntry) -> tuple[object, ...]:
+    most = max(entry.realised, key=lambda money: money.amount, default=None)
+    return (
+        most is None,
+        "" if most is None else most.currency,
+        -most.amount if most else 0,
+        entry.since,
+        entry.action_id,
+    )
