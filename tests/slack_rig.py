@@ -22,8 +22,9 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.answers import notice_decision
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.outbox import Notice, NoticeState
+from costguard.faas.desk import Desk
 from costguard.faas.http import HttpReply, HttpRequest
-from costguard.faas.slack_actions import Desk, answer_request, answer_slack
+from costguard.faas.slack_actions import answer_request, answer_slack
 from costguard.guards.rules import Step
 from costguard.ledgers.open import open_ledger
 from costguard.notifiers.slack import SlackNotifier
@@ -36,7 +37,8 @@ from costguard.sandbox.slack import Faults, SlackRequest, SlackStandIn
 from costguard.settings import Secret, Settings
 
 HOUR = timedelta(hours=1)
-OWNER, ANOTHER, APPROVER, SECOND, STRANGER = "U0OWNER01", "U0OWNER02", "U0APPROV1", "U0APPROV2", "U0STRANGER"
+OWNER, ANOTHER, APPROVER, SECOND = "U0OWNER01", "U0OWNER02", "U0APPROV1", "U0APPROV2"
+STRANGER, NEIGHBOUR = "U0STRANGER", "U0VISION01"  # who owns nothing, and who owns something else
 POLICY = f"""
 version: 1
 mode: enforce
@@ -45,6 +47,7 @@ notify:
   answers: {{slack_team: T0SANDBOX, approvers: [{APPROVER}, {SECOND}], two_approvers_above: [20 USD, 140 CNY]}}
 owners:
   - {{name: nlp, owns: {{tags: {{team: nlp}}}}, channel: "slack:#nlp", people: [{OWNER}, {ANOTHER}]}}
+  - {{name: vision, owns: {{tags: {{team: vision}}}}, channel: "slack:#nlp", people: [{NEIGHBOUR}]}}
 idle_gpu:
   - {{name: research}}
 """

@@ -19,6 +19,8 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from ruamel.yaml import YAML
 
+from costguard.faas.events import Host
+from costguard.faas.http import is_http, read_request
 from costguard.guards import GUARDS
 from costguard.providers.operations import Feature
 from costguard.settings import VARIABLES
@@ -41,6 +43,7 @@ SDKS: dict[str, tuple[str, ...]] = {
     "botocore": ("providers/aws", "ledgers/dynamodb.py", "sandbox"),
     "moto": ("sandbox",),
     "slack_sdk": ("notifiers/slack.py",),
+    "matplotlib": ("charts",),
     "sqlalchemy": ("ledgers",),
     "psycopg": ("ledgers",),
     "aws_lambda_powertools": ("faas",),
@@ -160,7 +163,25 @@ def test_a_handler_is_a_docstring_an_import_and_an_assignment(folder: Path) -> N
     body = ast.parse(text).body
     assert len(text.splitlines()) < HANDLER_LINES
     assert [type(node) for node in body] == [ast.Expr, ast.ImportFrom, ast.Assign]
-    assert f'handler = build_handler("{folder.name}")' in text
+    build = "build_http_handler" if _answers_requests(folder) else "build_handler"
+    assert f'handler = {build}("{folder.name}")' in text
+
+
+def _answers_requests(folder: Path) -> bool:
+    needs: Any = YAML(typ="safe").load((folder / "function.yaml").read_text("utf-8"))
+    return "http" in needs
+
+
+@pytest.mark.parametrize("folder", function_folders(), ids=lambda folder: folder.name)
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_functions_sample_event_is_a_timers_or_a_request_as_its_yaml_says(folder: Path, host: str) -> None:
+    """What has no schedule is asked over HTTP; no sample holds a signature that was ever good."""
+    event = json.loads((ROOT / "events" / host / f"{folder.name}.json").read_text("utf-8"))
+    assert is_http(event) is _answers_requests(folder)
+    if is_http(event):
+        request = read_request(event, Host(host))
+        assert (request.method, request.path) == ("POST", "/slack")
+        assert len(request.headers["x-slack-signature"]) != len("v0=") + 64
 
 
 @pytest.mark.parametrize("folder", function_folders(), ids=lambda folder: folder.name)

@@ -9,9 +9,7 @@ from datetime import datetime, timezone
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from costguard.connections import Connections
 from costguard.domain.errors import InvalidInputError, ProviderError, UnavailableError
-from costguard.domain.refs import provider_of
 from costguard.policy.model import Policy
 from costguard.ports import Clock, Notifier, RecordStore, Target
 
@@ -23,15 +21,12 @@ if TYPE_CHECKING:
     from costguard.engine.policy_in_force import PolicyInForce
     from costguard.engine.surroundings import Surroundings
     from costguard.engine.undo import Undoers
-    from costguard.notifiers.email import MailCarrier
     from costguard.planning import Plan
     from costguard.settings import Settings
 
 _KEYS, _NETWORKS = "kms_rotation", "network_audit"
 _SETTINGS = frozenset({_KEYS, _NETWORKS})
 """Guards whose subjects are no machines: they never get what stops one."""
-
-_MAIL_SECONDS = 30.0  # a notice is worth no longer wait: the outbox tries again
 
 
 class SystemClock:
@@ -111,60 +106,9 @@ def open_store(url: str) -> RecordStore:
 
 def notifier_of(settings: Settings) -> Notifier:
     """Every channel that is set up; a notice for any other is refused, and without one nothing is ever stopped."""
-    from costguard.notifiers.router import NotifierRouter
+    from costguard.connections.people import notifier_over
 
-    channels: dict[str, Notifier] = {}
-    if settings.slack_token:
-        from costguard.notifiers.slack import SlackNotifier
-
-        channels["slack"] = SlackNotifier(settings.slack_token.reveal(), base_url=settings.slack_url)
-    if settings.mail_via:
-        from costguard.notifiers.email import EmailNotifier
-
-        channels["mailto"] = EmailNotifier(_mail_carrier(settings), settings.mail_from, now=SystemClock().now)
-    if settings.webhook_secret:
-        from costguard.notifiers.webhook import WebhookNotifier
-
-        secret, private = settings.webhook_secret.reveal(), settings.webhook_private
-        channels["https"] = WebhookNotifier(secret, now=SystemClock().now, private=private)
-        if private:
-            channels["http"] = channels["https"]
-    return NotifierRouter(channels, default="slack")
-
-
-def _mail_carrier(settings: Settings) -> MailCarrier:
-    """SES and DirectMail with our own credentials, from a session that can do nothing else."""
-    if settings.mail_via == "ses":
-        from costguard.providers.aws.mail import SesCarrier
-        from costguard.providers.aws.session import AwsSession
-
-        own = settings.aws.key
-        aws = AwsSession(
-            cloud=settings.cloud if provider_of(settings.cloud) == "aws" else "aws",
-            profile=settings.aws_profile,
-            endpoint_url=settings.aws.endpoint_url,
-            home_region=settings.aws_region,
-            keys=(own.key_id, own.secret.reveal()) if own else None,
-            deadline=lambda: _MAIL_SECONDS,
-        )
-        return SesCarrier(aws.mailing())
-    if settings.mail_via == "directmail":
-        from costguard.providers.alibaba.mail import DirectMailCarrier
-        from costguard.providers.alibaba.session import AlibabaSession
-        from costguard.providers.keys import Keys
-
-        key = settings.alibaba.key
-        alibaba = AlibabaSession(
-            cloud=settings.cloud if provider_of(settings.cloud) == "alibaba" else "alibaba",
-            keys=Keys(key.key_id, key.secret.reveal(), key.token.reveal()) if key else None,
-            endpoint=settings.alibaba.endpoint_url,
-            deadline=lambda: _MAIL_SECONDS,
-            now=SystemClock().now,
-        )
-        return DirectMailCarrier(alibaba.mailing())
-    from costguard.notifiers.smtp import SmtpCarrier
-
-    return SmtpCarrier.at(settings.smtp_url, settings.smtp_password.reveal())
+    return notifier_over(settings, SystemClock().now)
 
 
 @contextmanager
@@ -185,6 +129,7 @@ def open_surroundings(
     `may_act` False builds no executor whatever the policy says: plans and previews cannot change a thing.
     `problem` says why `policy` may not be acted on. A `memory` given stays open.
     """
+    from costguard.connections import Connections
     from costguard.engine.surroundings import Surroundings
 
     clock = clock or SystemClock()
@@ -209,6 +154,7 @@ def open_surroundings(
             host_paused=settings.paused,
             language=settings.language,
             spends=connections.spends() if guard == "budget" else {},
+            trails=connections.trails() if guard not in _SETTINGS else {},
             keys=connections.keys() if guard == _KEYS else {},
             rotators=connections.rotators() if may_act and guard == _KEYS else {},
             successors=connections.successors() if may_act and guard == _KEYS else {},
@@ -225,6 +171,7 @@ def open_undoers(settings: Settings, subject: ResourceRef, clock: Clock) -> Iter
     Raises:
         InvalidInputError: no target of the policy is in that cloud.
     """
+    from costguard.connections import Connections
     from costguard.engine.undo import Undoers
 
     policy = read_policy(settings)
@@ -271,6 +218,11 @@ def run_function(
     memory = open_memory(settings)
     with closing(memory.store):
         found = _policy_in_force(settings, memory, clock.now())
+        if guard == "digest":
+            from costguard.connections.digest import tell_digest
+
+            tell_of_broken_policy(memory, found, settings.language, clock.now())
+            return tell_digest(settings, found.policy, memory, run_id, clock)
         with open_surroundings(
             settings,
             guard,

@@ -68,7 +68,11 @@ def _aws(there: NetworkInventory) -> Mapping[str, int]:
 
 
 def _alibaba(there: NetworkInventory) -> Mapping[str, int]:
-    """VPC's pages of 50, ECS's of 100, of interfaces 500; one request a group, a route table and a gateway."""
+    """VPC's pages of 50, ECS's of 100, of interfaces 500; one request a group, a route table and a gateway.
+
+    One price question for all addresses that no instance has, since none pays for bandwidth, and one for gateways.
+    """
+    kept = any(each.bound_to is None or each.bound_to.kind != "instance" for each in there.addresses)
     return {
         "vpc:DescribeVpcs": of_pages(len(there.vpcs), 50),
         "vpc:DescribeVSwitches": of_pages(len(there.subnets), 50),
@@ -83,6 +87,7 @@ def _alibaba(there: NetworkInventory) -> Mapping[str, int]:
         "ecs:DescribeSecurityGroups": of_pages(len(there.groups), 100),
         "ecs:DescribeSecurityGroupAttribute": len(there.groups),
         "ecs:DescribeNetworkInterfaces": of_pages(len(there.interfaces), 500),
+        "bss:GetPayAsYouGoPrice": int(kept) + bool(there.nat_gateways),
     }
 
 

@@ -25,6 +25,7 @@ from costguard.sandbox.wire.faults import Fault, FaultKind
 from costguard.sandbox.world.network import PARTS
 
 _LISTS = 10 + 3  # one for each part; IPv4 gateways, public IPv6 addresses and instances besides
+_PRICES = 3  # of addresses, of gateways, and what the latter are made of
 _ROUTES, _FORWARDS, _GROUPS, _UNUSED = 3, 2, 7, 1  # a request a route table, gateway and group; unused ones together
 _ALWAYS = 100_000
 
@@ -35,7 +36,7 @@ class AlibabaNetworkRig(NetworkRig):
     cloud = "alibaba"
     flow_logs = {"destination": "flows/gpu"}  # noqa: RUF012 - never written
     changing = frozenset(name for name, one in MENDING_OPERATIONS.items() if one.changes_something)
-    most_requests = _LISTS + _ROUTES + _FORWARDS + _GROUPS + _UNUSED
+    most_requests = _LISTS + _ROUTES + _FORWARDS + _GROUPS + _UNUSED + _PRICES
 
     def __init__(self, opened: ExitStack) -> None:
         super().__init__(network_fleet("alibaba", START))
@@ -59,7 +60,7 @@ class AlibabaNetworkRig(NetworkRig):
         return self._sessions[kind]
 
     def source_over(self, session: Any) -> AlibabaNetwork:
-        return AlibabaNetwork(session)
+        return AlibabaNetwork(session, now=self.clock.now)
 
     def mender_over(self, session: Any) -> AlibabaNetworkMender:
         return AlibabaNetworkMender(session)
@@ -97,6 +98,7 @@ class AlibabaNetworkRig(NetworkRig):
         desk = self.emulator.networks
         desk.page, desk.settles_in = 1_000, timedelta(0)
         desk.settling.clear()
+        desk.by_bandwidth.clear()
         for part in PARTS:
             self.world.networks.allow(self.cloud, self.shard.account, part)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from tests.contract.alibaba_world import patient_pacer
@@ -24,6 +25,7 @@ from costguard.providers.alibaba.errors import refusal
 from costguard.providers.alibaba.forms import flattened
 from costguard.providers.alibaba.network import AlibabaNetwork
 from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
+from costguard.providers.alibaba.products import PRODUCTS
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.sandbox.alibaba import emulator as emulated
 from costguard.sandbox.alibaba.actions import ACTIONS
@@ -86,7 +88,8 @@ class Direct(Telling):
             body = emulated._answered(call, ACTIONS[service, operation], self._world)  # noqa: SLF001
         except ApiError as err:
             raise refusal(api, err.code, err.message, changes=changes) from err
-        found: dict[str, Any] = json.loads(json.dumps({**body, "RequestId": "R"}))
+        number = Decimal if PRODUCTS[service].money else float
+        found: dict[str, Any] = json.loads(json.dumps({**body, "RequestId": "R"}), parse_float=number)
         return found
 
 
@@ -124,7 +127,7 @@ class Stage:
         return self.fleet.ref(kind, name)
 
     def read(self) -> NetworkInventory:
-        return AlibabaNetwork(self.session).read(self.shard)
+        return AlibabaNetwork(self.session, now=self.clock.now).read(self.shard)
 
     def asked(self) -> Counter[str]:
         """How often each operation was asked for by the reading session."""

@@ -20,6 +20,8 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from costguard.providers.aws.rates import RATES
 from costguard.providers.pacing import Pacer
+from costguard.sandbox.aws.hastening import hastening
+from costguard.sandbox.aws.patching import applied
 
 _MADE_UP_TOKEN = re.compile(rb"&NextToken=again")
 
@@ -139,7 +141,8 @@ def aws_stand_in() -> Iterator[StandIn]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield stand_in
+        with applied(hastening()):
+            yield stand_in
     finally:
         server.shutdown()
         thread.join()

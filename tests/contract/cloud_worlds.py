@@ -200,6 +200,7 @@ def aws_world(stand_in: StandIn, account: str = "") -> Iterator[AwsWorld]:
             yield world
         finally:
             world.close()
+            stand_in.reset()
 
 
 @contextmanager

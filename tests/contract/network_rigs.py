@@ -275,9 +275,9 @@ def plain(found: NetworkInventory) -> NetworkInventory:
         interfaces=_sorted(
             replace(each, groups=_sorted(each.groups), public_ips=_sorted(each.public_ips)) for each in found.interfaces
         ),
-        addresses=_sorted(replace(each, rate=None) for each in found.addresses),
+        addresses=_sorted(replace(each, rate=None, unpriced=None) for each in found.addresses),
         nat_gateways=_sorted(
-            replace(each, rate=None, public_ips=_sorted(each.public_ips)) for each in found.nat_gateways
+            replace(each, rate=None, unpriced=None, public_ips=_sorted(each.public_ips)) for each in found.nat_gateways
         ),
         flow_logs=_sorted(found.flow_logs),
         peerings=_sorted(found.peerings),

@@ -84,6 +84,7 @@ class AwsAsked:
         self.operations = guarding(OPERATIONS)
         world.inventory.discover(world.target(world.shard.region))
         world.stand_in.answer("GetProducts", '{"PriceList": []}')
+        world.stand_in.answer("LookupEvents", '{"Events": []}')
         nothing = "<reservedInstancesSet/><requestId>r</requestId>"
         world.stand_in.answer(
             "DescribeReservedInstances",

@@ -87,7 +87,7 @@ class TencentNetworkRig(NetworkRig):
         return self._in_use[kind]
 
     def source_over(self, session: Any) -> TencentNetwork:
-        return TencentNetwork(session)
+        return TencentNetwork(session, now=self.clock.now)
 
     def mender_over(self, session: Any) -> TencentNetworkMender:
         return TencentNetworkMender(session)

@@ -36,6 +36,8 @@ READ = {
     "DescribeSecurityGroups": 1,
     "DescribeSecurityGroupAttribute": 7,
     "DescribeSecurityGroupReferences": 1,
+    "GetPayAsYouGoPrice": 2,
+    "DescribePricingModule": 1,
 }
 """What the fleet's shard costs: no list is asked twice, and one by one only what has no list."""
 
@@ -423,7 +425,7 @@ def test_entries_that_are_not_listed_are_asked_for(stage: Stage) -> None:
 
 
 def test_two_readings_of_one_session_do_not_mix(stage: Stage) -> None:
-    source = AlibabaNetwork(stage.session)
+    source = AlibabaNetwork(stage.session, now=stage.clock.now)
     elsewhere = replace(stage.shard, region="eu-central-1")
 
     assert source.read(elsewhere) == NetworkInventory(elsewhere)

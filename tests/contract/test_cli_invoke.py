@@ -80,6 +80,30 @@ def test_people_read_how_far_each_budget_is_spent(cli: Cli) -> None:
     assert re.search(r"^  alerts told now +\d+$", told.out, re.MULTILINE)
 
 
+@pytest.mark.parametrize("host", ["lambda", "fc", "scf"])
+def test_a_request_is_signed_when_it_is_called_and_answered_as_on_its_host(cli: Cli, host: str) -> None:
+    """Slack's command from the sample file: its signature could not have stood there."""
+    path = str(ROOT / "events" / host / "slack_actions.json")
+
+    told = cli("invoke", "slack_actions", "--event", path, ledger=False)
+    as_json = cli("invoke", "slack_actions", "--event", path, "--json", ledger=False)
+
+    assert (told.status, told.out.splitlines()[0]) == (Exit.OK, "HTTP 200")
+    assert as_json.json["statusCode"] == 200
+    assert ("isBase64Encoded" in as_json.json) is (host != "scf")
+    assert "received before" in json.loads(as_json.json["body"])["text"]  # the sandbox's clock stands: the same proof
+
+
+def test_a_request_that_is_refused_has_a_status_of_its_own(cli: Cli) -> None:
+    event = json.loads((ROOT / "events/lambda/slack_actions.json").read_bytes())
+    path = cli.folder / "other.json"
+    path.write_text(json.dumps({**event, "rawPath": "/admin"}), encoding="utf-8")
+
+    told = cli("invoke", "slack_actions", "--event", str(path), ledger=False)
+
+    assert (told.status, told.out) == (Exit.HELD, "HTTP 404\nnot found\n")
+
+
 def test_another_hosts_event_is_refused(cli: Cli) -> None:
     told = cli("invoke", "idle_gpu", "--event", event(cli, "fc", 9), "--host", "lambda", ledger=False)
 
@@ -93,7 +117,7 @@ def test_an_unknown_function_is_bad_input(cli: Cli, function: str) -> None:
     told = cli("invoke", function, "--event", event(cli, "scf", 9), ledger=False)
 
     assert told.status == Exit.BAD_INPUT
-    assert "there is budget, idle_gpu" in told.err
+    assert "there is budget, " in told.err
 
 
 def test_an_event_that_is_not_there_is_bad_input(cli: Cli) -> None:

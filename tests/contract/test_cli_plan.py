@@ -136,7 +136,10 @@ def test_a_plan_is_applied_once_and_exactly(cli: Cli, plan: Path) -> None:
     assert told.status == Exit.OK
     assert [result["action_id"] for result in told.json["results"]] == [action["action_id"] for action in due]
     assert {(result["outcome"], result["reason"]) for result in told.json["results"]} == {("took_effect", None)}
-    assert len(cli.sandbox.slack.posted) - posted == len(due)
+    news = [post.text for post in cli.sandbox.slack.posted[posted:]]
+    named = [[action["resource_id"] in text for text in news].count(True) for action in due]
+    assert named == [1] * len(due)  # each machine in one message, those of one owner in the same
+    assert len(news) < len(due)
     assert again.status == Exit.REFUSED
     assert "it was applied already" in again.err
 

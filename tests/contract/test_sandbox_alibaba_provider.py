@@ -28,6 +28,7 @@ from costguard.providers.alibaba.metrics import AlibabaSignals
 from costguard.providers.alibaba.permissions import OPERATIONS, ROTATION_OPERATIONS, policy_document
 from costguard.providers.alibaba.prices import AlibabaPrices
 from costguard.providers.alibaba.session import AlibabaSession
+from costguard.providers.alibaba.trail import AlibabaTrail
 from costguard.providers.operations import ACTING, READING, SPENDING, Feature
 from costguard.sandbox.alibaba.emulator import AlibabaEmulator
 from costguard.sandbox.clock import MovedClock
@@ -263,6 +264,7 @@ def test_the_generated_policies_are_enough_and_no_more(stage: Stage) -> None:
     report = AlibabaSignals(stage.session, frozenset({GPU})).read(inventory.instances, NOW - HOUR, NOW)
     rates = AlibabaPrices(stage.session, (), now=NOW).rates(inventory.instances)
     assert (found.gaps, inventory.gaps, report.gaps, len(rates)) == ((), (), (), len(inventory.instances))
+    assert AlibabaTrail(stage.session, now=stage.clock.now).launches(inventory.instances).gaps == ()
 
     stage.emulator.allowed[ALIBABA_ACCOUNT] = granted(SPENDING)
     spend, payer = AlibabaSpend(stage.session, now=stage.clock.now), Target("alibaba")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
 import pytest
+from botocore import xform_name
 from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 from moto import mock_aws, settings
 from moto.backends import list_of_moto_modules
 from moto.core.responses import ActionResult
-from moto.core.utils import method_names_from_class
+from moto.core.serialize import AttributePicker, ResponseSerializer, XFormedAttributePicker
+from moto.core.utils import get_service_model, method_names_from_class
 from moto.ec2.models import ec2_backends
 from moto.ec2.responses import EC2Response
 
@@ -190,6 +193,29 @@ def test_moto_looks_for_its_folders_and_for_every_handler_anew() -> None:
     assert names(EC2Response) == method_names_from_class(EC2Response)
     assert names(EC2Response) is names(EC2Response)
     assert list(modules()) == list(list_of_moto_modules())
+
+
+@pytest.mark.parametrize("picker", [AttributePicker(), XFormedAttributePicker()], ids=lambda one: type(one).__name__)
+def test_moto_takes_the_values_of_fields_by_the_names_it_always_did(picker: AttributePicker) -> None:
+    quick = next(patch.replacement for patch in hastening() if patch.name == "get_value")
+    output = get_service_model("ec2").operation_model("DescribeInstances").output_shape
+    instance = output.members["Reservations"].member.members["Instances"].member
+    serializer: Any = SimpleNamespace(
+        _value_picker=picker, operation_model=SimpleNamespace(service_model=None), path=["x"]
+    )
+    for field, shape in instance.members.items():
+        shape.parent = instance
+        names = {field, shape.serialization["name"], xform_name(field), field.removeprefix("Instance"), shape.name}
+        held: list[dict[str, Any]] = [
+            *({name: "found"} for name in names),
+            {field: None},
+            {},
+            {name: name for name in names},
+        ]
+        for value in (*held, *(SimpleNamespace(**one) for one in held)):
+            assert quick(serializer, value, field, shape) == ResponseSerializer.get_value(
+                serializer, value, field, shape
+            ), (field, value)
 
 
 def test_patches_are_undone_even_after_a_failure() -> None:

@@ -84,12 +84,12 @@ _HEARING = (
     Bug(
         "late-snooze-ignored",
         (16,),
-        (Edit(_HANDS, "return (unsnoozed, unturned)", "return (unturned,)"),),
+        (Edit(_HANDS, "return (unsnoozed, unturned, owned)", "return (unturned, owned)"),),
     ),
     Bug(
         "late-pause-ignored",
         (20,),
-        (Edit(_HANDS, "return (unsnoozed, unturned)", "return (unsnoozed,)"),),
+        (Edit(_HANDS, "return (unsnoozed, unturned, owned)", "return (unsnoozed, owned)"),),
     ),
     Bug(
         "kill-switch-ignored",

@@ -172,3 +172,4 @@ class Chronicle:
     shown: list[Told] = field(default_factory=list)  # on a console that proves nothing
     words: list[Word] = field(default_factory=list)
     offered: list[Offered] = field(default_factory=list)
+    pressed: list[tuple[Offered, str, str, str]] = field(default_factory=list)  # by whom, of which team, where

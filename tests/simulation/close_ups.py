@@ -75,6 +75,15 @@ def _one(random: Random) -> MachineSpec:
     return machine(cloud, "one", disks=disks, recycles=cloud == "tencent" and random.random() < 0.5)
 
 
+def answered(random: Random, seed: int) -> Scenario:
+    """People at the buttons all day long: at every moment between the runs, and while they are at work."""
+    slow = random.random() < 0.5
+    disks = (replace(Disk(100), snapshot_takes=DAY + 8 * HOUR),) if slow else (Disk(100),)
+    one = replace(_one(random), disks=disks, local_disk_gib=random.choice((0.0, 0.0, 900.0)))
+    rule = replace(_LADDER, stop=random.choice((20, 44)))
+    return _story(random, seed, (one,), rule=rule, kinds=(Fault.PEOPLE,), rate=0.01, hours=6, runs=30)
+
+
 def _doubt(random: Random, seed: int) -> Scenario:
     """One kind of failure, and a spell of use or protection somewhere."""
     one = _one(random)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING
 
-from tests.simulation.chronicle import Word
+from tests.simulation.chronicle import Offered, Word
 from tests.simulation.people import CHAT
 from tests.simulation.rules import APPROVERS, OWNER, TEAM, load
 from tests.simulation.scenario import HARMLESS_TAGS, PROTECTING_TAGS, Deed, Spell, machine
@@ -212,23 +212,31 @@ _CLICKERS = (
 
 def click(simulation: Simulation, machine_id: str) -> str:
     """Somebody presses a button of a message, new or old; what they may say is for the product to find out."""
-    random, now, number = simulation.acts, simulation.hub.now, simulation.hub.calls
-    offered = simulation.chronicle.offered
+    random = simulation.acts
+    offered, pressed = simulation.chronicle.offered, simulation.chronicle.pressed
+    if pressed and random.random() < 0.25:
+        return _press(simulation, *pressed[-1])  # twice, as people do
     about = [one for one in offered if one.machine == machine_id] or offered
     asked = [one for one in about if one.choice.kind in {AnswerKind.APPROVE, AnswerKind.STOP_NOW}]
     about = asked if asked and random.random() < 0.5 else about
     button = about[-1 - min(int(random.expovariate(0.5)), len(about) - 1)]  # mostly one of the latest
     name, team = random.choice(_CLICKERS)
-    answer = Answer(button.choice.kind, button.choice.of, Person("slack", name, team), now, button.choice.length)
     through = CHAT if random.random() < 0.9 else "C0OTHER1"
+    pressed.append((button, name, team, through))
+    return _press(simulation, button, name, team, through)
+
+
+def _press(simulation: Simulation, button: Offered, name: str, team: str, through: str) -> str:
+    now, number = simulation.hub.now, simulation.hub.calls
+    answer = Answer(button.choice.kind, button.choice.of, Person("slack", name, team), now, button.choice.length)
     weighed = reply(simulation.operator, policy_of_clicks(simulation), answer, now, came_through=through)
-    pressed = f"{name} of {team} presses {button.choice.kind.value} about {button.machine}"
+    said = f"{name} of {team} presses {button.choice.kind.value} about {button.machine}: {weighed.code.value}"
     if isinstance(weighed, Refused):
-        return f"{pressed}: {weighed.code.value}"
+        return said
     what = "snooze" if answer.kind is AnswerKind.KEEP else answer.kind.value
     word = Word(number, now, what, button.machine, weighed.until, str(answer.of.decision_id), f"{team}/{name}")
     simulation.chronicle.words.append(word)
-    return f"{pressed}: {weighed.code.value}"
+    return said
 
 
 def resume(simulation: Simulation) -> None:

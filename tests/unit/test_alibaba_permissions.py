@@ -17,7 +17,7 @@ def test_exactly_four_operations_change_anything() -> None:
 def test_everything_that_reads_by_name_reads_and_nothing_else_is_listed_as_reading() -> None:
     for name, one in OPERATIONS.items():
         assert one.changes_something is not name.split(":")[1].startswith(
-            ("Describe", "Get", "List", "Query", "Assume")
+            ("Describe", "Get", "List", "Lookup", "Query", "Assume")
         )
 
 
@@ -37,7 +37,7 @@ def test_a_reading_policy_allows_reading_only() -> None:
     assert (statement["Effect"], statement["Resource"]) == ("Allow", "*")
     assert {"ecs:DescribeInstances", "cms:DescribeMetricList", "cms:QueryMetricList"} <= set(statement["Action"])
     assert all(
-        name.split(":")[1].startswith(("Describe", "List", "Query")) and "*" not in name for name in statement["Action"]
+        name.split(":")[1].startswith(("Describe", "List", "Lookup", "Query")) and "*" not in name for name in statement["Action"]
     )
 
 

@@ -23,7 +23,7 @@ def test_exactly_four_operations_change_anything() -> None:
 
 
 def test_everything_that_reads_by_name_reads_and_nothing_else_is_listed_as_reading() -> None:
-    harmless = ("Describe", "Get", "List", "Assume", "CreateToken", "CreateOAuth2Token")
+    harmless = ("Describe", "Get", "List", "Lookup", "Assume", "CreateToken", "CreateOAuth2Token")
 
     for name, one in OPERATIONS.items():
         assert one.changes_something is not name.split(":")[1].startswith(harmless)
@@ -45,7 +45,7 @@ def test_a_reading_policy_allows_reading_only() -> None:
     assert statement["Resource"] == "*"
     assert "ec2:DescribeInstances" in statement["Action"]
     assert all(
-        action.split(":")[1].startswith(("Describe", "List", "Get")) and "*" not in action
+        action.split(":")[1].startswith(("Describe", "List", "Get", "Lookup")) and "*" not in action
         for action in statement["Action"]
     )
 

@@ -120,6 +120,7 @@ def noticed_under(rules: MachineRules) -> Case:
         terms=terms(made),
         since=told,
         climbed=(ClimbedRung(Verb.WARN, told),),
+        owner="research",
     )
 
 

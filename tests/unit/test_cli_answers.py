@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 from tests.builders import NOW, case
 
-from costguard.cases import Case, CaseStatus
+from costguard.cases import Case, CaseStatus, ClimbedRung, speaks_for
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
+from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit import ENTRY
+from costguard.guards.rules import Mode
 from costguard.ledgers.open import open_ledger
 from costguard.settings import Secret, Settings
 
@@ -72,6 +74,8 @@ def test_a_ledger_that_is_not_there_is_never_made_by_a_question_or_an_answer(
         ("why", "i-1"),
         ("snooze", "i-1", "--for", "48h"),
         ("approve", "i-1"),
+        ("stop-now", "i-1"),
+        ("disown", "i-1"),
         ("pause", "--reason", "x"),
         ("resume",),
         ("audit", "verify"),
@@ -145,6 +149,81 @@ def test_only_what_waits_for_a_word_can_be_approved(desk: Desk, capfd: pytest.Ca
 
     told = json.loads(capfd.readouterr().out)
     assert (told["decision_id"], told["until"]) == ("decision-1", "2026-03-11T12:30:00Z")
+
+
+TWO = """
+version: 1
+notify:
+  default: "slack:#a"
+  answers: {slack_team: T0123ABCD, approvers: [U0123ABCD, U0456EFGH], two_approvers_above: [20 USD]}
+idle_gpu: [{name: research}]
+"""
+
+
+def test_two_approvers_count_at_the_command_line_too(
+    desk: Desk, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody knows the price, so that it takes two; the same name twice is one."""
+    (tmp_path / "costguard.yaml").write_text(TWO, "utf-8")
+    held = Reason(ReasonCode.APPROVAL_NEEDED)
+    waiting = desk.with_case(status=CaseStatus.HELD, reason=held, decision_id="decision1")
+    codes = []
+    for name in ("vision", "vision", "finops"):
+        named = ("--by", name, "--policy", str(tmp_path / "costguard.yaml"))
+        assert desk.run("approve", waiting.subject.native_id, *named, "--json") == Exit.OK
+        codes.append(json.loads(capfd.readouterr().out)["code"])
+
+    assert codes == ["approval_needs_another", "approval_waits", "approved"]
+    memory = desk.memory()
+    with closing(memory.store):
+        approval = memory.approvals.valid("decision1", NOW)
+    assert approval is not None
+    assert approval.by == "cli:vision, cli:finops"
+
+
+def test_stop_now_waits_no_longer_behind_a_notice(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    known = desk.with_case(climbed=(ClimbedRung(Verb.WARN, NOW),), attempt=2)
+
+    assert desk.run("stop-now", known.subject.native_id, "--by", "vision") == Exit.OK
+    assert "the next run stops it" in capfd.readouterr().out
+    assert desk.run("stop-now", known.subject.native_id, "--by", "vision") == Exit.OK
+    assert "already" in capfd.readouterr().out
+    memory = desk.memory()
+    with closing(memory.store):
+        (granted,) = memory.haste.granted(NOW)
+    assert speaks_for(granted.decision_id, known)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"rung": 0}, "No stop is waiting"),
+        ({"mode": Mode.OBSERVE, "climbed": (ClimbedRung(Verb.WARN, NOW),)}, "only watches or warns"),
+        ({"status": CaseStatus.CLOSED}, "This is over"),
+    ],
+)
+def test_a_stop_that_does_not_wait_cannot_be_hastened(
+    desk: Desk, changes: dict[str, Any], said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    known = desk.with_case(attempt=2, **changes)
+    assert desk.run("stop-now", known.subject.native_id) == Exit.BAD_INPUT
+    assert said in capfd.readouterr().err
+
+
+def test_a_machine_can_be_disowned(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    known = desk.with_case(owner="nlp")
+
+    assert desk.run("disown", known.subject.native_id, "--by", "vision") == Exit.OK
+    assert "no longer counts as nlp's" in capfd.readouterr().out
+    memory = desk.memory()
+    with closing(memory.store):
+        assert memory.disowned.all() == {str(known.subject): frozenset({"nlp"})}
+
+
+def test_what_nobody_owns_cannot_be_disowned(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    known = desk.with_case(owner="")
+    assert desk.run("disown", known.subject.native_id) == Exit.BAD_INPUT
+    assert "Nobody is named as the owner" in capfd.readouterr().err
 
 
 def test_pause_and_resume_say_what_holds_afterwards(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from costguard.cli.invoke import OVER_HTTP
 from costguard.domain.errors import InvalidInputError
 from costguard.faas.events import Host
 from costguard.faas.invocation import parse_invocation, recognise_host
@@ -29,7 +30,7 @@ class At:
         raise AssertionError(seconds)
 
 
-FUNCTIONS = sorted(path.parent.name for path in (ROOT / "functions").glob("*/handler.py"))
+FUNCTIONS = sorted({path.parent.name for path in (ROOT / "functions").glob("*/handler.py")} - OVER_HTTP)
 
 
 def handed_over(host: Host, function: str = "idle_gpu") -> tuple[Any, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.keys import (
+    CostKind,
     EncryptionKey,
     KeyManager,
     KeyOrigin,
@@ -17,10 +19,12 @@ from costguard.domain.keys import (
     KeyUsage,
     MultiRegion,
     Rotatability,
+    RotationCost,
     RotationMeans,
     RotationSetting,
 )
 from costguard.domain.mends import Mend, MendKind
+from costguard.domain.money import Money
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.guards.kms_rotation import judge, judge_key, mend_of
@@ -106,6 +110,33 @@ def test_overdue_begins_some_days_after_the_date_and_is_mended_on_demand_where_a
     assert said(in_time)[0][0] is Verdict.COMPLIANT
     assert mend(late) is None
     assert mend(late, replace(RULE, means=frozenset({AUTOMATIC, ON_DEMAND}))) == Mend(MendKind.ROTATE_KEY, late.ref)
+
+
+def test_a_finding_about_a_rotation_says_what_one_costs_also_that_it_is_not_known() -> None:
+    priced = replace(ANY, cost=RotationCost(CostKind.FIRST_TWO, Money(Decimal(1), "USD"), "a price list", "2024-04-12"))
+    (told,) = judged(off(rotatability=priced))
+    assert told.reason.facts == {"wanted_days": 90, "cost": "first_two", "cost_monthly": "1.00 USD"}
+    limited = replace(priced, shortest_days=365)
+    none = Rotatability(frozenset())
+    found = {
+        one.reason.code: (one.reason.facts.get("cost"), one.reason.facts.get("cost_monthly"))
+        for given in (
+            off(),
+            key(rotation=RotationSetting(automatic=True, period_days=365, last_at=NOW)),
+            key(rotation=RotationSetting(automatic=True, period_days=90, last_at=NOW - 200 * DAY)),
+            key(rotatability=none),
+            key(rotatability=limited, rotation=RotationSetting(automatic=True, period_days=365, last_at=NOW)),
+        )
+        for one in judged(given)
+        if one.verdict is Verdict.VIOLATION or one.reason.code is ReasonCode.KEY_VENDOR_LIMIT
+    }
+    assert found == {
+        ReasonCode.KEY_ROTATION_OFF: ("unknown", None),
+        ReasonCode.KEY_PERIOD_LONG: ("unknown", None),
+        ReasonCode.KEY_OVERDUE: ("unknown", None),
+        ReasonCode.KEY_CANNOT_ROTATE: ("unknown", None),
+        ReasonCode.KEY_VENDOR_LIMIT: ("first_two", "1.00 USD"),
+    }
 
 
 def test_a_key_never_rotated_is_as_old_as_itself() -> None:

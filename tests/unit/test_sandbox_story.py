@@ -9,9 +9,10 @@ import pytest
 
 from costguard.domain.actions import Verb
 from costguard.domain.refs import ResourceRef
-from costguard.domain.resources import AcceleratorKind, Billing, Keeper
+from costguard.domain.resources import AcceleratorKind, Billing, Keeper, Launch
 from costguard.guards.rules import Consent, Mode
 from costguard.policy.loader import load_policy
+from costguard.policy.ownership import OwnerSource, owner_of
 from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.fleets import aws_fleet
 from costguard.sandbox.policy import demo_policy
@@ -77,7 +78,9 @@ def test_every_machine_of_the_demo_has_a_rule_an_owner_and_a_price() -> None:
         for instance in inventory.read(shard).instances:
             matching = [rule.name for rule in policy.idle_gpu if rule.applies_to.matches(instance)]
             assert len(matching) == 1, (instance.name, matching)
-            assert any(owner.owns.matches(instance) for owner in policy.owners), instance.name
+            by = world.machines[instance.ref.native_id].spec.launched_by
+            launch = Launch(by, NOW, "event") if by else None
+            assert owner_of(instance, policy, launch=launch)[1] is OwnerSource.OWNERS, instance.name
     assert all(spec.hourly is not None for spec in world.fleet)
 
 

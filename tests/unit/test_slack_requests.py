@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
+from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
 
@@ -64,6 +66,18 @@ def test_nothing_near_a_proof_is_one(changes: Mapping[str, str]) -> None:
         verify({**SIGNED, **changes}, BODY, SECRET, datetime.fromtimestamp(1531420618, tz=timezone.utc))
 
 
+@pytest.mark.parametrize(
+    "timestamp",
+    ["+1773145800", " 1773145800", "1773145800\n", "01773145800", "1_773_145_800", "１７７３１４５８００"],  # noqa: RUF001
+)
+def test_a_timestamp_is_digits_even_where_its_signature_is_good(timestamp: str) -> None:
+    """`int` reads more than digits: two texts for one moment would be two proofs for one request."""
+    made = hmac.new(SECRET.encode(), b"v0:" + timestamp.encode() + b":a=1", sha256).hexdigest()
+    headers = {"x-slack-request-timestamp": timestamp, "x-slack-signature": f"v0={made}"}
+    with pytest.raises(ForgedRequestError):
+        verify(headers, b"a=1", SECRET, NOW)
+
+
 @pytest.mark.parametrize(("seconds", "good"), [(-301, False), (-300, True), (300, True), (301, False)])
 def test_five_minutes_either_way_and_no_second_more(seconds: int, good: bool) -> None:  # noqa: FBT001
     headers = signed(b"a=1", SECRET, NOW)
@@ -118,6 +132,7 @@ def test_a_click_is_read_whole() -> None:
     ("user", "team", "known"),
     [
         ({"id": "U1AB", "team_id": "T2AB"}, {"id": "T1AB"}, False),  # a guest of a shared channel
+        ({"id": "U1AB", "team_id": "T1AB"}, {"id": "T2AB"}, False),  # clicked where the app is somebody else's
         ({"id": "U1AB"}, {"id": "T1AB"}, True),
         ({"id": "U1AB", "team_id": "T1AB"}, None, True),  # installed for a whole organisation
         ({"id": "U1AB"}, None, False),
@@ -170,7 +185,7 @@ def test_a_response_address_of_absurd_length_is_left_out() -> None:
         b"",
         b"\xff",
         b"payload",
-        b"payload={}&payload={}",
+        form(click()) + b"&" + form(click()),
         b"a=1",
         b"ssl_check=2",
         b"payload=%ff",

@@ -1,21 +1,25 @@
-"""`snooze`, `approve`, `pause` and `resume`: what people say to Costguard. Effects come with the next run."""
+"""`snooze`, `approve`, `stop-now`, `disown`, `pause` and `resume`: what people say. Effects come with the next run."""
 
 from __future__ import annotations
 
 import getpass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from costguard.cli.guards import guard_of
-from costguard.cli.options import By, GuardOfCase, Json, Lang, LedgerUrl, Resource, Sandbox, examples
+from costguard.cli.options import By, GuardOfCase, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words import Language, clean, phrase
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import timedelta
+
+    from costguard.engine.answers import Granted
 
 _LONGEST_TEXT = 200
 
@@ -69,6 +73,7 @@ def approve(
     *,
     by: By = "",
     guard: GuardOfCase = "",
+    policy: PolicyPath = "",
     ledger: LedgerUrl = "",
     sandbox: Sandbox = False,
     as_json: Json = False,
@@ -76,20 +81,110 @@ def approve(
 ) -> None:
     """Allow the one step that waits for its owner's word, once, within 24 hours.
 
-    No rail is lifted but that one: everything else is checked again before the step.
+    No rail is lifted but that one: everything else is checked again before the step. Where the policy asks for two
+    people (notify.answers.two_approvers_above), two of different names have to say so.
     """
-    with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.engine import answers
+    from costguard.engine import answers
+
+    given = _Given(ctx, resource, by, guard, policy, ledger, sandbox, as_json, lang)
+    _say(given, answers.approve)
+
+
+STOP_NOW_EXAMPLES = examples(
+    "costguard stop-now i-0123456789abcdef0",
+)
+
+
+def stop_now(
+    ctx: typer.Context,
+    resource: Resource,
+    *,
+    by: By = "",
+    guard: GuardOfCase = "",
+    policy: PolicyPath = "",
+    ledger: LedgerUrl = "",
+    sandbox: Sandbox = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Wait no longer for the stop that a machine's owner was told of: the next run stops it.
+
+    No rail is lifted but the wait: it has to be idle still, and everything is checked again. Counts for 24 hours; a
+    snooze beats it. Where the policy asks for two people, two of different names have to say so.
+    """
+    from costguard.engine import answers
+
+    given = _Given(ctx, resource, by, guard, policy, ledger, sandbox, as_json, lang)
+    _say(given, answers.stop_now)
+
+
+DISOWN_EXAMPLES = examples(
+    "costguard disown i-0123456789abcdef0 --by vision",
+)
+
+
+def disown(
+    ctx: typer.Context,
+    resource: Resource,
+    *,
+    by: By = "",
+    guard: GuardOfCase = "",
+    policy: PolicyPath = "",
+    ledger: LedgerUrl = "",
+    sandbox: Sandbox = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Say that a machine is not its owner's: whoever is next in line is told, and the wait begins again."""
+    from costguard.engine import answers
+
+    given = _Given(ctx, resource, by, guard, policy, ledger, sandbox, as_json, lang)
+    _say(given, answers.disown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the three answers about a case have in common."""
+
+    ctx: typer.Context
+    resource: str
+    by: str
+    guard: str
+    policy: str
+    ledger: str
+    sandbox: bool
+    as_json: bool
+    lang: Language | None
+
+
+def _say(given: _Given, answer: Callable[..., Granted]) -> None:
+    with workplace(
+        given.ctx, lang=given.lang, sandbox=given.sandbox, policy=given.policy, ledger=given.ledger, cloud=False
+    ) as here:
+        from costguard.bootstrap import read_policy
+        from costguard.cases.answering import AnswerCode
+        from costguard.report.answers import answer_words
         from costguard.report.evidence import utc_words
         from costguard.report.json_values import moment
 
         with ledger_in_use(here) as memory:
-            which = guard_of(memory, guard, resource)
-            granted = answers.approve(memory, which, resource, who_says(by), here.clock.now())
-        subject = str(granted.case.subject)
-        said = phrase("approved", here.language, resource=subject, until=utc_words(granted.until))
-    data = {"schema": 1, "id": subject, "decision_id": granted.decision_id, "until": moment(granted.until)}
-    emit(Answer(data, lines=(said,)), as_json=as_json)
+            which, who = guard_of(memory, given.guard, given.resource), who_says(given.by)
+            granted = answer(memory, which, given.resource, who, here.clock.now(), read_policy(here.settings))
+        subject, until = str(granted.case.subject), utc_words(granted.until)
+        approved = granted.weighed.code is AnswerCode.APPROVED
+        said = (
+            phrase("approved", here.language, resource=subject, until=until)
+            if approved
+            else answer_words(granted.weighed, here.language)
+        )
+    data = {
+        "schema": 1,
+        "id": subject,
+        "decision_id": granted.decision_id,
+        "until": moment(granted.until),
+        "code": granted.weighed.code.value,
+    }
+    emit(Answer(data, lines=(said,)), as_json=given.as_json)
 
 
 PAUSE_EXAMPLES = examples(

@@ -22,7 +22,7 @@ from costguard.report.words import Language, phrase
 if TYPE_CHECKING:
     from costguard.cli.demo_facts import Copies, DemoDay, Ending, Names, Runs, Told
     from costguard.domain.money import Money
-    from costguard.domain.refs import ResourceRef, Subject
+    from costguard.domain.refs import Subject
     from costguard.engine.run import RunReport
     from costguard.engine.surroundings import Surroundings
     from costguard.sandbox.sandbox import Sandbox
@@ -116,8 +116,8 @@ def _tell(day: DemoDay, lived: Sequence[DemoDay], names: Names, language: Langua
 
 
 def _days(sandbox: Sandbox, guards: Guards, days: int, language: Language) -> Iterator[DemoDay]:
+    from costguard.cli.demo_clicks import keeping
     from costguard.cli.demo_facts import Told, demo_day
-    from costguard.engine import answers
     from costguard.sandbox.story import live
 
     slack, number, world = sandbox.slack, -1, guards.machines
@@ -135,10 +135,8 @@ def _days(sandbox: Sandbox, guards: Guards, days: int, language: Language) -> It
         number += 1
         return run_now()
 
-    def owner_snoozes(machine: ResourceRef, lasting: timedelta) -> None:
-        answers.snooze(world.memory, machine, lasting, "its owner", "still needed", world.clock.now())
-
-    for lived in live(sandbox, run_day, owner_snoozes, days=days + 1):
+    owner_keeps = keeping(sandbox, replace(world, guard=IDLE_GPU), language)
+    for lived in live(sandbox, run_day, owner_keeps, days=days + 1):
         runs, told = lived.result
         news = [_said(event, language) for event in lived.events]
         before = demo_day(lived.number, runs, news=news, told=told, before=before)
@@ -180,11 +178,12 @@ def _said(event: StoryEvent, language: Language) -> str:
 def _ending(world: Surroundings, sandbox: Sandbox, lived: Sequence[DemoDay], names: Names) -> Ending:
     from costguard.cli.demo_facts import Ending, left_alone, saved_by, unmeasured
     from costguard.engine.repositories.audit_verify import verify
+    from costguard.engine.savings import realised_now
 
     now, last = world.clock.now(), lived[-1].plan
     return Ending(
         at=now,
-        saved=saved_by(world.memory.savings.all(), names, now),
+        saved=saved_by(realised_now(world.memory, now), names),
         copies=_copies(world, sandbox, names),
         budgets=lived[-1].budgets,
         settings=lived[-1].settings,

@@ -15,12 +15,13 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.money import Money, hours, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Subject
+from costguard.domain.savings import GOING_ON, Standing
 from costguard.engine.budget import BudgetRun
 from costguard.engine.repositories.audit_verify import AuditVerdict
-from costguard.engine.repositories.savings import RecordedSaving
 from costguard.engine.run import RunReport
 from costguard.guards.rules import Mode
 from costguard.planning import Held, Plan
+from costguard.planning.realised import Realised
 from costguard.report.budget_notices import share_words
 from costguard.report.budget_views import BudgetReport
 from costguard.report.json_values import moment, money_json
@@ -190,28 +191,28 @@ def demo_day(
     )
 
 
-def saved_by(savings: Iterable[RecordedSaving], names: Names, now: datetime) -> tuple[Saved, ...]:
-    """Each stop seen complete, dearest first; one without a known price is worth nothing here."""
-    found = []
-    for saving in savings:
-        worth = saving.action.saving
-        if worth is None or worth.stops_billing is None:
+def saved_by(savings: Iterable[Realised], names: Names) -> tuple[Saved, ...]:
+    """What each machine's stop saves, dearest first, a termination going on with it; without a price it is nothing."""
+    found: dict[tuple[ResourceRef, str], Saved] = {}
+    for one in sorted(savings, key=lambda each: each.saving.confirmed_at):
+        action = one.saving.action
+        if one.hourly is None or action.saving is None or one.standing is Standing.SHARED:
             continue
-        currency = worth.stops_billing.currency
-        priced = [cost for _, cost in worth.kept if cost is not None and cost.currency == currency]
-        found.append(
-            Saved(
-                name=names.get(saving.action.subject, saving.action.subject.native_id),
-                subject=saving.action.subject,
-                since=saving.confirmed_at,
-                until=saving.ended_at,
-                hours=hours((saving.ended_at or now) - saving.confirmed_at),
-                hourly=worth.stops_billing,
-                kept=Money(sum((cost.amount for cost in priced), Decimal(0)), currency),
-                unpriced=tuple(dict.fromkeys(what for what, cost in worth.kept if cost is None)),
-            )
+        currency, lines = one.hourly.currency, action.saving.kept
+        priced = [cost for _, cost in lines if cost is not None and cost.currency == currency]
+        key = action.subject, action.run_epoch
+        before = found.get(key)
+        found[key] = Saved(
+            name=names.get(action.subject, action.subject.native_id),
+            subject=action.subject,
+            since=before.since if before is not None else one.saving.confirmed_at,
+            until=None if one.standing in GOING_ON else one.until,
+            hours=hours(one.until - one.saving.confirmed_at) + (before.hours if before is not None else 0),
+            hourly=one.hourly,
+            kept=Money(sum((cost.amount for cost in priced), Decimal(0)), currency),
+            unpriced=tuple(dict.fromkeys(what for what, cost in lines if cost is None)),
         )
-    return tuple(sorted(found, key=lambda one: -one.net.amount))
+    return tuple(sorted(found.values(), key=lambda one: -one.net.amount))
 
 
 def left_alone(plan: Plan) -> tuple[LeftAlone, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -24,13 +26,17 @@ from costguard.domain.findings import Verdict
 from costguard.domain.money import Money
 from costguard.faas.events import Host
 from costguard.report.evidence import utc_words
-from costguard.report.words import Language, phrase, verdict
+from costguard.report.words import Language, clean, phrase, verdict
+from costguard.settings import Secret
 
 if TYPE_CHECKING:
     from costguard.faas.handler import Handler
 
-PACKAGED = ("idle_gpu", "budget", "kms_rotation", "network_audit")
+PACKAGED = ("idle_gpu", "budget", "kms_rotation", "network_audit", "digest", "slack_actions")
 """Functions that need no folder: the same handler is built from the installed package."""
+
+OVER_HTTP = frozenset({"slack_actions"})
+"""Those that answer requests, and have no schedule."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _FIGURES = (
@@ -38,6 +44,8 @@ _FIGURES = (
     *("due", "done", "not_done", "held", "rehearsed", "notices", "gaps"),
 )
 _STDIN = "-"
+_REFUSED, _FAILED = 400, 500
+_LONGEST_LINE = 1000
 _AT_MOST_BYTES = 1_000_000
 
 
@@ -47,6 +55,7 @@ INVOKE_EXAMPLES = examples(
     "costguard invoke kms_rotation --event events/fc/kms_rotation.json --sandbox",
     "costguard invoke network_audit --event events/lambda/network_audit.json --sandbox",
     "costguard invoke idle_gpu --event events/fc/idle_gpu.json --host fc",
+    "costguard invoke slack_actions --event events/scf/slack_actions.json --sandbox",
     "echo '{}' | costguard invoke idle_gpu --event -",
 )
 
@@ -70,17 +79,24 @@ def invoke(
 
     Runs functions/FUNCTION/handler.py of this folder or the nearest one above it, else the handler of the
     installed package, with the environment's settings, as deployed: it acts where the policy enforces. Log
-    lines go to standard error. With --sandbox the same handler gets a sandbox's settings and clock.
+    lines go to standard error. With --sandbox the same handler gets a sandbox's settings and clock. A request of
+    Slack's is signed anew, with COSTGUARD_SLACK_SIGNING_SECRET or the sandbox's.
 
-    Exit status: 0 done, 11 something could not be read, 13 something due was not done.
+    Exit status: 0 done, 11 something could not be read, 13 something due was not done. Of a request: 0 answered, 13
+    refused, 3 failed.
     """
     from costguard.faas.local import invoke as call
+    from costguard.faas.local import signed_event
 
     payload = _payload(event)
     handler = _deployed(function)
     with workplace(ctx, lang=lang, sandbox=sandbox) as here:
+        if here.sandbox is not None:
+            secret = Secret(here.sandbox.slack.signing_secret)
+            here = replace(here, settings=replace(here.settings, slack_signing_secret=secret))  # noqa: PLW2901 - the same place
         if handler is None or here.sandbox is not None:
             handler = _built(function, here)
+        payload = signed_event(payload, here.settings.slack_signing_secret.reveal(), here.clock.now())
         with redirect_stdout(sys.stderr):  # where hosts collect log lines, people expect the answer alone
             summary = call(handler, payload, here.clock, host=host)
         language = here.language
@@ -139,12 +155,15 @@ def _loaded(function: str, path: Path) -> Handler:
 
 def _built(function: str, here: Workplace) -> Handler:
     """The handler that the file assigns, with other surroundings than the process's."""
-    from costguard.faas.handler import build_handler
+    from costguard.faas.handler import build_handler, build_http_handler
 
-    return build_handler(function, settings=lambda: here.settings, clock=here.clock)
+    build = build_http_handler if function in OVER_HTTP else build_handler
+    return build(function, settings=lambda: here.settings, clock=here.clock)
 
 
 def _lines(function: str, summary: Mapping[str, object], language: Language) -> list[str]:
+    if "statusCode" in summary:
+        return _answered(summary)
     when = datetime.fromisoformat(str(summary["scheduled_at"]))
     about = {"function": function, "run": str(summary.get("run_id", "")), "when": utc_words(when)}
     if summary.get("duplicate"):
@@ -188,7 +207,21 @@ def _budget_lines(budgets: Mapping[str, Any], language: Language) -> Iterator[st
         )
 
 
+def _answered(reply: Mapping[str, object]) -> list[str]:
+    """How a request was answered, and what people read of it."""
+    said = str(reply.get("body", ""))
+    try:
+        document = json.loads(said)
+        said = str(document["text"])
+    except (ValueError, TypeError, KeyError):
+        pass  # a page, a sentence, or nothing
+    return [f"HTTP {reply['statusCode']}", *(clean(line, _LONGEST_LINE) for line in said.splitlines())]
+
+
 def _status(summary: Mapping[str, object]) -> Exit:
+    status = summary.get("statusCode")
+    if isinstance(status, int):
+        return Exit.OK if status < _REFUSED else Exit.HELD if status < _FAILED else Exit.UNAVAILABLE
     if summary.get("gaps"):
         return Exit.GAPS
     return Exit.HELD if summary.get("not_done") else Exit.OK

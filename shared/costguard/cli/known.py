@@ -19,6 +19,7 @@ from costguard.domain.findings import Finding
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap
 from costguard.engine.answers import find_case, subject_of
+from costguard.engine.launches import known_launches
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Scan, scan
 from costguard.planning import judge_all
@@ -47,9 +48,12 @@ def seen_now(here: Workplace, memory: Memory, guard: str, resource: str) -> Seen
     else:
         seen = _scanned(here, policy, subject)
     gaps = (*seen.gaps, *(gap for shard in seen.facts for gap in shard.gaps))
+    now = here.clock.now()
+    machines = (fact.instance for shard in seen.facts for fact in shard.instances)
+    launches, disowned = known_launches(memory, machines, now), memory.disowned.all()
     found = [
         finding
-        for finding in judge_all(policy, seen.facts, here.clock.now())
+        for finding in judge_all(policy, seen.facts, now, launches=launches, disowned=disowned)
         if isinstance(finding.subject, ResourceRef)
         and (
             finding.subject == subject if subject is not None else resource in {finding.subject.native_id, finding.name}

@@ -47,4 +47,7 @@ def people_heard(memory: Memory, case: Case, now: datetime) -> Reason | tuple[Ch
     switch, unturned = memory.switch.seen()
     if switch.paused:
         return Reason(ReasonCode.KILL_SWITCH, {"by": switch.by, "cause": switch.reason})
-    return (unsnoozed, unturned)
+    passed, owned = memory.disowned.of(str(case.subject))
+    if case.owner in passed:
+        return Reason(ReasonCode.OWNER_CHANGED, {"before": case.owner})
+    return (unsnoozed, unturned, owned)

@@ -28,7 +28,7 @@ from costguard.report.letters import (
 from costguard.report.words import Language, sentence
 
 KEPT_FOR = (timedelta(hours=24), timedelta(days=7))
-"""How long a click or a link keeps; for any other time there is the form, and `costguard snooze`."""
+"""How long a click or a link keeps; for any other time there is a window to fill in, and `costguard snooze`."""
 
 
 def letter(notices: Sequence[Notice], language: Language = Language.EN) -> Message:
@@ -96,6 +96,8 @@ def choices_for(
         return
     what = case.name or case.subject.native_id
     kinds: list[tuple[AnswerKind, timedelta | None]] = [(AnswerKind.KEEP, length) for length in KEPT_FOR]
+    if clickable:
+        kinds.append((AnswerKind.KEEP, None))
     if clickable and held and policy.answers.approvers:
         kinds.append((AnswerKind.APPROVE, None))
     may_hasten = any(owner.people for owner in policy.owners if owner.name == case.owner) or policy.answers.approvers

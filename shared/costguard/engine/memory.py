@@ -14,9 +14,13 @@ from costguard.engine.repositories.approvals import ApprovalRepository
 from costguard.engine.repositories.bills import BillRepository
 from costguard.engine.repositories.caps import CapRepository
 from costguard.engine.repositories.cases import CaseRepository
+from costguard.engine.repositories.disowned import DisownedRepository
 from costguard.engine.repositories.freezes import FreezeRepository
+from costguard.engine.repositories.haste import HasteRepository
 from costguard.engine.repositories.intents import IntentRepository
+from costguard.engine.repositories.launches import LaunchRepository
 from costguard.engine.repositories.meter import MeterRepository
+from costguard.engine.repositories.nonces import NonceRepository
 from costguard.engine.repositories.outbox import OutboxRepository
 from costguard.engine.repositories.policies import PolicyRepository
 from costguard.engine.repositories.runs import RunRepository
@@ -48,6 +52,9 @@ class Memory:
     outbox: OutboxRepository
     snoozes: SnoozeRepository
     approvals: ApprovalRepository
+    haste: HasteRepository
+    disowned: DisownedRepository
+    nonces: NonceRepository
     switch: KillSwitch
     savings: SavingsRepository
     runs: RunRepository
@@ -55,6 +62,7 @@ class Memory:
     meter: MeterRepository
     bills: BillRepository
     freezes: FreezeRepository
+    launches: LaunchRepository
 
     @classmethod
     def over(cls, store: RecordStore) -> Memory:
@@ -67,6 +75,9 @@ class Memory:
             outbox=OutboxRepository(store),
             snoozes=SnoozeRepository(store),
             approvals=ApprovalRepository(store),
+            haste=HasteRepository(store),
+            disowned=DisownedRepository(store),
+            nonces=NonceRepository(store),
             switch=KillSwitch(store),
             savings=SavingsRepository(store),
             runs=RunRepository(store),
@@ -74,6 +85,7 @@ class Memory:
             meter=MeterRepository(store),
             bills=BillRepository(store),
             freezes=FreezeRepository(store),
+            launches=LaunchRepository(store),
         )
 
 

@@ -139,7 +139,8 @@ def _warning(world: Surroundings, plan: Plan, action: Action, case: Case) -> Not
     stopped = case.climbed_at(Verb.STOP) is not None
     kind = NoticeKind.STOPPED if stopped else NoticeKind.WARNED
     told = _notice(world, plan, case, kind, action.decision_id)
-    choices = choices_for(case, world.policy, told.channel, Language(world.language), step=next_step(case) or Verb.WARN)
+    comes = next_step(case) if told.kind == kind.value else None
+    choices = choices_for(case, world.policy, told.channel, Language(world.language), step=comes or Verb.WARN)
     return replace(told, holds_until=told.created_at + WARNING_HOLDS, thread="", choices=tuple(choices))
 
 
@@ -180,7 +181,7 @@ def _notice(world: Surroundings, plan: Plan, case: Case, kind: NoticeKind, notic
         run_id=plan.run_id,
         owner=case.owner,
         case_id=case.case_id,
-        kind=kind.value,
+        kind=kind.value if facts.upcoming else f"{kind.value}_only",
         picture=picture(facts.evidence),
         hourly=facts.rate.money if facts.rate else None,
     )

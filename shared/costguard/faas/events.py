@@ -72,7 +72,7 @@ def _read_lambda(event: Mapping[str, Any]) -> datetime | None:
     if "detail-type" not in event and "source" not in event:
         return _read_by_hand(event, Host.LAMBDA)
     if event.get("detail-type") != "Scheduled Event":
-        raise _wrong(_kind(event), Host.LAMBDA)
+        raise _wrong(kind_of(event), Host.LAMBDA)
     _refuse_orders(event, "detail", Host.LAMBDA)
     return _time(event, "time", Host.LAMBDA)
 
@@ -81,7 +81,7 @@ def _read_fc(event: Mapping[str, Any]) -> datetime | None:
     if not event:
         return None
     if "triggerTime" not in event or event.keys() - {"triggerTime", "triggerName", "payload"}:
-        raise _wrong(_kind(event), Host.FC)
+        raise _wrong(kind_of(event), Host.FC)
     _refuse_orders(event, "payload", Host.FC)
     return _time(event, "triggerTime", Host.FC)
 
@@ -90,7 +90,7 @@ def _read_scf(event: Mapping[str, Any]) -> datetime | None:
     if not event:
         return None
     if event.get("Type") != "Timer" or event.keys() - {"Type", "TriggerName", "Time", "Message"}:
-        raise _wrong(_kind(event), Host.SCF)
+        raise _wrong(kind_of(event), Host.SCF)
     _refuse_orders(event, "Message", Host.SCF)
     return _time(event, "Time", Host.SCF)
 
@@ -99,19 +99,19 @@ def _read_by_hand(event: Mapping[str, Any], host: Host) -> datetime | None:
     if not event:
         return None
     if event.keys() != {"time"}:
-        raise _wrong(_kind(event), host)
+        raise _wrong(kind_of(event), host)
     return _time(event, "time", host)
 
 
 def _dict(event: object, host: Host) -> Mapping[str, Any]:
     if not isinstance(event, Mapping) or not all(isinstance(key, str) for key in event):
-        raise _wrong(_kind(event), host)
+        raise _wrong(kind_of(event), host)
     return event
 
 
 def _json_object(event: object, host: Host) -> Mapping[str, Any]:
     if not isinstance(event, (bytes, bytearray)) or len(event) > _AT_MOST_BYTES:
-        raise _wrong(_kind(event), host)
+        raise _wrong(kind_of(event), host)
     try:
         decoded: object = json.loads(event.decode("utf-8-sig")) if event.strip() else {}
     except (ValueError, RecursionError) as err:  # UnicodeDecodeError and JSONDecodeError are both ValueError
@@ -125,7 +125,7 @@ def _time(event: Mapping[str, Any], key: str, host: Host) -> datetime:
     moment = parse_moment(value) if isinstance(value, str) else None
     if moment is not None and moment.tzinfo is not None and _FIRST_YEAR <= moment.year <= _LAST_YEAR:
         return moment.astimezone(timezone.utc)
-    found = f"{key} {value[:40]!r}" if isinstance(value, str) else f"{key} {_kind(value)}"
+    found = f"{key} {value[:40]!r}" if isinstance(value, str) else f"{key} {kind_of(value)}"
     complaint = f"{found}, which is no time with its offset"
     raise _wrong(complaint, host)
 
@@ -141,7 +141,7 @@ def _refuse_orders(event: Mapping[str, Any], key: str, host: Host) -> None:
         except (ValueError, RecursionError):
             value = {"JSON too long or deep to be read": value}  # whatever it orders
     if value:
-        complaint = f"{key} {_kind(value)}; functions take no orders from events, what to do stands in the policy"
+        complaint = f"{key} {kind_of(value)}; functions take no orders from events, what to do stands in the policy"
         raise _wrong(complaint, host)
 
 
@@ -149,7 +149,7 @@ def _wrong(found: str, host: Host) -> InvalidInputError:
     return InvalidInputError(f"function event: found {found}; host {host.value} expects {EXPECTED[host]}")
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
     """What a value is, never its contents: an event may carry anything."""
     if isinstance(value, Mapping):
         keys = sorted(printable(key[:40]) if isinstance(key, str) else f"a {type(key).__name__}" for key in value)

@@ -7,18 +7,23 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import IO, Any
 
-from costguard.domain.errors import CostguardError
+from costguard.domain.errors import CostguardError, InvalidInputError
 from costguard.faas.credentials import settings_of_call
 from costguard.faas.events import Host
+from costguard.faas.http import HttpReply, HttpRequest, TooLargeError, host_of_request, read_request, write_reply
 from costguard.faas.invocation import Invocation, parse_invocation, recognise_host, request_id_of
 from costguard.faas.logs import start_logging, write_metrics
 from costguard.faas.redaction import Redactor
+from costguard.policy.problems import printable
 from costguard.ports import Clock
 from costguard.settings import Settings, process_settings
 
 log = logging.getLogger(__name__)
+_LONGEST_PATH = 100
 
 Handler = Callable[[Any, Any], dict[str, object]]
+AnswerRequest = Callable[[HttpRequest, Settings, Clock], HttpReply]
+"""A request from outside, settings, clock → what is answered, as `slack_actions.answer_request` does."""
 Run = Callable[[str, str, "datetime | None", Settings, Clock], Mapping[str, object]]
 """Function, run id, deadline, settings, clock → a summary (`engine.run.summary`), as `bootstrap.run_function` does."""
 
@@ -53,6 +58,34 @@ def build_handler(
             if clean is None:
                 raise
             raise RunFailedError(clean) from None
+
+    return handle
+
+
+def build_http_handler(
+    function: str,
+    *,
+    answer: AnswerRequest | None = None,
+    settings: Callable[[], Settings] = process_settings,
+    clock: Clock | None = None,
+    stream: IO[str] | None = None,
+) -> Handler:
+    """What a host calls with `(event, context)` for each request that came over HTTP.
+
+    It never raises: hosts show whoever sent the request what a function raised. What went wrong is in the log.
+    """
+
+    def handle(event: Any, context: Any) -> dict[str, object]:
+        """Answer one request."""
+        call = _Call(function, _host_of_request(event, context), request_id_of(context), stream)
+        try:
+            call.read_settings(settings(), context)
+            reply = call.reply(event, answer or _own_answer(function), clock or _system_clock())
+        except Exception:
+            call.start_logging()
+            log.exception("request failed")
+            reply = HttpReply(500, "Costguard could not answer this just now.\nCostguard 暂时无法处理。\n")
+        return write_reply(reply, call.host)
 
     return handle
 
@@ -99,6 +132,21 @@ class _Call:
             write_metrics(self.host, invocation.function, figures, stream=self._stream)
         return {**summary, **about, "run_id": invocation.run_id}
 
+    def reply(self, event: object, answer: AnswerRequest, clock: Clock) -> HttpReply:
+        """Answer a request, and tell the log how: what was said in it stays out."""
+        started = clock.now()
+        try:
+            request = read_request(event, self.host)
+        except InvalidInputError as err:
+            log.warning("request refused", extra={"cause": str(err)})
+            return HttpReply(413 if isinstance(err, TooLargeError) else 400, "Costguard does not understand this.\n")
+        reply = answer(request, self._settings, clock)
+        took = round((clock.now() - started).total_seconds() * 1000)
+        path = printable(request.path[:_LONGEST_PATH])
+        facts = {"method": request.method, "path": path, "status": reply.status, "duration_ms": took}
+        log.info("request answered", extra=facts)
+        return reply
+
 
 def _about(invocation: Invocation) -> dict[str, object]:
     return {
@@ -122,6 +170,12 @@ def _number(value: object) -> float:
     return value if isinstance(value, (int, float)) else 0
 
 
+def _host_of_request(event: object, context: object) -> Host:
+    """By the context, as of every event; without one, by the form of the request."""
+    host = recognise_host(event, context)
+    return host_of_request(event) if host is Host.LOCAL else host
+
+
 def _system_clock() -> Clock:
     from costguard.bootstrap import SystemClock
 
@@ -132,3 +186,13 @@ def _own_run() -> Run:
     from costguard.bootstrap import run_function
 
     return run_function
+
+
+def _own_answer(function: str) -> AnswerRequest:
+    from costguard.faas import slack_actions
+
+    known = {"slack_actions": slack_actions.answer_request}
+    if function not in known:
+        message = f"no function {function!r} answers requests; there is {', '.join(known)}"
+        raise InvalidInputError(message)
+    return known[function]

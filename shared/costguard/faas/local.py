@@ -13,6 +13,8 @@ from typing_extensions import assert_never
 from costguard.domain.errors import InvalidInputError
 from costguard.faas.events import EXPECTED, Host
 from costguard.faas.handler import Handler
+from costguard.faas.http import host_of_request, is_http, read_request
+from costguard.notifiers.slack_requests import signed
 from costguard.ports import Clock
 
 REQUEST_ID = "by-hand"
@@ -44,8 +46,27 @@ def invoke(handler: Handler, event: bytes, clock: Clock, *, host: Host | None = 
     return handler(event if host is Host.FC else decoded, context_of(host, clock))
 
 
+def signed_event(event: bytes, secret: str, now: datetime) -> bytes:
+    """`event`, signed as Slack would at `now` where it is a request of Slack's: a signature is good for five minutes.
+
+    Raises:
+        InvalidInputError: it is no event at all.
+    """
+    decoded = _decode(event)
+    if not is_http(decoded):
+        return event
+    request = read_request(event if host_of_request(decoded) is Host.FC else decoded, host_of_request(decoded))
+    if "x-slack-signature" not in request.headers:
+        return event
+    proof = signed(request.body, secret, now)
+    headers = {name: proof.get(name.lower(), value) for name, value in decoded["headers"].items()}
+    return json.dumps({**decoded, "headers": headers}).encode()
+
+
 def host_of(event: object) -> Host:
-    """The host whose timer sends events with such keys; `local` for those sent by hand."""
+    """The host that sends events with such keys; `local` for those sent by hand."""
+    if is_http(event):
+        return host_of_request(event)
     keys = event.keys() if isinstance(event, dict) else frozenset[str]()
     if "triggerTime" in keys:
         return Host.FC

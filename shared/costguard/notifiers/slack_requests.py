@@ -23,7 +23,7 @@ WINDOW = timedelta(minutes=5)
 KEEP_WINDOW = "costguard_keep"
 UNTIL, BECAUSE = "until", "because"
 LONGEST_REASON = 200
-_TIMESTAMP = re.compile(r"[0-9]{9,11}", re.ASCII)
+_TIMESTAMP = re.compile(r"[1-9][0-9]{8,10}", re.ASCII)
 _SIGNATURE = re.compile(r"v0=[0-9a-f]{64}", re.ASCII)
 _MOST_FIELDS = 40
 _ID = re.compile(r"[A-Z][A-Z0-9]{1,24}", re.ASCII)

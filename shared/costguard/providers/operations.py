@@ -15,6 +15,7 @@ class Feature(str, Enum):
     INVENTORY = "inventory"
     METRICS = "metrics"
     PRICES = "prices"
+    TRAIL = "trail"
     BILLING = "billing"
     KEYS = "keys"
     ROTATE = "rotate"
@@ -26,11 +27,15 @@ class Feature(str, Enum):
     TERMINATE = "terminate"
     START = "start"
     MAIL = "mail"
+    OBJECTS = "objects"
     FREEZE = "freeze"
 
 
-READING = frozenset({Feature.IDENTITY, Feature.INVENTORY, Feature.METRICS, Feature.PRICES})
-"""What `costguard scan` of one account uses; `MEMBERS` and `ORGANISATION` reach further accounts."""
+READING = frozenset({Feature.IDENTITY, Feature.INVENTORY, Feature.METRICS, Feature.PRICES, Feature.TRAIL})
+"""What guarding the machines of one account reads; `MEMBERS` and `ORGANISATION` reach further accounts.
+
+Without `TRAIL` nobody is told who launched what, and all else goes on.
+"""
 
 SPENDING = frozenset({Feature.IDENTITY, Feature.BILLING})
 """What reading the bill adds, in the payer's account; only where the policy has budgets."""

@@ -25,6 +25,8 @@ class Row(str, Enum):
     PREPAID = "paid in advance"
     SPOT = "spot"
     MANAGED = "who else manages it"
+    TRAIL = "who launched it"
+    GROUP = "resource groups"
     PRICES = "prices"
     MONEY = "currency"
     BILL = "the bill"

@@ -93,6 +93,8 @@ def history_json(history: History, language: Language = Language.EN) -> dict[str
             "verdict": finding.verdict.value,
             **reason_json(finding.reason, language),
             "name": clean(finding.name),
+            "owner": clean(finding.owner),
+            "owner_source": finding.owner_source,
             "evidence": evidence_json(finding.evidence),
         },
         "happened": [

@@ -6,12 +6,16 @@ from collections.abc import Mapping
 
 LETTERS: Mapping[str, str] = {
     "letter_warned": "{count} idle machines[ of {owner}]: each stops unless it is kept",
+    "letter_idle": "{count} idle machines[ of {owner}]",
     "letter_stopped": "{count} stopped machines[ of {owner}]: what comes next",
-    "letter_mixed": "{count} news[ for {owner}]",
+    "letter_mends": "{count} settings[ of {owner}] will be changed, unless somebody objects",
+    "letter_mended": "{count} settings[ of {owner}] were changed",
+    "letter_mixed": "{count} messages in one[ for {owner}]",
     "letter_cost": "{cost} a day together",
     "letter_cost_partly": "{cost} a day together, and {unpriced} of unknown price",
     "answer_keep_hours": "Keep {hours} h",
     "answer_keep_days": "Keep {days} d",
+    "answer_keep_until": "Keep until …",
     "answer_stop_now": "Stop now",
     "answer_approve": "Approve",
     "answer_not_mine": "Not mine",

@@ -6,12 +6,16 @@ from collections.abc import Mapping
 
 LETTERS: Mapping[str, str] = {
     "letter_warned": "[{owner} 的 ]{count} 台机器处于空闲：如不保留，将逐台停机",
+    "letter_idle": "[{owner} 的 ]{count} 台机器处于空闲",
     "letter_stopped": "[{owner} 的 ]{count} 台机器已停机：后续安排",
+    "letter_mends": "[{owner} 的 ]{count} 项设置将被更改，如有异议请回复",
+    "letter_mended": "[{owner} 的 ]{count} 项设置已更改",
     "letter_mixed": "[{owner}：]{count} 条消息",
     "letter_cost": "合计每天 {cost}",
     "letter_cost_partly": "合计每天 {cost}，另有 {unpriced} 台价格未知",
     "answer_keep_hours": "保留 {hours} 小时",
     "answer_keep_days": "保留 {days} 天",
+    "answer_keep_until": "保留至……",
     "answer_stop_now": "立即停机",
     "answer_approve": "批准",
     "answer_not_mine": "不是我的",

@@ -15,9 +15,14 @@ from costguard.report.words import Language, clean, label, phrase
 
 _HOURS_A_DAY = 24
 _DAY = timedelta(days=1)
+_ONLY = "_only"  # what the kind of a notice ends in behind which nothing comes by itself
 _HEADINGS = {
     frozenset({NoticeKind.WARNED.value}): "letter_warned",
+    frozenset({NoticeKind.WARNED.value, NoticeKind.WARNED.value + _ONLY}): "letter_idle",
+    frozenset({NoticeKind.WARNED.value + _ONLY}): "letter_idle",
     frozenset({NoticeKind.STOPPED.value}): "letter_stopped",
+    frozenset({"mend_comes"}): "letter_mends",
+    frozenset({"mend_done"}): "letter_mended",
 }
 
 Field = tuple[str, str]
@@ -56,10 +61,11 @@ def answer_label(kind: AnswerKind, length: timedelta | None, language: Language)
     """What stands on a button: a few words."""
     match kind:
         case AnswerKind.KEEP:
-            lasting = length or _DAY
-            if lasting % _DAY or lasting <= _DAY:
-                return phrase("answer_keep_hours", language, hours=int(lasting / timedelta(hours=1)))
-            return phrase("answer_keep_days", language, days=lasting.days)
+            if length is None:
+                return phrase("answer_keep_until", language)
+            if length % _DAY or length <= _DAY:
+                return phrase("answer_keep_hours", language, hours=int(length / timedelta(hours=1)))
+            return phrase("answer_keep_days", language, days=length.days)
         case AnswerKind.STOP_NOW:
             return phrase("answer_stop_now", language)
         case AnswerKind.APPROVE:

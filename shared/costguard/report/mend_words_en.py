@@ -49,6 +49,7 @@ MENDS: Mapping[str, str] = {
     ),
     "mend_undo": "To take it back: costguard undo {action_id}",
     "mend_note": "What its vendor says of it: {note}.",
+    "mend_cost": "A rotation costs: {cost}.",
     "mend_keep": "To keep it as it is: costguard snooze {subject} --for 7d",
     "mend_undo_done": "Taken back: {mend}. Left alone until {until}, so that no run does it again.",
     "mend_undo_plan": "Would take back: {mend}.",

@@ -45,6 +45,7 @@ MENDS: Mapping[str, str] = {
     ),
     "mend_undo": "撤回方法：costguard undo {action_id}",
     "mend_note": "厂商说明：{note}。",
+    "mend_cost": "轮换费用：{cost}。",
     "mend_keep": "如需保持现状：costguard snooze {subject} --for 7d",
     "mend_undo_done": "已撤回：{mend}。在 {until} 之前不再处理，以免再次执行。",
     "mend_undo_plan": "将撤回：{mend}。",

@@ -9,6 +9,7 @@ from enum import Enum
 from costguard.domain.mends import FINAL, Mend, MendKind
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef
+from costguard.report.key_costs import told_cost_words
 from costguard.report.notices import Notice, local_time
 from costguard.report.words import Language, clean, explain, label, phrase
 
@@ -100,6 +101,9 @@ def _closing(facts: MendFacts, language: Language) -> list[str]:
     note = facts.mend.parameters.get("note", "") if facts.mend is not None else ""
     if facts.word is MendWord.COMES and note:
         lines.append(phrase("mend_note", language, note=clean(note)))
+    cost = told_cost_words(facts.reason.facts, language) if facts.reason is not None else ""
+    if facts.word is MendWord.COMES and cost:
+        lines.append(phrase("mend_cost", language, cost=cost))
     if facts.word is MendWord.COMES:
         lines.append(phrase("mend_keep", language, subject=str(facts.subject)))
     return lines

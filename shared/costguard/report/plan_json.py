@@ -99,6 +99,7 @@ def _finding_json(finding: Finding, language: Language) -> dict[str, Any]:
         "instance_type": clean(finding.instance_type),
         "name": clean(finding.name),
         "owner": clean(finding.owner),
+        "owner_source": finding.owner_source,
         "hourly_cost": money_json(rate.money if rate else None),
         "price_source": rate.source if rate else None,
         "price_as_of": rate.as_of if rate else None,

@@ -68,6 +68,7 @@ def _instance_json(waste: InstanceWaste, language: Language) -> dict[str, Any]:
         "state": waste.fact.instance.state.value,
         "billing": waste.fact.instance.billing.value,
         "owner": clean(waste.owner),
+        "owner_source": finding.owner_source if finding else "",
         "running_hours": str(round(waste.running_hours, 2)),
         "idle_hours": waste.idle_hours,
         "idle_cost": money_json(waste.idle_cost),

@@ -6,6 +6,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import GapKind
 from costguard.report import (
+    answer_words_en,
     budget_notices_en,
     budget_rules_en,
     budget_words_en,
@@ -14,9 +15,12 @@ from costguard.report import (
     doctor_en,
     freeze_words_en,
     key_words_en,
+    letter_words_en,
     mend_words_en,
     network_words_en,
+    policy_words_en,
     reasons_en,
+    savings_words_en,
 )
 from costguard.report.book import Book
 
@@ -54,6 +58,7 @@ BOOK = Book(
         "inventory": "instances",
         "signals": "metrics",
         "prices": "prices",
+        "launches": "who launched what",
         "accounts": "accounts",
         "regions": "regions",
         "billing": "how instances are paid for",
@@ -69,6 +74,7 @@ BOOK = Book(
         "inventory": "nothing is done there",
         "signals": "the instances stay unmeasured",
         "prices": "costs are unknown, not zero",
+        "launches": "owners come from owners.yaml, tags and accounts alone",
         "accounts": "nothing is known or done there",
         "regions": "nothing is known or done there",
         "billing": "the instances concerned are never touched",
@@ -147,8 +153,10 @@ BOOK = Book(
         **budget_notices_en.BUDGET_LABELS,
         "account": "Account",
         "after": "Not before",
+        "attempts": "Attempts",
         "calls": "Calls",
         "case": "Case",
+        "channel": "Channel",
         "changes": "Changes something",
         "cloud": "Cloud",
         "cost": "Cost",
@@ -170,6 +178,7 @@ BOOK = Book(
         "mode": "Mode",
         "name": "Name",
         "next": "Next",
+        "notice": "Notice",
         "operation": "Operation",
         "outcome": "Outcome",
         "owner": "Owner",
@@ -201,6 +210,7 @@ BOOK = Book(
         "words": "In words",
     },
     phrases={
+        **answer_words_en.ANSWERS,
         **budget_notices_en.BUDGET_PHRASES,
         **budget_rules_en.BUDGET_RULES,
         **budget_words_en.BUDGET_VIEWS,
@@ -209,8 +219,11 @@ BOOK = Book(
         **doctor_en.DOCTOR,
         **freeze_words_en.FREEZES,
         **key_words_en.KEYS,
+        **letter_words_en.LETTERS,
         **mend_words_en.MENDS,
         **network_words_en.NETWORKS,
+        **savings_words_en.SAVINGS,
+        **policy_words_en.PHRASES,
         # savings
         "saves": "saves {amount} an hour",
         "saves_unknown": "saves an unknown amount: its price is unknown",

@@ -6,6 +6,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import GapKind
 from costguard.report import (
+    answer_words_zh,
     budget_notices_zh,
     budget_rules_zh,
     budget_words_zh,
@@ -14,9 +15,12 @@ from costguard.report import (
     doctor_zh,
     freeze_words_zh,
     key_words_zh,
+    letter_words_zh,
     mend_words_zh,
     network_words_zh,
+    policy_words_zh,
     reasons_zh,
+    savings_words_zh,
 )
 from costguard.report.book import Book
 
@@ -54,6 +58,7 @@ BOOK = Book(
         "inventory": "实例",
         "signals": "监控指标",
         "prices": "价格",
+        "launches": "谁启动了实例",
         "accounts": "账号",
         "regions": "地域",
         "billing": "计费方式",
@@ -69,6 +74,7 @@ BOOK = Book(
         "inventory": "那里不做任何操作",
         "signals": "相关实例保持未测量",
         "prices": "费用未知，不按零计算",
+        "launches": "负责人仅取自 owners.yaml、标签和账号",
         "accounts": "那里一无所知，也不做任何操作",
         "regions": "那里一无所知，也不做任何操作",
         "billing": "相关实例绝不会被操作",
@@ -147,8 +153,10 @@ BOOK = Book(
         **budget_notices_zh.BUDGET_LABELS,
         "account": "账号",
         "after": "最早时间",
+        "attempts": "次数",
         "calls": "调用次数",
         "case": "案件",
+        "channel": "渠道",
         "changes": "会更改资源",
         "cloud": "云",
         "cost": "费用",
@@ -170,6 +178,7 @@ BOOK = Book(
         "mode": "模式",
         "name": "名称",
         "next": "接下来",
+        "notice": "通知",
         "operation": "接口",
         "outcome": "结果",
         "owner": "负责人",
@@ -201,6 +210,7 @@ BOOK = Book(
         "words": "说明",
     },
     phrases={
+        **answer_words_zh.ANSWERS,
         **budget_notices_zh.BUDGET_PHRASES,
         **budget_rules_zh.BUDGET_RULES,
         **budget_words_zh.BUDGET_VIEWS,
@@ -209,8 +219,11 @@ BOOK = Book(
         **doctor_zh.DOCTOR,
         **freeze_words_zh.FREEZES,
         **key_words_zh.KEYS,
+        **letter_words_zh.LETTERS,
         **mend_words_zh.MENDS,
         **network_words_zh.NETWORKS,
+        **savings_words_zh.SAVINGS,
+        **policy_words_zh.PHRASES,
         "saves": "每小时节省 {amount}",
         "saves_unknown": "节省金额未知：价格未知",
         "saves_terminate": "实例费用在停机时已停止；随实例删除的云盘也停止计费",

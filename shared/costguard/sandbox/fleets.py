@@ -186,12 +186,13 @@ def _pauses(idle_from: datetime, busy_again: datetime) -> Workload:
 
 def _product(at: datetime) -> tuple[MachineSpec, ...]:
     def mine(name: str, kind: str, workload: Workload, days: float, owner: str, **more: Any) -> MachineSpec:
-        tags = {"team": "product", "owner": owner}
+        tags = {"team": "product", **({"owner": owner} if owner else {})}
         return aws_machine(name, kind, workload, at - days * _DAY, account=PRODUCT, tags=tags, **more)
 
     nightly = tuple(at + day * _DAY - 7 * _HOUR for day in range(_STORY_DAYS))
     return (
-        mine("staging-inference", "g5g.xlarge", does.idle(), 25, "search"),
+        # no tag names its owner: the audit trail does
+        mine("staging-inference", "g5g.xlarge", does.idle(), 25, "", launched_by="role/ml-platform/search-oncall"),
         mine("batch-transcoder", "p4d.24xlarge", does.idle(), 5, "media", region=WEST),
         mine("recommendations", "g5.48xlarge", does.busy(), 60, "search"),
         mine("nightly-report", "g5.xlarge", Workload(does.IDLE, spikes=nightly), 30, "media"),

@@ -96,9 +96,15 @@ EVENTS: tuple[StoryEvent, ...] = (
         _nothing,
     ),
     StoryEvent(
+        0,
+        "No tag says whose staging-inference is: the audit trail says who launched it, and the search team is told.",
+        "staging-inference 没有负责人标签：审计日志说明是谁启动的，于是通知搜索团队。",
+        _nothing,
+    ),
+    StoryEvent(
         2,
-        "An hour before its stop, the speech team reads the notice and snoozes ablation-runs for two weeks.",
-        "停机前一小时，语音团队看到通知，将 ablation-runs 暂缓两周。",
+        "An hour before its stop, the speech team presses Keep until … below the notice of ablation-runs, and says why.",
+        "停机前一小时，语音团队在 ablation-runs 的通知下点击“保留至……”，并说明原因。",
         _owner_snoozes,
     ),
     StoryEvent(

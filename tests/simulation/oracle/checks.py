@@ -205,7 +205,7 @@ def _after_notice(judged: Judged, verb: Verb, since: datetime, hours: int) -> st
         return f"nobody was told of it since {since:%m-%d %H:%M}"
     calendar = judged.version.working_hours
     over = [one for one in told if working_time_after(one.at, hours, calendar=calendar) <= judged.effect.at + SKEW]
-    over = over or hastened(judged, told)
+    over += [one for one in hastened(judged, told) if one not in over]  # later, where it is there at all
     if not over:
         return f"told on {told[0].at:%m-%d %H:%M}, less than {hours} h ago"
     cause = cancelled_after(judged, over[-1].at)

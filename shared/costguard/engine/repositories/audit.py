@@ -40,6 +40,7 @@ class AuditWhat(str, Enum):
     SWITCH = "switch"
     APPROVAL = "approval"
     SNOOZE = "snooze"
+    POLICY = "policy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,4 +138,7 @@ def entry_key(chain: str, seq: int) -> str:
 def hash_of(body: Mapping[str, Any]) -> str:
     """The SHA-256 of an entry's body less its own hash, as canonical JSON."""
     hashed = {name: value for name, value in body.items() if name != "hash"}
-    return hashlib.sha256(json.dumps(hashed, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(_canonical_json(hashed).encode()).hexdigest()
+
+
+_canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode

@@ -156,6 +156,5 @@ def _has_unknown_schema(record: Record, name: str, problems: list[str]) -> bool:
     return unknown
 
 
-def _canonical(value: object) -> str:
-    """JSON in which 1, 1.0, true and "1" differ, as they do in a hash; Python calls three of them equal."""
-    return json.dumps(value, sort_keys=True)
+_canonical = json.JSONEncoder(sort_keys=True).encode
+"""JSON in which 1, 1.0, true and "1" differ, as they do in a hash; Python calls three of them equal."""

@@ -8,9 +8,10 @@ from datetime import datetime
 
 from costguard.engine.repositories.codec import record_of, value_of
 from costguard.engine.repositories.contention import until_uncontested
+from costguard.engine.repositories.publications import PublicationRepository
 from costguard.ports import PolicyText, RecordStore
 
-_KIND, _KEY = "policy", "last_good"
+_KIND, _PLAIN, _PUBLISHED = "policy", "last_good", "last_good_published"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +30,24 @@ class GoodPolicy:
 
 
 class PolicyRepository:
-    """Remembers one policy."""
+    """Remembers one policy; of published ones another, so that no other file can ever stand in for them."""
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
+        self.published = PublicationRepository(store)
 
-    def remember(self, text: PolicyText, now: datetime) -> None:
+    def remember(self, text: PolicyText, now: datetime, *, published: bool = False) -> None:
         """Keep `text` as the last good policy; safe to repeat."""
+        key = _PUBLISHED if published else _PLAIN
 
         def attempt() -> None:
-            known = self._store.get(_KIND, _KEY)
+            known = self._store.get(_KIND, key)
             good = GoodPolicy(dict(text.files), text.revision, text.origin, now)
-            self._store.put(record_of(_KIND, _KEY, good), known.version if known is not None else 0)
+            self._store.put(record_of(_KIND, key, good), known.version if known is not None else 0)
 
         until_uncontested(attempt, "the last good policy")
 
-    def last_good(self) -> GoodPolicy | None:
+    def last_good(self, *, published: bool = False) -> GoodPolicy | None:
         """The last one remembered, however old."""
-        record = self._store.get(_KIND, _KEY)
+        record = self._store.get(_KIND, _PUBLISHED if published else _PLAIN)
         return value_of(GoodPolicy, record) if record is not None else None

@@ -40,11 +40,27 @@ class SnoozeRepository:
         Raises:
             InvalidInputError: not a resource id, or an end that is not after its beginning.
         """
-        ResourceRef.parse(snooze.ref_text)
-        if snooze.until <= snooze.at:
-            message = f"a snooze ends after it begins; {snooze.until.isoformat()} is not after {snooze.at.isoformat()}"
-            raise InvalidInputError(message)
+        self._check(snooze)
         self._write(snooze, snooze.at)
+
+    def lengthen(self, snooze: Snooze) -> Snooze:
+        """Remember a snooze unless the resource has one that ends no earlier; returns the one that holds.
+
+        Raises:
+            InvalidInputError: as `set`.
+        """
+        self._check(snooze)
+
+        def attempt() -> Snooze:
+            record = self._store.get(_KIND, snooze.ref_text)
+            known = value_of(Snooze, record) if record is not None else None
+            if known is not None and known.until >= snooze.until:
+                return known
+            put = Put(record_of(_KIND, snooze.ref_text, snooze), record.version if record is not None else 0)
+            self._audit.commit([put], _entry(snooze, snooze.at))
+            return snooze
+
+        return until_uncontested(attempt, f"the snooze of {snooze.ref_text}")
 
     def clear(self, ref_text: str, by: str, now: datetime) -> bool:
         """End a snooze now; False if none was active."""
@@ -67,18 +83,22 @@ class SnoozeRepository:
         active = snooze if snooze is not None and snooze.until > now else None
         return active, Check(_KIND, ref_text, record.version if record is not None else 0)
 
-    def _write(self, snooze: Snooze, now: datetime) -> None:
-        facts = {
-            "resource": snooze.ref_text,
-            "until": snooze.until.isoformat(),
-            "by": snooze.by,
-            "reason": snooze.reason,
-        }
-        entry = AuditEntry(now, OPERATOR, "snooze", AuditWhat.SNOOZE, facts)
+    @staticmethod
+    def _check(snooze: Snooze) -> None:
+        ResourceRef.parse(snooze.ref_text)
+        if snooze.until <= snooze.at:
+            message = f"a snooze ends after it begins; {snooze.until.isoformat()} is not after {snooze.at.isoformat()}"
+            raise InvalidInputError(message)
 
+    def _write(self, snooze: Snooze, now: datetime) -> None:
         def attempt() -> None:
             record = self._store.get(_KIND, snooze.ref_text)
             put = Put(record_of(_KIND, snooze.ref_text, snooze), record.version if record is not None else 0)
-            self._audit.commit([put], entry)
+            self._audit.commit([put], _entry(snooze, now))
 
         until_uncontested(attempt, f"the snooze of {snooze.ref_text}")
+
+
+def _entry(snooze: Snooze, now: datetime) -> AuditEntry:
+    facts = {"resource": snooze.ref_text, "until": snooze.until.isoformat(), "by": snooze.by, "reason": snooze.reason}
+    return AuditEntry(now, OPERATOR, "snooze", AuditWhat.SNOOZE, facts)

@@ -60,6 +60,7 @@ def to_instance(shard: Shard, described: Fields, accelerator: Accelerator, local
         billed_while_stopped=state is InstanceState.STOPPED and mode in _BILLS_ON,
         paid_until=time_of(described, "ExpiredTime") if billing is Billing.PREPAID else None,
         imds_v1=imds_v1(described),
+        resource_group=text(described, "ResourceGroupId"),
     )
 
 

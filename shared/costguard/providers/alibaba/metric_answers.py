@@ -65,13 +65,14 @@ class Folding:
             ProviderError: it is not as documented.
         """
         with as_documented(OPERATION):
-            by_series: dict[tuple[str, str], list[tuple[int, Any]]] = {}
+            # by what they say of themselves: a scan of ten thousand machines reads a million points
+            alike: dict[tuple[Any, Any], list[Fields]] = {}
             for point in points_in(answer):
-                key = self._key(point)
+                alike.setdefault((point.get("instanceId", ""), point.get("gpuId", "")), []).append(point)
+            for points in alike.values():
+                key = self._key(points[0])
                 if key is not None:
-                    by_series.setdefault(key, []).append((self._minute(point), point["Maximum"]))
-            for key, points in by_series.items():
-                self._fold(key, points)
+                    self._fold(key, [self._minute(point) for point in points], [point["Maximum"] for point in points])
 
     def finished(self) -> Iterator[tuple[str, str, Cells]]:
         """Instance, card and hours of each series, once every page was taken; they are not kept."""
@@ -102,15 +103,14 @@ class Folding:
             raise ValueError(message)
         return minute
 
-    def _fold(self, key: tuple[str, str], points: Sequence[tuple[int, Any]]) -> None:
+    def _fold(self, key: tuple[str, str], minutes: Sequence[int], values: Sequence[Any]) -> None:
         series = self._series.get(key)
         if series is None:
             hours = self.window.hours
             series = self._series[key] = _Minutes(Cells.empty(hours), bytearray(hours * MINUTES))
-        for minute, _ in points:
+        for minute in minutes:
             series.seen[minute] = 1
-        moments = [self._hours[minute // MINUTES] for minute, _ in points]
-        values = [value for _, value in points]
+        moments = [self._hours[minute // MINUTES] for minute in minutes]
         if self.metric.signal is SignalName.NETWORK:
             values = [value / _BITS if type(value) in (int, float) else value for value in values]
         fold_values(series.cells, self.metric.signal, self.window.start, moments, values)

@@ -8,6 +8,7 @@ from costguard.providers.alibaba.billing import DELAY as BILL_DELAY
 from costguard.providers.alibaba.metric_questions import MOST_INSTANCES, MOST_POINTS
 from costguard.providers.alibaba.metrics import DELAY, NAMESPACE
 from costguard.providers.alibaba.prices import CURRENCIES
+from costguard.providers.launching import REMEMBERED
 from costguard.providers.parity import Row, Rows
 
 _MINUTE = 60
@@ -28,6 +29,8 @@ ROWS: Rows = {
     Row.PREPAID: "shown with owner, cost and the end of the term; never touched",
     Row.SPOT: "stops and starts as any other",
     Row.MANAGED: "ESS, ACK, EMR, E-HPC, PAI, and whatever tags of `acs:` are not known to be people's",
+    Row.TRAIL: f"ActionTrail, by the instance's id; {REMEMBERED.days} days; 2 questions a second",
+    Row.GROUP: "`ResourceGroupId`",
     Row.PRICES: "`DescribePrice` by type, region and disk",
     Row.MONEY: f"{CURRENCIES['alibaba']}; {CURRENCIES['alibaba-intl']} on the international site",
     Row.BILL: f"BSS, by days of UTC+8, complete after {BILL_DELAY // _HOUR} h; tax by the month; regions in words;"
@@ -41,5 +44,6 @@ ROWS: Rows = {
     Row.INTERNET: "a public address is enough, unless the VPC has an active IPv4 gateway",
     Row.FLOW_LOGS: "of a VPC, a switch or a card, into a log store",
     Row.METADATA: "told of every machine; tokens can be required",
-    Row.IDLE_ADDRESS: "billed; price unknown",
+    Row.IDLE_ADDRESS: "billed by the hour (BSS quotes it); of one bound to a stopped machine only bandwidth that is"
+    " paid for, and nothing where traffic is",
 }

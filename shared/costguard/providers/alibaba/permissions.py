@@ -38,6 +38,7 @@ _OPERATIONS = (
     # CloudMonitor's documents name both; which one decides is not told
     Operation("cms:DescribeMetricList", Feature.METRICS, ("cms:DescribeMetricList", "cms:QueryMetricList")),
     *_reads(Feature.PRICES, "ecs:DescribePrice"),
+    *_reads(Feature.TRAIL, "actiontrail:LookupEvents"),
     # the documents of the two sites, and of different years, name the permission differently
     Operation("bss:DescribeInstanceBill", Feature.BILLING, ("bssapi:DescribeInstanceBill", "bss:DescribeBillList")),
     Operation("bss:QueryBillOverview", Feature.BILLING, ("bss:DescribeBillList", "bssapi:QueryBillOverview")),
@@ -121,6 +122,9 @@ _NETWORK = (
         "ecs:DescribeInstances",  # which plain public address is whose, and whether metadata answers without a token
     ),
     Operation("vpcpeer:ListVpcPeerConnections", Feature.NETWORK, ("vpc:ListVpcPeerConnections",)),
+    # what addresses and gateways cost
+    Operation("bss:GetPayAsYouGoPrice", Feature.NETWORK, ("bssapi:GetPayAsYouGoPrice",)),
+    Operation("bss:DescribePricingModule", Feature.NETWORK, ("bssapi:DescribePricingModule",)),
 )
 _MENDING = tuple(
     Operation(name, Feature.FIX_NETWORK, (name,), changes_something=True)

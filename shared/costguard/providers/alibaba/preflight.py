@@ -26,7 +26,7 @@ from costguard.providers.clocks import clock_skew
 
 _NO_DRY_RUN = "the API has no dry run of it"
 _SOME_TYPE = "ecs.gn6i-c4g1.xlarge"
-_NOBODY = "i-00000000000000000000"  # asks CloudMonitor for a series that nothing sends
+_NOBODY = "i-00000000000000000000"  # asks CloudMonitor for a series that nothing sends, and ActionTrail for no event
 _HOUR_MS = 3_600_000
 _DISK = {"Category": "cloud_essd", "Size": 40}
 
@@ -97,6 +97,8 @@ class AlibabaPreflight:
         yield _Question("ecs:DescribeSnapshots", {"DryRun": True})
         yield _Question("vpc:DescribeEipAddresses", {"DryRun": True})
         yield _Question("cms:DescribeMetricList", self._of_nobody())
+        nothing = [{"Key": "ResourceName", "Value": _NOBODY}]
+        yield _Question("actiontrail:LookupEvents", {"LookupAttribute": nothing, "MaxResults": 1})
         yield _Question("ecs:DescribePrice", {"ResourceType": "disk", "PriceUnit": "Hour", "DataDisk": [_DISK]})
 
     def _of_nobody(self) -> dict[str, Any]:

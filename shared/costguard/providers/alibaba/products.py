@@ -46,6 +46,7 @@ PRODUCTS: Mapping[str, Product] = {
             "alibaba-intl": "resourcedirectory-intl.aliyuncs.com",
         },
     ),
+    "actiontrail": Product("2020-07-06", "actiontrail.{region}.aliyuncs.com"),
     "ram": Product("2015-05-01", hosts={"alibaba": "ram.aliyuncs.com", "alibaba-intl": "ram.aliyuncs.com"}),
     # by the site an account is of, whatever its regions; each refuses the other's accounts with NotApplicable
     "bss": Product(

@@ -24,6 +24,7 @@ _USUAL = {
     "resourcedirectory": (5.0, 5.0),
     "ram": (5.0, 5.0),
     "bss": (2.0, 8.0),  # of 10 a second
+    "actiontrail": (1.0, 1.0),  # of 2 a second
 }
 _CHANGES = (5.0, 1.0)
 _OTHER = {
@@ -34,7 +35,7 @@ _OTHER = {
     "ecs:DescribeSecurityGroupAttribute": (100.0, 20.0),
     "vpc:DescribeRouteEntryList": (100.0, 10.0),
 }
-_WHOLE_ACCOUNT = frozenset({"cms", "sts", "resourcedirectory", "ram", "bss", "dm"})
+_WHOLE_ACCOUNT = frozenset({"cms", "sts", "resourcedirectory", "ram", "bss", "dm", "actiontrail"})
 
 
 def _rate_of(operation: str) -> tuple[float, float]:

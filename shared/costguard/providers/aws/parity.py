@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from costguard.providers.aws.billing import DELAY as BILL_DELAY
 from costguard.providers.aws.metrics import AGENT_DELAY, EC2_DELAY
+from costguard.providers.launching import REMEMBERED
 from costguard.providers.parity import Row, Rows
 
 _MINUTE = 60
@@ -26,6 +27,8 @@ ROWS: Rows = {
     " are shown, never touched",
     Row.SPOT: "one-time requests cannot stop: held unless policy says `unstoppable: terminate`",
     Row.MANAGED: "Auto Scaling groups, EKS, ECS, EMR, Batch, SageMaker, and what AWS marks as operated by a service",
+    Row.TRAIL: f"CloudTrail, by the instance's id; {REMEMBERED.days} days; 2 questions a second in a region",
+    Row.GROUP: "none: EC2 does not tell of an instance which group it is in; select by tags",
     Row.PRICES: "price list by type and region; spot from its history",
     Row.MONEY: "USD; CNY in the partition `aws-cn`",
     Row.BILL: f"Cost Explorer, by days of UTC, complete after {BILL_DELAY // _HOUR} h; $0.01 a request; tags only once"
@@ -39,5 +42,6 @@ ROWS: Rows = {
     Row.INTERNET: "a public address and a route to an internet gateway",
     Row.FLOW_LOGS: "of a VPC, a subnet or an interface",
     Row.METADATA: "told of every machine; tokens can be required",
-    Row.IDLE_ADDRESS: "billed; the price is known in commercial regions, in China and GovCloud unknown",
+    Row.IDLE_ADDRESS: "billed, also where it is bound to a stopped machine; the price is known in commercial regions, in"
+    " China and GovCloud unknown",
 }

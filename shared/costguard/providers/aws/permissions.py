@@ -41,6 +41,7 @@ _OPERATIONS = (
         "ec2:DescribeInstanceAttribute",
     ),
     *_reads(Feature.METRICS, "cloudwatch:ListMetrics", "cloudwatch:GetMetricData", "cloudwatch:GetMetricStatistics"),
+    *_reads(Feature.TRAIL, "cloudtrail:LookupEvents"),
     *_reads(Feature.PRICES, "pricing:GetProducts", "ec2:DescribeSpotPriceHistory"),
     *_reads(Feature.BILLING, "ce:GetCostAndUsage", "ce:ListCostAllocationTags", "organizations:DescribeOrganization"),
     Operation("budgets:DescribeBudgets", Feature.BILLING, ("budgets:ViewBudget",)),
@@ -181,7 +182,7 @@ MENDING_OPERATIONS = {
 Nothing that deletes a group, route, subnet, VPC or instance is in any table.
 """
 
-_ALL = {
+ALL_OPERATIONS = {
     **OPERATIONS,
     **MAIL_OPERATIONS,
     **FREEZE_OPERATIONS,
@@ -189,11 +190,12 @@ _ALL = {
     **SUCCESSION_OPERATIONS,
     **MENDING_OPERATIONS,
 }
+"""The whole reach of the program."""
 
 
 def permission_for(operation: str) -> str:
     """The permissions `operation` needs, for people; the operation's own name where it is not listed."""
-    known = _ALL.get(operation)
+    known = ALL_OPERATIONS.get(operation)
     return operation if known is None else " and ".join(known.permissions)
 
 

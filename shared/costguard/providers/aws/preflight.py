@@ -27,7 +27,7 @@ from costguard.providers.documented import as_documented, named, parts
 
 _WOULD_BE_ALLOWED = frozenset({"DryRunOperation"})
 _FEW = 5  # the smallest page EC2 gives
-_NOBODY = "i-00000000000000000"  # asks CloudWatch for a series that nothing sends
+_NOBODY = "i-00000000000000000"  # asks CloudWatch for a series that nothing sends, and CloudTrail for no event
 _HOUR = timedelta(hours=1)
 _TAGS = [  # those that the executor sets: they need a permission of their own
     {
@@ -116,6 +116,11 @@ class AwsPreflight:
         yield _Question("ec2:DescribeInstanceAttribute", some)
         yield _Question("ec2:DescribeSpotPriceHistory", {"Filters": by_type, **listed})
         yield from self._metrics()
+        hour_ago = self._now() - _HOUR
+        nothing = [{"AttributeKey": "ResourceName", "AttributeValue": _NOBODY}]
+        yield _Question(
+            "cloudtrail:LookupEvents", {"LookupAttributes": nothing, "StartTime": hour_ago, "MaxResults": 1}
+        )
         if shard.cloud in PRICE_LIST_REGIONS:
             price_list = Shard(shard.cloud, shard.account, PRICE_LIST_REGIONS[shard.cloud])
             yield _Question("pricing:GetProducts", {"ServiceCode": "AmazonEC2", "MaxResults": 1}, at=price_list)

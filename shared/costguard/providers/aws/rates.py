@@ -15,6 +15,7 @@ RATES: Mapping[str, tuple[float, float]] = {
     "ec2:start-stop": (5, 1),
     "cloudwatch:GetMetricData": (25, 25),  # half of 50 a second
     "cloudwatch:ListMetrics": (12, 12),  # half of 25 a second
+    "cloudtrail:LookupEvents": (1, 1),  # half of 2 a second in a region of an account
     "ce": (5, 2),  # no rate is documented, and every request is paid for
     "budgets": (5, 2),  # nor here
     # half of KMS's documented quotas a second (500, 500, 2,000, 1,000, 100, 2,000; 15 and 5 for changes)

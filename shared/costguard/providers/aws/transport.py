@@ -7,10 +7,11 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from costguard.providers.aws.permissions import OPERATIONS
+from costguard.providers.aws.permissions import ALL_OPERATIONS, OPERATIONS
 from costguard.providers.aws.timestamps import parse_timestamp
 from costguard.providers.gate import Gate
 from costguard.providers.operations import Operation
@@ -21,12 +22,54 @@ _AWS_HOSTS = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".api.amazonweb
 _MOST_CLIENTS = 64  # a kept client costs about 1.3 MB; 17 regions of 100 accounts would be 2 GB
 
 
+_OF_THE_SDK = frozenset({"sts", "sso", "sso-oidc", "signin"})
+"""Services that credential providers of the SDK call for themselves."""
+
+
 @functools.lru_cache(maxsize=1)
 def _loader() -> Any:
-    """The API models, read once a process: 17 sessions take 0.9 s and 82 MB with it, 4.7 s and 269 MB without."""
-    from botocore.loaders import create_loader
+    """The API models, read once a process: 17 sessions take 0.9 s and 82 MB with it, 4.7 s and 269 MB without.
 
-    return create_loader()
+    A client gets a method for every operation of its model: EC2 has 830, and we may call 33 of them.
+    """
+    from botocore.loaders import Loader
+
+    class OurPart(Loader):
+        """Models of the operations in permissions.py alone, of the services named there."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._narrowed: dict[tuple[str, str | None], Any] = {}
+
+        def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> Any:
+            model = super().load_service_model(service_name, type_name, api_version)
+            if type_name != "service-2" or service_name in _OF_THE_SDK:
+                return model
+            key = (service_name, api_version)
+            if key not in self._narrowed:
+                self._narrowed[key] = _narrowed(service_name, model)
+            return self._narrowed[key]
+
+    return OurPart()
+
+
+def _narrowed(service: str, model: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`model` with the operations of this service that may be called; whole where the table names none."""
+    ours = {name.partition(":")[2] for name in ALL_OPERATIONS if name.startswith(f"{service}:")}
+    if not ours:
+        return model
+    return {**model, "operations": {name: told for name, told in model["operations"].items() if name in ours}}
+
+
+@functools.lru_cache(maxsize=1)
+def _handlers() -> Any:
+    """The SDK's own event handlers, to be copied: each of the 127 is looked at when it is registered, 8 ms in all."""
+    from botocore.hooks import HierarchicalEmitter
+    from botocore.session import Session
+
+    registered = HierarchicalEmitter()
+    Session(event_hooks=registered)
+    return registered
 
 
 def is_aws(endpoint_url: str) -> bool:
@@ -80,7 +123,9 @@ def new_session(gate: WatchedGate, *, profile: str = "", credentials: Any = None
     """A botocore session behind `gate`, with the shared models and the quick timestamp parser."""
     import botocore.session
 
-    session: Any = botocore.session.Session(profile=profile or None)
+    session: Any = botocore.session.Session(
+        profile=profile or None, event_hooks=copy(_handlers()), include_builtin_handlers=False
+    )
     session.register_component("data_loader", _loader())
     session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=parse_timestamp)
     # the old global STS endpoint issues tokens that opt-in regions refuse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, Billing, Instance, InstanceState
-from costguard.providers.documented import Fields, flag, named, part, text
+from costguard.providers.documented import Fields, flag, named, part, text, whole
 from costguard.providers.tencent.answers import tags_of, told
 from costguard.providers.tencent.instance_types import disks_of, is_local
 from costguard.providers.tencent.managed import keeper_of
@@ -91,6 +91,7 @@ def to_instance(shard: Shard, described: Fields, accelerator: Accelerator, local
         stopped_by=stopped_by,
         paid_until=moment(known, "ExpiredTime") if billing is Billing.PREPAID else None,
         auto_renew=_RENEWALS.get(text(known, "RenewFlag")) if billing is Billing.PREPAID else None,
+        resource_group=_project(placement),
     )
 
 
@@ -148,6 +149,11 @@ def _cannot_stop(described: Fields) -> str:
     """A system disk of the host's own cannot be copied, and no such machine stops without charges."""
     system = part(told(described, "SystemDisk"), "SystemDisk")
     return INSTANCE_STORE_ROOT if is_local(system) else ""
+
+
+def _project(placement: Fields) -> str:
+    """The id of its project, 0 for the default one; empty where none is told."""
+    return str(whole(placement, "ProjectId")) if "ProjectId" in placement else ""
 
 
 def _public_ip(described: Fields) -> str:

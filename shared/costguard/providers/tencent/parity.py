@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from costguard.providers.launching import REMEMBERED
 from costguard.providers.parity import Row, Rows
 from costguard.providers.tencent.billing import DELAY as BILL_DELAY
 from costguard.providers.tencent.metric_answers import FINEST, MAX_INSTANCES, MAX_POINTS
@@ -30,6 +31,9 @@ ROWS: Rows = {
     Row.PREPAID: "shown with owner, cost and the end of the term; never touched",
     Row.SPOT: "stops and starts as any other",
     Row.MANAGED: "scaling groups and TKE clusters as their own APIs list them; EMR and Batch by name",
+    Row.TRAIL: "CloudAudit, every launch of the account around that time, known by the ids in its answer;"
+    f" {REMEMBERED.days} days; 20 questions a second; of a role mostly its name alone",
+    Row.GROUP: "`ProjectId`, a number",
     Row.PRICES: "`DescribeZoneInstanceConfigInfos`, the later and cheaper tiers of a pay-as-you-go hour included; of"
     " snapshots none",
     Row.MONEY: "CNY; USD on the international site",
@@ -44,5 +48,6 @@ ROWS: Rows = {
     Row.INTERNET: "a public address is enough",
     Row.FLOW_LOGS: "of interfaces only; a VPC is refused",
     Row.METADATA: "no setting is documented: not told, never required",
-    Row.IDLE_ADDRESS: "billed; price unknown",
+    Row.IDLE_ADDRESS: "billed by the hour (a dated table of the international site; of the China site no page at hand"
+    " tells it); of one bound to a stopped machine only bandwidth by the hour, which VPC quotes",
 }

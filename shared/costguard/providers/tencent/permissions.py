@@ -39,6 +39,7 @@ _OPERATIONS = (
     ),
     *_reads(Feature.METRICS, "monitor:DescribeBaseMetrics", "monitor:GetMonitorData"),
     *_reads(Feature.PRICES, "cbs:InquiryPriceCreateDisks"),
+    *_reads(Feature.TRAIL, "cloudaudit:DescribeEvents"),
     *_reads(
         Feature.KEYS,
         "kms:GetRegions",
@@ -66,6 +67,7 @@ _OPERATIONS = (
         "vpc:DescribeNatGatewayDestinationIpPortTranslationNatRules",
         "vpc:DescribeFlowLogs",
         "vpc:DescribeVpcPeeringConnections",
+        "vpc:InquiryPriceAllocateAddresses",
     ),
     # the bill's actions stand under `finance` in CAM ("Granting Billing-related CAM Access")
     *_finance(

@@ -22,6 +22,7 @@ from costguard.providers.tencent.session import TencentSession
 _NO_DRY_RUN = "Tencent Cloud has no dry run of this operation: whether it is allowed shows when it is done"
 _NEEDS_AN_INSTANCE = "there is no instance here to ask about"
 _NEEDS_A_CLUSTER = "asked only where there is a cluster"
+_HOUR = 3600
 _SMALLEST_DISK = {"DiskType": "CLOUD_PREMIUM", "DiskSize": 50, "DiskCount": 1, "DiskChargeType": "POSTPAID_BY_HOUR"}
 
 
@@ -48,6 +49,8 @@ class TencentPreflight:
         Of these CVM and CBS have no dry run, so they are untold: compare the role's policy with the generated one.
         """
         asked = {name: dict(parameters) for name, parameters in _QUESTIONS.items()}
+        now = int(self._session.now().timestamp())
+        asked["cloudaudit:DescribeEvents"] = {"StartTime": now - _HOUR, "EndTime": now, "MaxResults": 1}
         if instances:
             first = instances[0]
             pair = {"Name": "InstanceId", "Value": first.ref.native_id}

@@ -36,6 +36,7 @@ _A_SECOND = {
     "vpc:CreateSecurityGroupPolicies": 100,
     "vpc:ReplaceSecurityGroupPolicy": 100,
     "vpc:DeleteSecurityGroupPolicies": 100,
+    "vpc:InquiryPriceAllocateAddresses": 2,
     "vpc:ReleaseAddresses": 10,
     "vpc:AssociateAddress": 10,
     "vpc:DisassociateAddress": 10,

@@ -25,11 +25,13 @@ from costguard.sandbox.alibaba import (
     kms,
     mailing,
     monitoring,
+    network_prices,
     policies,
     regions,
     routes,
     snapshots,
     tagging,
+    trail,
     types,
     vpcs,
 )
@@ -81,6 +83,7 @@ PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
         "ListResourceTags": (300, 300),
         "UpdateRotationPolicy": (30, 30),
         "CreateKeyVersion": (30, 30),
+        "LookupEvents": (2, 2),
     }
 )
 """Burst and calls a second by account, of keys by region too, where the vendor says them.
@@ -229,7 +232,15 @@ def _networks() -> dict[tuple[str, str], Action]:
         ("ecs", "RevokeSecurityGroup"): group_changes.revoke_security_group,
         ("ecs", "ModifyInstanceMetadataOptions"): flow_logs.modify_instance_metadata_options,
     }
-    found = {
+    prices: dict[str, Handler] = {
+        "GetPayAsYouGoPrice": network_prices.get_pay_as_you_go_price,
+        "DescribePricingModule": network_prices.describe_pricing_module,
+    }
+    quoted = {
+        ("bss", name): Action(handler, (f"bssapi:{name}",), Operation.NETWORK, Denial.NOT_AUTHORIZED, per_account=True)
+        for name, handler in prices.items()
+    }
+    found = quoted | {
         named: Action(handler, _permission(*named), Operation.NETWORK, dry_run=named[1] in _DRY_RUNS, part=part)
         for part, handlers in reading.items()
         for named, handler in handlers.items()
@@ -270,6 +281,13 @@ ACTIONS: Mapping[tuple[str, str], Action] = MappingProxyType(
         **_bss(),
         **_policies(),
         **_kms(),
+        ("actiontrail", "LookupEvents"): Action(
+            trail.lookup_events,
+            ("actiontrail:LookupEvents",),
+            Operation.TRAIL,
+            Denial.NO_PERMISSION,
+            per_account=True,
+        ),
         ("dm", "SingleSendMail"): Action(mailing.single_send_mail, ("dm:SingleSendMail",), per_account=True),
         **_networks(),
         ("ecs", "DescribeRegions"): Action(regions.describe_regions, ("ecs:DescribeRegions",)),

@@ -75,6 +75,7 @@ def _of_networks(call: ApiCall, networks: NetworkInventory, address: PublicAddre
         "InstanceRegionId": call.region if bound else "",
         "PrivateIpAddress": private[0] if private else "",
         "ChargeType": "PrePaid" if address.is_prepaid else "PostPaid",
+        **_bandwidth(call.site.networks.by_bandwidth.get(native_id)),
         "AllocationTime": second(address.allocated_at) if address.allocated_at else "",
         "ExpiredTime": NEVER if address.is_prepaid else "",
         "DeletionProtection": "deletion_protection" in address.protected_by,
@@ -83,6 +84,10 @@ def _of_networks(call: ApiCall, networks: NetworkInventory, address: PublicAddre
         **some("OperationLocks", "LockReason", [{"LockReason": each} for each in locks], native_id),
         **tags(address.tags, native_id, "Key", "Value"),
     }
+
+
+def _bandwidth(mbps: int | None) -> dict[str, str]:
+    return {} if mbps is None else {"InternetChargeType": "PayByBandwidth", "Bandwidth": str(mbps)}
 
 
 def _of_machine(world: World, address: WorldAddress, origin: Origin) -> dict[str, Any]:

@@ -47,7 +47,7 @@ _EXACT: Mapping[str, Callable[[NetworkInterface], str]] = {
     "VSwitchId": lambda card: id_of(card.subnet),
     "PrimaryIpAddress": lambda card: card.private_ips[0],
     "Type": type_of,
-    "Status": lambda card: "InUse" if card.instance else "Available",
+    "Status": lambda card: "Available" if card.unattached else "InUse",
 }
 
 
@@ -68,7 +68,7 @@ def _card(call: ApiCall, card: NetworkInterface, public: Mapping[str, tuple[str,
         "NetworkInterfaceName": "",
         "Description": "",
         "Type": type_of(card),
-        "Status": "InUse" if card.instance else "Available",
+        "Status": "Available" if card.unattached else "InUse",
         "InstanceId": id_of(card.instance),
         "Attachment": {"InstanceId": id_of(card.instance), "DeviceIndex": 0},
         "VpcId": id_of(card.vpc),

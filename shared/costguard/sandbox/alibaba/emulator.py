@@ -38,6 +38,7 @@ from costguard.sandbox.wire.limits import RateLimits
 from costguard.sandbox.wire.messages import Answer, Ending, Request
 from costguard.sandbox.wire.server import WireServer
 from costguard.sandbox.world.cloud import World
+from costguard.sandbox.world.trail import TrailDesk
 
 JSON = "application/json;charset=utf-8"
 _PROXY_PAGE = b"<html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>"
@@ -49,7 +50,7 @@ _HOSTS = {
     "ram": "ram.aliyuncs.com",
     "vpcpeer": "vpcpeer.aliyuncs.com",
 }
-_REGIONAL = {"ecs": "ecs", "vpc": "vpc", "cms": "metrics", "kms": "kms"}
+_REGIONAL = {"ecs": "ecs", "vpc": "vpc", "cms": "metrics", "kms": "kms", "actiontrail": "actiontrail"}
 
 
 def _wall() -> datetime:
@@ -147,6 +148,11 @@ class AlibabaEmulator:
     def networks(self) -> NetworkDesk:
         """What a test may set up about networks beyond those of the world."""
         return self._site.networks
+
+    @property
+    def trail(self) -> TrailDesk:
+        """What a test may set up about the audit trail."""
+        return self._site.trail
 
     def close(self) -> None:
         """Stop serving; may be repeated."""

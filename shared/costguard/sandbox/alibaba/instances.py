@@ -181,7 +181,7 @@ def described(world: World, machine: Machine, cards: Cards, also: Collection[str
         "DeploymentSetId": "",
         "HpcClusterId": "",
         "VlanId": "",
-        "ResourceGroupId": "",
+        "ResourceGroupId": spec.resource_group,
         "InstanceNetworkType": "vpc",
         "InternetChargeType": "PayByTraffic",
         "InternetMaxBandwidthIn": 100,

@@ -35,13 +35,14 @@ class NetworkDesk:
 
     `settles_in` is how long changes of addresses and flow logs take. `page` is the most that any list gives at once.
     `advanced` are security groups of the type `enterprise`, `tells_no_entries` network ACLs that are listed without
-    entries, both by id.
+    entries, both by id. `by_bandwidth`: Mbit/s of elastic addresses that pay for those, by id.
     """
 
     settles_in: timedelta = timedelta(seconds=5)
     page: int = 1000
     advanced: set[str] = field(default_factory=set)
     tells_no_entries: set[str] = field(default_factory=set)
+    by_bandwidth: dict[str, int] = field(default_factory=dict)
     settling: dict[str, Settling] = field(default_factory=dict)
     logs: dict[str, LogNote] = field(default_factory=dict)
     prefix_lists: dict[str, Sequence[str]] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from costguard.sandbox.alibaba.parameters import Asked
 from costguard.sandbox.alibaba.policy_desk import FULL_ACCESS, PolicyDesk
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import made_up_request_id
+from costguard.sandbox.world.trail import TrailDesk
 
 REGIONS = {
     "cn-hangzhou": "China (Hangzhou)",
@@ -99,6 +100,7 @@ class Site:
     policies: PolicyDesk = field(default_factory=PolicyDesk)
     kms: KeyDesk = field(default_factory=KeyDesk)
     networks: NetworkDesk = field(default_factory=NetworkDesk)
+    trail: TrailDesk = field(default_factory=TrailDesk)
     senders: set[str] = field(default_factory=lambda: {"costguard@example.com"})  # verified, for mail
     mails: list[SentMail] = field(default_factory=list)
     answered: count[int] = field(default_factory=lambda: count(1))

@@ -20,6 +20,7 @@ from costguard.sandbox.aws.metrics import Metrics
 from costguard.sandbox.aws.patching import Pages, Wire, applied
 from costguard.sandbox.aws.seeding import Credentials, accounts_of, regions_of, seed_accounts
 from costguard.sandbox.aws.server import Gateway
+from costguard.sandbox.aws.trail import CloudTrail
 from costguard.sandbox.wire.door import WorldDoor
 from costguard.sandbox.wire.server import WireServer
 from costguard.sandbox.wire.wsgi import serving
@@ -75,6 +76,7 @@ class EmbeddedAws:
                 lock=self._door.lock,
                 billing=Billing(self._world, accounts_of(self._world)),
                 keys=Kms(self._world),
+                trail=CloudTrail(self._world),
             )
             server = WireServer(serving(self.gateway))
             server.now = self._clock.now

@@ -257,7 +257,7 @@ def interface(one: NetworkInterface, there: NetworkInventory) -> Shape:
         "AvailabilityZone": f"{one.ref.region}a",
         "InterfaceType": "nat_gateway" if of_nat else "interface",
         "RequesterManaged": of_nat,
-        "Status": "available" if one.instance is None and not of_nat else "in-use",
+        "Status": "available" if one.unattached else "in-use",
         "SourceDestCheck": not of_nat,
         "PrivateIpAddress": one.private_ips[0] if one.private_ips else None,
         "PrivateIpAddresses": addresses,

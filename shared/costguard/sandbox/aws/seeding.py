@@ -90,6 +90,8 @@ def seed_machine(world: World, machine: Machine) -> Instance:
     instance.id = machine.native_id
     instance.architecture = TYPES[spec.instance_type].arch if spec.instance_type in TYPES else "x86_64"
     instance.platform_details = "Linux/UNIX"
+    for card in instance.nics.values():
+        card.attach_time = spec.launched_at  # moto's says when the sandbox was started
     if spec.billing is Billing.SPOT:
         instance.lifecycle = "spot"
         instance.spot_instance_request_id = spot_request_of(machine)

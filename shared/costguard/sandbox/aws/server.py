@@ -24,6 +24,7 @@ from costguard.sandbox.aws.cost_questions import RefusedQuestionError
 from costguard.sandbox.aws.keys import Kms
 from costguard.sandbox.aws.mending import CHANGES as NETWORK_CHANGES
 from costguard.sandbox.aws.prices import UnknownTokenError, get_products
+from costguard.sandbox.aws.trail import CloudTrail
 
 _READS = ("Describe", "Get", "List")
 _CHANGES = frozenset(
@@ -92,6 +93,7 @@ class Gateway:
         lock: AbstractContextManager[Any],
         billing: Billing,
         keys: Kms,
+        trail: CloudTrail,
     ) -> None:
         self._moto = DomainDispatcherApplication(create_backend_app)
         self._refresh = refresh
@@ -101,6 +103,7 @@ class Gateway:
         self._lock = lock
         self.billing = billing
         self.keys = keys
+        self.trail = trail
         self.refused: list[Refused] = []
         self.calls: list[Call] = []
 
@@ -118,9 +121,10 @@ class Gateway:
             if call.service in self.billing.services:
                 billed = partial(self.billing.answer, call.service, call.action, call.account, call.region)
                 return self._answered(call, billed, body, start_response)
-            if call.service == self.keys.service:
-                keyed = partial(self.keys.answer, call.action, call.account, call.region)
-                return self._answered(call, keyed, body, start_response)
+            for told in (self.keys, self.trail):
+                if call.service == told.service:
+                    answering = partial(told.answer, call.action, call.account, call.region)
+                    return self._answered(call, answering, body, start_response)
             if call.service == "ec2" and not call.action.startswith(_READS) and call.action not in _CHANGES:
                 return _error(call, "UnsupportedOperation", f"The sandbox has no {call.action}.", start_response)
             if call.action == "AssumeRole" and not self._may_assume(body):

@@ -26,6 +26,7 @@ from costguard.sandbox.tencent import (
     policies,
     pricing,
     tags,
+    trail,
 )
 from costguard.sandbox.tencent.asking import Answer, Asked
 from costguard.sandbox.tencent.parameters import Table
@@ -38,6 +39,7 @@ from costguard.sandbox.tencent.tables import monitor as m
 from costguard.sandbox.tencent.tables import network as n
 from costguard.sandbox.tencent.tables import policies as p
 from costguard.sandbox.tencent.tables import storage as s
+from costguard.sandbox.tencent.tables import trail as t
 from costguard.sandbox.world.records import Operation
 
 Handler = Callable[[Asked], Answer]
@@ -159,6 +161,9 @@ _VPC = {
         "interfaces", n.DESCRIBE_NETWORK_INTERFACES, network_cards.describe_network_interfaces
     ),
     "DescribeAddresses": _network("addresses", s.DESCRIBE_ADDRESSES, addresses.describe_addresses),
+    "InquiryPriceAllocateAddresses": Action(
+        n.INQUIRY_PRICE_ALLOCATE_ADDRESSES, addresses.inquiry_price_allocate_addresses, Operation.NETWORK
+    ),
     "DescribeNatGateways": _network("nat_gateways", n.DESCRIBE_NAT_GATEWAYS, network_cards.describe_nat_gateways),
     "DescribeNatGatewayDestinationIpPortTranslationNatRules": _network(
         "nat_gateways",
@@ -226,6 +231,7 @@ _BILLING = {
     ),
     "DescribeBudget": _global(b.BUDGET, billing.describe_budget, Operation.BILL),
 }
+_CLOUDAUDIT = {"DescribeEvents": Action(t.DESCRIBE_EVENTS, trail.describe_events, Operation.TRAIL)}
 _GATE = "AuthFailure.UnauthorizedOperation"  # some products leave the refusal to the gate before them
 
 PRODUCTS: Mapping[str, Product] = MappingProxyType(
@@ -239,6 +245,7 @@ PRODUCTS: Mapping[str, Product] = MappingProxyType(
         "vpc": Product("2017-03-12", _VPC, throttled="LimitExceeded.ActionLimited"),
         "tag": Product("2018-08-13", _TAG, _GATE),
         "kms": Product("2019-01-18", _KMS),
+        "cloudaudit": Product("2019-03-19", _CLOUDAUDIT, _GATE),
         "monitor": Product("2018-07-24", _MONITOR, _GATE),
         "as": Product("2018-04-19", _AS, _GATE),
         "billing": Product("2018-07-09", _BILLING, "UnauthorizedOperation.CamNoAuth", cam="finance"),

@@ -102,8 +102,14 @@ def _of_network(asked: Asked, address: PublicAddress) -> dict[str, Any]:
         "TagSet": tag_set(address.tags),
         "InternetChargeType": "BANDWIDTH_PREPAID_BY_MONTH" if address.is_prepaid else "TRAFFIC_POSTPAID_BY_HOUR",
         "AntiDDoSPackageId": "bgp-00000abc" if address.is_service_managed else "",
+        **_billed(asked, native_id),
         **_card_of(asked, address.ip, bound_to),
     }
+
+
+def _billed(asked: Asked, native_id: str) -> dict[str, Any]:
+    set_up = asked.memory.networks.billed.get(native_id)
+    return {} if set_up is None else {"InternetChargeType": set_up[0], "Bandwidth": set_up[1]}
 
 
 def _card_of(asked: Asked, ip: str, bound_to: ResourceRef | None) -> dict[str, str | None]:
@@ -147,3 +153,24 @@ def _details(native_id: str, ip: str, kind: str, made: str) -> dict[str, Any]:
         "DeadlineDate": None,
         "Egress": "center_egress1",
     }
+
+
+MBPS_HOUR = (0.063, 0.25)
+"""What a Mbit/s costs an hour, up to five and beyond."""
+_FIRST = 5
+
+
+def inquiry_price_allocate_addresses(asked: Asked) -> Answer:
+    """InquiryPriceAllocateAddresses: bandwidth by the hour or by the month, or a gigabyte of traffic.
+
+    The fee of an address that is bound to nothing is in none of them; of traffic the unit is called HOUR all the same.
+    """
+    mbps, charge = asked.get("InternetMaxBandwidthOut", 1), asked.parameters["InternetChargeType"]
+    near, far = MBPS_HOUR
+    hourly = round(min(mbps, _FIRST) * near + max(0, mbps - _FIRST) * far, 4)
+    if charge == "BANDWIDTH_PREPAID_BY_MONTH":
+        months = asked.parameters["AddressChargePrepaid"]["Period"]
+        total = round(hourly * 400 * months, 2)
+        return {"Price": {"AddressPrice": {"OriginalPrice": total, "DiscountPrice": total}}}
+    price = 0.8 if charge == "TRAFFIC_POSTPAID_BY_HOUR" else hourly
+    return {"Price": {"AddressPrice": {"UnitPrice": price, "DiscountPrice": price, "ChargeUnit": "HOUR"}}}

@@ -71,7 +71,7 @@ def shown(world: World, machine: Machine, memory: Memory) -> dict[str, Any]:
         "InstanceType": spec.instance_type,
         "CPU": kind.cpus,
         "Memory": kind.memory_gib,
-        "Placement": {"Zone": spec.zone, "ProjectId": 0, "HostId": None},
+        "Placement": {"Zone": spec.zone, "ProjectId": int(spec.resource_group or 0), "HostId": None},
         "InstanceState": state_of(machine),
         "RestrictState": _restriction(world, machine),
         "InstanceChargeType": CHARGE_TYPES[spec.billing],

@@ -12,6 +12,7 @@ from costguard.sandbox.tencent.key_desk import KeyDesk
 from costguard.sandbox.tencent.network_desk import NetworkDesk
 from costguard.sandbox.tencent.policy_desk import PolicyDesk
 from costguard.sandbox.world.records import Machine
+from costguard.sandbox.world.trail import TrailDesk
 
 
 class Memory:
@@ -19,6 +20,7 @@ class Memory:
 
     `homes`: the machine that a disk or address belonged to before it came off. `deadlines`: when copies end.
     `policies`: what is attached where. `keys`: how KMS stands. `networks`: what the world's networks do not say.
+    `trail`: how the audit trail pages.
     `desk`: what was set about the bill. `bills`: its records by month, as long as `bill_shown` stays the same.
     """
 
@@ -29,6 +31,7 @@ class Memory:
         self.policies = PolicyDesk()
         self.keys = KeyDesk()
         self.networks = NetworkDesk()
+        self.trail = TrailDesk()
         self.bill_shown: tuple[Any, ...] = ()
         self.bills: dict[str, Sequence[Any]] = {}
         self._batches: dict[str, tuple[int, str]] = {}

@@ -81,7 +81,7 @@ def _interface(asked: Asked, card: NetworkInterface, kept: Mapping[str, str]) ->
         "GroupSet": list(card.groups),
         "MacAddress": "20:90:6F:00:00:01",
         "State": "AVAILABLE",
-        "NetworkInterfaceState": "INUSE" if attached else "AVAILABLE",
+        "NetworkInterfaceState": "AVAILABLE" if card.unattached else "INUSE",
         "PrivateIpAddressSet": [
             {
                 "PrivateIpAddress": ip,

@@ -14,7 +14,8 @@ class NetworkDesk:
     here is what that holds: lines, and of groups the ids of templates. `quintuple` are access lists of five parts, by
     id; `near` is what their entries say of the near end (`SourcePort`, …), by the entry's id. `compact`: the list of
     gateways leaves out their forwards. `hides_plain`: interfaces do not tell plain public addresses. `cascades` are
-    addresses that are released as soon as they are bound to nothing. `short_regions`: how peering writes a region.
+    addresses that are released as soon as they are bound to nothing; `billed` how addresses are, by id: their
+    InternetChargeType and Mbit/s. `short_regions`: how peering writes a region.
     """
 
     address_templates: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -26,4 +27,5 @@ class NetworkDesk:
     compact: bool = False
     hides_plain: bool = False
     cascades: set[str] = field(default_factory=set)
+    billed: dict[str, tuple[str, int]] = field(default_factory=dict)
     short_regions: dict[str, str] = field(default_factory=dict)

@@ -64,6 +64,7 @@ class TencentEmulator:
         policies: what is attached to parts of the organisation and to groups.
         key_desk: where KMS is offered and opened; its keys are the world's.
         network_desk: templates, and what else the world's networks do not say.
+        trail: how the audit trail pages.
         server: what it is served through; `server.control` opens a door for tests in other languages.
     """
 
@@ -102,6 +103,7 @@ class TencentEmulator:
         self.policies = self._memory.policies
         self.key_desk = self._memory.keys
         self.network_desk = self._memory.networks
+        self.trail = self._memory.trail
         self.server = WireServer(self._answer, port=port, latency_seconds=latency_seconds)
         self.server.now = door.clock.now
 

@@ -122,6 +122,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._serve()
 
+    def do_PUT(self) -> None:
+        self._serve()
+
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's own signature
         """Say nothing: the output belongs to the command line."""
 

@@ -1,0 +1,334 @@
+"""Whether an answer counts, and what it comes to. Pure: what is known in, accepted or refused with a code out.
+
+Nothing here lifts a rail. An accepted answer is written to the ledger, and the next run heeds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+
+from typing_extensions import assert_never
+
+from costguard.cases.case import Case, CaseStatus, Phase, decision_id, ladder, speaks_for
+from costguard.domain.actions import Verb
+from costguard.domain.answers import Answer, AnswerKind, Person
+from costguard.domain.money import Money
+from costguard.domain.reasons import FactValue, ReasonCode
+from costguard.guards.idle_gpu_rules import BUDGET
+from costguard.guards.rules import Mode
+from costguard.policy.changes import rule_from_terms
+from costguard.policy.model import AnswerTerms
+
+VOTE_VALID_FOR = timedelta(hours=24)  # long enough for the next scheduled run, short enough to be meant
+LONGEST_KEEP = timedelta(days=90)  # longer needs an exception, which has an approver
+SLACK, LINK, CLI = "slack", "link", "cli"
+_STOPS_MACHINES = frozenset({"idle_gpu", BUDGET})
+
+
+class AnswerCode(str, Enum):
+    """What an answer came to; `report` has words for each in each language."""
+
+    # it counts
+    KEPT = "kept"
+    KEPT_LATE = "kept_late"
+    STOP_ASKED = "stop_asked"
+    STOP_NEEDS_ANOTHER = "stop_needs_another"
+    APPROVED = "approved"
+    APPROVAL_NEEDS_ANOTHER = "approval_needs_another"
+    DISOWNED = "disowned"
+    # it stands already
+    KEPT_LONGER = "kept_longer"
+    STOP_STANDS = "stop_stands"
+    STOP_WAITS = "stop_waits"
+    APPROVAL_STANDS = "approval_stands"
+    APPROVAL_WAITS = "approval_waits"
+    DISOWNED_BEFORE = "disowned_before"
+    # whose it is not to say
+    NOT_SET_UP = "not_set_up"
+    FOREIGN_TEAM = "foreign_team"
+    FOREIGN_CHANNEL = "foreign_channel"
+    NOT_AMONG_OWNERS = "not_among_owners"
+    NOT_AMONG_APPROVERS = "not_among_approvers"
+    ASKED_BY_THEMSELVES = "asked_by_themselves"
+    # too late, or not what the notice offered
+    UNKNOWN = "unknown"
+    OVER = "over"
+    OUTDATED = "outdated"
+    UNDER_WAY = "under_way"
+    ONLY_REHEARSED = "only_rehearsed"
+    NOTHING_TO_STOP = "nothing_to_stop"
+    NOTHING_TO_APPROVE = "nothing_to_approve"
+    WAITS_FOR_APPROVAL = "waits_for_approval"
+    IS_KEPT = "is_kept"
+    NO_OWNER = "no_owner"
+    NO_MACHINE = "no_machine"
+    BAD_LENGTH = "bad_length"
+    POLICY_BROKEN = "policy_broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One person's word for one decision. `asked`: they had asked for it to be stopped as well."""
+
+    by: str
+    at: datetime
+    expires_at: datetime
+    asked: bool = False
+
+
+def live_votes(votes: Iterable[Vote], now: datetime) -> tuple[Vote, ...]:
+    """The votes that still count at `now`."""
+    return tuple(vote for vote in votes if now < vote.expires_at)
+
+
+def enough(votes: Iterable[Vote], needed: int, now: datetime) -> bool:
+    """Whether `needed` different people agree, and not only whoever asked for it."""
+    counted = live_votes(votes, now)
+    return len({vote.by for vote in counted}) >= max(1, needed) and any(not vote.asked for vote in counted)
+
+
+def with_vote(votes: Iterable[Vote], vote: Vote, now: datetime) -> tuple[Vote, ...]:
+    """The live votes with one more; whoever voted already has said nothing new."""
+    counted = live_votes(votes, now)
+    return counted if any(other.by == vote.by for other in counted) else (*counted, vote)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the notice says that the answer is to. `channel` as the policy writes it, `sent_to` as the channel says it.
+
+    `hourly` None: nobody knows what the subject costs.
+    """
+
+    channel: str
+    sent_to: str
+    hourly: Money | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What is known where an answer is weighed.
+
+    `came_through` is the channel that the answer came through, in the channel's own words. `told` are the notices that
+    offered it; `anywhere`: whoever may answer for it need not come through their channel. `votes` are those for the
+    same thing, `asked` those who want the subject of the case stopped now.
+    `people` may answer for the case's owner. `kept_until` is None where nobody keeps it. `disowned` are the names that
+    count no more. `policy_usable` is False while the policy in force is too old to act on.
+    """
+
+    case: Case | None
+    told: tuple[Told, ...]
+    terms: AnswerTerms
+    now: datetime
+    came_through: str = ""
+    people: tuple[str, ...] = ()
+    votes: tuple[Vote, ...] = ()
+    asked: frozenset[str] = frozenset()
+    kept_until: datetime | None = None
+    disowned: frozenset[str] = frozenset()
+    policy_usable: bool = True
+    anywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The answer counts. `needed` people must say the same; `until` is when a `KEEP` ends; `asked` as in `Vote`."""
+
+    code: AnswerCode
+    facts: Mapping[str, FactValue] = field(default_factory=dict)
+    needed: int = 1
+    until: datetime | None = None
+    asked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The answer changes nothing, and why."""
+
+    code: AnswerCode
+    facts: Mapping[str, FactValue] = field(default_factory=dict)
+
+
+Weighed = Accepted | Refused
+
+
+def weigh(answer: Answer, ground: Ground) -> Weighed:
+    """What `answer` comes to. Who may say it is asked before anything is told about the case."""
+    foreign = _foreign(answer.by, ground)
+    case = ground.case
+    if foreign is not None or case is None:
+        return Refused(foreign or AnswerCode.UNKNOWN)
+    named: dict[str, FactValue] = {"resource": str(case.subject), "name": case.name, "owner": case.owner}
+    if case.case_id != answer.of.case_id or case.status is CaseStatus.CLOSED:
+        return Refused(AnswerCode.OVER, named)
+    match answer.kind:
+        case AnswerKind.KEEP:
+            found = _keep(answer, case, ground)
+        case AnswerKind.STOP_NOW:
+            found = _stop_now(answer, case, ground)
+        case AnswerKind.APPROVE:
+            found = _approve(answer, case, ground)
+        case AnswerKind.NOT_MINE:
+            found = _not_mine(answer, case, ground)
+        case _:
+            assert_never(answer.kind)
+    facts = {**named, **found.facts}
+    if isinstance(found, Refused):
+        return Refused(found.code, facts)
+    return Accepted(found.code, facts, found.needed, found.until, found.asked)
+
+
+def takes_two(hourly: Money | None, terms: AnswerTerms) -> bool:
+    """Whether stopping what costs this much takes two people.
+
+    Where amounts are set, what has no known price, or a price in a currency that is not among them, is above them.
+    """
+    if not terms.two_above:
+        return False
+    if hourly is None:
+        return True
+    limit = next((money for money in terms.two_above if money.currency == hourly.currency), None)
+    return limit is None or hourly.amount > limit.amount
+
+
+def _foreign(by: Person, ground: Ground) -> AnswerCode | None:
+    """Why nobody there may answer at all; the command line is whoever may write to the ledger."""
+    if by.via == CLI:
+        return None
+    if by.via == SLACK:
+        if not ground.terms.slack_team:
+            return AnswerCode.NOT_SET_UP
+        if by.team != ground.terms.slack_team:
+            return AnswerCode.FOREIGN_TEAM
+    if ground.case is None:
+        return AnswerCode.UNKNOWN
+    if ground.anywhere and by.id in {*ground.people, *ground.terms.approvers}:
+        return None
+    came = {told.sent_to if by.via == SLACK else told.channel for told in ground.told}
+    return None if ground.came_through and ground.came_through in came else AnswerCode.FOREIGN_CHANNEL
+
+
+def _keep(answer: Answer, case: Case, ground: Ground) -> Weighed:
+    length = answer.length
+    if length is None or not timedelta(0) < length <= LONGEST_KEEP:
+        return Refused(AnswerCode.BAD_LENGTH, {"days": LONGEST_KEEP.days})
+    until = ground.now + length
+    if ground.kept_until is not None and ground.kept_until >= until:
+        return Refused(AnswerCode.KEPT_LONGER, {"until": _moment(ground.kept_until)})
+    late = case.phase is not Phase.WAITING and _verb_of(case) is not Verb.WARN
+    code = AnswerCode.KEPT_LATE if late else AnswerCode.KEPT
+    return Accepted(code, {"until": _moment(until)}, until=until)
+
+
+def _stop_now(answer: Answer, case: Case, ground: Ground) -> Weighed:
+    by = answer.by
+    if by.via != CLI and (by.via != SLACK or by.id not in {*ground.people, *ground.terms.approvers}):
+        return Refused(AnswerCode.NOT_AMONG_OWNERS)
+    bar = _not_to_be_stopped(answer, case, ground)
+    if bar is not None:
+        return bar
+    needed = _needed(ground)
+    standing = _standing(answer, ground, needed)
+    if standing is not None:
+        return Refused(AnswerCode.STOP_STANDS if standing else AnswerCode.STOP_WAITS)
+    vote = Vote(str(by), ground.now, ground.now + VOTE_VALID_FOR)
+    done = enough(with_vote(ground.votes, vote, ground.now), needed, ground.now)
+    return Accepted(AnswerCode.STOP_ASKED if done else AnswerCode.STOP_NEEDS_ANOTHER, needed=needed)
+
+
+def _not_to_be_stopped(answer: Answer, case: Case, ground: Ground) -> Refused | None:
+    """Only right behind a delivered notice, and only where the next step is a stop that waits."""
+    if not ground.policy_usable:
+        return Refused(AnswerCode.POLICY_BROKEN)
+    if case.guard not in _STOPS_MACHINES:
+        return Refused(AnswerCode.NOTHING_TO_STOP)
+    if case.mode is not Mode.ENFORCE:
+        return Refused(AnswerCode.ONLY_REHEARSED)
+    if ground.kept_until is not None and ground.kept_until > ground.now:
+        return Refused(AnswerCode.IS_KEPT, {"until": _moment(ground.kept_until)})
+    if not speaks_for(answer.of.decision_id, case) or case.status is CaseStatus.SNOOZED:
+        return Refused(AnswerCode.OUTDATED)  # a snooze that has ended begins the wait anew, with another notice
+    if _verb_of(case) is Verb.WARN and case.phase is not Phase.WAITING:
+        told = answer.of.decision_id == (case.decision_id or decision_id(case))  # its delivery is being noted just now
+        return None if told and _verb_of(case, 1) is Verb.STOP else Refused(AnswerCode.NOTHING_TO_STOP)
+    if _verb_of(case) is not Verb.STOP or not case.climbed or case.climbed[-1].verb is not Verb.WARN:
+        return Refused(AnswerCode.NOTHING_TO_STOP)
+    if case.phase is not Phase.WAITING:
+        return Refused(AnswerCode.UNDER_WAY)
+    waits = case.status is CaseStatus.HELD and case.reason.code is ReasonCode.APPROVAL_NEEDED
+    return Refused(AnswerCode.WAITS_FOR_APPROVAL) if waits else None
+
+
+def _approve(answer: Answer, case: Case, ground: Ground) -> Weighed:
+    by = answer.by
+    if by.via != CLI and (by.via != SLACK or by.id not in ground.terms.approvers):
+        return Refused(AnswerCode.NOT_AMONG_APPROVERS)
+    if not ground.policy_usable:
+        return Refused(AnswerCode.POLICY_BROKEN)
+    if ground.kept_until is not None and ground.kept_until > ground.now:
+        return Refused(AnswerCode.IS_KEPT, {"until": _moment(ground.kept_until)})
+    waiting = case.status is CaseStatus.HELD and case.reason.code is ReasonCode.APPROVAL_NEEDED
+    if not waiting or not case.decision_id:
+        old = answer.of.decision_id != case.decision_id
+        return Refused(AnswerCode.OUTDATED if old else AnswerCode.NOTHING_TO_APPROVE)
+    if answer.of.decision_id != case.decision_id:
+        return Refused(AnswerCode.OUTDATED)
+    needed, asked = _needed(ground), str(by) in ground.asked
+    standing = _standing(answer, ground, needed)
+    if standing is not None:
+        return Refused(AnswerCode.APPROVAL_STANDS if standing else AnswerCode.APPROVAL_WAITS)
+    if asked and needed == 1:
+        return Refused(AnswerCode.ASKED_BY_THEMSELVES)
+    vote = Vote(str(by), ground.now, ground.now + VOTE_VALID_FOR, asked)
+    done = enough(with_vote(ground.votes, vote, ground.now), needed, ground.now)
+    code = AnswerCode.APPROVED if done else AnswerCode.APPROVAL_NEEDS_ANOTHER
+    until = _moment(ground.now + VOTE_VALID_FOR)
+    return Accepted(code, {"until": until}, needed=needed, asked=asked)
+
+
+def _not_mine(answer: Answer, case: Case, ground: Ground) -> Weighed:
+    by = answer.by
+    if by.via == LINK:
+        return Refused(AnswerCode.NOT_AMONG_OWNERS)
+    if case.guard not in _STOPS_MACHINES:
+        return Refused(AnswerCode.NO_MACHINE)
+    if not case.owner:
+        return Refused(AnswerCode.NO_OWNER)
+    if case.owner in ground.disowned:
+        return Refused(AnswerCode.DISOWNED_BEFORE)
+    theirs = {*ground.people, *ground.terms.approvers} if ground.people else None
+    if by.via != CLI and theirs is not None and by.id not in theirs:
+        return Refused(AnswerCode.NOT_AMONG_OWNERS)  # else one stranger could keep all further notices from the owner
+    if case.phase is not Phase.WAITING and _verb_of(case) is not Verb.WARN:
+        return Refused(AnswerCode.UNDER_WAY)
+    return Accepted(AnswerCode.DISOWNED)
+
+
+def _needed(ground: Ground) -> int:
+    """Two where any notice of it names a price above the amount, or names none."""
+    return 2 if any(takes_two(told.hourly, ground.terms) for told in ground.told or (_PRICELESS,)) else 1
+
+
+def _standing(answer: Answer, ground: Ground, needed: int) -> bool | None:
+    """True where the matter is settled already, False where this person's word is there and another's is missing."""
+    if enough(ground.votes, needed, ground.now):
+        return True
+    return False if any(vote.by == str(answer.by) for vote in live_votes(ground.votes, ground.now)) else None
+
+
+def _verb_of(case: Case, ahead: int = 0) -> Verb | None:
+    """What the current rung of the case does; `ahead` looks further up."""
+    if case.guard not in _STOPS_MACHINES:
+        return None
+    rungs = ladder(rule_from_terms(case.terms), None)
+    return rungs[case.rung + ahead].verb if case.rung + ahead < len(rungs) else None
+
+
+def _moment(at: datetime) -> str:
+    return at.isoformat(timespec="minutes")
+
+
+_PRICELESS = Told("", "", None)

@@ -1,0 +1,64 @@
+"""How an owner answers in the demo: by the button below the notice, through the function that Slack calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from costguard.domain.answers import AnswerKind
+from costguard.domain.errors import InvalidInputError
+from costguard.report.words import Language
+
+if TYPE_CHECKING:
+    from costguard.domain.refs import ResourceRef
+    from costguard.engine.repositories.outbox import Notice
+    from costguard.engine.surroundings import Surroundings
+    from costguard.faas.http import HttpReply
+    from costguard.sandbox.sandbox import Sandbox
+    from costguard.sandbox.slack import SlackRequest
+
+Keeping = Callable[["ResourceRef", timedelta], None]
+_BECAUSE = "results for the paper are still on its disk"
+
+
+def keeping(sandbox: Sandbox, world: Surroundings, language: Language) -> Keeping:
+    """What an owner does to keep a machine: press the button, fill in the window, send it."""
+    from costguard.faas.http import HttpRequest
+    from costguard.faas.desk import Desk
+    from costguard.faas.slack_actions import answer_slack
+    from costguard.notifiers.slack import SlackNotifier
+
+    slack, clock = sandbox.slack, world.clock
+    desk = Desk(world.memory, world.policy, True, language, clock, SlackNotifier(slack.token, base_url=slack.base_url))  # noqa: FBT003
+
+    def sent(request: SlackRequest) -> HttpReply:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        arrived = HttpRequest("POST", "/slack", headers=headers, body=request.body)
+        return answer_slack(arrived, slack.signing_secret, language, clock, lambda: nullcontext(desk))
+
+    def keep(machine: ResourceRef, lasting: timedelta) -> None:
+        notice = _notice_of(world, machine)
+        user = next(one.people[0] for one in world.policy.owners if one.name == notice.owner)
+        asks = next(one for one in notice.choices if one.kind is AnswerKind.KEEP and one.length is None)
+        opened = sent(slack.press(notice.receipt.rpartition(":")[2], "costguard:keep", user, of=str(asks.of)))
+        if not slack.views:
+            message = f"the demo's owner was not asked how long to keep {machine}: {opened.status}"
+            raise InvalidInputError(message)
+        until = (clock.now() + lasting).date().isoformat()
+        kept = sent(slack.submit_view(slack.views[-1].view_id, {"until": until, "because": _BECAUSE}, user))
+        if kept.status != 200 or "update" not in kept.body:  # noqa: PLR2004 - HTTP's own word for it
+            message = f"the demo's owner could not keep {machine}: {kept.status} {kept.body}"
+            raise InvalidInputError(message)
+
+    return keep
+
+
+def _notice_of(world: Surroundings, machine: ResourceRef) -> Notice:
+    case = next(case for case in world.memory.cases.active(world.guard) if case.subject == machine)
+    notice = world.memory.outbox.said_of(case.case_id)
+    if notice is None:
+        message = f"nobody was told of {machine} in this demo"
+        raise InvalidInputError(message)
+    return notice

@@ -1,0 +1,98 @@
+"""`costguard digest`: the weekly digest, told now, or only shown."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
+from costguard.cli.output import Answer, emit
+from costguard.cli.program import ledger_in_use, workplace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from costguard.engine.digest import DigestRun
+    from costguard.report.words import Language
+
+DIGEST_EXAMPLES = examples(
+    "costguard digest --dry-run",
+    "costguard digest --policy policies/ --lang zh",
+    "costguard invoke digest --event events/lambda/digest.json",
+)
+
+
+def digest(
+    ctx: typer.Context,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what every channel would be told; tell nobody, keep nothing.")
+    ] = False,
+    policy: PolicyPath = "",
+    ledger: LedgerUrl = "",
+    sandbox: Sandbox = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Tell every team, and the default channel, what was saved, what is still wasted, and what nobody saw.
+
+    From the ledger alone, as `costguard report`; no cloud is asked but the one that keeps the page, where
+    COSTGUARD_REPORTS names a place. Once a day at most: a second time on the same day tells nothing again.
+
+    Exit status: 0 done.
+    """
+    with workplace(
+        ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=sandbox and not dry_run
+    ) as here:
+        from costguard.bootstrap import notifier_of, read_policy
+        from costguard.connections.digest import means_of
+        from costguard.engine.digest import plan_digest, run_digest
+
+        rules, now, language = read_policy(here.settings), here.clock.now(), here.language
+        run_id = sha256(f"digest\n{now.date()}".encode()).hexdigest()[:20]
+        with ledger_in_use(here) as memory:
+            if dry_run:
+                done = plan_digest(memory, rules, run_id, now, language)
+            else:
+                means = means_of(here.settings, here.clock)
+                notifier = notifier_of(here.settings)
+                done = run_digest(memory, rules, notifier, here.clock, run_id, means, language)
+    emit(Answer(_data(done, dry_run=dry_run), lines=tuple(_lines(done, language, dry_run=dry_run))), as_json=as_json)
+
+
+def _lines(done: DigestRun, language: Language, *, dry_run: bool) -> Iterator[str]:
+    from costguard.report.digest_words import say
+
+    if done.duplicate:
+        yield say("digest_again", language)
+        return
+    if dry_run:
+        yield say("digest_dry", language)
+        for one in done.told:
+            yield ""
+            yield say("digest_to", language, channel=one.channel)
+            yield from (f"  {line}" for line in one.notice.text.split("\n"))
+        return
+    yield say("digest_sent", language, count=done.delivered, kept=int(bool(done.kept.page)))
+    if done.kept.page:
+        yield say("digest_page", language, where=done.kept.page)
+    if done.kept.why_not:
+        yield say("digest_page_failed", language, why=done.kept.why_not)
+
+
+def _data(done: DigestRun, *, dry_run: bool) -> dict[str, Any]:
+    from costguard.engine.digest import digest_summary
+
+    told = [
+        {
+            "channel": one.channel,
+            "owner": one.owner,
+            "title": one.notice.title,
+            "fields": [list(field) for field in one.notice.fields],
+            "lines": list(one.notice.lines),
+        }
+        for one in done.told
+    ]
+    return {"schema": 1, "dry_run": dry_run, **digest_summary(done), "told": told}

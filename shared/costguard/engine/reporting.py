@@ -1,0 +1,148 @@
+"""What a report is made of: from the ledger alone, or with a look taken now. Changes nothing in any cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from costguard.cases import Case, CaseStatus
+from costguard.domain.actions import Outcome
+from costguard.domain.savings import SavingsReport
+from costguard.engine.budget import plan_budgets
+from costguard.engine.key_audit import plan_keys
+from costguard.engine.memory import Memory
+from costguard.engine.network_audit import plan_networks
+from costguard.engine.repositories.looks import LookRepository
+from costguard.engine.run import plan_from
+from costguard.engine.savings import savings_report
+from costguard.engine.scan import Progress, no_progress, scan
+from costguard.engine.sights import budget_sights, look_of
+from costguard.engine.surroundings import Surroundings
+from costguard.guards import GUARDS
+from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
+from costguard.guards.rules import Limits, Mode, Selector
+from costguard.policy.model import Policy
+from costguard.report.facts import BUDGETS, KEYS, MACHINES, NETWORKS, BudgetSight, Look, Refusal, ReportFacts, Sight
+
+LOOKED_BACK = timedelta(days=14)
+_RUN = "report"  # of looks that are no runs
+_MOST_REFUSALS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look taken now saw of one guard's subjects."""
+
+    look: Look
+    budgets: tuple[BudgetSight, ...] = ()
+
+
+def report_facts(memory: Memory, since: datetime, now: datetime, *, taken: Sequence[Looked] = ()) -> ReportFacts:
+    """What the ledger holds of every guard's last run; looks `taken` now are in the place of those.
+
+    Raises:
+        LedgerError: memory failed.
+    """
+    looks = LookRepository(memory.store)
+    anew = {one.look.guard: one for one in taken}
+    kept = (anew[guard].look if guard in anew else looks.get(guard) for guard in GUARDS)
+    budgets = anew[BUDGETS].budgets if BUDGETS in anew else looks.budgets()
+    cases = tuple(case for guard in GUARDS for case in memory.cases.active(guard))
+    return ReportFacts(
+        at=now,
+        since=since,
+        looks=tuple(look for look in kept if look is not None),
+        budgets=budgets,
+        cases=tuple(sorted(cases, key=lambda case: (case.opened_at, case.case_id))),
+        refusals=tuple(_refusals(memory, cases, since)),
+        saved=savings_report(memory, since, now, now),
+        live=bool(taken),
+    )
+
+
+def of_owner(facts: ReportFacts, owner: str) -> ReportFacts:
+    """The part of it that is one owner's. Budgets and gaps are everybody's."""
+
+    def own(look: Look) -> Look:
+        return replace(look, sights=tuple(one for one in look.sights if one.owner == owner), held={})
+
+    return replace(
+        facts,
+        owner=owner,
+        looks=tuple(map(own, facts.looks)),
+        cases=tuple(case for case in facts.cases if case.owner == owner),
+        refusals=tuple(one for one in facts.refusals if one.owner == owner),
+        saved=None if facts.saved is None else _saved_of(facts.saved, owner),
+        before=None,
+    )
+
+
+def guards_in(policy: Policy) -> tuple[str, ...]:
+    """The guards that this policy has rules for."""
+    rules: dict[str, Sequence[object]] = {
+        MACHINES: policy.idle_gpu,
+        BUDGETS: policy.budgets,
+        KEYS: policy.kms_rotation,
+        NETWORKS: policy.network_audit,
+    }
+    return tuple(guard for guard in GUARDS if rules[guard])
+
+
+def look_now(world: Surroundings, *, progress: Progress = no_progress) -> Looked:
+    """One look of this guard, with the code its runs look with; nothing is written anywhere."""
+    known = _known(world)
+    if world.guard == BUDGETS:
+        looked, plan = plan_budgets(world, _RUN, progress=progress)
+        return Looked(look_of(plan, before=known), tuple(budget_sights(looked)))
+    if world.guard == KEYS:
+        return Looked(look_of(plan_keys(world, _RUN, progress=progress)[1]))
+    if world.guard == NETWORKS:
+        return Looked(look_of(plan_networks(world, _RUN, progress=progress)[1]))
+    seen = scan(
+        world.readings,
+        world.targets,
+        (*world.policy.idle_gpu, _WATCHER),
+        world.clock,
+        progress=progress,
+        workers=world.workers,
+    )
+    return Looked(look_of(plan_from(world, _RUN, seen), before=known, facts=seen.facts))
+
+
+_WATCHER = IdleRule(
+    name="",
+    mode=Mode.OBSERVE,
+    applies_to=Selector(resources=()),
+    idle=IdleBounds(lasting=LOOKED_BACK),
+    ladder=(),
+    limits=Limits(),
+    digest="",
+)
+"""A rule for no machine: it has signals read as far back as a report shows days."""
+
+
+def _known(world: Surroundings) -> tuple[Sight, ...]:
+    look = LookRepository(world.memory.store).get(world.guard)
+    return () if look is None else look.sights
+
+
+def _refusals(memory: Memory, cases: Iterable[Case], since: datetime) -> Iterator[Refusal]:
+    lately = (case for guard in GUARDS for case in memory.cases.closed(f"{guard}/") if _ended_since(case, since))
+    found = []
+    for case in (*cases, *lately):
+        for intent in memory.intents.for_case(case.case_id):
+            at = intent.settled_at or intent.claimed_at
+            if intent.outcome is Outcome.REFUSED and at >= since:
+                found.append(Refusal(at, intent.action.verb, intent.action.subject, case.owner, intent.detail[:300]))
+    yield from sorted(found, key=lambda one: (one.at, str(one.subject)), reverse=True)[:_MOST_REFUSALS]
+
+
+def _ended_since(case: Case, since: datetime) -> bool:
+    return case.status is CaseStatus.CLOSED and case.closed_at is not None and case.closed_at >= since
+
+
+def _saved_of(report: SavingsReport, owner: str) -> SavingsReport:
+    entries = tuple(entry for entry in report.entries if entry.owner == owner)
+    totals = tuple(replace(total, name="") for total in report.by_owner if total.name == owner)
+    return SavingsReport(report.since, report.until, report.at, totals=totals, entries=entries)

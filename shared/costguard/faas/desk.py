@@ -1,0 +1,121 @@
+"""What one answer is taken at: the ledger, the policy in force, and what shows people in Slack something at once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+from costguard.bootstrap import open_memory, read_policy
+from costguard.domain.errors import InvalidInputError, NoticeError, ProviderError
+from costguard.engine.memory import Memory
+from costguard.policy.lastgood import Usable, usable
+from costguard.policy.model import Policy
+from costguard.ports import Clock, PolicyText
+from costguard.report.words import Language
+from costguard.settings import Settings
+
+log = logging.getLogger(__name__)
+
+FEEDBACK = timedelta(seconds=1.2)  # of the three that Slack waits; the next run's edit shows it in any case
+
+
+class Screen(Protocol):
+    """What shows people in Slack something at once."""
+
+    def open_view(self, trigger_id: str, view: Mapping[str, Any]) -> str:
+        """Open a window for whoever clicked."""
+
+    def respond(self, response_url: str, body: Mapping[str, Any]) -> None:
+        """Answer a click where Slack said to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What one answer is taken at."""
+
+    memory: Memory
+    policy: Policy
+    policy_usable: bool
+    language: Language
+    clock: Clock
+    screen: Screen | None
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """Where people's days begin and end."""
+        calendar = self.policy.calendar
+        return ZoneInfo(calendar.zone if calendar is not None else "UTC")
+
+
+@contextmanager
+def open_desk(settings: Settings, clock: Clock) -> Iterator[Desk]:
+    """What an answer is taken at, as the settings say.
+
+    Raises:
+        InvalidInputError: a ledger that forgets with this process, or no policy at all.
+    """
+    memory = open_memory(settings)
+    with closing(memory.store):
+        if settings.host != "local" and not memory.store.durable:
+            raise InvalidInputError("answers need a ledger that outlives the function's instance: COSTGUARD_LEDGER")
+        policy, good = _policy(settings, memory, clock.now())
+        yield Desk(memory, policy, good, Language(settings.language), clock, _screen(settings))
+
+
+def _policy(settings: Settings, memory: Memory, now: datetime) -> tuple[Policy, bool]:
+    """The policy to decide by, and whether it may be acted on: where it is broken, the last good one for seven days."""
+    from costguard.policy_sources.files import FilePolicySource
+
+    if not settings.policy:
+        return read_policy(settings), True
+    try:
+        return _loaded(FilePolicySource(settings.policy).read()), True
+    except (InvalidInputError, ProviderError):
+        good = memory.policies.last_good()
+        if good is None:
+            raise
+        log.warning("policy is broken: answers are weighed by the last good one")
+        return _loaded(good.text), usable(good.read_at, now) is Usable.OK
+
+
+def _loaded(text: PolicyText) -> Policy:
+    return _compiled(tuple(sorted(text.files.items())), text.origin)
+
+
+@lru_cache(maxsize=2)
+def _compiled(files: tuple[tuple[str, str], ...], origin: str) -> Policy:
+    """Kept by its very text: reading YAML with places takes longer than all the rest of a click."""
+    from costguard.policy.loader import load_policy
+
+    return load_policy(PolicyText(dict(files), "", origin))
+
+
+def _screen(settings: Settings) -> Screen | None:
+    if not settings.slack_token:
+        return None
+    from costguard.notifiers.slack import SlackNotifier
+
+    return SlackNotifier(settings.slack_token.reveal(), base_url=settings.slack_url, timeout=FEEDBACK)
+
+
+def within(most: timedelta, call: Callable[[], object]) -> None:
+    """Wait for `call`, but never longer: a slow network may use up its time several times over."""
+
+    def carefully() -> None:
+        try:
+            call()
+        except NoticeError as err:
+            log.warning("not shown", extra={"cause": str(err)})
+
+    showing = threading.Thread(target=carefully, daemon=True)
+    showing.start()
+    showing.join(most.total_seconds())
+    if showing.is_alive():
+        log.warning("not shown", extra={"cause": "no answer in time"})

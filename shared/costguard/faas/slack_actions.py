@@ -1,0 +1,235 @@
+"""The function `slack_actions`: what people answer, proven, written to the ledger, and only then acknowledged.
+
+Slack waits three seconds. A click costs a handful of ledger reads and two writes; nothing scans a cloud, and nothing is
+left to be done after the answer: hosts freeze a function that has answered.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime, time, timedelta, timezone
+from typing import Any
+
+from costguard.cases.answering import LONGEST_KEEP, Accepted, Weighed
+from costguard.domain.answers import Answer, AnswerKind
+from costguard.domain.errors import CostguardError
+from costguard.engine.replies import look, reply
+from costguard.engine.repositories.nonces import nonce_of
+from costguard.faas.desk import FEEDBACK, Desk, open_desk, within
+from costguard.faas.http import HttpReply, HttpRequest
+from costguard.notifiers.blocks import build_blocks
+from costguard.notifiers.blocks_text import FALLBACK_MAX, escape
+from costguard.notifiers.slack_requests import (
+    BECAUSE,
+    LONGEST_REASON,
+    UNTIL,
+    Click,
+    Command,
+    ForgedRequestError,
+    Nothing,
+    Proof,
+    Submission,
+    UnreadableRequestError,
+    keep_window,
+    parse,
+    verify,
+)
+from costguard.ports import Clock
+from costguard.report.answers import answer_words
+from costguard.report.words import Language, phrase
+from costguard.settings import Settings
+
+log = logging.getLogger(__name__)
+
+SLACK_PATHS, KEEP_PATH = frozenset({"/", "/slack"}), "/keep"
+_JSON, _HTML = "application/json; charset=utf-8", "text/html; charset=utf-8"
+_TITLE_MAX, _LABEL_MAX = 24, 150
+_A_DAY = timedelta(days=1)
+
+
+def answer_request(request: HttpRequest, settings: Settings, clock: Clock) -> HttpReply:
+    """The answer to one request from outside."""
+    path = request.path.rstrip("/") or "/"
+    if path == KEEP_PATH:
+        return _keep_page(request, settings, clock)
+    if path not in SLACK_PATHS:
+        return HttpReply(404, "not found\n")
+    if request.method != "POST":
+        return HttpReply(405, "Slack sends POST\n", headers={"Allow": "POST"})
+    secret, language = settings.slack_signing_secret.reveal(), Language(settings.language)
+    return answer_slack(request, secret, language, clock, lambda: open_desk(settings, clock))
+
+
+def answer_slack(
+    request: HttpRequest,
+    secret: str,
+    language: Language,
+    clock: Clock,
+    desk: Callable[[], AbstractContextManager[Desk]],
+) -> HttpReply:
+    """Prove, read, and take what Slack sent; `desk` opens what that needs, and is opened for nobody unproven."""
+    try:
+        proof = verify(request.headers, request.body, secret, clock.now())
+    except ForgedRequestError as err:
+        log.warning("request refused", extra={"cause": str(err)})
+        return HttpReply(401, phrase("answer_unreadable", language) + "\n")
+    try:
+        said = parse(request.body)
+    except UnreadableRequestError as err:
+        log.warning("request not understood", extra={"cause": str(err)})
+        return HttpReply(400, phrase("answer_unreadable", language) + "\n")
+    if isinstance(said, Nothing):
+        return HttpReply(200)
+    try:
+        with desk() as opened:
+            return _taken(said, proof, opened)
+    except CostguardError:
+        log.exception("answer not taken")
+        return _busy(said, language)
+
+
+def _taken(said: Click | Submission | Command, proof: Proof, desk: Desk) -> HttpReply:
+    if not desk.memory.nonces.take(nonce_of(proof.signature, proof.timestamp), desk.clock.now()):
+        log.warning("request received before", extra={"retried": proof.retried})
+        return HttpReply(200) if isinstance(said, Submission) else _told(phrase("answer_replayed", desk.language))
+    if isinstance(said, Command):
+        return _commanded(said, desk)
+    if isinstance(said, Submission):
+        return _submitted(said, desk)
+    return _clicked(said, desk)
+
+
+def _clicked(click: Click, desk: Desk) -> HttpReply:
+    now = desk.clock.now()
+    if click.kind is AnswerKind.KEEP and click.length is None:
+        return _asked_how_long(click, desk)
+    answer = Answer(click.kind, click.of, click.by, now, click.length)
+    weighed = reply(desk.memory, desk.policy, answer, now, came_through=click.channel, policy_usable=desk.policy_usable)
+    _note(answer, weighed)
+    _show(desk, click.response_url, answer_words(weighed, desk.language))
+    return HttpReply(200)
+
+
+def _asked_how_long(click: Click, desk: Desk) -> HttpReply:
+    """Open the window, unless the answer would not count anyway."""
+    now, screen = desk.clock.now(), desk.screen
+    case, weighed = look(
+        desk.memory,
+        desk.policy,
+        Answer(AnswerKind.KEEP, click.of, click.by, now, LONGEST_KEEP),
+        now,
+        came_through=click.channel,
+    )
+    if case is None or not isinstance(weighed, Accepted):
+        _show(desk, click.response_url, answer_words(weighed, desk.language))
+        return HttpReply(200)
+    today = now.astimezone(desk.zone).date()
+    words = {
+        name: phrase(f"window_{name}", desk.language) for name in ("title", "submit", "cancel", "until", "because")
+    }
+    words["what"] = phrase("window_what", desk.language, what=case.name or case.subject.native_id)
+    shown = {name: escape(text, _TITLE_MAX if name == "title" else _LABEL_MAX) for name, text in words.items()}
+    view = keep_window(click.of, click.channel, shown, today + timedelta(days=2), today + LONGEST_KEEP)
+    if screen is not None and click.trigger_id:
+        within(FEEDBACK, lambda: screen.open_view(click.trigger_id, view))
+    return HttpReply(200)
+
+
+def _submitted(sent: Submission, desk: Desk) -> HttpReply:
+    now = desk.clock.now()
+    if not sent.reason or len(sent.reason) > LONGEST_REASON:
+        return _wrong(BECAUSE, phrase("answer_reason_missing", desk.language))
+    if sent.until is None:
+        return _wrong(UNTIL, phrase("answer_not_a_date", desk.language))
+    today = now.astimezone(desk.zone).date()
+    if not today <= sent.until < today + LONGEST_KEEP:
+        return _wrong(UNTIL, phrase("answer_not_a_date", desk.language))
+    ends = datetime.combine(sent.until + _A_DAY, time(), desk.zone).astimezone(timezone.utc)
+    answer = Answer(AnswerKind.KEEP, sent.of, sent.by, now, ends - now, sent.reason)
+    weighed = reply(desk.memory, desk.policy, answer, now, came_through=sent.channel, policy_usable=desk.policy_usable)
+    _note(answer, weighed)
+    words = {name: escape(phrase(f"window_{name}", desk.language), _TITLE_MAX) for name in ("title", "cancel")}
+    said = {"type": "plain_text", "text": escape(answer_words(weighed, desk.language))}
+    view = {
+        "type": "modal",
+        "title": {"type": "plain_text", "text": words["title"]},
+        "close": {"type": "plain_text", "text": "OK"},
+        "blocks": [{"type": "section", "text": said}],
+    }
+    return _json({"response_action": "update", "view": view})
+
+
+def _commanded(command: Command, desk: Desk) -> HttpReply:
+    from costguard.engine import slash  # here: a click, which is what is waited for, needs none of it
+
+    asked = slash.Asked(command.by, command.channel, command.text)
+    told = slash.told(desk.memory, desk.policy, asked, desk.language, desk.clock.now())
+    log.info("command answered", extra={"by": str(command.by), "title": told.title})
+    text = escape("\n".join((told.title, *told.lines)), FALLBACK_MAX, lines=True)
+    return _json({"response_type": "ephemeral", "text": text, "blocks": build_blocks(told.title, (), told.lines)})
+
+
+def _keep_page(request: HttpRequest, settings: Settings, clock: Clock) -> HttpReply:
+    """The page behind a Keep link, for channels that have no buttons."""
+    from costguard.engine.keep_pages import answer_keep
+
+    secret = settings.link_secret.reveal()
+    if not secret:
+        return HttpReply(404, "not found\n")
+    with open_desk(settings, clock) as desk:
+        status, page = answer_keep(
+            request.method,
+            request.query,
+            request.body,
+            memory=desk.memory,
+            policy=desk.policy,
+            secret=secret,
+            now=clock.now(),
+            language=desk.language,
+        )
+    body = "" if request.method == "HEAD" else page
+    return HttpReply(status, body, _HTML, _PAGE_HEADERS)
+
+
+_PAGE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",  # the address holds the token
+}
+
+
+def _show(desk: Desk, response_url: str, words: str) -> None:
+    """Tell whoever clicked, and nobody else; it is written already, so that nothing depends on this."""
+    screen = desk.screen
+    if screen is None or not response_url:
+        return
+    body = {"response_type": "ephemeral", "replace_original": False, "text": escape(words)}
+    within(FEEDBACK, lambda: screen.respond(response_url, body))
+
+
+def _note(answer: Answer, weighed: Weighed) -> None:
+    facts = {"kind": answer.kind.value, "code": weighed.code.value, "of": str(answer.of), "by": str(answer.by)}
+    log.info("answer taken" if isinstance(weighed, Accepted) else "answer refused", extra=facts)
+
+
+def _busy(said: Click | Submission | Command, language: Language) -> HttpReply:
+    words = phrase("answer_busy", language)
+    if isinstance(said, Submission):
+        return _wrong(BECAUSE, words)
+    return _told(words) if isinstance(said, Command) else HttpReply(503, words + "\n")
+
+
+def _told(words: str) -> HttpReply:
+    return _json({"response_type": "ephemeral", "text": escape(words)})
+
+
+def _wrong(block: str, words: str) -> HttpReply:
+    return _json({"response_action": "errors", "errors": {block: escape(words, _LABEL_MAX)}})
+
+
+def _json(document: Mapping[str, Any]) -> HttpReply:
+    return HttpReply(200, json.dumps(document, ensure_ascii=False), _JSON)

@@ -1,0 +1,1 @@
+"""Places for whole files that belong to no cloud."""

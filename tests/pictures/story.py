@@ -1,0 +1,72 @@
+"""What the pictures show: the demo's fleet, keys and networks, run for nine days in memory, without any wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from tests.scenario.stage import START, Stage
+
+from costguard.engine.budget import run_budgets
+from costguard.engine.key_audit import run_keys
+from costguard.engine.network_audit import run_networks
+from costguard.engine.sights import keep_budgets
+from costguard.guards.rules import Mode
+from costguard.policy.loader import load_policy
+from costguard.policy.model import AnswerTerms
+from costguard.ports import Message
+from costguard.sandbox.demo_fleet import demo_fleet
+from costguard.sandbox.demo_keys import demo_keys
+from costguard.sandbox.demo_networks import demo_networks
+from costguard.sandbox.policy import demo_policy
+from costguard.sandbox.world.key_source import WorldKeys
+from costguard.sandbox.world.network_source import WorldNetworks
+from costguard.sandbox.world.spend import WorldSpend
+
+_RUNS_APART = timedelta(hours=25)
+_DAYS = 12
+
+
+@contextmanager
+def played(folder: Path) -> Iterator[Stage]:
+    """The stage after the last day; its ledger holds what a report is made of."""
+    found = load_policy(demo_policy())
+    owners = tuple(replace(owner, people=("U024BE7LH",)) for owner in found.owners)
+    answers = AnswerTerms(slack_team="T024BE7LD", approvers=("U024BE7LH",))
+    stage = Stage(folder, *demo_fleet(START), under=replace(found, owners=owners, answers=answers))
+    stage.cloud.networks = demo_networks(START)
+    for key in demo_keys(START):
+        stage.cloud.keys.add(key)
+    try:
+        for number in range(_DAYS):
+            stage.at(_RUNS_APART * number)
+            _look_at_the_rest(stage, number)
+        yield stage
+    finally:
+        stage.close()
+
+
+def letter(stage: Stage) -> Message:
+    """The message with most parts that offers answers."""
+    return max(stage.mailbox.messages, key=lambda one: (any(part.choices for part in one.parts), len(one.parts)))
+
+
+def _look_at_the_rest(stage: Stage, number: int) -> None:
+    spends = dict.fromkeys(stage.clouds, WorldSpend(stage.cloud, stage.clock))
+    world = replace(stage.world(), executors={})
+    budgets = run_budgets(replace(world, guard="budget", spends=spends), f"budget-{number}")
+    if budgets.look is not None:
+        keep_budgets(stage.memory, budgets.look)
+    if number % 4 == 3:
+        watching = replace(
+            stage.policy,
+            kms_rotation=tuple(replace(rule, mode=Mode.OBSERVE) for rule in stage.policy.kms_rotation),
+            network_audit=tuple(replace(rule, mode=Mode.OBSERVE) for rule in stage.policy.network_audit),
+        )
+        keys = dict.fromkeys(stage.clouds, WorldKeys(stage.cloud, stage.clock))
+        networks = dict.fromkeys(stage.clouds, WorldNetworks(stage.cloud, stage.clock))
+        run_keys(replace(world, guard="kms_rotation", policy=watching, keys=keys), f"keys-{number}")
+        run_networks(replace(world, guard="network_audit", policy=watching, networks=networks), f"networks-{number}")
