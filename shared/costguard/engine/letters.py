@@ -91,8 +91,8 @@ def choices_for(
     more than a link. `step` is what the case waits for, where it is about a machine; `held`: it waits for leave.
     """
     of = AnswerRef(case.case_id, case.decision_id)
-    clickable = not _is_elsewhere(channel)
-    if clickable and not policy.answers.slack_team:
+    clickable = is_clickable(policy, channel)
+    if not clickable and not _is_elsewhere(channel):
         return
     what = case.name or case.subject.native_id
     kinds: list[tuple[AnswerKind, timedelta | None]] = [(AnswerKind.KEEP, length) for length in KEPT_FOR]
@@ -107,6 +107,11 @@ def choices_for(
         kinds.append((AnswerKind.NOT_MINE, None))
     for kind, length in kinds:
         yield Choice(kind, answer_label(kind, length, language), of, length, answer_asks(kind, what, language))
+
+
+def is_clickable(policy: Policy, channel: str) -> bool:
+    """Whether a notice there has buttons: in Slack, where the policy says whose clicks count."""
+    return bool(policy.answers.slack_team) and not _is_elsewhere(channel)
 
 
 def _is_elsewhere(channel: str) -> bool:

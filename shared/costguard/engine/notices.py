@@ -13,7 +13,7 @@ from costguard.domain.errors import VersionConflictError
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.delivery import deliver_due
-from costguard.engine.letters import choices_for, next_step, statuses
+from costguard.engine.letters import choices_for, is_clickable, next_step, statuses
 from costguard.engine.memory import note
 from costguard.engine.repositories.outbox import Notice
 from costguard.engine.surroundings import Surroundings
@@ -146,7 +146,7 @@ def _warning(world: Surroundings, plan: Plan, action: Action, case: Case) -> Not
 
 def _notice(world: Surroundings, plan: Plan, case: Case, kind: NoticeKind, notice_id: str, approve: str = "") -> Notice:
     finding = next((f for f in plan.findings if f.subject == case.subject), None)
-    now = world.clock.now()
+    now, channel = world.clock.now(), channel_of(case.owner, world.policy)
     promises = case.status is not CaseStatus.CLOSED and kind is not NoticeKind.HELD  # what waits for leave has no date
     facts = NoticeFacts(
         kind=kind,
@@ -163,8 +163,8 @@ def _notice(world: Surroundings, plan: Plan, case: Case, kind: NoticeKind, notic
         snapshots=_snapshots(world, case),
         approve=approve,
         zone=zone_of(world),
+        clickable=is_clickable(world.policy, channel),
     )
-    channel = channel_of(case.owner, world.policy)
     worded = notice(facts, Language(world.language))
     return Notice(
         notice_id=notice_id,

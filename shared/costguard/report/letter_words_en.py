@@ -10,6 +10,7 @@ LETTERS: Mapping[str, str] = {
     "letter_stopped": "{count} stopped machines[ of {owner}]: what comes next",
     "letter_mends": "{count} settings[ of {owner}] will be changed, unless somebody objects",
     "letter_mended": "{count} settings[ of {owner}] were changed",
+    "keep_clicked": "press Keep below",
     "letter_mixed": "{count} messages in one[ for {owner}]",
     "letter_cost": "{cost} a day together",
     "letter_cost_partly": "{cost} a day together, and {unpriced} of unknown price",

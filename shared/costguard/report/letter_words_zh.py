@@ -10,6 +10,7 @@ LETTERS: Mapping[str, str] = {
     "letter_stopped": "[{owner} 的 ]{count} 台机器已停机：后续安排",
     "letter_mends": "[{owner} 的 ]{count} 项设置将被更改，如有异议请回复",
     "letter_mended": "[{owner} 的 ]{count} 项设置已更改",
+    "keep_clicked": "点击下方的“保留”",
     "letter_mixed": "[{owner}：]{count} 条消息",
     "letter_cost": "合计每天 {cost}",
     "letter_cost_partly": "合计每天 {cost}，另有 {unpriced} 台价格未知",

@@ -62,7 +62,8 @@ class NoticeFacts:
 
     `reason` is why: the verdict for a warning, the end of a closed case, the rail of a held one.
     `saving` belongs to the next step before it and to the step itself after it. `snapshots` are ids.
-    `zone` is where the reader lives. `approve` is the resource whose next step waits for approval.
+    `zone` is where the reader lives. `approve` is the resource whose next step waits for approval. `clickable`: the
+    channel shows buttons, so that no command need be said.
     """
 
     kind: NoticeKind
@@ -80,6 +81,7 @@ class NoticeFacts:
     keep_tag: str = "costguard-keep-until"
     approve: str = ""
     zone: str = "UTC"
+    clickable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,9 @@ def _keeping(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
     if not facts.upcoming or facts.kind in {NoticeKind.TERMINATED, NoticeKind.CLOSED}:
         return []
     ways = [
-        phrase("keep_snooze", language, resource=str(facts.resource)),
+        phrase("keep_clicked", language)
+        if facts.clickable
+        else phrase("keep_snooze", language, resource=str(facts.resource)),
         phrase("keep_tag", language, tag=facts.keep_tag),
         phrase("keep_use" if facts.kind is NoticeKind.WARNED else "keep_start", language),
     ]
