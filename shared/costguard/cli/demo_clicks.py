@@ -25,8 +25,8 @@ _BECAUSE = "results for the paper are still on its disk"
 
 def keeping(sandbox: Sandbox, world: Surroundings, language: Language) -> Keeping:
     """What an owner does to keep a machine: press the button, fill in the window, send it."""
-    from costguard.faas.http import HttpRequest
     from costguard.faas.desk import Desk
+    from costguard.faas.http import HttpRequest
     from costguard.faas.slack_actions import answer_slack
     from costguard.notifiers.slack import SlackNotifier
 

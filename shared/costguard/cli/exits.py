@@ -33,7 +33,7 @@ MEANINGS: Mapping[Exit, str] = MappingProxyType(
         Exit.DUE: "`plan`: something is due.",
         Exit.GAPS: "Something could not be read; what was read is shown. Wins over 10, 13. `doctor`: could not tell.",
         Exit.REFUSED: "`apply`: the plan no longer matches the world, the policy or the ledger. Nothing was changed.",
-        Exit.HELD: "`apply`, `invoke`: something due was not done: held, refused, or its outcome unknown. `outbox`: dead notices.",
+        Exit.HELD: "`apply`, `invoke`: something due was not done: held, refused, outcome unknown. `outbox`: dead notices.",
         Exit.BROKEN: "`audit verify`: the audit was altered, or a part of it is missing.",
         Exit.UNSAFE: "`doctor`: do not enforce; what bars it is shown, with what mends it. Wins over 11.",
         Exit.SPENT: "`budgets`: a budget is spent, 100 % or more of it. Wins over 11: what was read is enough.",

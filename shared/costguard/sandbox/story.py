@@ -103,7 +103,7 @@ EVENTS: tuple[StoryEvent, ...] = (
     ),
     StoryEvent(
         2,
-        "An hour before its stop, the speech team presses Keep until … below the notice of ablation-runs, and says why.",
+        "An hour before its stop, the speech team presses Keep until … below ablation-runs, and says why.",
         "停机前一小时，语音团队在 ablation-runs 的通知下点击“保留至……”，并说明原因。",
         _owner_snoozes,
     ),
