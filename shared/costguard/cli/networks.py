@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from costguard.cli.exits import Exit
+from costguard.cli.files import write_file
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit, to_json
 from costguard.cli.program import Workplace, ledger_read_only, workplace
@@ -129,9 +130,5 @@ def _written(here: Workplace, path: str, report: NetworkReport) -> str:
     from costguard.report.network_sarif import network_sarif
 
     log = network_sarif(report, here.clock.now(), version("costguard"), here.language)
-    try:
-        Path(path).write_text(f"{to_json(log)}\n", encoding="utf-8")
-    except OSError as err:
-        message = f"{path}: cannot be written: {err.strerror}"
-        raise InvalidInputError(message) from err
+    write_file(path, f"{to_json(log)}\n")
     return phrase("networks_sarif_written", here.language, file=path)

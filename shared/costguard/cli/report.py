@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from costguard.cli.exits import Exit
+from costguard.cli.files import write_file
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import Workplace, ledger_in_use, ledger_read_only, workplace
@@ -109,12 +110,8 @@ def _answer(here: Workplace, facts: ReportFacts, html: str) -> Answer:
     lines += changes(facts, language) if facts.before is not None else ()
     closing = []
     if html:
-        page = report_page(facts, language, drawing()).encode()
-        try:
-            Path(html).write_bytes(page)
-        except OSError as err:
-            message = f"{html}: cannot be written: {err.strerror}"
-            raise InvalidInputError(message) from err
-        closing.append(say("report_written", language, file=html, kib=len(page) // 1024 + 1))
+        page = report_page(facts, language, drawing())
+        write_file(html, page)
+        closing.append(say("report_written", language, file=html, kib=len(page.encode()) // 1024 + 1))
     status = Exit.GAPS if facts.gaps else Exit.OK
     return Answer(report_json(facts, language), lines=tuple(lines), closing=tuple(closing), exit=status)

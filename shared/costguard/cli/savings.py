@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from costguard.cli.files import STDOUT, write_csv
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import Workplace, ledger_in_use, workplace
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from costguard.domain.savings import SavingsReport
     from costguard.planning.realised import Realised
     from costguard.report.savings_views import Converted
-    from costguard.report.tables import Table
     from costguard.report.words import Language
 
 SAVINGS_EXAMPLES = examples(
@@ -30,7 +28,6 @@ SAVINGS_EXAMPLES = examples(
     "costguard savings --csv saved.csv --focus saved-focus.csv",
     "costguard savings --explain 3f9a1c5e7b2d4068a1b2c3d4",
 )
-_STDOUT = "-"
 _MONTHS_BACK = 12
 _DATE = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?")
 
@@ -89,7 +86,7 @@ def savings(
     Realised is what was seen: it ends where a machine was started again, replaced or not seen any more, and is less
     what stays billed. No hour of a machine is counted twice, and no currencies are added. Asks no cloud.
     """
-    if [as_json, csv == _STDOUT, focus == _STDOUT].count(True) > 1:
+    if [as_json, csv == STDOUT, focus == STDOUT].count(True) > 1:
         message = "only one of --json, --csv - and --focus - can have standard output; give the others a file"
         raise InvalidInputError(message)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=False) as here:
@@ -110,7 +107,7 @@ def savings(
             converted = _converted(here, report, currency) if currency else None
             answer = _answer(report, here.language, converted)
             _write_tables(found, report, here.language, csv, focus)
-    if _STDOUT in {csv, focus} and not explain:
+    if STDOUT in {csv, focus} and not explain:
         raise typer.Exit(answer.exit)
     emit(answer, as_json=as_json)
 
@@ -161,23 +158,9 @@ def _write_tables(found: Sequence[Realised], report: SavingsReport, language: La
     from costguard.report.savings_json import savings_rows
 
     if csv:
-        _write(savings_rows(report, language), csv)
+        write_csv(csv, savings_rows(report, language))
     if focus:
-        _write(focus_rows(found, report.since, report.until), focus)
-
-
-def _write(table: Table, path: str) -> None:
-    from costguard.report.csv import to_csv
-
-    text = to_csv(table)
-    if path == _STDOUT:
-        sys.stdout.write(text.replace("\r\n", "\n"))
-        return
-    try:
-        Path(path).write_bytes(text.encode())
-    except OSError as err:
-        message = f"{path}: cannot be written: {err.strerror}"
-        raise InvalidInputError(message) from err
+        write_csv(focus, focus_rows(found, report.since, report.until))
 
 
 def _begin(since: str, now: datetime) -> datetime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from costguard.cli.exits import Exit
+from costguard.cli.files import STDOUT, write_csv
 from costguard.cli.options import Json, Lang, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import Workplace, workplace
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from costguard.policy.model import Policy
     from costguard.ports import CallCount, Target
     from costguard.report.waste import WasteReport
-
-_STDOUT = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +85,10 @@ def scan(
     Kubernetes machines are shown like any other. Ends with every operation that was called, as proof that
     none of them can change anything.
     """
-    if csv == _STDOUT and as_json:
+    if csv == STDOUT and as_json:
         message = "--json and --csv - both want standard output; give --csv a file"
         raise InvalidInputError(message)
-    if csv not in ("", _STDOUT) and not Path(csv).parent.is_dir():  # said before minutes of reading, not after
+    if csv not in ("", STDOUT) and not Path(csv).parent.is_dir():  # said before minutes of reading, not after
         message = f"{csv}: cannot be written: No such file or directory"
         raise InvalidInputError(message)
     where = _Where(tuple(account or ()), tuple(region or ()), role, external_id, organisation)
@@ -100,8 +98,10 @@ def scan(
     from costguard.report.waste_views import waste_summary, waste_tables
 
     if csv:
-        _write_csv(report, csv, here)
-    if csv == _STDOUT:
+        from costguard.report.waste_json import waste_rows
+
+        write_csv(csv, waste_rows(report, here.language))
+    if csv == STDOUT:
         raise typer.Exit(_status(report))
     emit(
         Answer(
@@ -188,18 +188,3 @@ def _no_answer(gaps: Sequence[Gap], here: Workplace) -> UnavailableError:
 
 def _status(report: WasteReport) -> Exit:
     return Exit.GAPS if report.gaps else Exit.OK
-
-
-def _write_csv(report: WasteReport, path: str, here: Workplace) -> None:
-    from costguard.report.csv import to_csv
-    from costguard.report.waste_json import waste_rows
-
-    text = to_csv(waste_rows(report, here.language))
-    if path == _STDOUT:
-        sys.stdout.write(text.replace("\r\n", "\n"))
-        return
-    try:
-        Path(path).write_bytes(text.encode())
-    except OSError as err:
-        message = f"{path}: cannot be written: {err.strerror}"
-        raise InvalidInputError(message) from err
