@@ -271,7 +271,9 @@ def test_what_people_say_counts_in_the_next_plan(cli: Cli, plan: Path) -> None:
     planned()
     assert cli("apply", "--plan", str(plan), *here).status == Exit.OK
     assert cli("approve", thesis).status == Exit.BAD_INPUT
-    assert cli("approve", transcoder).status == Exit.OK
+    assert cli("approve", transcoder, "--by", "media").status == Exit.OK
+    assert stops(planned(), "due") == {}, "at 24.37 USD an hour it takes two"
+    assert cli("approve", transcoder, "--by", "platform").status == Exit.OK
     cli.sandbox.advance(timedelta(hours=1))
     after = planned()
     assert stops(after, "due").keys() == {transcoder}

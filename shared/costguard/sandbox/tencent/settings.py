@@ -33,7 +33,7 @@ PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
         **dict.fromkeys(("ListPoliciesForTarget", "AttachPolicy", "DetachPolicy"), (20, 20)),
         **dict.fromkeys(("ListAttachedGroupPolicies", "AttachGroupPolicy", "DetachGroupPolicy"), (20, 20)),
         **dict.fromkeys(("DescribeBillDetail", "DescribeBillDetailForOrganization"), (5, 5)),
-        "DescribeAddresses": (20, 20),
+        **dict.fromkeys(("DescribeAddresses", "DescribeEvents"), (20, 20)),
         "InquiryPriceAllocateAddresses": (2, 2),
         **dict.fromkeys(
             (
