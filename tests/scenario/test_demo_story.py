@@ -86,7 +86,7 @@ def test_owners_are_told_a_day_before_anything_is_stopped(story: Any) -> None:
 
 def test_an_owner_saves_a_machine_just_in_time(story: Any) -> None:
     assert "ablation-runs" in names(on(story, 1), "due", "warn")
-    assert "snoozes ablation-runs" in on(story, 2)["news"][0]
+    assert "presses Keep until … below ablation-runs" in on(story, 2)["news"][0]
     assert not any("ablation-runs" in names(day, "done", "stop") for day in story["days"])
     assert next(one for one in story["left_alone"] if one["name"] == "ablation-runs")["reason"] == "snoozed"
 

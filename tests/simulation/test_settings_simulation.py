@@ -29,7 +29,7 @@ def network(cloud: str, *second: str, open_to_all: tuple[int, ...] = (22,)) -> N
 
 
 def test_no_story_of_the_share_breaks_a_rule() -> None:
-    totals = play_settings(range(1, 31))
+    totals = play_settings(range(51, 81))
     assert totals.violations == []
     assert {"set_rotation", "rotate_key", "revoke_rule", "release_address", "restore_rule", "warn"} <= set(
         totals.actions
