@@ -60,20 +60,44 @@ def targets_of(policy: Policy, settings: Settings) -> tuple[Target, ...]:
     )
 
 
-def read_policy(settings: Settings) -> Policy:
+def read_policy(settings: Settings, clock: Clock | None = None) -> Policy:
     """The policy named by the settings; without one the shipped default, which observes.
 
     Raises:
         InvalidInputError: nothing there, or not a valid policy.
+        ProviderError: a published one could not be read.
     """
     if not settings.policy:
         from costguard.policy.defaults import default_policy
 
         return default_policy()
+    from costguard.connections.policies import is_published
+
+    if is_published(settings.policy):
+        file = settings.ledger_file
+        if file is not None and not file.exists():  # reading makes no ledger
+            message = f"{file}: no ledger is there, so nothing is published; name the one that runs use"
+            raise InvalidInputError(message)
+        memory = open_memory(settings)
+        with closing(memory.store):
+            return published_policy(settings, memory, clock or SystemClock())
     from costguard.policy.loader import load_policy
     from costguard.policy_sources.files import FilePolicySource
 
     return load_policy(FilePolicySource(settings.policy).read())
+
+
+def published_policy(settings: Settings, memory: Memory, clock: Clock) -> Policy:
+    """The published policy in force; nothing is remembered and nothing stands in for one that is broken.
+
+    Raises:
+        InvalidInputError: nothing is published, or a bundle was altered.
+        ProviderError: a bundle could not be read.
+    """
+    from costguard.connections.policies import open_bundles
+    from costguard.engine.published import standing
+
+    return standing(open_bundles(settings, settings.policy, clock), memory, clock.now()).policy
 
 
 def open_memory(settings: Settings) -> Memory:
@@ -212,32 +236,33 @@ def run_function(
     Raises:
         UnavailableError: no instance, or no key, was seen while something could not be read; all the rest was done.
     """
-    from costguard.engine.policy_in_force import tell_of_broken_policy
+    from costguard.engine.policy_in_force import named, policy_figures, tell_of_policy
 
     clock = clock or SystemClock()
     memory = open_memory(settings)
     with closing(memory.store):
-        found = _policy_in_force(settings, memory, clock.now())
+        found = _policy_in_force(settings, memory, clock)
+        memory = named(memory, found)
         if guard == "digest":
             from costguard.connections.digest import tell_digest
 
-            tell_of_broken_policy(memory, found, settings.language, clock.now())
-            return tell_digest(settings, found.policy, memory, run_id, clock)
+            tell_of_policy(memory, found, settings.language, clock.now())
+            return {**tell_digest(settings, found.policy, memory, run_id, clock), **policy_figures(found)}
         with open_surroundings(
             settings,
             guard,
             policy=found.policy,
-            policy_now=lambda: _policy_in_force(settings, memory, clock.now()).policy,
+            policy_now=lambda: _policy_in_force(settings, memory, clock).policy,
             problem=found.problem,
             memory=memory,
             clock=clock,
             deadline=deadline,
         ) as world:
-            tell_of_broken_policy(memory, found, settings.language, clock.now())
+            tell_of_policy(memory, found, settings.language, clock.now())
             figures, blind = _run(guard, world, run_id, deadline)
             if blind:
                 raise UnavailableError(blind)  # the host counts it as an error, and alarms
-            return figures
+            return {**figures, **policy_figures(found)}
 
 
 def _run(guard: str, world: Surroundings, run_id: str, deadline: datetime | None) -> tuple[dict[str, Any], str]:
@@ -274,10 +299,16 @@ def _blind(what: str, seen: int, gaps: Sequence[Gap]) -> str:
     return f"no {what} was seen, and not everything could be read: {gaps[0].detail}" if gaps and not seen else ""
 
 
-def _policy_in_force(settings: Settings, memory: Memory, now: datetime) -> PolicyInForce:
-    from costguard.engine.policy_in_force import PolicyInForce, policy_in_force
-    from costguard.policy_sources.files import FilePolicySource
+def _policy_in_force(settings: Settings, memory: Memory, clock: Clock) -> PolicyInForce:
+    from costguard.connections.policies import is_published
+    from costguard.engine.policy_in_force import PolicyInForce, policy_in_force, published_in_force
 
     if not settings.policy:
         return PolicyInForce(read_policy(settings))
-    return policy_in_force(FilePolicySource(settings.policy), memory, now)
+    if is_published(settings.policy):
+        from costguard.connections.policies import open_bundles
+
+        return published_in_force(open_bundles(settings, settings.policy, clock), memory, clock.now())
+    from costguard.policy_sources.files import FilePolicySource
+
+    return policy_in_force(FilePolicySource(settings.policy), memory, clock.now())

@@ -14,7 +14,7 @@ from tests.simulation.campaign import Totals, cores, in_parallel
 
 MONTHS_IN = 5  # of every five seeds one more is a month under budgets: five times as dear, and as many bugs live there
 SETTINGS_IN = 5  # and one more is of keys and networks
-_BUG_SEEDS = 2000  # within how many seeds every planted bug must be caught
+_BUG_SEEDS = 4000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

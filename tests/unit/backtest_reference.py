@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from costguard.backtest import HORIZONS, Machine, Regret, Terms, WouldStop
-from costguard.backtest.replay import as_enforced
+from costguard.backtest.replay import in_earnest
 from costguard.cases import Case, CaseStatus, Seen, advance, claimed, confirming, noticed
 from costguard.cases.moves import climbed
 from costguard.domain.actions import Outcome, Verb
@@ -36,9 +36,11 @@ class Lived:
 
 def lived(policy: Policy, machine: Machine, terms: Terms) -> Lived:  # noqa: C901, PLR0912 - one loop, all in view
     """Replay one machine under the rule that applies to it, which there must be."""
-    policy = as_enforced(policy)
-    rule = gentlest_rule(machine.instance, policy.idle_gpu)
-    assert rule is not None
+    written = gentlest_rule(machine.instance, policy.idle_gpu)
+    assert written is not None
+    longest = max(rule.idle.lasting for rule in policy.idle_gpu)
+    policy = in_earnest(policy, written)
+    rule = policy.idle_gpu[0]
     found = Lived([])
     for since, until, ended in recorded_runs(machine, terms):
         case: Case | None = None
@@ -54,7 +56,7 @@ def lived(policy: Policy, machine: Machine, terms: Terms) -> Lived:  # noqa: C90
             state = InstanceState.RUNNING if stopped is None else InstanceState.STOPPED
             instance = replace(machine.instance, state=state, run_epoch=launched.isoformat(), launched_at=launched)
             reading = SignalReading(
-                tuple(known(each, now - rule.idle.lasting, now) for each in machine.histories), terms.publishing_delay
+                tuple(known(each, now - longest, now) for each in machine.histories), terms.publishing_delay
             )
             inventory = Inventory(instance.ref.shard, (instance,))
             examined = examine(inventory, {instance.ref: reading}, {}, (), [rule.idle.lasting], now)

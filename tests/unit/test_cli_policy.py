@@ -87,6 +87,8 @@ def test_mistakes_as_json_go_to_standard_output(policy: Path, capfd: pytest.Capt
     assert told["valid"] is False
     assert told["problems"][0]["line"] == 5
     assert told["problems"][0]["fix"]
+    shown, caret = told["problems"][0]["excerpt"].split("\n")
+    assert shown[caret.index("^") :].startswith("24")
 
 
 def test_no_policy_at_the_path_is_bad_input(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -87,6 +87,19 @@ def test_a_series_goes_on_in_the_next_file_of_a_folder(put: Put, tmp_path: Path)
     assert (list(history.maxima), list(history.samples)) == ([9.0], [2])
 
 
+def test_a_file_that_goes_back_in_time_is_an_error(put: Put) -> None:
+    files = [put("b.csv", HEADER + row(30, 9)), put("a.csv", HEADER + row(30, 2))]
+
+    with pytest.raises(InvalidInputError, match=r"a\.csv: time: .* stands twice"):
+        read_record(files)
+
+
+def test_what_cannot_be_is_counted_each_time_it_stands_there(put: Put) -> None:
+    record = read_record([put("h.csv", HEADER + row(0, 3) + row(1, 101) + row(2, 101))])
+
+    assert record.doubted == 2
+
+
 def test_offsets_and_quotes_mean_the_same(put: Put) -> None:
     text = HEADER + row(0, 1) + f'2026-11-01T08:01:00+08:00,"{ONE}","gpu_percent","0","2"\r\n'
 
@@ -253,24 +266,68 @@ def test_the_mean_over_cards_keeps_its_name(put: Put) -> None:
     assert history.statistic is Statistic.MEAN_OF_CARDS
 
 
-class _Columns:
-    """A Parquet file as pyarrow gives it, in two batches."""
+class _Column(list[Any]):
+    """A column of a batch, as much of pyarrow's as is asked for."""
 
-    def __init__(self, _: object) -> None:
-        self.schema_arrow = SimpleNamespace(names=HEADER.strip().split(","))
+    null_count = 0
 
-    def iter_batches(self, batch_size: int) -> Any:
-        assert batch_size
-        for minute in (0, 1):
-            cells = [START + timedelta(minutes=minute), ONE, "gpu_percent", "0", 4.5]
-            columns = [SimpleNamespace(to_pylist=lambda cell=cell: [cell]) for cell in cells]
-            yield SimpleNamespace(column=columns.__getitem__)
+    def __init__(self, values: list[Any], tz: str | None = None) -> None:
+        super().__init__(values)
+        self.type = SimpleNamespace(tz=tz, timestamp=bool(values) and isinstance(values[0], datetime))
+
+    def cast(self, kind: str, *, safe: bool = True) -> _Column:
+        del safe
+        return self if kind == "us" else _Column([int(moment.timestamp() * 1_000_000) for moment in self])
+
+    def to_pylist(self) -> list[Any]:
+        return list(self)
+
+
+def arrow(batches: list[list[_Column]], header: str = HEADER) -> Callable[[str], Any]:
+    """What stands in for pyarrow: a file of these batches."""
+    shown = SimpleNamespace(
+        types=SimpleNamespace(is_timestamp=lambda kind: kind.timestamp),
+        timestamp=lambda unit, tz: unit if tz else None,
+        int64=lambda: "int64",
+        ParquetFile=lambda _: SimpleNamespace(
+            schema_arrow=SimpleNamespace(names=header.strip().split(",")),
+            iter_batches=lambda batch_size: (
+                SimpleNamespace(column=columns.__getitem__) for columns in batches if batch_size
+            ),
+        ),
+    )
+    return lambda _: shown
+
+
+def batch(time: Any, value: Any, *more: Any, tz: str | None = "UTC") -> list[_Column]:
+    return [_Column([time], tz), *(_Column([cell]) for cell in (ONE, "gpu_percent", "0", value, *more))]
 
 
 def test_parquet_has_the_same_columns_in_their_own_types(put: Put) -> None:
-    record = read_record([put("h.parquet", "")], load=lambda _: SimpleNamespace(ParquetFile=_Columns))
+    load = arrow([batch(START, 4.5), batch(START + timedelta(minutes=1), 7), batch("2026-11-01T00:02:00Z", 1.0)])
 
-    assert list(only(record).histories[0].samples) == [2]
+    (history,) = only(read_record([put("h.parquet", "")], load=load)).histories
+
+    assert (list(history.maxima), list(history.samples)) == ([7.0], [3])
+
+
+@pytest.mark.parametrize(
+    ("made", "header", "said"),
+    [
+        ([batch(START, 1.0, tz=None)], HEADER, "h.parquet:1: time: this column of times does not say its zone"),
+        ([batch(START, 1.0), batch(START, 1.0)], HEADER, "h.parquet:2: time: "),
+        ([batch("2026-11-01", 1.0)], HEADER, "h.parquet:1: time: '2026-11-01' is no time"),
+        ([batch(START, None)], HEADER, "h.parquet:1: value: None is no number"),
+        ([batch(START, 1.0, 0)], HOURLY, "h.parquet:1: samples: 0 is not a number"),
+        ([batch(START + timedelta(minutes=1), 1.0, 60)], HOURLY, "h.parquet:1: time: a row that counts"),
+        ([], "time,oops", "h.parquet:1: header: unknown column 'oops'"),
+    ],
+)
+def test_parquet_is_read_as_strictly(made: list[list[_Column]], header: str, said: str, put: Put) -> None:
+    with pytest.raises(InvalidInputError) as told:
+        read_record([put("h.parquet", "")], load=arrow(made, header))
+
+    assert said in str(told.value)
 
 
 def test_without_pyarrow_parquet_says_what_to_install(put: Put) -> None:

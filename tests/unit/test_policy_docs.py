@@ -12,6 +12,7 @@ from costguard.policy.budget_steps import WORD_OF
 from costguard.policy.document_base import Document
 from costguard.policy.ladder import DEFAULT_WAITS
 from costguard.policy.loader import load_policy
+from costguard.policy.trial_loader import read_described, read_tests
 from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import PolicyText
 
@@ -33,6 +34,12 @@ MODELS = sorted(
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_every_example_loads(block: str) -> None:
     """A block that begins with the name of a file is that file, beside a minimal policy."""
+    if block.startswith("# tests/"):
+        assert read_tests("tests/docs.yaml", block)[0].tests
+        return
+    if block.startswith("# machine.yaml"):
+        assert read_described("machine.yaml", block).instance.cloud
+        return
     named = re.match(r"# ((?:policies/)?[a-z]+\.yaml)\n", block)
     files = (
         {named.group(1): block, "costguard.yaml": "version: 1\nidle_gpu: [{name: m}]\n"} if named else {"c.yaml": block}
@@ -73,7 +80,10 @@ def test_the_starter_loads_with_every_comment_taken_off() -> None:
 
     assert [rule.name for rule in policy.idle_gpu] == ["default", "experiments"]
     assert policy.calendar is not None
-    assert len(policy.accounts) == 2
+    assert len(policy.accounts) == 4
+    assert [budget.name for budget in policy.budgets] == ["research"]
+    assert len(policy.exchange_rates) == 1
+    assert policy.answers.approvers
     assert len(policy.owners) == 2
     assert len(policy.exemptions) == 2
 
@@ -87,4 +97,5 @@ def _uncommented(content: str) -> str:
         sentence = re.match(r"^\s*# [a-z_]+: [a-z ]+\. ", line)
         lines.append(match.group(1) + match.group(2) if match and not sentence else line)
     live = [line for line in lines if line != "[]"] if any(re.match(r"- ", line) for line in lines) else lines
+    live = [line for line in live if line != "budgets: []"] if "budgets:" in live else live
     return "\n".join(live) + "\n"

@@ -17,7 +17,7 @@ from costguard.cli.output import Answer, emit, safe
 from costguard.cli.program import Workplace, ledger_read_only, sqlite_file, workplace
 from costguard.cli.progress import shard_progress
 from costguard.cli.wrapping import cells, wrapped
-from costguard.domain.errors import InvalidInputError, LedgerError
+from costguard.domain.errors import InvalidInputError, LedgerError, ProviderError
 from costguard.report.words import Language
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _diagnosis(here: Workplace) -> Diagnosis:
     with _ledger(here) as memory:
         try:
             policy = read_policy(here.settings)
-        except InvalidInputError as err:
+        except (InvalidInputError, ProviderError) as err:  # a bundle that cannot be read is no policy
             checks.append(policy_check(err))
         else:
             asked, calls = _of_targets(here, policy, memory)

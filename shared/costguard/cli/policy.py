@@ -6,6 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from costguard.cli import (
+    backtest,
+    policy_diff,
+    policy_explain,
+    policy_fmt,
+    policy_init,
+    policy_plan,
+    policy_publish,
+    policy_schema,
+    policy_trials,
+)
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import Answer, emit
@@ -23,12 +34,25 @@ if TYPE_CHECKING:
     from costguard.policy.remarks import Remark
 
 app = typer.Typer(help="Look at a policy without running it.", no_args_is_help=True)
+app.command(epilog=backtest.BACKTEST_EXAMPLES)(backtest.backtest)
 
 
 @app.callback()
 def policy() -> None:
     """Look at a policy without running it."""
 
+
+app.command(epilog=policy_diff.DIFF_EXAMPLES)(policy_diff.diff)
+app.command(epilog=policy_plan.PLAN_EXAMPLES)(policy_plan.plan)
+app.command(epilog=policy_explain.EXPLAIN_EXAMPLES)(policy_explain.explain)
+app.command(epilog=policy_init.INIT_EXAMPLES)(policy_init.init)
+app.command(epilog=policy_fmt.FMT_EXAMPLES)(policy_fmt.fmt)
+app.command(epilog=policy_schema.SCHEMA_EXAMPLES)(policy_schema.schema)
+app.command("test", epilog=policy_trials.TEST_EXAMPLES)(policy_trials.run_tests)
+app.command(epilog=policy_publish.PUBLISH_EXAMPLES)(policy_publish.publish)
+app.command(epilog=policy_publish.HISTORY_EXAMPLES)(policy_publish.history)
+app.command(epilog=policy_publish.ROLLBACK_EXAMPLES)(policy_publish.rollback)
+app.command(epilog=policy_publish.APPROVE_EXAMPLES)(policy_publish.approve)
 
 CHECK_EXAMPLES = examples(
     "costguard policy check policies/",
@@ -145,6 +169,7 @@ def _invalid_json(problems: tuple[Problem, ...]) -> dict[str, Any]:
                 "field": problem.field,
                 "message": problem.message,
                 "fix": problem.fix,
+                "excerpt": problem.excerpt,
             }
             for problem in problems
         ],

@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words import Language
@@ -168,7 +167,4 @@ def ledger_in_use(here: Workplace) -> Iterator[Memory]:
 
 def sqlite_file(settings: Settings) -> Path | None:
     """The file of a SQLite ledger; None for every other kind."""
-    url = settings.ledger.reveal()
-    if not url.lower().startswith("sqlite:///"):
-        return None
-    return Path(unquote(urlsplit(url).path.removeprefix("/")))
+    return settings.ledger_file

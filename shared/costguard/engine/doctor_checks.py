@@ -14,6 +14,7 @@ from costguard.domain.errors import (
     LedgerError,
     NewerSchemaError,
     OutcomeUnknownError,
+    ProviderError,
 )
 from costguard.domain.facts import InstanceFact, ShardFacts
 from costguard.domain.findings import Finding
@@ -231,9 +232,9 @@ def ledger_check(seen: LedgerSeen) -> Check:
     return Check(Code.LEDGER_NEW if seen.is_new else Code.LEDGER_READY, facts=facts)
 
 
-def policy_check(read: Policy | InvalidInputError, remarks: Sequence[Remark] = ()) -> Check:
+def policy_check(read: Policy | InvalidInputError | ProviderError, remarks: Sequence[Remark] = ()) -> Check:
     """Whether the policy is valid, and how far its rules go."""
-    if isinstance(read, InvalidInputError):
+    if isinstance(read, (InvalidInputError, ProviderError)):
         return Check(Code.POLICY_INVALID, facts={"detail": str(read)})
     modes = [*(rule.mode for rule in read.idle_gpu), *(budget.mode for budget in read.budgets)]
     enforcing = sum(mode is Mode.ENFORCE for mode in modes)

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
-from costguard.bootstrap import open_memory, read_policy
-from costguard.domain.errors import InvalidInputError, NoticeError, ProviderError
+from costguard.bootstrap import open_memory, published_policy, read_policy
+from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError, ProviderError
 from costguard.engine.memory import Memory
 from costguard.policy.lastgood import Usable, usable
 from costguard.policy.model import Policy
@@ -65,24 +65,28 @@ def open_desk(settings: Settings, clock: Clock) -> Iterator[Desk]:
     with closing(memory.store):
         if settings.host != "local" and not memory.store.durable:
             raise InvalidInputError("answers need a ledger that outlives the function's instance: COSTGUARD_LEDGER")
-        policy, good = _policy(settings, memory, clock.now())
+        policy, good = _policy(settings, memory, clock)
         yield Desk(memory, policy, good, Language(settings.language), clock, _screen(settings))
 
 
-def _policy(settings: Settings, memory: Memory, now: datetime) -> tuple[Policy, bool]:
+def _policy(settings: Settings, memory: Memory, clock: Clock) -> tuple[Policy, bool]:
     """The policy to decide by, and whether it may be acted on: where it is broken, the last good one for seven days."""
+    from costguard.connections.policies import is_published
     from costguard.policy_sources.files import FilePolicySource
 
     if not settings.policy:
         return read_policy(settings), True
+    published = is_published(settings.policy)
     try:
+        if published:
+            return published_policy(settings, memory, clock), True
         return _loaded(FilePolicySource(settings.policy).read()), True
-    except (InvalidInputError, ProviderError):
-        good = memory.policies.last_good()
+    except (InvalidInputError, ProviderError, LedgerError):
+        good = memory.policies.last_good(published=published)
         if good is None:
             raise
         log.warning("policy is broken: answers are weighed by the last good one")
-        return _loaded(good.text), usable(good.read_at, now) is Usable.OK
+        return _loaded(good.text), usable(good.read_at, clock.now()) is Usable.OK
 
 
 def _loaded(text: PolicyText) -> Policy:

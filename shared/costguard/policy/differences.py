@@ -27,7 +27,7 @@ class Direction(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference. `section` and `key` are words of the policy; `name` is the entry's, `before` and `after` as written.
+    """One difference. `section` and `key` are the policy's words, `name` the entry's; `before` and `after` as written.
 
     An empty `key` speaks of the whole entry: without `before` it is new, without `after` it is gone. The key `falls_to`
     tells that machines of the rule `name` may now come under the harsher rule `after`.
@@ -47,7 +47,7 @@ class Part(Generic[_Entry]):
 
     key: str
     value: Callable[[_Entry], Any]
-    looser: Callable[[Any, Any], bool] | None
+    looser: Callable[[Any, Any], bool | None] | None
     shown: Callable[[Any], str] = written
 
 
@@ -61,11 +61,12 @@ def compared(section: str, name: str, old: _Entry, new: _Entry, parts: Iterable[
             )
 
 
-def direction(looser: Callable[[Any, Any], bool] | None, before: Any, after: Any) -> Direction:
+def direction(looser: Callable[[Any, Any], bool | None] | None, before: Any, after: Any) -> Direction:
     """Which way from one value to another."""
-    if looser is None:
+    found = None if looser is None else looser(before, after)
+    if found is None:
         return Direction.OTHER
-    return Direction.LOOSER if looser(before, after) else Direction.TIGHTER
+    return Direction.LOOSER if found else Direction.TIGHTER
 
 
 def listed(

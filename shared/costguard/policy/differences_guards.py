@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
-from costguard.guards.budget_rules import BudgetRule, StepKind
+from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, StepKind
 from costguard.guards.budget_steps import Standing, machine_rules
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
@@ -13,17 +15,18 @@ from costguard.guards.network_audit_rules import AuditRule, NetworkSelector
 from costguard.guards.rules import Mode, Selector
 from costguard.policy import differences as d
 from costguard.policy import notation as n
+from costguard.policy.changes import reaches_no_further
 from costguard.policy.differences import Difference, Direction, Part
 from costguard.policy.differences_idle import idle_differences
 from costguard.policy.model import Policy
-from costguard.policy.changes import reaches_no_further
 
 BUDGETS, KEYS, NETWORKS = "budgets", "kms_rotation", "network_audit"
 
 
 def budget_differences(old: Policy, new: Policy) -> Iterator[Difference]:
     """What budgets watch and say, and, as rules for machines, what their steps do once they are reached."""
-    yield from d.listed(
+    acting = {rule.name for rule in new.budgets if _acts(rule)}
+    found = d.listed(
         BUDGETS,
         {rule.name: rule for rule in old.budgets},
         {rule.name: rule for rule in new.budgets},
@@ -32,12 +35,14 @@ def budget_differences(old: Policy, new: Policy) -> Iterator[Difference]:
         added=lambda rule: Direction.LOOSER if _acts(rule) else Direction.OTHER,
         removed=lambda rule: Direction.TIGHTER if _acts(rule) else Direction.OTHER,
     )
+    for each in found:  # of a budget that only tells, a lower amount tells sooner and does no more
+        yield each if each.name in acting or not each.after else replace(each, direction=Direction.OTHER)
     yield from idle_differences(_machine_rules(old), _machine_rules(new), BUDGETS)
 
 
 def key_differences(old: Sequence[KeyRule], new: Sequence[KeyRule]) -> Iterator[Difference]:
     """What of the rules for keys is not as it was."""
-    yield from d.listed(
+    found = d.listed(
         KEYS,
         {rule.name: rule for rule in old},
         {rule.name: rule for rule in new},
@@ -46,11 +51,12 @@ def key_differences(old: Sequence[KeyRule], new: Sequence[KeyRule]) -> Iterator[
         added=lambda rule: _of_mode(rule.mode),
         removed=lambda rule: _released(rule, new),
     )
+    yield from _with_falls(found, new)
 
 
 def network_differences(old: Sequence[AuditRule], new: Sequence[AuditRule]) -> Iterator[Difference]:
     """What of the rules for networks is not as it was."""
-    yield from d.listed(
+    found = d.listed(
         NETWORKS,
         {rule.name: rule for rule in old},
         {rule.name: rule for rule in new},
@@ -59,6 +65,20 @@ def network_differences(old: Sequence[AuditRule], new: Sequence[AuditRule]) -> I
         added=lambda rule: _of_mode(rule.mode),
         removed=lambda rule: _released(rule, new),
     )
+    yield from _with_falls(found, new)
+
+
+_DECIDES = frozenset({"applies_when_all", "except_when_any", "forbid", "rotate_every"})
+"""By which of several rules one is chosen: what one of them lets go of falls to another."""
+
+
+def _with_falls(found: Iterable[Difference], rules: Sequence[KeyRule | AuditRule]) -> Iterator[Difference]:
+    """A rule that lets go of something only tightens where no other rule that does anything could take it."""
+    acting = {rule.name for rule in rules if rule.mode > Mode.OBSERVE}
+    for each in found:
+        taken = each.key in _DECIDES and len(rules) > 1 and bool(acting)
+        loosened = taken and each.direction is Direction.TIGHTER
+        yield replace(each, direction=Direction.LOOSER) if loosened else each
 
 
 def _of_mode(mode: Mode) -> Direction:
@@ -99,13 +119,24 @@ def _lower_amount(old: Any, new: Any) -> bool:
     return bool(old.currency != new.currency or new.amount < old.amount)
 
 
+def _shares(shares: Sequence[Decimal]) -> str:
+    return ", ".join(map(n.share, shares)) or "[]"
+
+
+def _period_words(period: BudgetPeriod) -> str:
+    days = f" {n.written(period.first)}…{n.written(period.last)}" if period.first is not None else ""
+    return f"{period.kind.value}{days} ({period.zone})"
+
+
 _BUDGET: tuple[Part[BudgetRule], ...] = (
     Part("mode", lambda rule: rule.mode, d.higher),
     Part("covers", lambda rule: rule.covers, d.any_change, n.selection),
     Part("amount", lambda rule: rule.amount, _lower_amount),
-    Part("period", lambda rule: (rule.period.kind, rule.period.zone, rule.period.first, rule.period.last), d.any_change),
-    Part("alert_at", lambda rule: rule.alert_at, None, lambda shares: ", ".join(map(n.share, shares))),
-    Part("forecast_alert_at", lambda rule: rule.forecast_alert_at, None, lambda shares: ", ".join(map(n.share, shares))),
+    Part(
+        "period", lambda rule: (rule.period.kind, rule.period.zone, rule.period.first, rule.period.last), d.any_change
+    ),
+    Part("alert_at", lambda rule: rule.alert_at, None, _shares),
+    Part("forecast_alert_at", lambda rule: rule.forecast_alert_at, None, _shares),
     Part("surge_alert", lambda rule: rule.surge_alert, None),
     Part("tell", lambda rule: rule.tell, None),
     Part("counts.cost", lambda rule: rule.counted.basis, d.any_change),

@@ -1,4 +1,4 @@
-"""How rules for idle instances differ, each part by `changes.loosens`, and which machines fall to a harsher rule. Pure."""
+"""How rules for idle instances differ, by `changes.loosens`, and which machines fall to a harsher rule. Pure."""
 
 from __future__ import annotations
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime
+from typing import TypeVar
 
 from costguard.domain.money import Money
-from costguard.guards.rules import Selector
+from costguard.guards.rules import Mode, Selector
 from costguard.policy import differences as d
 from costguard.policy import notation as n
 from costguard.policy.calendar import WorkingCalendar
@@ -17,6 +19,7 @@ from costguard.policy.differences_idle import idle_differences
 from costguard.policy.model import Account, Exemption, Owner, Policy
 
 _WHOLE = "policy"
+_Entry = TypeVar("_Entry")
 
 
 def policy_differences(old: Policy, new: Policy) -> tuple[Difference, ...]:
@@ -31,7 +34,9 @@ def policy_differences(old: Policy, new: Policy) -> tuple[Difference, ...]:
 
 
 def _all(old: Policy, new: Policy) -> Iterator[Difference]:
-    yield from d.compared(_WHOLE, "", old, new, _POLICY)
+    steps = any(rule.mode > Mode.OBSERVE and rule.steps for rule in new.budgets)
+    for each in d.compared(_WHOLE, "", old, new, _POLICY):  # another rate lets a budget's steps begin sooner
+        yield replace(each, direction=Direction.LOOSER) if each.key == "exchange_rates" and steps else each
     yield from idle_differences(old.idle_gpu, new.idle_gpu)
     yield from budget_differences(old, new)
     yield from key_differences(old.kms_rotation, new.kms_rotation)
@@ -46,34 +51,11 @@ def _all(old: Policy, new: Policy) -> Iterator[Difference]:
         # without any left it is the account of the credentials that is guarded, whichever that is
         removed=lambda _: Direction.TIGHTER if new.accounts else Direction.LOOSER,
     )
-    yield from d.listed(
-        "owners",
-        _by_name(old.owners),
-        _by_name(new.owners),
-        _OWNER,
-        shown=lambda each: n.selection(each.owns) or n.written(each.cloud_users),
-        added=lambda each: Direction.LOOSER if each.people else Direction.OTHER,
-        removed=lambda _: Direction.OTHER,
-    )
-    yield from _exceptions(old.exemptions, new.exemptions)
-
-
-def _by_name(owners: Sequence[Owner]) -> dict[str, Owner]:
-    """Each by name; of several entries of one name the later ones are told apart by their place."""
-    found: dict[str, Owner] = {}
-    for owner in owners:
-        count = sum(name.partition("#")[0] == owner.name for name in found)
-        found[owner.name if not count else f"{owner.name}#{count + 1}"] = owner
-    return found
-
-
-def _exceptions(old: Sequence[Exemption], new: Sequence[Exemption]) -> Iterator[Difference]:
-    before = {_called(each): each for each in old}
-    after = {_called(each): each for each in new}
+    yield from _owners(old.owners, new.owners)
     yield from d.listed(
         "exceptions",
-        before,
-        after,
+        _numbered((n.selection(each.owns), each) for each in old.exemptions),
+        _numbered((n.selection(each.owns), each) for each in new.exemptions),
         _EXCEPTION,
         shown=lambda each: f"{each.reason}; {n.written(each.expires_at)}",
         added=lambda _: Direction.TIGHTER,
@@ -81,8 +63,32 @@ def _exceptions(old: Sequence[Exemption], new: Sequence[Exemption]) -> Iterator[
     )
 
 
-def _called(each: Exemption) -> str:
-    return n.selection(each.owns)
+def _owners(old: Sequence[Owner], new: Sequence[Owner]) -> Iterator[Difference]:
+    """Who is told is for people to judge; but whoever is named in `people` may stop what is theirs now."""
+    may_answer = Direction.LOOSER if any(each.people for each in new) else Direction.OTHER
+    found = d.listed(
+        "owners",
+        _numbered((each.name, each) for each in old),
+        _numbered((each.name, each) for each in new),
+        _OWNER,
+        shown=lambda each: n.selection(each.owns) or n.written(each.cloud_users),
+        added=lambda each: Direction.LOOSER if each.people else Direction.OTHER,
+        removed=lambda _: may_answer,  # what was theirs falls to the next in line
+    )
+    for each in found:
+        yield replace(each, direction=may_answer) if each.key in {"owns", "cloud_users"} else each
+    order, now = [each.name for each in old], [each.name for each in new]
+    if order != now and sorted(order) == sorted(now):  # the first that matches is told
+        yield Difference("owners", "", "order", ", ".join(order), ", ".join(now), may_answer)
+
+
+def _numbered(entries: Iterable[tuple[str, _Entry]]) -> dict[str, _Entry]:
+    """Each by what it is called; of several of one name the later ones are told apart by their place."""
+    found: dict[str, _Entry] = {}
+    for name, entry in entries:
+        count = sum(known.rpartition(" #")[0] == name or known == name for known in found)
+        found[name if not count else f"{name} #{count + 1}"] = entry
+    return found
 
 
 def _regions_wider(old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> bool:
@@ -93,9 +99,14 @@ def _calendar_looser(old: WorkingCalendar | None, new: WorkingCalendar | None) -
     """A calendar only lengthens waits; of two of them the new one may not have an hour that the old one has not."""
     if old is None or new is None:
         return new is None
-    within = new.zone == old.zone and new.weekdays <= old.weekdays and new.opens >= old.opens and _closes(new) <= _closes(old)
+    within = (
+        new.zone == old.zone
+        and new.weekdays <= old.weekdays
+        and new.opens >= old.opens
+        and _closes(new) <= _closes(old)
+    )
     named = old.exceptions.keys() | new.exceptions.keys()
-    sure = (new.known_until or date.max) <= (old.known_until or date.max) or set(new.doubtful) >= set(old.doubtful)
+    sure = (new.known_until or date.max) <= (old.known_until or date.max) and set(new.doubtful) >= set(old.doubtful)
     return not (within and sure and all(_worked(new, day) <= _worked(old, day) for day in named))
 
 
@@ -125,15 +136,18 @@ def _prices_looser(old: tuple[tuple[object, Money], ...], new: tuple[tuple[objec
 
 
 def _two_above_looser(old: tuple[Money, ...], new: tuple[Money, ...]) -> bool:
-    """Every amount there was is still there and no higher. No amount at all: one person is enough for everything."""
-    after = {money.currency: money.amount for money in new}
+    """Another currency, or a higher amount, lets one person decide on more; without any one person decides on all."""
     if not new:
         return True
     if not old:
         return False
-    return any(money.currency in after and after[money.currency] > money.amount for money in old) or d.more(
-        [money.currency for money in old], [money.currency for money in new]
-    )
+    before = {money.currency: money.amount for money in old}
+    return any(money.currency not in before or money.amount > before[money.currency] for money in new)
+
+
+def _told_at_all(old: str, new: str) -> bool | None:
+    """Without an address nobody is told, and so nothing harmful is done; another one is for people to judge."""
+    return None if old and new else bool(new)
 
 
 def _unset_or_same(old: str, new: str) -> bool:
@@ -165,10 +179,10 @@ _POLICY: tuple[Part[Policy], ...] = (
     Part(
         "signals.prometheus",
         lambda policy: policy.signals.prometheus,
-        d.more,
+        d.any_change,  # one that is gone may have been the one that showed the use
         lambda servers: ", ".join(each.url for each in servers),
     ),
-    Part("notify.default", lambda policy: policy.default_channel, lambda old, _: not old),
+    Part("notify.default", lambda policy: policy.default_channel, _told_at_all),
     Part("notify.answers.slack_team", lambda policy: policy.answers.slack_team, _unset_or_same),
     Part("notify.answers.approvers", lambda policy: policy.answers.approvers, d.more),
     Part("notify.answers.two_approvers_above", lambda policy: policy.answers.two_above, _two_above_looser),
@@ -176,7 +190,7 @@ _POLICY: tuple[Part[Policy], ...] = (
         "exchange_rates",
         lambda policy: policy.exchange_rates,
         None,
-        lambda rates: n.written(tuple(f"{each.source}→{each.target} {n.written(each.rate)}" for each in rates)),
+        lambda rates: n.written(tuple(f"{each.base}→{each.quote} {n.written(each.rate)}" for each in rates)),
     ),
     Part(
         "priority_classes",
@@ -194,7 +208,7 @@ _POLICY: tuple[Part[Policy], ...] = (
 _ACCOUNT: tuple[Part[Account], ...] = (
     Part("regions", lambda each: each.regions, _regions_wider, lambda regions: n.written(regions) or "all"),
     Part("owner", lambda each: each.owner, None),
-    Part("role", lambda each: each.role, None),
+    Part("role", lambda each: each.role, d.any_change),  # it may be allowed more
     Part("external_id", lambda each: each.external_id, None),
     Part("organisation", lambda each: each.organisation, d.higher),
     Part("protected", lambda each: each.protected, d.lower),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from datetime import date, datetime, time, timedelta
+from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from typing import Any
@@ -22,31 +22,7 @@ def written(value: object) -> str:
     """One value; nothing for what is left out."""
     if value is None:
         return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, IntEnum):
-        return value.name.lower()
-    if isinstance(value, Enum):
-        return str(value.value)
-    if isinstance(value, timedelta):
-        return duration(value)
-    if isinstance(value, Money):
-        return f"{value.amount.normalize():f} {value.currency}"
-    if isinstance(value, Decimal):
-        return f"{value.normalize():f}"
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, (datetime, date)):
-        return value.isoformat()
-    if isinstance(value, time):
-        return f"{value:%H:%M}"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}={written(each)}" for key, each in sorted(value.items()))
-    if isinstance(value, frozenset):
-        return ", ".join(sorted(map(written, value)))
-    if isinstance(value, tuple):
-        return ", ".join(map(written, value)) if value else "[]"
-    return str(value)
+    return next((form(value) for kind, form in _FORMS if isinstance(value, kind)), str(value))
 
 
 def duration(value: timedelta) -> str:
@@ -96,3 +72,20 @@ def selection(selector: Any) -> str:
 def selections(selectors: Iterable[Selector]) -> str:
     """Several of them, of which one must match."""
     return " | ".join(map(selection, selectors))
+
+
+_FORMS: tuple[tuple[type, Callable[[Any], str]], ...] = (
+    (bool, lambda value: "true" if value else "false"),
+    (IntEnum, lambda value: value.name.lower()),
+    (Enum, lambda value: str(value.value)),
+    (timedelta, duration),
+    (Money, lambda value: f"{value.amount.normalize():f} {value.currency}"),
+    (Decimal, lambda value: f"{value.normalize():f}"),
+    (float, lambda value: f"{value:g}"),
+    (date, lambda value: value.isoformat()),  # moments are dates too
+    (time, lambda value: f"{value:%H:%M}"),
+    (Mapping, lambda value: ", ".join(f"{key}={written(each)}" for key, each in sorted(value.items()))),
+    (frozenset, lambda value: ", ".join(sorted(map(written, value)))),
+    (tuple, lambda value: ", ".join(map(written, value)) if value else "[]"),
+)
+"""The first that fits: truth values are numbers, and some enumerations too."""

@@ -19,6 +19,7 @@ from costguard.report import (
     mend_words_en,
     network_words_en,
     policy_words_en,
+    publish_words_en,
     reasons_en,
     savings_words_en,
 )
@@ -224,6 +225,7 @@ BOOK = Book(
         **network_words_en.NETWORKS,
         **savings_words_en.SAVINGS,
         **policy_words_en.PHRASES,
+        **publish_words_en.PUBLISHING,
         # savings
         "saves": "saves {amount} an hour",
         "saves_unknown": "saves an unknown amount: its price is unknown",

@@ -19,6 +19,7 @@ from costguard.report import (
     mend_words_zh,
     network_words_zh,
     policy_words_zh,
+    publish_words_zh,
     reasons_zh,
     savings_words_zh,
 )
@@ -224,6 +225,7 @@ BOOK = Book(
         **network_words_zh.NETWORKS,
         **savings_words_zh.SAVINGS,
         **policy_words_zh.PHRASES,
+        **publish_words_zh.PUBLISHING,
         "saves": "每小时节省 {amount}",
         "saves_unknown": "节省金额未知：价格未知",
         "saves_terminate": "实例费用在停机时已停止；随实例删除的云盘也停止计费",

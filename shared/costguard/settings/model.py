@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from costguard.domain.refs import provider_of
 from costguard.settings.variables import DEFAULT_LEDGER, SLACK_API_URL
@@ -102,6 +103,14 @@ class Settings:
     def access(self, cloud: str) -> Access:
         """How this cloud is reached; partitions and sites of a provider share it."""
         return {"aws": self.aws, "alibaba": self.alibaba, "tencent": self.tencent}[provider_of(cloud)]
+
+    @property
+    def ledger_file(self) -> Path | None:
+        """The file of a SQLite ledger; None for every other kind."""
+        url = self.ledger.reveal()
+        if not url.lower().startswith("sqlite:///"):
+            return None
+        return Path(unquote(urlsplit(url).path.removeprefix("/")))
 
     def secrets(self) -> tuple[str, ...]:
         """What no log line may show: tokens, keys, and the password within the ledger's address."""

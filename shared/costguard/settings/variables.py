@@ -23,7 +23,12 @@ class Variable:
 
 
 VARIABLES = (
-    Variable("COSTGUARD_POLICY", "File, folder or address of the policy", "none: observe with the shipped rule"),
+    Variable(
+        "COSTGUARD_POLICY",
+        "File or folder of the policy; or where it is published: `s3://`, `oss://` or "
+        "`cos://BUCKET/PREFIX?region=REGION`, or `published:FOLDER`",
+        "none: observe with the shipped rule",
+    ),
     Variable(
         "COSTGUARD_LEDGER",
         "Address of the ledger: `sqlite:///FILE`, `postgresql://…`, `dynamodb://TABLE?region=…`, `memory:`",

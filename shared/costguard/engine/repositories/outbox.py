@@ -44,10 +44,10 @@ class Notice:
     """One message for one decision and what became of it.
 
     From `channel` to `thread` it is a `Message`, `picture` and `choices` are its one part. Those of one `run_id`,
-    channel, owner and thread may travel in one message: `beside` are the ids of all in it, if several. `kind` is what it
-    tells, `hourly` what its subject costs, `status` what became of that since. `proven` is True only where the channel
-    proves delivery: grace is counted from `delivered_at` of such a notice, never of others. After `holds_until` it names dates
-    that may be past and is dropped; None means that it is true at any time.
+    channel, owner and thread may travel in one message: `beside` are the ids of all in it, if several. `kind` is what
+    it tells, `hourly` what its subject costs, `status` what became of that since. `proven` is True only where the
+    channel proves delivery: grace is counted from `delivered_at` of such a notice, never of others. After `holds_until`
+    it names dates that may be past and is dropped; None means that it is true at any time.
     """
 
     notice_id: str

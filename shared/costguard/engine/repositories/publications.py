@@ -7,6 +7,7 @@ publish at once one is told to look again.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -36,7 +37,8 @@ class Publication:
     """One move of the pointer to the bundle `digest`, kept at `address`.
 
     `base` is the bundle in force at the time, empty where none was published and none remembered. `loosened` are the
-    loosenings in words; `tightened` and `otherwise` count the rest. `in_force_at` is when a run first decided by it.
+    first loosenings in words; `loosens`, `tightens` and `otherwise` count all differences. `in_force_at` is when a run
+    first decided by it.
     """
 
     seq: int
@@ -49,7 +51,8 @@ class Publication:
     rollback: bool = False
     effective_at: datetime | None = None
     loosened: tuple[str, ...] = ()
-    tightened: int = 0
+    loosens: int = 0
+    tightens: int = 0
     otherwise: int = 0
     agreed: tuple[Agreement, ...] = ()
     in_force_at: datetime | None = None
@@ -128,7 +131,7 @@ class PublicationRepository:
             "to": made.digest,
             "address": made.address,
             "note": made.note,
-            "loosens": len(made.loosened),
+            "loosens": made.loosens,
             "effective_at": made.effective_at.isoformat() if made.effective_at is not None else None,
         }
         puts = (
@@ -212,7 +215,7 @@ class PublicationRepository:
         return until_uncontested(attempt, f"the code for {person}")
 
 
-def _entry(at: datetime, facts: dict[str, object]) -> AuditEntry:
+def _entry(at: datetime, facts: Mapping[str, object]) -> AuditEntry:
     return AuditEntry(at, OPERATOR, "policy", AuditWhat.POLICY, facts)
 
 

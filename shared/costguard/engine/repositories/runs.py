@@ -19,7 +19,11 @@ _LATEST = "run_latest"
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run. `heads` are those of its audit chains by shard, anchored when it finished."""
+    """One run. `heads` are those of its audit chains by shard, anchored when it finished.
+
+    `policy` is the digest of the policy that it decided by, `bundle` the hash of it where it was published;
+    `policy_waiting` is the hash of one published after it that could not decide yet.
+    """
 
     run_id: str
     guard: str
@@ -27,14 +31,22 @@ class RunRecord:
     finished_at: datetime | None = None
     summary: Mapping[str, Any] = field(default_factory=dict)
     heads: Mapping[str, ChainHead] = field(default_factory=dict)
+    policy: str = ""
+    bundle: str = ""
+    policy_waiting: str = ""
 
 
 class RunRepository:
     """Remembers runs by id, and the latest of each guard."""
 
-    def __init__(self, store: RecordStore) -> None:
+    def __init__(self, store: RecordStore, policy: tuple[str, str, str] = ("", "", "")) -> None:
         self._store = store
         self._audit = AuditTrail(store)
+        self._policy = policy
+
+    def deciding_by(self, policy: str, bundle: str = "", waiting: str = "") -> RunRepository:
+        """The same runs; those begun here are remembered to decide by this policy, see `RunRecord`."""
+        return RunRepository(self._store, (policy, bundle, waiting))
 
     def begin(self, run_id: str, guard: str, now: datetime) -> bool:
         """Open a run; False if it was completed before: the event is a duplicate.
@@ -47,7 +59,8 @@ class RunRepository:
             known = self.get(run_id)
             if known is not None:
                 return known.finished_at is None
-            run = RunRecord(run_id, guard, now)
+            policy, bundle, waiting = self._policy
+            run = RunRecord(run_id, guard, now, policy=policy, bundle=bundle, policy_waiting=waiting)
             operations = [Put(record_of(RUN, run_id, run), 0)]
             latest = self._store.get(_LATEST, guard)
             if latest is None or value_of(RunRecord, latest).started_at <= now:

@@ -1,0 +1,99 @@
+"""`costguard policy init`: a commented policy repository to begin with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from costguard.cli.options import Json, Lang, examples
+from costguard.cli.output import Answer, emit
+from costguard.cli.program import workplace
+from costguard.domain.errors import InvalidInputError
+from costguard.report.words import phrase
+
+INIT_EXAMPLES = examples(
+    "costguard policy init gpu-policy/",
+    "costguard policy init gpu-policy/ --force",
+)
+_TEMPLATE = Path(__file__).parents[1] / "policy" / "starter"
+_DOT = "dot-"  # names that begin with a dot are left out by too many tools
+_SCHEMAS = ".schemas"
+_MAY_RUN = 0o755
+
+
+def init(
+    ctx: typer.Context,
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where to write it; made where it is not there.")],
+    *,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite files that are there and say something else.")
+    ] = False,
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Write a commented policy repository: it observes, and every key that is likely to be wanted stands there.
+
+    With it come CODEOWNERS, checks for GitHub, GitLab and any other CI, tests of the policy, and schemas for editors.
+    Files that are there and say something else are named, and nothing is written, unless --force is given.
+    """
+    root, files = Path(folder), starter_files()
+    there = [name for name, text in files.items() if _differs(root / name, text)]
+    if there and not force:
+        message = f"{folder}: nothing was written; --force overwrites: {', '.join(there)}"
+        raise InvalidInputError(message)
+    for name, text in files.items():
+        _write(root / name, text)
+    with workplace(ctx, lang=lang) as here:
+        language = here.language
+    emit(
+        Answer(
+            {"schema": 1, "folder": folder, "written": sorted(files), "overwritten": sorted(there)},
+            lines=tuple(phrase("policy_init_overwrote", language, file=name) for name in there),
+            closing=(phrase("policy_init_done", language, count=len(files), folder=folder),),
+        ),
+        as_json=as_json,
+    )
+
+
+def starter_files() -> Mapping[str, str]:
+    """Every file of the starter by its path, schemas included."""
+    from costguard.policy.json_schema import FILES, schema_of
+
+    paths = sorted(path for path in _TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    files = {_named(path): path.read_text(encoding="utf-8") for path in paths}
+    schemas = {
+        f"{_SCHEMAS}/{file}.schema.json": json.dumps(schema_of(file), indent=2, ensure_ascii=False) + "\n"
+        for file in FILES
+        if file != "machine"
+    }
+    return {**files, **schemas}
+
+
+def _named(path: Path) -> str:
+    parts = path.relative_to(_TEMPLATE).parts
+    return "/".join(f".{part.removeprefix(_DOT)}" if part.startswith(_DOT) else part for part in parts)
+
+
+def _differs(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() != text.encode()
+    except FileNotFoundError:
+        return False
+    except OSError as err:
+        message = f"{path}: cannot be read: {err.strerror}"
+        raise InvalidInputError(message) from err
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+        if path.suffix == ".sh":
+            path.chmod(_MAY_RUN)
+    except OSError as err:
+        message = f"{path}: cannot be written: {err.strerror}"
+        raise InvalidInputError(message) from err

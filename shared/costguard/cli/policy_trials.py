@@ -1,0 +1,105 @@
+"""`costguard policy test`: a policy's own unit tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from costguard.cli.exits import Exit
+from costguard.cli.options import Json, Lang, PolicyPath, examples
+from costguard.cli.output import Answer, emit
+from costguard.cli.program import workplace
+from costguard.domain.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from costguard.policy.model import Policy
+    from costguard.report.policy_trial import Trial
+
+TEST_EXAMPLES = examples(
+    "costguard policy test --policy policies/",
+    "costguard policy test tests/research.yaml --policy policies/ --json",
+)
+_AT_MOST_BYTES = 1_000_000
+
+
+def run_tests(
+    ctx: typer.Context,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FILES", help="Files of tests.", show_default="tests/*.yaml of the policy's folder"),
+    ] = None,
+    *,
+    policy: PolicyPath = "",
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Run a policy's own tests: given this machine and what was measured then, expect this verdict, step and owner.
+
+    Runs them through the judge, the cases and the planner that every run uses. Reads no cloud and no ledger.
+
+    Exit status: 0 all passed, 10 one failed.
+    """
+    with workplace(ctx, lang=lang, policy=policy) as here:
+        from costguard.bootstrap import read_policy
+        from costguard.report.policy_trial_views import trial_lines, trials_json, trials_total
+
+        paths = [Path(each) for each in files or ()] or tests_beside(here.settings.policy)
+        read = read_policy(here.settings)
+        trials = tuple(trial for path in paths for trial in _of_file(path, read))
+        language = here.language
+    emit(
+        Answer(
+            trials_json(trials, language),
+            lines=trial_lines(trials, language),
+            closing=(trials_total(trials, language),),
+            exit=Exit.OK if all(trial.passed for trial in trials) else Exit.DUE,
+        ),
+        as_json=as_json,
+    )
+
+
+def tests_beside(policy: str) -> Sequence[Path]:
+    """The files of tests that belong to a policy.
+
+    Raises:
+        InvalidInputError: there are none: a run that tests nothing does not pass.
+    """
+    folder = Path(policy or ".")
+    folder = folder if folder.is_dir() else folder.parent
+    found = sorted(path for suffix in ("yaml", "yml") for path in (folder / "tests").glob(f"**/*.{suffix}"))
+    if not found:
+        message = f"{folder / 'tests'}: no file of tests is there; name some, or write tests/research.yaml"
+        raise InvalidInputError(message)
+    return found
+
+
+def text_of(path: Path) -> str:
+    """A small file of text.
+
+    Raises:
+        InvalidInputError: nothing there, too long, or no text.
+    """
+    from costguard.policy.text import decoded
+
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_AT_MOST_BYTES + 1)
+    except OSError as err:
+        message = f"{path}: cannot be read: {err.strerror}"
+        raise InvalidInputError(message) from err
+    if len(raw) > _AT_MOST_BYTES:
+        message = f"{path}: longer than {_AT_MOST_BYTES} bytes; split it"
+        raise InvalidInputError(message)
+    return decoded(str(path), raw)
+
+
+def _of_file(path: Path, policy: Policy) -> Iterator[Trial]:
+    from costguard.policy.trial_loader import read_tests
+    from costguard.report.policy_trial import tried
+
+    document, lines = read_tests(str(path), text_of(path))
+    for test_, line in zip(document.tests, lines, strict=True):
+        yield tried(policy, test_, str(path), line)

@@ -1,0 +1,101 @@
+"""Which rules apply to one machine, and why each does or does not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from costguard.domain.resources import Instance, Launch
+from costguard.guards.idle_gpu import gentlest_rule
+from costguard.guards.idle_gpu_rules import IdleRule
+from costguard.guards.rules import Selector
+from costguard.policy.model import Policy
+from costguard.policy.notation import written
+from costguard.policy.ownership import OwnerSource, owner_of
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One restriction of a selector: what it asks for, what the machine is, and whether it holds."""
+
+    key: str
+    wanted: str
+    found: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RuleMatch:
+    """One rule held against a machine. `excepted` are the exceptions of the rule that match, as written.
+
+    `applied`: it is the one by which the machine is judged, the least destructive of those that apply.
+    """
+
+    rule: IdleRule
+    asked: tuple[Asked, ...]
+    excepted: tuple[tuple[Asked, ...], ...]
+    applied: bool
+
+    @property
+    def applies(self) -> bool:
+        """Whether the rule speaks of the machine."""
+        return all(each.holds for each in self.asked) and not self.excepted
+
+
+def matches_of(instance: Instance, rules: Sequence[IdleRule]) -> tuple[RuleMatch, ...]:
+    """Every rule, the least destructive first."""
+    chosen = gentlest_rule(instance, rules)
+    return tuple(
+        RuleMatch(
+            rule,
+            tuple(asked_of(instance, rule.applies_to)),
+            tuple(tuple(asked_of(instance, each)) for each in rule.except_for if each.matches(instance)),
+            applied=rule is chosen,
+        )
+        for rule in sorted(rules, key=IdleRule.harshness)
+    )
+
+
+def asked_of(instance: Instance, selector: Selector) -> Iterator[Asked]:
+    """Each restriction alone, by the same comparison as the whole."""
+    for part in fields(Selector):
+        value = getattr(selector, part.name)
+        if value is None:
+            continue
+        if part.name == "tags" and value:
+            for key, pattern in value.items():
+                holds = Selector(tags={key: pattern}).matches(instance)
+                yield Asked(f"tags.{key}", pattern, instance.tags.get(key, ""), holds)
+            continue
+        alone = replace(Selector(), **{part.name: value})
+        yield Asked(part.name, written(value), _found(instance, part.name), alone.matches(instance))
+
+
+def owners_in_line(
+    instance: Instance, policy: Policy, launch: Launch | None, disowned: Collection[str]
+) -> tuple[tuple[str, OwnerSource], ...]:
+    """Who is told, and who would be if each before them said that it is not theirs."""
+    passed, found = set(disowned), list[tuple[str, OwnerSource]]()
+    while True:
+        name, source = owner_of(instance, policy, launch=launch, disowned=passed)
+        if not name:
+            return tuple(found)
+        found.append((name, source))
+        passed.add(name)
+
+
+def _found(instance: Instance, key: str) -> str:
+    """What a machine is, where a selector asks for this."""
+    ref = instance.ref
+    known: dict[str, Any] = {
+        "clouds": ref.cloud,
+        "accounts": ref.account,
+        "regions": ref.region,
+        "instance_types": instance.instance_type,
+        "billing": instance.billing,
+        "resources": ref.native_id,
+        "resource_groups": instance.resource_group,
+        "tags": dict(instance.tags),
+    }
+    return written(known[key])
