@@ -95,7 +95,11 @@ def test_a_file_that_goes_back_in_time_is_an_error(put: Put) -> None:
 
 
 def test_what_cannot_be_is_counted_each_time_it_stands_there(put: Put) -> None:
-    record = read_record([put("h.csv", HEADER + row(0, 3) + row(1, 101) + row(2, 101))])
+    """In the second series, where times and values were met before."""
+    first = "".join(row(minute, 3) for minute in range(3))
+    second = row(0, 3, device="1") + row(1, 101, device="1") + row(2, 101, device="1")
+
+    record = read_record([put("h.csv", HEADER + first + second)])
 
     assert record.doubted == 2
 

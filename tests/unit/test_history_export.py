@@ -78,7 +78,7 @@ class _Signals:
 
 class _Prices:
     def rates(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, HourlyRate]:
-        return {one.ref: HourlyRate(usd("1.25"), "test", "2026-01-01") for one in instances}
+        return {one.ref: HourlyRate(usd("1.3453200000"), "test", "2026-01-01") for one in instances}
 
     def kept_hourly(self, detail: InstanceDetail) -> Sequence[tuple[str, Money | None]]:
         raise NotImplementedError(detail)
@@ -102,7 +102,7 @@ def test_what_was_exported_is_what_is_read(tmp_path: Path) -> None:
     assert list(history.maxima[:24]) == [float(hour) for hour in range(1, 25)]
     assert set(history.samples) == {60}
     assert machine.rate is not None
-    assert machine.rate.money == usd("1.25")
+    assert machine.rate.money == usd("1.3453200000")
     assert dict(machine.instance.tags) == {"team": "nlp"}
 
 

@@ -18,6 +18,7 @@ from costguard.cli import (
     digest,
     doctor,
     freezes,
+    history,
     invoke,
     keys,
     networks,
@@ -74,6 +75,7 @@ budgets.app.command(epilog=freezes.FREEZE_ROLE_EXAMPLES)(freezes.freeze_role)
 app.add_typer(budgets.app, name="budgets")
 app.add_typer(policy.app, name="policy")
 app.add_typer(audit.app, name="audit")
+app.add_typer(history.app, name="history")
 app.add_typer(sandbox.app, name="sandbox")
 
 

@@ -30,7 +30,7 @@ INSTANCE_COLUMNS = (
     *("accelerator_kind", "name", "owner", "tags", "billing", "resource_group", "managed_by", "cannot_stop"),
     *("hourly_price", "currency", "runs"),
 )
-_PRICE = re.compile(r"\d{1,9}(?:\.\d{1,9})?", re.ASCII)
+_PRICE = re.compile(r"\d{1,9}(?:\.\d{1,18})?", re.ASCII)
 _COUNT = re.compile(r"\d{1,3}(?:\.\d{1,4})?", re.ASCII)
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _SOURCE = "history"

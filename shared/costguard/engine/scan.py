@@ -26,6 +26,9 @@ from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
 from costguard.ports import Clock, Discovery, InventorySource, PriceSource, SignalReport, SignalSource, Target, Workers
 
 _LOG = logging.getLogger(__name__)
+_CADENCE_SHOWS = timedelta(hours=24)
+"""Read at least so far back: how often a sender means to measure shows in its fullest hour, and in a window of one hour
+alone a sender that loses four samples of five looks like one that measures every five minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,7 @@ def scan_shard(
     windows = {rule.idle.lasting for rule in rules}
     measured = bool(windows) or lookback is not None  # without either nobody asks how busy anything was
     running = [each for each in inventory.instances if measured and each.state is InstanceState.RUNNING]
-    since = now - max([*windows, lookback.duration if lookback else timedelta(0)], default=timedelta(0))
+    since = now - max([_CADENCE_SHOWS, *windows, lookback.duration if lookback else timedelta(0)])
     report, (rates, price_gaps) = both(
         workers or ThreadWorkers(),
         partial(_signals, reading.signals, running, since, now, shard),

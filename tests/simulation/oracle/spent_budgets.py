@@ -45,6 +45,11 @@ def unheeded(simulation: Simulation) -> Iterator[Violation]:
         if step.after.status is CaseStatus.SNOOZED
         or (step.after.status is CaseStatus.HELD and step.after.reason.code not in _NO_EXCUSES)
     }
+    waits |= {  # what is kept has no case at all, where it was kept before one was opened
+        word.machine
+        for word in simulation.chronicle.words
+        if word.what == "snooze" and word.until is not None and word.until > now - GRACE
+    }
     for machine in simulation.world.machines.values():
         if machine.state is InstanceState.RUNNING and machine.native_id not in waits:
             for demand in _asked(simulation, machine, now):

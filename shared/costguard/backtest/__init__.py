@@ -1,0 +1,45 @@
+"""What a policy would have done to recorded use: replayed by the product's own judge and cases. Pure.
+
+    record → judged and advanced run by run → would-be stops → what came back → tallies by rule and team
+
+Nobody knows what a machine would have done after a stop that did not happen. The replay assumes one thing and says
+so: it would have been started again when its recorded use comes back, and not sooner.
+"""
+
+from costguard.backtest.model import Machine, Regret, Replay, Run, WouldStop
+from costguard.backtest.replay import replay
+from costguard.backtest.sweep import Grid, frontier, marked
+from costguard.backtest.tally import tallied
+from costguard.domain.backtests import (
+    ASSUMPTIONS,
+    HORIZONS,
+    BackTest,
+    Basis,
+    Point,
+    RegretCount,
+    Tallied,
+    Tally,
+    Terms,
+)
+
+__all__ = [
+    "ASSUMPTIONS",
+    "HORIZONS",
+    "BackTest",
+    "Basis",
+    "Grid",
+    "Machine",
+    "Point",
+    "Regret",
+    "RegretCount",
+    "Replay",
+    "Run",
+    "Tallied",
+    "Tally",
+    "Terms",
+    "WouldStop",
+    "frontier",
+    "marked",
+    "replay",
+    "tallied",
+]
