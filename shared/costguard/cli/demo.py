@@ -47,7 +47,7 @@ _LAST_LOOK = timedelta(hours=1)  # what was asked for on the last day is then se
 def demo(
     ctx: typer.Context,
     *,
-    days: Annotated[int, typer.Option("--days", min=2, max=28, help="How many days to live through.")] = 12,
+    days: Annotated[int, typer.Option("--days", min=1, max=28, help="How many days to live through.")] = 12,
     as_json: Json = False,
     lang: Lang = None,
 ) -> None:
