@@ -44,6 +44,7 @@ from costguard.faas.slack_actions import answer_request, answer_slack
 from costguard.guards.rules import Mode
 from costguard.policy.loader import load_policy
 from costguard.ports import PolicyText
+from costguard.report.keep_page import HEADERS
 from costguard.report.words import Language
 from costguard.settings import Secret
 
@@ -633,6 +634,7 @@ def test_other_addresses_and_methods_are_not_served(rig: Rig) -> None:
     assert answer_request(replace(request, method="GET"), rig.settings, rig.clock).status == 405
     assert answer_request(replace(request, path="/"), rig.settings, rig.clock).status == 200
     page = answer_request(replace(request, path="/keep", method="GET", body=b""), rig.settings, rig.clock)
+    assert page.headers == HEADERS, "the page's own, which allow no style but its own and no frame"
     assert (page.content_type, page.body[:15]) == ("text/html; charset=utf-8", "<!doctype html>")
     unset = replace(rig.settings, link_secret=Secret())
     assert answer_request(replace(request, path="/keep"), unset, rig.clock).status == 404

@@ -45,7 +45,7 @@ from costguard.settings import Settings
 log = logging.getLogger(__name__)
 
 SLACK_PATHS, KEEP_PATH = frozenset({"/", "/slack"}), "/keep"
-_JSON, _HTML = "application/json; charset=utf-8", "text/html; charset=utf-8"
+_JSON = "application/json; charset=utf-8"
 _TITLE_MAX, _LABEL_MAX = 24, 150
 _A_DAY = timedelta(days=1)
 
@@ -175,6 +175,7 @@ def _commanded(command: Command, desk: Desk) -> HttpReply:
 def _keep_page(request: HttpRequest, settings: Settings, clock: Clock) -> HttpReply:
     """The page behind a Keep link, for channels that have no buttons."""
     from costguard.engine.keep_pages import answer_keep
+    from costguard.report.keep_page import HEADERS
 
     secret = settings.link_secret.reveal()
     if not secret:
@@ -191,15 +192,7 @@ def _keep_page(request: HttpRequest, settings: Settings, clock: Clock) -> HttpRe
             language=desk.language,
         )
     body = "" if request.method == "HEAD" else page
-    return HttpReply(status, body, _HTML, _PAGE_HEADERS)
-
-
-_PAGE_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'"
-    ),
-    "Referrer-Policy": "no-referrer",  # the address holds the token
-}
+    return HttpReply(status, body, HEADERS["Content-Type"], HEADERS)
 
 
 def _show(desk: Desk, response_url: str, words: str) -> None:
