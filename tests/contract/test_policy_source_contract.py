@@ -5,13 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from tests.git_rig import ENVIRONMENT, Repository
 
 from costguard.domain.errors import InvalidInputError, UnavailableError
 from costguard.policy.loader import load_policy
 from costguard.policy_sources.files import FilePolicySource
+from costguard.policy_sources.git import GitPolicySource
+from costguard.policy_sources.git_address import git_address
+from costguard.policy_sources.git_program import GitProgram
 from costguard.ports import PolicySource
 
 MAIN = b"version: 1\nidle_gpu: [{name: research}]\n"
@@ -27,7 +32,15 @@ def folder(root: Path, stored: Stored) -> FilePolicySource:
     return FilePolicySource(root / "policy")
 
 
-ADAPTERS: dict[str, Adapter] = {"folder": folder}
+def commit(root: Path, stored: Stored) -> GitPolicySource:
+    """In a folder of a repository without a work tree."""
+    repository = Repository.made(root / "repository")
+    repository.commit({f"policy/{name}": raw for name, raw in stored.items()})
+    git = GitProgram(ENVIRONMENT, repository.folder)
+    return GitPolicySource(git_address("git:main:policy"), lambda: nullcontext((git, "main")))
+
+
+ADAPTERS: dict[str, Adapter] = {"folder": folder, "commit": commit}
 
 
 @pytest.fixture(params=ADAPTERS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import stat
 from collections.abc import Iterator
@@ -11,11 +10,17 @@ from pathlib import Path
 from costguard.domain.errors import InvalidInputError, UnavailableError
 from costguard.policy.problems import invalid
 from costguard.policy.text import MAX_BYTES, decoded, too_long
+from costguard.policy_sources.selection import (
+    MAX_FILES,
+    RULES_FOLDER,
+    almost_rules,
+    is_hidden,
+    is_yaml,
+    misnamed,
+    none_here,
+    too_many,
+)
 from costguard.ports import PolicyText
-
-MAX_FILES = 1000
-_SUFFIXES = frozenset({".yaml", ".yml"})
-_RULES_FOLDER = "policies"
 
 
 class FilePolicySource:
@@ -45,8 +50,7 @@ class FilePolicySource:
             message = f"{err.filename or self._path}: cannot be read: {err.strerror}"
             raise UnavailableError(message, operation="file:read", code=type(err).__name__) from err
         if not raw:
-            message = f"{self._path}: no policy here; a policy folder holds costguard.yaml"
-            raise InvalidInputError(message)
+            raise InvalidInputError(none_here(str(self._path)))
         revision = hashlib.sha256()
         files: dict[str, str] = {}
         for name in sorted(raw):
@@ -60,31 +64,28 @@ class FilePolicySource:
             return
         for count, path in enumerate(self._files(self._path)):
             if count >= MAX_FILES:
-                message = f"{self._path}: more than {MAX_FILES} policy files; give the folder of the policy itself"
-                raise InvalidInputError(message)
+                raise InvalidInputError(too_many(str(self._path)))
             name = path.relative_to(self._path).as_posix()
             yield name, self._bytes(path, name)
 
     def _files(self, folder: Path) -> Iterator[Path]:
         for path in sorted(folder.iterdir()):
-            if path.name.startswith("."):
+            if is_hidden(path.name):
                 continue
             if path.is_dir():
                 if self._holds_rules(path, folder):
                     self._refuse_link(path)
                     yield from self._files(path)
-            elif path.suffix.casefold() in _SUFFIXES:
+            elif is_yaml(path.name):
                 self._stays_inside(path)
                 yield path
 
     def _holds_rules(self, path: Path, folder: Path) -> bool:
         """Everything under `policies/`; a folder called almost so is a mistake that would drop rules in silence."""
-        if folder != self._path or path.name == _RULES_FOLDER:
+        if folder != self._path or path.name == RULES_FOLDER:
             return True
-        near = difflib.get_close_matches(path.name.casefold(), [_RULES_FOLDER], cutoff=0.7)
-        if near and any(each.suffix.casefold() in _SUFFIXES for each in path.iterdir()):
-            message = f"{path}: rules are read from {_RULES_FOLDER}/ only; rename the folder, or move it away"
-            raise InvalidInputError(message)
+        if almost_rules(path.name) and any(is_yaml(each.name) for each in path.iterdir()):
+            raise InvalidInputError(misnamed(str(path)))
         return False
 
     def _refuse_link(self, path: Path) -> None:

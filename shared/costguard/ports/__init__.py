@@ -21,7 +21,7 @@ from costguard.ports.reading import (
     SpendSource,
     Target,
 )
-from costguard.ports.store import Check, ObjectStore, Put, Record, RecordStore
+from costguard.ports.store import Check, ObjectStore, Put, Record, RecordStore, SecretStore
 
 __all__ = [
     "ActionExecutor",
@@ -55,6 +55,7 @@ __all__ = [
     "Record",
     "RecordStore",
     "Result",
+    "SecretStore",
     "SignalReport",
     "SignalSource",
     "SpendSource",

@@ -37,19 +37,24 @@ class Target:
 class Discovery:
     """The shards of a target, and what could not be listed.
 
-    `closed_accounts` are those the organisation says are closed; only they may have cases closed as gone.
+    `closed_accounts` are those the organisation says are closed; only they may have cases closed as gone. `accounts`
+    are all that belong to the target, where they could be listed.
     """
 
     shards: tuple[Shard, ...]
     gaps: tuple[Gap, ...] = ()
     closed_accounts: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
 
 
 class InventorySource(Protocol):
     """Reads what runs. Read-only."""
 
     def discover(self, target: Target) -> Discovery:
-        """Accounts and regions of `target`; a region not opted in is not a gap."""
+        """Accounts and regions of `target`; a region not opted in is not a gap.
+
+        With no regions at all (an empty tuple) accounts are listed and none of them is entered.
+        """
 
     def read(self, shard: Shard) -> Inventory:
         """Every accelerator instance of the shard, all pages, in every state but long-terminated."""

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from costguard.domain.errors import ProviderError
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -67,6 +69,23 @@ class RecordStore(Protocol):
 
     def close(self) -> None:
         """Release connections; the store is not used afterwards."""
+
+
+class SecretStore(Protocol):
+    """Where a host keeps secrets, in one region: read with the host's own role, and never written."""
+
+    def read(self, name: str, version: str = "") -> str:
+        """The text kept under `name`, as its current version; `version` where the vendor asks for one.
+
+        Raises:
+            AccessDeniedError: it may not be read.
+            NotFoundError: nothing is kept there.
+            RefusedError: it is binary, empty, or not to be had now.
+            ProviderError: it could not be read.
+        """
+
+    def fix_for(self, error: ProviderError) -> str:
+        """What a person can do about `error`; empty where that is not known."""
 
 
 class ObjectStore(Protocol):

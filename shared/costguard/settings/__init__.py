@@ -1,7 +1,8 @@
 """What the surroundings say: the environment variables Costguard reads, each once, checked, and nothing else."""
 
-from costguard.settings.model import Access, AccessKey, Secret, Settings
-from costguard.settings.reading import load_settings, process_settings
+from costguard.settings.model import Access, AccessKey, Secret, SecretReference, Settings
+from costguard.settings.reading import load_settings, process_environment, process_settings, with_secrets
+from costguard.settings.references import references_in
 from costguard.settings.variables import LANGUAGES, LOG_LEVELS, VARIABLES, Variable
 
 __all__ = [
@@ -11,8 +12,12 @@ __all__ = [
     "Access",
     "AccessKey",
     "Secret",
+    "SecretReference",
     "Settings",
     "Variable",
     "load_settings",
+    "process_environment",
     "process_settings",
+    "references_in",
+    "with_secrets",
 ]

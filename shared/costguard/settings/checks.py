@@ -14,12 +14,14 @@ KNOWN = frozenset(variable.name for variable in VARIABLES)
 NOT_PAUSED = frozenset({"", "0", "false", "no"})
 YES, NO = frozenset({"1", "true", "yes"}), NOT_PAUSED
 _SHORTEST_SECRET = 16
+_LEAST_DAYS = 90  # as engine/repositories/audit_prune.py has it
 _SHORTEST_LINK_SECRET = 32
 _LONGEST_SHOWN = 60
 _LIKENESS = 0.6  # difflib's own default: one or two letters wrong in a name of this length
 _PUBLIC = re.compile(
     r"(?:https://[A-Za-z0-9.-]+|http://(?:127\.0\.0\.1|localhost))(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?", re.ASCII
 )
+_GIT_HOST = re.compile(r"(?:private:)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?", re.ASCII)
 
 
 def half_a_key(values: Mapping[str, str], key_id: str, secret: str, token: str = "") -> list[str]:
@@ -89,21 +91,38 @@ def wrong_mail(settings: Settings) -> list[str]:
     return problems
 
 
-def wrong_webhook(settings: Settings, private: str) -> list[str]:
-    """What webhooks need."""
+def wrong_choice_of_private(private: str) -> list[str]:
+    """A word that says neither yes nor no."""
+    if private.lower() in YES | NO:
+        return []
+    return [f"COSTGUARD_WEBHOOK_PRIVATE is '{_shown(private)}', expected 1, or nothing"]
+
+
+def wrong_secrets(settings: Settings) -> list[str]:
+    """Secrets that can be guessed, and a ledger that forgets; of what was not read yet nothing is said."""
     problems = []
-    if 0 < len(settings.webhook_secret.reveal()) < _SHORTEST_SECRET:
+    if 0 < len(settings.webhook_secret.known) < _SHORTEST_SECRET:
         problems.append(f"COSTGUARD_WEBHOOK_SECRET is shorter than {_SHORTEST_SECRET} letters; make one at random")
-    if private.lower() not in YES | NO:
-        problems.append(f"COSTGUARD_WEBHOOK_PRIVATE is '{_shown(private)}', expected 1, or nothing")
-    return problems
+    if 0 < len(settings.link_secret.known) < _SHORTEST_LINK_SECRET:
+        problems.append(f"COSTGUARD_LINK_SECRET is shorter than {_SHORTEST_LINK_SECRET} letters; make one at random")
+    return problems + forgetful_ledger(settings.host, settings.ledger)
+
+
+def days_of(text: str) -> int | None:
+    """How many days, None where nothing is said; what is no number is told by `wrong_days`."""
+    return int(text) if re.fullmatch(r"[0-9]{1,5}", text, re.ASCII) else None
+
+
+def wrong_days(text: str) -> list[str]:
+    """An audit that is kept too short for anybody to look at it, or not for a number of days."""
+    if not text or (days_of(text) or 0) >= _LEAST_DAYS:
+        return []
+    return [f"COSTGUARD_AUDIT_DAYS is '{_shown(text)}', expected {_LEAST_DAYS} or more"]
 
 
 def wrong_answers(settings: Settings) -> list[str]:
-    """What answers to notices need: a place they reach by https, and a secret that cannot be guessed."""
+    """What answers to notices need: a place they reach by https."""
     problems = []
-    if 0 < len(settings.link_secret.reveal()) < _SHORTEST_LINK_SECRET:
-        problems.append(f"COSTGUARD_LINK_SECRET is shorter than {_SHORTEST_LINK_SECRET} letters; make one at random")
     if settings.link_secret and not settings.answer_url:
         problems.append("COSTGUARD_LINK_SECRET is set without COSTGUARD_ANSWER_URL, to which Keep links would lead")
     if settings.answer_url and not _PUBLIC.fullmatch(settings.answer_url):
@@ -111,9 +130,24 @@ def wrong_answers(settings: Settings) -> list[str]:
     return problems
 
 
+def wrong_git(settings: Settings) -> list[str]:
+    """Hosts that are none, and a policy in git where functions run: they decide by what is published."""
+    wrong = [host for host in settings.git_hosts if not _GIT_HOST.fullmatch(host)]
+    problems = [
+        f"COSTGUARD_GIT_HOSTS names '{_shown(host)}', expected such as github.com, git.example.com:8443 or "
+        "private:git.corp.example"
+        for host in wrong[:1]
+    ]
+    if settings.host != "local" and settings.policy.startswith(("git:", "git+")):
+        problems.append(
+            f"COSTGUARD_POLICY is in git, which host {settings.host} does not read; publish the policy, and name where"
+        )
+    return problems
+
+
 def forgetful_ledger(host: str, ledger: Secret) -> list[str]:
     """NEVER act on a memory that is lost: the disk of a function instance goes with the instance."""
-    if host == "local" or not ledger.reveal().lower().startswith("sqlite:"):
+    if host == "local" or not ledger.known.lower().startswith("sqlite:"):
         return []
     problem = (
         f"COSTGUARD_LEDGER is a SQLite file, which host {host} loses with the function's instance; "

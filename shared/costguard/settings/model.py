@@ -3,39 +3,72 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import provider_of
 from costguard.settings.variables import DEFAULT_LEDGER, SLACK_API_URL
 
 
+@dataclass(frozen=True, slots=True)
+class SecretReference:
+    """Where the value of `setting` is kept: under `name` in the secret store of `cloud`, or in a `field` of its JSON.
+
+    An empty `region` is the host's own; `version` is for Tencent Cloud, whose users name versions.
+    """
+
+    setting: str
+    cloud: str
+    name: str
+    field: str = ""
+    region: str = ""
+    version: str = ""
+
+
 class Secret:
-    """A value that no log line, traceback or repr may show; `reveal` is for the one place that needs it."""
+    """A value that no log line, traceback or repr may show; `reveal` is for the one place that needs it.
 
-    __slots__ = ("_value",)
+    With a `reference` it is kept elsewhere and was not read yet: it is there, and shows no value.
+    """
 
-    def __init__(self, value: str = "") -> None:
+    __slots__ = ("_value", "reference")
+
+    def __init__(self, value: str = "", *, reference: SecretReference | None = None) -> None:
         self._value = value
+        self.reference = reference
 
     def reveal(self) -> str:
-        """The value itself."""
+        """The value itself.
+
+        Raises:
+            InvalidInputError: it was not read from its secret store: what is not known is never taken for empty.
+        """
+        if self.reference is not None:
+            message = f"{self.reference.setting} was not read from its secret store"
+            raise InvalidInputError(message)
+        return self._value
+
+    @property
+    def known(self) -> str:
+        """The value, or nothing where it was not read yet."""
         return self._value
 
     def __bool__(self) -> bool:
-        return bool(self._value)
+        return bool(self._value) or self.reference is not None
 
     def __repr__(self) -> str:
-        return "Secret('***')" if self._value else "Secret('')"
+        return "Secret('***')" if self else "Secret('')"
 
     __str__ = __repr__
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and self._value == other._value
+        return isinstance(other, Secret) and (self._value, self.reference) == (other._value, other.reference)
 
     def __hash__(self) -> int:
-        return hash(self._value)
+        return hash((self._value, self.reference))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +102,9 @@ class Settings:
     `host` is `lambda`, `fc`, `scf` or `local`; `ledger` may hold a password. `alibaba_overridden`: the variable is
     set that makes Alibaba Cloud's SDK ignore the credentials it is given. `mail_via` is one of `MAIL_VIA` where mail
     is set up, and then `mail_from` is there, and for `smtp` the server's address. `robots` is JSON, read by whoever
-    builds them.
+    builds them. `git_hosts` are `HOST` or `HOST:PORT`, `private:` before it where its addresses may be private.
+    `audit_days` None keeps the audit for ever. `alibaba_region` and `tencent_region` are where the function runs.
+    `plaintext` are the settings whose secret stands in the environment itself.
     """
 
     host: str = "local"
@@ -88,6 +123,8 @@ class Settings:
     answer_url: str = ""
     link_secret: Secret = field(default_factory=Secret)
     reports: str = ""
+    audit_days: int | None = None
+    git_hosts: tuple[str, ...] = ()
     prometheus_authorization: Secret = field(default_factory=Secret)
     paused: bool = False
     language: str = "en"
@@ -98,7 +135,10 @@ class Settings:
     tencent: Access = Access()
     aws_profile: str = ""
     aws_region: str = ""
+    alibaba_region: str = ""
+    tencent_region: str = ""
     alibaba_overridden: bool = False
+    plaintext: tuple[str, ...] = ()
 
     def access(self, cloud: str) -> Access:
         """How this cloud is reached; partitions and sites of a provider share it."""
@@ -113,13 +153,13 @@ class Settings:
         return Path(unquote(urlsplit(url).path.removeprefix("/")))
 
     def secrets(self) -> tuple[str, ...]:
-        """What no log line may show: tokens, keys, and the password within the ledger's address."""
+        """What no log line may show, as far as it is known: tokens, keys, the password within the ledger's address."""
         keys = [access.key for access in (self.aws, self.alibaba, self.tencent) if access.key is not None]
-        parts = [part.reveal() for key in keys for part in (key.secret, key.token)]
-        tokens = (self.slack_token.reveal(), self.prometheus_authorization.reveal(), self.webhook_secret.reveal())
-        answers = (self.slack_signing_secret.reveal(), self.link_secret.reveal(), *_hooks_in(self.robots.reveal()))
-        mail = (self.smtp_password.reveal(), password_of(self.smtp_url))
-        known = (*tokens, *answers, *mail, *parts, password_of(self.ledger.reveal()))
+        parts = [part.known for key in keys for part in (key.secret, key.token)]
+        tokens = (self.slack_token.known, self.prometheus_authorization.known, self.webhook_secret.known)
+        answers = (self.slack_signing_secret.known, self.link_secret.known, *_hooks_in(self.robots.known))
+        mail = (self.smtp_password.known, password_of(self.smtp_url))
+        known = (*tokens, *answers, *mail, *parts, password_of(self.ledger.known))
         return tuple(value for value in known if value)
 
 
@@ -132,11 +172,15 @@ def password_of(address: str) -> str:
 
 
 def _hooks_in(robots: str) -> list[str]:
-    """Every text among the robots: hooks carry a token, so all of it is secret; the whole where it is no JSON."""
+    """Every text among the robots: hooks carry a token, so all of it is secret; the whole where it is no JSON.
+
+    Of a hook also its token alone, at the end of the path or in the query: whoever is asked may repeat only that.
+    """
     if not robots:
         return []
     try:
         said = json.loads(robots)
-        return [str(value) for robot in said.values() for value in robot.values()]
+        texts = [str(value) for robot in said.values() for value in robot.values()]
     except (ValueError, AttributeError, RecursionError):
         return [robots]
+    return texts + [token for text in texts if "://" in text for token in re.split(r"[/=&?#]", text)[-1:]]

@@ -26,7 +26,8 @@ VARIABLES = (
     Variable(
         "COSTGUARD_POLICY",
         "File or folder of the policy; or where it is published: `s3://`, `oss://` or "
-        "`cos://BUCKET/PREFIX?region=REGION`, or `published:FOLDER`",
+        "`cos://BUCKET/PREFIX?region=REGION`, or `published:FOLDER`; not in functions also `git:REV[:PATH]` or "
+        "`git+https://HOST/OWNER/REPO@REV[#PATH]`",
         "none: observe with the shipped rule",
     ),
     Variable(
@@ -68,6 +69,17 @@ VARIABLES = (
         "not kept",
     ),
     Variable(
+        "COSTGUARD_GIT_HOSTS",
+        "Hosts that policies may be read from with `git+https://` and `git+ssh://`, separated by commas, such as "
+        "`github.com`; `private:git.corp.example` where its addresses may be private",
+        "none",
+    ),
+    Variable(
+        "COSTGUARD_AUDIT_DAYS",
+        "Days after which the weekly digest erases what happened in a run from the audit, 90 or more",
+        "kept for ever",
+    ),
+    Variable(
         "COSTGUARD_PAUSED",
         "Kill switch of this host: anything but `0`, `false`, `no` or nothing means paused",
         "not paused",
@@ -101,6 +113,8 @@ VARIABLES = (
     Variable("TENCENTCLOUD_SESSIONTOKEN", "Its token, where it is temporary", secret=True),
     Variable("TENCENTCLOUD_SECRET_ID", "As `TENCENTCLOUD_SECRETID`, where that is not set"),
     Variable("TENCENTCLOUD_SECRET_KEY", "As `TENCENTCLOUD_SECRETKEY`, with `TENCENTCLOUD_SECRET_ID`", secret=True),
+    Variable("FC_REGION", "Region of the function, whose secret store is read; Function Compute sets it"),
+    Variable("TENCENTCLOUD_REGION", "Region of the function, whose secret store is read; SCF sets it"),
     Variable("AWS_LAMBDA_FUNCTION_NAME", "Set by Lambda: the host is `lambda`"),
     Variable("FC_FUNCTION_NAME", "Set by Function Compute: the host is `fc`"),
     Variable("TENCENTCLOUD_RUNENV", "Set by SCF: the host is `scf`"),
