@@ -31,6 +31,7 @@ version: 1
 mode: enforce
 calendar: {zone: Asia/Shanghai, days: mon-fri, hours: "10:00-18:00", holidays: [2026-12-25], workdays: [2026-12-26]}
 accounts: [{cloud: aws, id: "111122223333", regions: [us-east-1, eu-west-1]}]
+new_accounts: {observe_for: 14d}
 protect: {tags: [hands-off], expiry_tags: [lease-until], accounts: ["777788889999"]}
 notify:
   default: "slack:#a"
@@ -48,6 +49,7 @@ idle_gpu:
       {lasting: 24h, every_gpu_max_below: 5%, cpu_max_below: 10%, network_max_below: 50KiB/s, power_max_below: 80W}
     then: [warn, {stop: {wait: 24h}}, {terminate: {wait: 7d}}]
     safety: {actions_per_day: 10, fleet_share_per_day: 10%, hourly_cost_stopped_per_day: [200 USD], local_disk: ask}
+  - {name: sooner, shadow: true, then: [warn, {stop: {wait: 2h}}]}
 budgets:
   - name: team
     covers: {tags: {team: research}}
@@ -125,6 +127,10 @@ CHANGES: tuple[tuple[str, str, str, Direction], ...] = (
     ("2026-12-01T18", "2026-11-01T18", "expires", L),
     ("2026-12-01T18", "2027-01-01T18", "expires", T),
     ("reason: demo", "reason: test", "reason", N),
+    ("observe_for: 14d", "observe_for: 7d", "new_accounts.observe_for", L),
+    ("observe_for: 14d", "observe_for: 30d", "new_accounts.observe_for", T),
+    ("new_accounts: {observe_for: 14d}", "", "new_accounts.observe_for", L),
+    ("{stop: {wait: 2h}}", "{stop: {wait: 1h}}", "then", N),
 )
 
 
@@ -301,7 +307,14 @@ def test_every_field_of_a_policy_is_compared() -> None:
         difference.section for before, after, _, _ in CHANGES for difference in differences(BASE.replace(before, after))
     }
     compared |= {key.partition(".")[0] for _, _, key, _ in CHANGES}
-    names = {"default_channel": "notify", "exemptions": "exceptions", "protection": "protect", "answers": "notify"}
+    compared |= {"shadows"} if any(each.endswith(" shadow") for each in compared) else set()
+    names = {
+        "observe_new_accounts_for": "new_accounts",
+        "default_channel": "notify",
+        "exemptions": "exceptions",
+        "protection": "protect",
+        "answers": "notify",
+    }
     known = {names.get(field.name, field.name) for field in fields(Policy)} - {"digest", "mode", "priority_classes"}
 
     assert known <= compared

@@ -62,10 +62,15 @@ def mend_terms(rule: MendRule, mend: Mend | None) -> str:
     return json.dumps({"rule": rule.digest, "mend": said}, sort_keys=True, separators=(",", ":"))
 
 
-def mend_rungs(rule: MendRule, mend: Mend | None) -> tuple[Rung, ...]:
+def mend_rungs(rule: MendRule, mend: object | None) -> tuple[Rung, ...]:
     """The ladder: people are told, and where the policy allows something about it, that follows after the wait."""
     told = Rung(Verb.WARN, timedelta(0))
     return (told,) if mend is None else (told, Rung(Verb.MEND, rule.wait))
+
+
+def rungs_told(rule: MendRule, terms: str) -> tuple[Rung, ...]:
+    """The ladder of a case by what people were told (`mend_terms`)."""
+    return mend_rungs(rule, json.loads(terms)["mend"])
 
 
 def advance_mend(case: Case | None, seen: MendSeen, grace_end: GraceEnd = plain_time) -> Step:

@@ -108,6 +108,7 @@ class ReasonCode(str, Enum):
     OWNER_CHANGED = "owner_changed"
     # rails: why something due is held or only rehearsed
     MODE_OBSERVE = "mode_observe"
+    ACCOUNT_NEW = "account_new"
     MODE_WARN = "mode_warn"
     SHARD_INCOMPLETE = "shard_incomplete"
     ACCOUNT_UNREAD = "account_unread"

@@ -25,6 +25,10 @@ NAME = "idle_gpu"
 CHECK = "idle"
 _PERCENT_SIGNALS = frozenset({SignalName.GPU, SignalName.CPU, SignalName.GPU_MEMORY})
 _MAX_PERCENT = 100.5  # rounding in agents; beyond it a percentage is not one
+_READING_HOLDS = timedelta(hours=1)
+"""A large organisation is judged many minutes after its first shard was read. How old a sample is counts from when it
+was asked for: else whatever was read five minutes before would be called stale. Nothing is stopped on this alone: act
+reads again."""
 _MEASURABLE = frozenset({AcceleratorKind.NVIDIA_GPU, AcceleratorKind.AMD_GPU, AcceleratorKind.NEURON})
 
 _KEEPER_REASONS: Mapping[Keeper, ReasonCode] = {
@@ -222,6 +226,7 @@ def _lacking(
     if all(card.samples == 0 for card in cards):
         return Reason(ReasonCode.NO_DATA, {"source": cards[0].source})
     expected_cards = math.ceil(instance.accelerator.count)
+    asked_at = reading.until if now - reading.until <= _READING_HOLDS else now
     for name, _ in bounds.bounds():
         found = [signal for signal in signals if signal.name is name]
         per_card = name in {SignalName.GPU, SignalName.POWER} and not any(
@@ -245,8 +250,8 @@ def _lacking(
             )
         allowed = max(2 * signal.period, fact.documented_delay)
         # a sample stands for the period that begins at its time stamp
-        if signal.newest_at is None or now - (signal.newest_at + signal.period) > allowed:
-            age = (now - signal.newest_at) / timedelta(minutes=1) if signal.newest_at else -1.0
+        if signal.newest_at is None or asked_at - (signal.newest_at + signal.period) > allowed:
+            age = (asked_at - signal.newest_at) / timedelta(minutes=1) if signal.newest_at else -1.0
             return Reason(
                 ReasonCode.STALE,
                 {"signal": signal.name.value, "device": signal.device, "age_minutes": round(age)},

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from fnmatch import fnmatchcase
-from typing import Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 from costguard.domain.actions import Verb
 from costguard.domain.money import Money
@@ -137,6 +137,22 @@ class MendRule(Protocol):
     @property
     def actions_per_day(self) -> int:
         """The most mends in any rolling 24 hours."""
+
+
+class HasMode(Protocol):
+    """Any rule."""
+
+    @property
+    def mode(self) -> Mode:
+        """How far it may go."""
+
+
+RuleT = TypeVar("RuleT", bound=HasMode)
+
+
+def at_most(rule: RuleT, mode: Mode) -> RuleT:
+    """The same rule, its digest included, going no further than `mode`."""
+    return rule if rule.mode <= mode else cast("RuleT", replace(cast("Any", rule), mode=mode))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,10 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.resources import Instance, Launch
 from costguard.guards.idle_gpu import gentlest_rule, judge
+from costguard.guards.rules import Mode, at_most
 from costguard.planning.exempt import overlaid
 from costguard.planning.merging import merged
+from costguard.planning.new_accounts import account_key, observed
 from costguard.planning.plan import CapUse, Held, Plan, PlanInputs, Rehearsed, RuleLimit, Transition
 from costguard.planning.rails import cap_rail, mode_rail, rule_limit, with_one_more, world_rail
 from costguard.planning.savings import saving_of, sightings_in
@@ -26,7 +28,9 @@ from costguard.policy.ownership import owner_of
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class Wanted:
+    """Where one case stands now, and what was seen of its machine."""
+
     step: Step
     case: Case
     seen: Seen
@@ -70,7 +74,7 @@ def _doubted(finding: Finding, doubts: Mapping[str, Reason]) -> Finding:
 
 def subjects_to_examine(inputs: PlanInputs) -> tuple[Instance, ...]:
     """The instances whose volumes, snapshots and protections the plan depends on, before they were read."""
-    wanted = _advanced(inputs, judged(inputs))
+    wanted = advanced(inputs, judged(inputs))
     return tuple(
         item.seen.instance
         for item in wanted
@@ -81,7 +85,7 @@ def subjects_to_examine(inputs: PlanInputs) -> tuple[Instance, ...]:
 def build_plan(inputs: PlanInputs) -> Plan:
     """The whole decision of one run. The engine commits `transitions`, then acts on `due` and nothing else."""
     findings = judged(inputs)
-    wanted = _advanced(inputs, findings)
+    wanted = advanced(inputs, findings)
     limits = _limits(inputs)
     use = dict(inputs.caps)
     before = {case.case_id: case for case in inputs.cases}
@@ -96,7 +100,7 @@ def build_plan(inputs: PlanInputs) -> Plan:
             held.extend(_waiting_on_a_rail(item, inputs))
             continue
         actions = _actions(item, item.step.wants, inputs)
-        gentle = mode_rail(item.step.wants, case.mode)
+        gentle = observed(inputs.observing, case, mode_rail(item.step.wants, case.mode))
         stop_all = inputs.stop_all if gentle is None else None
         reason = stop_all or _rail(item, item.step.wants, inputs, limits, use)
         if reason is not None:
@@ -137,7 +141,8 @@ def build_plan(inputs: PlanInputs) -> Plan:
     )
 
 
-def _advanced(inputs: PlanInputs, findings: tuple[Finding, ...]) -> list[_Wanted]:
+def advanced(inputs: PlanInputs, findings: tuple[Finding, ...]) -> list[Wanted]:
+    """Every case after what was seen, those that open included, with what each wants done."""
     facts = {fact.instance.ref: fact for shard in inputs.facts for fact in shard.instances}
     by_subject: dict[Subject, Finding] = {finding.subject: finding for finding in findings}
     shards = {shard.shard: shard for shard in inputs.facts}
@@ -153,7 +158,7 @@ def _steps(
     findings: Mapping[Subject, Finding],
     shards: Mapping[Shard, ShardFacts],
     known: Mapping[ResourceRef, Case],
-) -> Iterator[_Wanted]:
+) -> Iterator[Wanted]:
     for ref in subjects:
         case, fact, shard = known.get(ref), facts.get(ref), shards.get(ref.shard)
         instance = fact.instance if fact else None
@@ -165,6 +170,8 @@ def _steps(
         snooze = inputs.snoozes.get(str(ref))
         notice = inputs.notices.get(case.decision_id) if case else None
         claim = inputs.claims.get(case.decision_id) if case else None
+        if rule is not None and account_key(ref) in inputs.observing:
+            rule = at_most(rule, Mode.OBSERVE)
         seen = Seen(
             now=inputs.now,
             rule=rule,
@@ -185,7 +192,7 @@ def _steps(
         )
         step = advance(case, seen, _grace(inputs))
         if step.case is not None:
-            yield _Wanted(step, step.case, seen, fact)
+            yield Wanted(step, step.case, seen, fact)
 
 
 def _hastened(case: Case, asked: frozenset[AnswerRef]) -> bool:
@@ -207,7 +214,7 @@ def _limits(inputs: PlanInputs) -> dict[str, RuleLimit]:
 
 
 def _rail(
-    item: _Wanted, verb: Verb, inputs: PlanInputs, limits: Mapping[str, RuleLimit], use: Mapping[str, CapUse]
+    item: Wanted, verb: Verb, inputs: PlanInputs, limits: Mapping[str, RuleLimit], use: Mapping[str, CapUse]
 ) -> Reason | None:
     rule, instance = item.seen.rule, item.seen.instance
     if rule is None or instance is None:
@@ -224,7 +231,7 @@ def _rail(
     return cap_rail(verb, limits[rule.name], use.get(rule.name, CapUse()), rate)
 
 
-def _waiting_on_a_rail(item: _Wanted, inputs: PlanInputs) -> Iterator[Held]:
+def _waiting_on_a_rail(item: Wanted, inputs: PlanInputs) -> Iterator[Held]:
     """A case held where it stands shows what it would do next."""
     rule = item.seen.rule
     if item.case.status is not CaseStatus.HELD or rule is None:
@@ -235,7 +242,7 @@ def _waiting_on_a_rail(item: _Wanted, inputs: PlanInputs) -> Iterator[Held]:
         yield Held(action, item.case.reason)
 
 
-def _actions(item: _Wanted, verb: Verb, inputs: PlanInputs) -> tuple[Action, ...]:
+def _actions(item: Wanted, verb: Verb, inputs: PlanInputs) -> tuple[Action, ...]:
     """One action a resource: a snapshot rung has one for each attached volume."""
     case = item.case
     decision = case.decision_id or decision_id(case)
@@ -260,7 +267,7 @@ def _actions(item: _Wanted, verb: Verb, inputs: PlanInputs) -> tuple[Action, ...
     )
 
 
-def _most_expensive_first(item: _Wanted) -> tuple[bool, str, object, ResourceRef]:
+def _most_expensive_first(item: Wanted) -> tuple[bool, str, object, ResourceRef]:
     rate = item.fact.rate if item.fact else None
     currency = rate.money.currency if rate else ""
     return (rate is None, currency, -rate.money.amount if rate else 0, item.case.subject)

@@ -17,7 +17,8 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
-from costguard.guards.rules import MendRule
+from costguard.guards.rules import MendRule, Mode, at_most
+from costguard.planning.new_accounts import account_key, observed
 from costguard.planning.plan import CapUse, ClaimView, Held, NoticeView, Plan, Rehearsed, RuleLimit, Transition
 from costguard.planning.rails import mode_rail
 
@@ -66,6 +67,7 @@ class MendInputs:
     stop_all: Reason | None = None
     grace_end: GraceEnd = plain_time
     seen: int = 0
+    observing: Mapping[str, datetime] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def build_mend_plan(inputs: MendInputs) -> Plan:
             transitions.append(Transition(before.get(case.case_id), case))
             held.extend(_waiting_on_a_rail(item))
             continue
-        action, gentle = _action(item, verb), mode_rail(verb, case.mode)
+        action, gentle = _action(item, verb), observed(inputs.observing, case, mode_rail(verb, case.mode))
         reason = (inputs.stop_all if gentle is None else None) or _rail(item, verb, limits, used, told)
         if reason is not None:
             held.append(Held(action, reason))
@@ -137,6 +139,8 @@ def _advanced(inputs: MendInputs) -> Iterator[_Wanted]:
 
 def _seen(inputs: MendInputs, subject: ResourceRef, case: Case | None, judged: Judged | None) -> MendSeen:
     rule = judged.rule if judged is not None else _named(inputs.rules, case)
+    if rule is not None and account_key(subject) in inputs.observing:
+        rule = at_most(rule, Mode.OBSERVE)
     snooze = inputs.snoozes.get(str(subject))
     notice = inputs.notices.get(case.decision_id) if case is not None else None
     claim = inputs.claims.get(case.decision_id) if case is not None else None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 
 from costguard.cases import Case
 from costguard.domain.actions import Action, Outcome
 from costguard.domain.answers import AnswerRef
 from costguard.domain.facts import ShardFacts
-from costguard.domain.findings import Finding
+from costguard.domain.findings import Finding, Verdict
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef, Shard
@@ -59,6 +60,7 @@ class PlanInputs:
     `claims` are by decision id, `kept` is what stays billed after a stop. `doubts` are by name of a rule why
     its violations may not be believed; `others` are the active cases of other guards by subject, so that two
     of them ask for one stop. `hastened` are the decisions whose notice was answered with "stop now".
+    `observing` are the accounts in which every rule only observes, each until when (`new_accounts`).
     `launches` are who launched what, as far as that was asked; `disowned` by resource id the names of those who said
     that it is not theirs.
     """
@@ -84,6 +86,7 @@ class PlanInputs:
     launches: Mapping[ResourceRef, Launch] = field(default_factory=dict)
     disowned: Mapping[str, frozenset[str]] = field(default_factory=dict)
     hastened: frozenset[AnswerRef] = frozenset()
+    observing: Mapping[str, datetime] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,55 @@ class Transition:
 
     before: Case | None
     after: Case
+
+
+class Differs(str, Enum):
+    """How a rule in the shadow differs from what is in force. Sooner and later are of the stop, by over an hour."""
+
+    ONLY_SHADOW = "only_shadow"
+    ONLY_IN_FORCE = "only_in_force"
+    SOONER = "sooner"
+    LATER = "later"
+    OTHER_MEND = "other_mend"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one side says. `stops_at` is when it stops the machine if nobody says anything, None where it never does."""
+
+    rule: str
+    verdict: Verdict
+    reason: Reason
+    stops_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowDifference:
+    """One thing that a rule in the shadow and what is in force see differently."""
+
+    subject: ResourceRef
+    check: str
+    name: str
+    owner: str
+    differs: Differs
+    in_force: Judgement
+    shadow: Judgement
+    hourly: Money | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """One rule in the shadow beside what is in force. `transitions` is the life of the cases that it would have.
+
+    `compared` counts what both judged, `would_stop` the machines that it would have stopped by now.
+    """
+
+    rule: str
+    rule_digest: str
+    compared: int
+    differences: tuple[ShadowDifference, ...] = ()
+    would_stop: int = 0
+    transitions: tuple[Transition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +194,7 @@ class Plan:
     billed_while_stopped: tuple[ResourceRef, ...] = ()
     sightings: tuple[Sighting, ...] = ()
     looked: tuple[Shard, ...] = ()
+    shadows: tuple[Shadow, ...] = ()
 
     def case_of(self, action: Action) -> Case:
         """The case that `action` belongs to, as this plan leaves it."""

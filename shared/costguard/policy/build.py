@@ -24,6 +24,7 @@ from costguard.policy.model import (
     Policy,
     PriceOverride,
     Prometheus,
+    Shadows,
     SignalSettings,
     with_policy_digest,
 )
@@ -39,13 +40,13 @@ _WEEK = timedelta(weeks=1)
 def build_policy(accepted: Accepted) -> Policy:
     """The policy of documents that passed every check."""
     main = _main(accepted)
-    rules = [_rule(rule, main.mode) for _, _, rule in _rules(accepted)]
+    by_shadow = {shadow: _idle_rules(accepted, main.mode, shadow=shadow) for shadow in (False, True)}
     zone = None if main.calendar is None else main.calendar.zone
     budgets = [budget_of(budget, main.mode, zone) for _, _, budget in budgets_of(accepted)]
     owners = [*main.owners, *_listed(accepted, FileKind.OWNERS)]
     policy = Policy(
         mode=main.mode,
-        idle_gpu=tuple(sorted(rules, key=lambda rule: rule.name)),
+        idle_gpu=by_shadow[False],
         accounts=tuple(sorted((_account(each) for each in main.accounts), key=lambda each: (each.cloud, each.id))),
         owners=tuple(_owner(each) for each in owners),
         exemptions=tuple(_exemptions(accepted, main)),
@@ -67,6 +68,12 @@ def build_policy(accepted: Accepted) -> Policy:
         kms_rotation=key_rules_of(accepted),
         network_audit=audit_rules_of(accepted),
         answers=_answers(main.notify),
+        shadows=Shadows(
+            idle_gpu=by_shadow[True],
+            kms_rotation=key_rules_of(accepted, shadow=True),
+            network_audit=audit_rules_of(accepted, shadow=True),
+        ),
+        observe_new_accounts_for=timedelta(0) if main.new_accounts is None else main.new_accounts.observe_for,
     )
     return with_policy_digest(policy)
 
@@ -102,6 +109,13 @@ def _rules(accepted: Accepted) -> Iterator[tuple[PolicyFile, tuple[str | int, ..
         if isinstance(model, (d.MainDocument, d.RulesDocument)):
             for index, rule in enumerate(model.idle_gpu):
                 yield file, ("idle_gpu", index), rule
+
+
+def _idle_rules(accepted: Accepted, ceiling: Mode, *, shadow: bool) -> tuple[IdleRule, ...]:
+    """Those that decide, or those in the shadow, by name; a rule in the shadow only observes."""
+    written = [rule for _, _, rule in _rules(accepted) if rule.shadow is shadow]
+    rules = (_rule(rule, Mode.OBSERVE if shadow else ceiling) for rule in written)
+    return tuple(sorted(rules, key=lambda rule: rule.name))
 
 
 def _listed(accepted: Accepted, kind: FileKind) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from costguard.policy.yaml_nodes import Document, Mapping, Scalar
 from costguard.policy.yaml_nodes import Sequence as ListNode
 
 _MODES = {mode.name.lower(): mode for mode in Mode}
+_WITH_SHADOWS = ("idle_gpu", "kms_rotation", "network_audit")
 _WITH_MODES = ("idle_gpu", "budgets", "kms_rotation", "network_audit")
 
 
@@ -38,6 +39,7 @@ class PolicyFile:
 def cross_checked(files: Sequence[PolicyFile]) -> Iterator[Problem]:
     """Every mistake that shows only between entries or files."""
     yield from _harsher_modes(files)
+    yield from _shadows_with_modes(files)
     yield from _twice(files, "idle_gpu", ("name",), "rule")
     yield from _twice(files, "owners", ("name",), "owner")
     yield from _twice(files, "accounts", ("cloud", "id"), "account")
@@ -80,6 +82,14 @@ def _harsher_modes(files: Sequence[PolicyFile]) -> Iterator[Problem]:
                 f"{mode.name.lower()} is harsher than the policy's {ceiling.name.lower()}; a rule may only be gentler",
                 f"write {ceiling.name.lower()} or leave the key out, or raise mode in costguard.yaml",
             )
+
+
+def _shadows_with_modes(files: Sequence[PolicyFile]) -> Iterator[Problem]:
+    for document, path, rule in (entry for key in _WITH_SHADOWS for entry in _entries(files, key)):
+        shadow = rule.items.get("shadow")
+        if isinstance(shadow, Scalar) and shadow.value is True and "mode" in rule.items:
+            message = "a rule in the shadow decides nothing, whatever its mode"
+            yield document.problem(rule.keys["mode"], f"{path}.mode", message, "leave mode out, or shadow")
 
 
 def _mode(mapping: Mapping) -> Mode | None:

@@ -16,7 +16,7 @@ from costguard.policy.changes import reaches_no_further
 from costguard.policy.differences import Difference, Direction, Part
 from costguard.policy.differences_guards import budget_differences, key_differences, network_differences
 from costguard.policy.differences_idle import idle_differences
-from costguard.policy.model import Account, Exemption, Owner, Policy
+from costguard.policy.model import Account, Exemption, Owner, Policy, Shadows
 
 _WHOLE = "policy"
 _Entry = TypeVar("_Entry")
@@ -41,6 +41,8 @@ def _all(old: Policy, new: Policy) -> Iterator[Difference]:
     yield from budget_differences(old, new)
     yield from key_differences(old.kms_rotation, new.kms_rotation)
     yield from network_differences(old.network_audit, new.network_audit)
+    for each in _shadows(old.shadows, new.shadows):  # they decide nothing
+        yield replace(each, section=f"{each.section} shadow", direction=Direction.OTHER)
     yield from d.listed(
         "accounts",
         {f"{each.cloud}:{each.id}": each for each in old.accounts},
@@ -61,6 +63,12 @@ def _all(old: Policy, new: Policy) -> Iterator[Difference]:
         added=lambda _: Direction.TIGHTER,
         removed=lambda _: Direction.LOOSER,
     )
+
+
+def _shadows(old: Shadows, new: Shadows) -> Iterator[Difference]:
+    yield from (each for each in idle_differences(old.idle_gpu, new.idle_gpu) if each.key != "falls_to")
+    yield from key_differences(old.kms_rotation, new.kms_rotation)
+    yield from network_differences(old.network_audit, new.network_audit)
 
 
 def _owners(old: Sequence[Owner], new: Sequence[Owner]) -> Iterator[Difference]:
@@ -166,6 +174,12 @@ def _narrower(old: Selector, new: Selector) -> bool:
 
 _POLICY: tuple[Part[Policy], ...] = (
     Part("mode", lambda policy: policy.mode, d.higher),
+    Part(
+        "new_accounts.observe_for",
+        lambda policy: policy.observe_new_accounts_for,
+        d.lower,
+        lambda wait: n.duration(wait) if wait else "",
+    ),
     Part("calendar", lambda policy: policy.calendar, _calendar_looser, _calendar_words),
     Part("protect.tags", lambda policy: policy.protection.tag_names, d.fewer),
     Part("protect.expiry_tags", lambda policy: policy.protection.expiry_tag_names, d.fewer),

@@ -53,6 +53,7 @@ class RuleDocument(Document):
 
     name: f.Name
     mode: f.ModeWord | None = None
+    shadow: bool = False
     applies_when_all: SelectorDocument | None = None
     except_when_any: SelectorDocuments = ()
     idle_when_all: IdleDocument = IdleDocument()
@@ -200,6 +201,12 @@ class ExceptionDocument(Document):
     expires: f.Moment
 
 
+class NewAccountsDocument(Document):
+    """`new_accounts`: what is done in an account that was never seen before."""
+
+    observe_for: f.Observed
+
+
 class RulesDocument(Document):
     """A file under `policies/`."""
 
@@ -224,6 +231,7 @@ class MainDocument(Document):
     mode: f.ModeWord = Mode.OBSERVE
     calendar: CalendarDocument | None = None
     accounts: AccountDocuments = ()
+    new_accounts: NewAccountsDocument | None = None
     idle_gpu: tuple[RuleDocument, ...] = ()
     protect: ProtectDocument = ProtectDocument()
     budgets: tuple[BudgetDocument, ...] = ()

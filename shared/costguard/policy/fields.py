@@ -46,6 +46,7 @@ Text = Annotated[
     str, AfterValidator(v.matching(re.compile(r"(?=.*\S)[^\n]{1,300}"), "a line of text of 1 to 300 characters"))
 ]
 TagName = Annotated[str, AfterValidator(v.matching(re.compile(r"(?=.*[^\W_])[^\n]{1,128}"), "the name of a tag"))]
+Observed = Annotated[timedelta, BeforeValidator(times.observed)]
 Lasting = Annotated[timedelta, BeforeValidator(times.window)]
 PercentBound = Annotated[float, BeforeValidator(v.bound(units.parse_percent))]
 RateBound = Annotated[float, BeforeValidator(v.bound(units.parse_rate))]

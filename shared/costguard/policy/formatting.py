@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 
 from ruamel.yaml import YAML
@@ -11,6 +12,7 @@ from costguard.policy.yaml12 import read_yaml
 from costguard.policy.yaml_nodes import Document, plain
 
 _NEVER_FOLDED = 1_000_000
+_REMARK = re.compile(r"(?:^|\s)(#.*)")
 _ROUNDS = 3  # a layout is stable after the second at most
 
 
@@ -31,7 +33,8 @@ def formatted(path: str, text: str) -> str | None:
     for _ in range(_ROUNDS):
         laid_out = _trimmed(now) if bracketed else _laid_out(now)
         if laid_out == now:
-            return now if _means_the_same(before, read_yaml(path, now)) else None
+            kept = _means_the_same(before, read_yaml(path, now)) and _remarks(before.text) == _remarks(now)
+            return now if kept else None
         now = laid_out
     return None
 
@@ -53,6 +56,11 @@ def _laid_out(text: str) -> str:
 
 def _trimmed(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n") + "\n"
+
+
+def _remarks(text: str) -> list[str]:
+    """Everything that may be a comment: a list in brackets over several lines loses those within it when laid out."""
+    return sorted(found.strip() for line in text.split("\n") for found in _REMARK.findall(line))
 
 
 def _means_the_same(before: Document, after: Document) -> bool:

@@ -12,9 +12,10 @@ from costguard.policy.key_documents import KeyRuleDocument, KeySelectorDocument
 from costguard.policy.key_terms import with_key_digest
 
 
-def key_rules_of(accepted: Sequence[tuple[PolicyFile, Any]]) -> tuple[KeyRule, ...]:
-    """Every rule for keys, by name."""
-    return tuple(sorted((_rule(rule) for _, _, rule in _rules(accepted)), key=lambda rule: rule.name))
+def key_rules_of(accepted: Sequence[tuple[PolicyFile, Any]], *, shadow: bool = False) -> tuple[KeyRule, ...]:
+    """Every rule for keys that decides, or every one in the shadow, by name."""
+    written = (rule for _, _, rule in _rules(accepted) if rule.shadow is shadow)
+    return tuple(sorted(map(_rule, written), key=lambda rule: rule.name))
 
 
 def key_waits(

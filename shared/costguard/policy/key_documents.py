@@ -77,6 +77,7 @@ class KeyRuleDocument(Document):
 
     name: f.Name
     mode: KeyMode = Mode.OBSERVE
+    shadow: bool = False
     applies_when_all: KeySelectorDocument | None = None
     except_when_any: Annotated[
         tuple[KeySelectorDocument, ...], AfterValidator(v.nonempty("leave the key out to except nothing"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from costguard.domain.freeze import LaunchFreeze
 from costguard.domain.money import Money
@@ -104,12 +104,22 @@ class SignalSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Shadows:
+    """Rules that decide nothing: each is followed beside the rules in force, to show where they would differ."""
+
+    idle_gpu: tuple[IdleRule, ...] = ()
+    kms_rotation: tuple[KeyRule, ...] = ()
+    network_audit: tuple[AuditRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """Everything a run decides by.
 
     `accounts` is empty only where the key was left out: then the account of the credentials is guarded.
     Of `owners` and `prices` the first that matches counts. `digest` is a hash of everything else here:
     comments, spaces and the order of rules do not change it. `priority_classes` are from the least important on.
+    In an account seen for the first time less than `observe_new_accounts_for` ago, every rule only observes.
     """
 
     mode: Mode
@@ -130,6 +140,8 @@ class Policy:
     kms_rotation: tuple[KeyRule, ...] = ()
     network_audit: tuple[AuditRule, ...] = ()
     answers: AnswerTerms = AnswerTerms()
+    shadows: Shadows = Shadows()
+    observe_new_accounts_for: timedelta = timedelta(0)
 
     def active_exemptions(self, now: datetime) -> tuple[Exemption, ...]:
         """The exceptions that have not expired."""

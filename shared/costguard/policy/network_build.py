@@ -12,9 +12,10 @@ from costguard.policy.network_documents import AuditRuleDocument
 from costguard.policy.network_terms import with_audit_digest
 
 
-def audit_rules_of(accepted: Sequence[tuple[PolicyFile, Any]]) -> tuple[AuditRule, ...]:
-    """Every rule for networks, by name."""
-    return tuple(sorted((_rule(rule) for _, _, rule in _rules(accepted)), key=lambda rule: rule.name))
+def audit_rules_of(accepted: Sequence[tuple[PolicyFile, Any]], *, shadow: bool = False) -> tuple[AuditRule, ...]:
+    """Every rule for networks that decides, or every one in the shadow, by name."""
+    written = (rule for _, _, rule in _rules(accepted) if rule.shadow is shadow)
+    return tuple(sorted(map(_rule, written), key=lambda rule: rule.name))
 
 
 def audit_waits(

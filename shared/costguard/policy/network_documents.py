@@ -92,6 +92,7 @@ class AuditRuleDocument(Document):
 
     name: f.Name
     mode: AuditMode = Mode.OBSERVE
+    shadow: bool = False
     forbid: Checks
     applies_when_all: NetworkSelectorDocument | None = None
     except_when_any: Annotated[

@@ -37,7 +37,14 @@ def remarks(policy: Policy, now: datetime) -> tuple[Remark, ...]:
     found += [Remark(where, message) for where, message in others]
     if not policy.default_channel and not any(owner.channel for owner in policy.owners) and policy.mode > Mode.OBSERVE:
         found.append(Remark("notify", "no channel anywhere: no notice can be delivered, so nothing is ever stopped"))
+    if policy.mode is Mode.ENFORCE and not policy.observe_new_accounts_for and _joins(policy):
+        message = "an account that joins the organisation is acted on at once; new_accounts: {observe_for: 14d} waits"
+        found.append(Remark("new_accounts", message))
     return tuple(sorted(found))
+
+
+def _joins(policy: Policy) -> bool:
+    return any(account.organisation for account in policy.accounts)
 
 
 def _exemptions(policy: Policy, now: datetime) -> Iterator[Remark]:

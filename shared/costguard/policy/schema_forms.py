@@ -99,6 +99,7 @@ FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (f.Unstoppable, _words(("hold", "terminate"))),
     (f.TagName, {"type": "string", "minLength": 1, "maxLength": 128}),
     (f.Lasting, _DURATION),
+    (f.Observed, _DURATION),
     (t.Duration, _DURATION),
     (f.PercentBound, _PERCENT),
     (t.Percent, _PERCENT),

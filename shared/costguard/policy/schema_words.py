@@ -7,6 +7,9 @@ from collections.abc import Mapping
 WORDS: Mapping[str, str] = {
     "version": "Always 1.",
     "mode": "observe looks and reports, warn also tells owners, enforce also acts. A rule may only be gentler.",
+    "shadow": "Followed beside the rules in force, to show where it would differ. It decides nothing.",
+    "new_accounts": "What is done in an account that was never seen before. Left out: what is done in any other.",
+    "observe_for": "How long every rule only observes there, 1h to 90d.",
     "calendar": "Waits count in working hours only. Left out: every hour counts.",
     "accounts": "The accounts. Left out: no restriction; in costguard.yaml the account the credentials belong to.",
     "idle_gpu": "Rules that find idle GPU machines. Where several match, the least destructive applies.",

@@ -13,6 +13,7 @@ from costguard.policy.problems import BadValueError, did_you_mean
 
 SHORTEST_WINDOW = timedelta(hours=1)  # signals are kept as hourly maxima
 LONGEST_WINDOW = timedelta(days=60)  # CloudWatch keeps points of five minutes for 63 days
+LONGEST_OBSERVED = timedelta(days=90)
 MOST_HOLIDAYS = 366  # a year of them: of the 521 weeks that a grace may look ahead, over the 104 it may need stay
 _HOURS = re.compile(r"([0-9]{2}):([0-9]{2})-([0-9]{2}):([0-9]{2})")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -31,6 +32,18 @@ def window(raw: object) -> timedelta:
     if length > LONGEST_WINDOW:
         message = f"{raw} is longer than signals are kept; at most 60d"
         raise BadValueError(message, "write 14d or less")
+    return length
+
+
+def observed(raw: object) -> timedelta:
+    """How long a new account is only observed: 1 h to 90 d."""
+    length = units.parse_duration(raw)
+    if length < SHORTEST_WINDOW:
+        message = f"{raw} is too short for anybody to look at what would be done; at least 1h"
+        raise BadValueError(message, "write 14d if unsure, or leave new_accounts out")
+    if length > LONGEST_OBSERVED:
+        message = f"{raw} is longer than a new account may stay unguarded; at most 90d"
+        raise BadValueError(message, "write 14d, and mode: observe where nothing is ever to be done")
     return length
 
 
