@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from datetime import datetime, timezone
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from datetime import datetime, timedelta, timezone
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -81,10 +81,10 @@ def read_policy(settings: Settings, clock: Clock | None = None) -> Policy:
         memory = open_memory(settings)
         with closing(memory.store):
             return published_policy(settings, memory, clock or SystemClock())
+    from costguard.connections.policies import policy_source
     from costguard.policy.loader import load_policy
-    from costguard.policy_sources.files import FilePolicySource
 
-    return load_policy(FilePolicySource(settings.policy).read())
+    return load_policy(policy_source(settings, settings.policy).read())
 
 
 def published_policy(settings: Settings, memory: Memory, clock: Clock) -> Policy:
@@ -247,22 +247,61 @@ def run_function(
             from costguard.connections.digest import tell_digest
 
             tell_of_policy(memory, found, settings.language, clock.now())
-            return {**tell_digest(settings, found.policy, memory, run_id, clock), **policy_figures(found)}
-        with open_surroundings(
-            settings,
-            guard,
-            policy=found.policy,
-            policy_now=lambda: _policy_in_force(settings, memory, clock).policy,
-            problem=found.problem,
-            memory=memory,
-            clock=clock,
-            deadline=deadline,
-        ) as world:
+            told = tell_digest(settings, found.policy, memory, run_id, clock)
+            if settings.audit_days is not None:
+                from costguard.engine.repositories.audit_prune import prune
+
+                told["audit_pruned"] = prune(memory.store, timedelta(settings.audit_days), clock.now()).entries
+            return {**told, **policy_figures(found)}
+        with _under(found, settings, guard, memory, clock, deadline) as world:
             tell_of_policy(memory, found, settings.language, clock.now())
             figures, blind = _run(guard, world, run_id, deadline)
             if blind:
                 raise UnavailableError(blind)  # the host counts it as an error, and alarms
             return {**figures, **policy_figures(found)}
+
+
+@contextmanager
+def open_phase(
+    settings: Settings, guard: str, deadline: datetime | None, clock: Clock, *, first: bool, may_act: bool
+) -> Iterator[Surroundings]:
+    """What one phase of a run touches: as a whole run, under the policy in force; `first` tells people of that.
+
+    Without `may_act` no executor is built, whatever the policy says.
+    """
+    from costguard.engine.policy_in_force import named, tell_of_policy
+
+    memory = open_memory(settings)
+    with closing(memory.store):
+        found = _policy_in_force(settings, memory, clock)
+        memory = named(memory, found)
+        if first:
+            tell_of_policy(memory, found, settings.language, clock.now())
+        with _under(found, settings, guard, memory, clock, deadline, may_act=may_act) as world:
+            yield world
+
+
+def _under(
+    found: PolicyInForce,
+    settings: Settings,
+    guard: str,
+    memory: Memory,
+    clock: Clock,
+    deadline: datetime | None,
+    *,
+    may_act: bool = True,
+) -> AbstractContextManager[Surroundings]:
+    return open_surroundings(
+        settings,
+        guard,
+        policy=found.policy,
+        policy_now=lambda: _policy_in_force(settings, memory, clock).policy,
+        problem=found.problem,
+        memory=memory,
+        clock=clock,
+        deadline=deadline,
+        may_act=may_act,
+    )
 
 
 def _run(guard: str, world: Surroundings, run_id: str, deadline: datetime | None) -> tuple[dict[str, Any], str]:
@@ -300,7 +339,7 @@ def _blind(what: str, seen: int, gaps: Sequence[Gap]) -> str:
 
 
 def _policy_in_force(settings: Settings, memory: Memory, clock: Clock) -> PolicyInForce:
-    from costguard.connections.policies import is_published
+    from costguard.connections.policies import is_published, policy_source
     from costguard.engine.policy_in_force import PolicyInForce, policy_in_force, published_in_force
 
     if not settings.policy:
@@ -309,6 +348,4 @@ def _policy_in_force(settings: Settings, memory: Memory, clock: Clock) -> Policy
         from costguard.connections.policies import open_bundles
 
         return published_in_force(open_bundles(settings, settings.policy, clock), memory, clock.now())
-    from costguard.policy_sources.files import FilePolicySource
-
-    return policy_in_force(FilePolicySource(settings.policy), memory, clock.now())
+    return policy_in_force(policy_source(settings, settings.policy), memory, clock.now())

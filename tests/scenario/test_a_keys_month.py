@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -12,6 +13,7 @@ import pytest
 from tests.builders import policy
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 
+from costguard.cli.main import run
 from costguard.domain.actions import Outcome, Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError
 from costguard.domain.keys import EncryptionKey, KeyState, RotationMeans
@@ -233,3 +235,18 @@ def test_a_pause_at_the_last_moment_stops_the_call(stage: Any) -> None:
     month.paused_host = True
     month.look(25 * HOUR)
     assert month.rotator.calls == []
+
+
+def test_why_tells_of_a_key_what_comes_next(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    stage = KeyStage(tmp_path)
+    key = stage.key()
+    stage.look(timedelta(0))
+    stage.close()
+    (tmp_path / "costguard.yaml").write_text(
+        "version: 1\nmode: enforce\nkms_rotation: [{name: ninety-days, mode: enforce}]\n", encoding="utf-8"
+    )
+    where = ["--ledger", f"sqlite:///{tmp_path / 'ledger.sqlite3'}", "--policy", str(tmp_path / "costguard.yaml")]
+
+    assert run(["why", key.ref.native_id, "--guard", "kms_rotation", "--json", *where]) == 0
+
+    assert [step["verb"] for step in json.loads(capfd.readouterr().out)["upcoming"]] == ["mend"]

@@ -15,6 +15,7 @@ from costguard.engine.bills import Bills, payers, read_bills
 from costguard.engine.savings import keep_bill
 from costguard.engine.scan import Progress, Scan, no_progress, scan
 from costguard.engine.surroundings import Surroundings
+from costguard.engine.turns import Turns, not_reached, reading_until
 from costguard.estimates.burn import Known, Metered, in_scope, known
 from costguard.estimates.commitments import terms_in
 from costguard.estimates.meter import MeterSheet, by_the_hour, metered_on
@@ -67,15 +68,20 @@ def look(
     policy = world.policy
     rules = rules_watched(policy)
     if seen is None:
+        turns = Turns(world.memory.store)
+        begin_at = turns.first(world.guard) if deadline is not None else None
         seen = scan(
             world.readings,
             world.targets,
             rules,
             world.clock,
-            deadline=deadline,
+            deadline=reading_until(world.clock.now(), deadline),
             progress=progress,
             workers=world.workers,
+            begin_at=begin_at,
         )
+        if begin_at is not None and remember:
+            turns.keep(world.guard, not_reached(seen.facts, begin_at))
     now = world.clock.now()
     sheets = tuple(_sheets(world, seen, now, remember=remember))
     bills = _bills(world, seen, now, remember=remember)

@@ -1,4 +1,4 @@
-"""Can keys and networks be read? Asked of one region of each account, and only where the policy has rules for them."""
+"""Can keys and networks be read, where the policy has rules for them; and which secrets stand in plain text?"""
 
 from __future__ import annotations
 
@@ -48,6 +48,23 @@ def examine_networks(
 
     question = _Question(read, Code.NETWORKS_READ, Code.NETWORKS_UNTOLD, Code.NETWORKS_DENIED)
     yield from _examined(targets, readings, question)
+
+
+_STORES = {
+    "lambda": "AWS Secrets Manager",
+    "fc": "Alibaba Cloud KMS Secrets Manager",
+    "scf": "Tencent Cloud Secrets Manager (SSM)",
+}
+
+
+def examine_secrets(plaintext: Sequence[str], host: str) -> Iterator[Check]:
+    """A warning for each setting whose secret stands in a function's environment itself; elsewhere nothing is asked."""
+    if host not in _STORES:
+        return
+    for setting in plaintext:
+        yield Check(Code.PLAIN_TEXT_FOUND, setting, {"store": _STORES[host]})
+    if not plaintext:
+        yield Check(Code.PLAIN_TEXT_NONE)
 
 
 def _examined(targets: Sequence[Target], readings: Mapping[str, Reading], question: _Question) -> Iterator[Check]:

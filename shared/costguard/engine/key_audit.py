@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from costguard.domain.findings import Verdict
 from costguard.engine.key_hand import KeyHand
-from costguard.engine.key_look import KeyLook, look_at_keys
+from costguard.engine.key_look import KeyLook, judged_keys, look_at_keys
 from costguard.engine.mends import carry_out_mends, mend_figures, plan_mends
 from costguard.engine.run import RunReport, log_gaps
 from costguard.engine.scan import Progress, no_progress
+from costguard.engine.shadows import with_mend_shadows
 from costguard.engine.surroundings import Surroundings
+from costguard.engine.turns import Turns, cut_at, reading_until
 from costguard.planning import Plan
+from costguard.planning.mending import Judged
+from costguard.policy.model import Policy
 
 SEEN = "keys_seen"
 _LOG = logging.getLogger(__name__)
@@ -41,7 +45,7 @@ def run_keys(
     """One whole run. A run id that was completed before does nothing: events are delivered more than once."""
     if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
         return KeyRun(run_id, world.guard)
-    looked, plan = plan_keys(world, run_id, deadline=deadline, progress=progress)
+    looked, plan = plan_keys(world, run_id, deadline=deadline, progress=progress, remember=True)
     log_gaps(looked)
     _log_violations(looked)
     report = carry_out_keys(world, plan, deadline=deadline)
@@ -54,19 +58,34 @@ def plan_keys(
     *,
     deadline: datetime | None = None,
     progress: Progress = no_progress,
+    remember: bool = False,
 ) -> tuple[KeyLook, Plan]:
-    """Look and plan; nothing is written anywhere."""
+    """Look and plan; nothing is written but, to `remember`, which accounts there are and whose turn is next."""
+    turns = Turns(world.memory.store)
+    begin_at = turns.first(world.guard) if deadline is not None else None
     looked = look_at_keys(
         world.readings,
         world.keys,
         world.targets,
         world.policy,
         world.clock,
-        deadline=deadline,
+        deadline=reading_until(world.clock.now(), deadline),
         progress=progress,
         workers=world.workers,
+        begin_at=begin_at,
     )
-    return looked, plan_mends(world, run_id, looked, world.policy.kms_rotation)
+    if begin_at is not None and remember:
+        turns.keep(world.guard, cut_at(looked.gaps, begin_at))
+    plan = plan_mends(world, run_id, looked, world.policy.kms_rotation, remember=remember)
+    in_shadow = (
+        (rule, _judged(looked, replace(world.policy, kms_rotation=(rule,))))
+        for rule in world.policy.shadows.kms_rotation
+    )
+    return looked, with_mend_shadows(plan, looked.judged, in_shadow)
+
+
+def _judged(looked: KeyLook, policy: Policy) -> list[Judged]:
+    return [each for _, judged in judged_keys(looked.keys, policy, looked.now) for each in judged]
 
 
 def carry_out_keys(world: Surroundings, plan: Plan, *, deadline: datetime | None = None) -> RunReport:

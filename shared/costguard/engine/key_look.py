@@ -15,6 +15,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.scan import Progress, Reading, discovered, gap_of, no_progress
+from costguard.engine.turns import in_turn
 from costguard.engine.workers import ThreadWorkers
 from costguard.guards.kms_rotation import gentlest, judge_key, mend_of
 from costguard.guards.kms_succession import NOBODY, Lineage, lineages
@@ -36,13 +37,17 @@ _FAULTS = frozenset({Verdict.VIOLATION, Verdict.UNMEASURED})
 
 @dataclass(frozen=True, slots=True)
 class KeyLook:
-    """One look at all keys. `shards` are those that answered, by whether all their keys were listed."""
+    """One look at all keys. `shards` are those that answered, by whether all their keys were listed.
+
+    `keys` are what was judged.
+    """
 
     now: datetime
     report: KeyReport
     judged: tuple[Judged, ...] = ()
     shards: Mapping[Shard, bool] = field(default_factory=dict)
     closed_accounts: frozenset[str] = frozenset()
+    keys: tuple[EncryptionKey, ...] = ()
 
     @property
     def seen(self) -> int:
@@ -65,27 +70,29 @@ def look_at_keys(
     deadline: datetime | None = None,
     progress: Progress = no_progress,
     workers: Workers | None = None,
+    begin_at: str | None = None,
 ) -> KeyLook:
     """Read the keys of every shard side by side and judge them all by the policy's rules.
 
     Errors of one shard become its gap and never touch another; a shard past the deadline is a gap, not a wait.
+    `begin_at` is the shard whose turn it is, see `engine.turns`.
     """
     found = discovered(readings, targets)
-    tasks = [partial(_read_or_skip, sources[shard.cloud], shard, clock, deadline) for shard in found.shards]
+    shards = found.shards if begin_at is None else in_turn(found.shards, begin_at)
+    tasks = [partial(_read_or_skip, sources[shard.cloud], shard, clock, deadline) for shard in shards]
     inventories: list[KeyInventory] = []
     gaps = list(found.gaps)
     for done, (place, read) in enumerate((workers or ThreadWorkers()).each(tasks), start=1):
-        shard = found.shards[place]
+        shard = shards[place]
         if isinstance(read, Gap):
             gaps.append(read)
         else:
             inventories.append(read)
             gaps.extend(replace(gap, what=_WHAT.get(gap.what, gap.what)) for gap in read.gaps)
-        progress(done, len(found.shards), str(shard))
+        progress(done, len(shards), str(shard))
     now = clock.now()
     keys = sorted((key for read in inventories for key in read.keys), key=lambda key: key.ref)
-    lines = lineages(keys)
-    by_key = [(key, judged_key(key, policy, now, lines.get(key.ref, NOBODY))) for key in keys]
+    by_key = judged_keys(keys, policy, now)
     report = KeyReport(
         lines=tuple(KeyLine(each.finding, key, each.mend) for key, judged in by_key for each in judged),
         keys_seen=len(keys),
@@ -97,7 +104,16 @@ def look_at_keys(
         judged=tuple(each for _, judged in by_key for each in judged),
         shards={read.shard: not any(gap.what == "inventory" for gap in read.gaps) for read in inventories},
         closed_accounts=found.closed_accounts,
+        keys=tuple(keys),
     )
+
+
+def judged_keys(
+    keys: Sequence[EncryptionKey], policy: Policy, now: datetime
+) -> list[tuple[EncryptionKey, Sequence[Judged]]]:
+    """What is to be said of every key, with those that succeed one another told apart."""
+    lines = lineages(keys)
+    return [(key, judged_key(key, policy, now, lines.get(key.ref, NOBODY))) for key in keys]
 
 
 def judged_key(key: EncryptionKey, policy: Policy, now: datetime, line: Lineage = NOBODY) -> Sequence[Judged]:

@@ -22,7 +22,7 @@ from costguard.engine.letters import choices_for
 from costguard.engine.memory import cap_views, claim_views, notice_views
 from costguard.engine.notices import WARNING_HOLDS, Words, just_climbed, thread_of, zone_of
 from costguard.engine.repositories.outbox import Notice
-from costguard.engine.run import Craft, RunReport, carry_out, stop_all, summary
+from costguard.engine.run import Craft, RunReport, carry_out, known_accounts, stop_all, summary
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.rules import MendRule, Mode
 from costguard.planning import Held, Plan
@@ -64,8 +64,10 @@ class MendLook(Protocol):
         """How many subjects were looked at."""
 
 
-def plan_mends(world: Surroundings, run_id: str, looked: MendLook, rules: Sequence[MendRule]) -> Plan:
-    """The plan for what was seen, with memory; nothing is written anywhere."""
+def plan_mends(
+    world: Surroundings, run_id: str, looked: MendLook, rules: Sequence[MendRule], *, remember: bool = False
+) -> Plan:
+    """The plan for what was seen, with memory; nothing is written but, to `remember`, which accounts there are."""
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
     return build_mend_plan(
@@ -87,6 +89,7 @@ def plan_mends(world: Surroundings, run_id: str, looked: MendLook, rules: Sequen
             stop_all=stop_all(world, enforcing=any(rule.mode is Mode.ENFORCE for rule in rules)),
             grace_end=world.policy.calendar.after if world.policy.calendar is not None else plain_time,
             seen=looked.seen,
+            observing=known_accounts(world, looked.shards, remember=remember),
         )
     )
 

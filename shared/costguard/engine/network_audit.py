@@ -10,11 +10,13 @@ from typing import Any
 from costguard.domain.findings import Verdict
 from costguard.engine.mends import carry_out_mends, mend_figures, plan_mends
 from costguard.engine.network_hand import NetworkHand
-from costguard.engine.network_look import NetworkLook, look_at_networks
+from costguard.engine.network_look import NetworkLook, judged_networks, look_at_networks
 from costguard.engine.network_sightings import SightingsRepository, first_seen
 from costguard.engine.run import RunReport, log_gaps
 from costguard.engine.scan import Progress, no_progress
+from costguard.engine.shadows import with_mend_shadows
 from costguard.engine.surroundings import Surroundings
+from costguard.engine.turns import Turns, cut_at, reading_until
 from costguard.planning import Plan
 
 SEEN = "networks_seen"
@@ -42,7 +44,7 @@ def run_networks(
     """One whole run. A run id that was completed before does nothing: events are delivered more than once."""
     if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
         return NetworkRun(run_id, world.guard)
-    looked, plan = plan_networks(world, run_id, deadline=deadline, progress=progress)
+    looked, plan = plan_networks(world, run_id, deadline=deadline, progress=progress, remember=True)
     SightingsRepository(world.memory.store).put(looked.sightings, looked.remembered)
     log_gaps(looked)
     _log_violations(looked)
@@ -55,10 +57,26 @@ def plan_networks(
     *,
     deadline: datetime | None = None,
     progress: Progress = no_progress,
+    remember: bool = False,
 ) -> tuple[NetworkLook, Plan]:
-    """Look and plan; nothing is written anywhere."""
-    looked = look(world, deadline=deadline, progress=progress)
-    return looked, plan_mends(world, run_id, looked, world.policy.network_audit)
+    """Look and plan; nothing is written but, to `remember`, which accounts there are and whose turn is next."""
+    turns = Turns(world.memory.store)
+    begin_at = turns.first(world.guard) if deadline is not None else None
+    looked = look(world, deadline=reading_until(world.clock.now(), deadline), progress=progress, begin_at=begin_at)
+    if begin_at is not None and remember:
+        turns.keep(world.guard, cut_at(looked.gaps, begin_at))
+    plan = plan_mends(world, run_id, looked, world.policy.network_audit, remember=remember)
+    unused = first_seen(looked.remembered, looked.now)
+    in_shadow = (
+        (
+            rule,
+            judged_networks(
+                looked.inventories, looked.instances, replace(world.policy, network_audit=(rule,)), looked.now, unused
+            ),
+        )
+        for rule in world.policy.shadows.network_audit
+    )
+    return looked, with_mend_shadows(plan, looked.judged, in_shadow)
 
 
 def carry_out_networks(world: Surroundings, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
@@ -66,7 +84,13 @@ def carry_out_networks(world: Surroundings, plan: Plan, *, deadline: datetime | 
     return carry_out_mends(world, plan, NetworkHand(world), world.policy.network_audit, SEEN, deadline)
 
 
-def look(world: Surroundings, *, deadline: datetime | None = None, progress: Progress = no_progress) -> NetworkLook:
+def look(
+    world: Surroundings,
+    *,
+    deadline: datetime | None = None,
+    progress: Progress = no_progress,
+    begin_at: str | None = None,
+) -> NetworkLook:
     """One look with what is remembered of addresses; writes nothing."""
     remembered = SightingsRepository(world.memory.store).all()
     looked = look_at_networks(
@@ -79,6 +103,7 @@ def look(world: Surroundings, *, deadline: datetime | None = None, progress: Pro
         deadline=deadline,
         progress=progress,
         workers=world.workers,
+        begin_at=begin_at,
     )
     return replace(looked, remembered=remembered)
 

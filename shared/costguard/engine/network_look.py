@@ -16,6 +16,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, Inventory
 from costguard.engine.network_sightings import Sightings, sighted
 from costguard.engine.scan import Progress, Reading, discovered, gap_of, no_progress
+from costguard.engine.turns import in_turn
 from costguard.engine.workers import ThreadWorkers, both
 from costguard.guards.network_audit import judge, last_admin_path, mend_of
 from costguard.planning.exempt import setting_bar
@@ -95,22 +96,25 @@ def look_at_networks(
     deadline: datetime | None = None,
     progress: Progress = no_progress,
     workers: Workers | None = None,
+    begin_at: str | None = None,
 ) -> NetworkLook:
     """Read the network and the instances of every shard side by side, and judge all shards at once.
 
     Errors of one shard become its gaps and never touch another; a shard past the deadline is a gap, not a wait.
-    `first_seen`: since when addresses have been seen without use (`network_sightings`).
+    `begin_at` is the shard whose turn it is, see `engine.turns`. `first_seen`: since when addresses have been seen
+    without use (`network_sightings`).
     """
     workers = workers or ThreadWorkers()
     found = discovered(readings, targets)
+    shards = found.shards if begin_at is None else in_turn(found.shards, begin_at)
     tasks = [
         partial(_read_or_skip, sources[shard.cloud], readings[shard.cloud], shard, clock, deadline, workers)
-        for shard in found.shards
+        for shard in shards
     ]
     reads: dict[Shard, _ShardRead] = {}
     for done, (place, read) in enumerate(workers.each(tasks), start=1):
-        reads[found.shards[place]] = read
-        progress(done, len(found.shards), str(found.shards[place]))
+        reads[shards[place]] = read
+        progress(done, len(shards), str(shards[place]))
     now = clock.now()
     inventories = tuple(reads[shard].judged_as(shard) for shard in sorted(reads))
     instances = tuple(sorted((one for read in reads.values() for one in read.instances), key=lambda one: one.ref))

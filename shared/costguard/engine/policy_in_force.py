@@ -13,12 +13,8 @@ from costguard.engine.memory import Memory
 from costguard.engine.published import Bundles, Waits, compiled, standing
 from costguard.engine.repositories.outbox import Notice
 from costguard.policy.lastgood import Usable, usable
-from costguard.policy.loader import load_policy
-from costguard.policy.loosening import loosening_words
 from costguard.policy.model import Policy
 from costguard.ports import PolicySource, PolicyText
-from costguard.report.policy_notice import policy_notice
-from costguard.report.publishing import Waiting, waiting_notice
 from costguard.report.words import Language
 
 
@@ -40,7 +36,7 @@ Load = Callable[[PolicyText], Policy]
 """From files to a policy, or `InvalidInputError`."""
 
 
-def policy_in_force(source: PolicySource, memory: Memory, now: datetime, load: Load = load_policy) -> PolicyInForce:
+def policy_in_force(source: PolicySource, memory: Memory, now: datetime, load: Load = compiled) -> PolicyInForce:
     """Read the current policy and remember it; where it is broken fall back, and say so.
 
     Raises:
@@ -113,6 +109,8 @@ def tell_of_broken_policy(memory: Memory, found: PolicyInForce, language: str, n
     if not found.error or not found.policy.default_channel:
         return
     day = hashlib.sha256(f"{now.date()}\n{found.error}".encode()).hexdigest()[:24]
+    from costguard.report.policy_notice import policy_notice
+
     worded = policy_notice(found.error, refused=found.problem is not None, language=Language(language))
     memory.outbox.enqueue(
         Notice(
@@ -130,27 +128,10 @@ def tell_of_broken_policy(memory: Memory, found: PolicyInForce, language: str, n
 
 
 def tell_of_waiting_policy(memory: Memory, found: PolicyInForce, language: str, now: datetime) -> None:
-    """One notice to the default channel for each publication that may not decide yet."""
-    if found.waits is None or not found.policy.default_channel:
+    """Each publication that may not decide yet once, to the default channel and to those whose word it needs."""
+    if found.waits is None:
         return
-    worded = waiting_notice(waiting_of(found.waits), language=Language(language))
-    memory.outbox.enqueue(
-        Notice(
-            notice_id=f"policy-waits-{found.waits.publication.seq}",
-            decision_id="",
-            case_key="",
-            channel=found.policy.default_channel,
-            title=worded.title,
-            text=worded.text,
-            created_at=now,
-            fields=worded.fields,
-            lines=worded.lines,
-        )
-    )
+    from costguard.engine.asking import asking_notices
 
-
-def waiting_of(waits: Waits) -> Waiting:
-    """As reports tell it."""
-    last = waits.publication
-    loosened = tuple(map(loosening_words, waits.loosened))
-    return Waiting(last.digest, last.seq, last.by, last.note, waits.until, waits.missing, loosened)
+    for notice in asking_notices(found.waits, found.policy, Language(language), now):
+        memory.outbox.enqueue(notice)

@@ -17,7 +17,6 @@ from costguard.engine.memory import Memory
 from costguard.engine.repositories.publications import Publication
 from costguard.policy.bundle import bundle_bytes, bundle_digest
 from costguard.policy.differences import Difference
-from costguard.policy.loader import load_policy
 from costguard.policy.loosening import APPROVALS_NEEDED, LOOSENING_WAITS, loosenings, observes_only
 from costguard.policy.model import Policy
 from costguard.ports import PolicyText
@@ -76,6 +75,8 @@ Load = Callable[[PolicyText], Policy]
 
 @lru_cache(maxsize=8)
 def _compiled(files: tuple[tuple[str, str], ...], origin: str) -> Policy:
+    from costguard.policy.loader import load_policy  # pydantic: a process that made it before needs none of it
+
     return load_policy(PolicyText(dict(files), "", origin))
 
 
@@ -148,6 +149,21 @@ def base_of(bundles: Bundles, memory: Memory) -> PolicyText | None:
         if good is None or bundle_digest(bundle_bytes(good.files)) != digest:
             raise
         return PolicyText(good.files, digest, good.origin)
+
+
+def waiting(bundles: Bundles, memory: Memory, last: Publication, now: datetime) -> tuple[Waits | None, Policy | None]:
+    """What the last publication waits for, and the policy that it is compared with; None once it is in force.
+
+    Raises:
+        InvalidInputError: a bundle was altered.
+        ProviderError: a bundle could not be read.
+    """
+    before = base_of(bundles, memory) if last.in_force_at is None else None
+    old = valid(before)
+    if old is None:
+        return None, None
+    first = memory.policies.published.in_force() is None
+    return waits_for(last, old, compiled(bundles.fetch(last.digest)), now, first=first), old
 
 
 def waits_for(

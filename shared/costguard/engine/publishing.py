@@ -1,4 +1,4 @@
-"""Publishing a policy, going back to an earlier one, and agreeing to one that loosens."""
+"""Publishing a policy, and going back to an earlier one. Who agrees to one that loosens: `agreeing`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from costguard.domain.errors import InvalidInputError
+from costguard.engine.asking import close_asking
 from costguard.engine.memory import Memory
 from costguard.engine.published import (
     FIRST_OBSERVES,
@@ -16,27 +17,29 @@ from costguard.engine.published import (
     base_of,
     compiled,
     valid,
+    waiting,
     waits_for,
 )
-from costguard.engine.repositories.publications import Agreement, Publication
+from costguard.engine.repositories.publications import Publication
 from costguard.policy.differences import Difference, Direction, loosening
 from costguard.policy.lastgood import Usable, usable
 from costguard.policy.loosening import APPROVALS_NEEDED, LOOSENING_WAITS, changes, loosening_words, observes_only
 from costguard.policy.model import Policy
 from costguard.ports import PolicyText
+from costguard.report.words import Language, phrase
 
-VERIFIED_BY_CODE = "slack_code"
 _MOST_TOLD, _LONGEST = 50, 300  # a record holds 400 KB at most, on DynamoDB
 _SHORTEST = 8  # letters of a hash that name a bundle, as short ones of commits do
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Who publishes, why, and from when on it is to count."""
+    """Who publishes, why, and from when on it is to count; `language` is that of the people who are asked."""
 
     by: str
     note: str = ""
     effective_at: datetime | None = None
+    language: Language = Language.EN
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ def roll_back(bundles: Bundles, memory: Memory, digest: str, wish: Wish, now: da
         ProviderError: as `publish`.
     """
     publications = memory.policies.published.all()
-    chosen = _named(publications, digest) if digest else _before(publications)
+    chosen = named(publications, digest) if digest else _before(publications)
     return _move(bundles, memory, bundles.fetch(chosen), wish, now, rollback=True)
 
 
@@ -91,42 +94,7 @@ def chronicle(bundles: Bundles, memory: Memory, now: datetime) -> Chronicle:
     last = memory.policies.published.latest()
     if last is None:
         raise InvalidInputError(NOTHING)
-    return Chronicle(publications, _waiting(bundles, memory, last, now)[0])
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One approver's word for the publication of a hash, and the code that shows it to be theirs."""
-
-    digest: str
-    person: str
-    code: str
-
-
-def ask_approver(bundles: Bundles, memory: Memory, word: Word, now: datetime) -> Publication:
-    """Remember the code that is about to be sent to an approver; an earlier one counts no more.
-
-    Raises:
-        InvalidInputError: nothing of this hash waits for them.
-    """
-    last = _approvable(bundles, memory, word, now)
-    memory.policies.published.send_code(last.seq, word.person, word.code, now)
-    return last
-
-
-def agree(bundles: Bundles, memory: Memory, word: Word, now: datetime) -> Published:
-    """Count an approver's word, given the code that was sent to them.
-
-    Raises:
-        InvalidInputError: nothing of this hash waits for them, or the code is wrong, used or too old.
-    """
-    last = _approvable(bundles, memory, word, now)
-    if not memory.policies.published.code_fits(last.seq, word.person, word.code, now):
-        message = "that is not the code, or it was used or is over 15 minutes old; ask for another without --code"
-        raise InvalidInputError(message)
-    after = memory.policies.published.agree(last.seq, Agreement(word.person, now, VERIFIED_BY_CODE))
-    waits, _ = _waiting(bundles, memory, after, now)
-    return Published(after, waits.loosened if waits is not None else (), waits)
+    return Chronicle(publications, waiting(bundles, memory, last, now)[0])
 
 
 def _move(
@@ -189,6 +157,8 @@ def _move(
             otherwise=count.count(Direction.OTHER) + len(loosening(differences)) - len(loosened),
         ),
     )
+    if last is not None and last.in_force_at is None:
+        close_asking(memory, last, old.answers.approvers, phrase("asked_superseded", wish.language))
     return Published(made, differences, waits_for(made, old, policy, now, first=first))
 
 
@@ -220,7 +190,12 @@ def _refuse_at_once(loosened: tuple[Difference, ...], now: datetime) -> None:
     raise InvalidInputError(message)
 
 
-def _named(publications: tuple[Publication, ...], digest: str) -> str:
+def named(publications: tuple[Publication, ...], digest: str) -> str:
+    """The one hash of these that `digest` is, or begins.
+
+    Raises:
+        InvalidInputError: it names none of them, or several.
+    """
     found = {each.digest for each in publications if len(digest) >= _SHORTEST and each.digest.startswith(digest)}
     if len(found) != 1:
         message = f"{digest[:80]!r} names no published policy; give {_SHORTEST} letters of its hash or more"
@@ -237,31 +212,3 @@ def _before(publications: tuple[Publication, ...]) -> str:
     if not decided:
         raise InvalidInputError("no other published policy was ever in force; name the hash to go to")
     return decided[-1]
-
-
-def _waiting(bundles: Bundles, memory: Memory, last: Publication, now: datetime) -> tuple[Waits | None, Policy | None]:
-    """What the last publication waits for, and the policy that it is compared with."""
-    before = base_of(bundles, memory) if last.in_force_at is None else None
-    old = valid(before)
-    if old is None:
-        return None, None
-    first = memory.policies.published.in_force() is None
-    return waits_for(last, old, compiled(bundles.fetch(last.digest)), now, first=first), old
-
-
-def _approvable(bundles: Bundles, memory: Memory, word: Word, now: datetime) -> Publication:
-    last = memory.policies.published.latest()
-    if last is None:
-        raise InvalidInputError(NOTHING)
-    _named((last,), word.digest)
-    waits, old = _waiting(bundles, memory, last, now)
-    if waits is None or old is None or not waits.missing:
-        message = f"{last.digest[:12]} waits for nobody's approval"
-        raise InvalidInputError(message)
-    if word.person not in old.answers.approvers:
-        message = f"{word.person[:40]!r} is no approver of the policy in force (notify.answers.approvers)"
-        raise InvalidInputError(message)
-    if any(each.by == word.person for each in last.agreed):
-        message = f"{word.person} has agreed already; {waits.missing} more must"
-        raise InvalidInputError(message)
-    return last

@@ -10,10 +10,12 @@ from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Outcome
 from costguard.domain.savings import SavingsReport
 from costguard.engine.budget import plan_budgets
+from costguard.engine.decided import decided_by
 from costguard.engine.key_audit import plan_keys
 from costguard.engine.memory import Memory
 from costguard.engine.network_audit import plan_networks
 from costguard.engine.repositories.looks import LookRepository
+from costguard.engine.repositories.shadows import ShadowRepository
 from costguard.engine.run import plan_from
 from costguard.engine.savings import savings_report
 from costguard.engine.scan import Progress, no_progress, scan
@@ -22,6 +24,7 @@ from costguard.engine.surroundings import Surroundings
 from costguard.guards import GUARDS
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
 from costguard.guards.rules import Limits, Mode, Selector
+from costguard.planning.shadows import ShadowStanding
 from costguard.policy.model import Policy
 from costguard.report.facts import BUDGETS, KEYS, MACHINES, NETWORKS, BudgetSight, Look, Refusal, ReportFacts, Sight
 
@@ -32,10 +35,11 @@ _MOST_REFUSALS = 200
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a look taken now saw of one guard's subjects."""
+    """What a look taken now saw of one guard's subjects, and the digest of the policy that it was judged by."""
 
     look: Look
     budgets: tuple[BudgetSight, ...] = ()
+    policy: str = ""
 
 
 def report_facts(memory: Memory, since: datetime, now: datetime, *, taken: Sequence[Looked] = ()) -> ReportFacts:
@@ -58,6 +62,8 @@ def report_facts(memory: Memory, since: datetime, now: datetime, *, taken: Seque
         refusals=tuple(_refusals(memory, cases, since)),
         saved=savings_report(memory, since, now, now),
         live=bool(taken),
+        shadows=tuple(_followed(memory, looks)),
+        policies=decided_by(memory, {guard: one.policy for guard, one in anew.items()}),
     )
 
 
@@ -75,7 +81,20 @@ def of_owner(facts: ReportFacts, owner: str) -> ReportFacts:
         refusals=tuple(one for one in facts.refusals if one.owner == owner),
         saved=None if facts.saved is None else _saved_of(facts.saved, owner),
         before=None,
+        shadows=tuple(_shadow_of(one, owner) for one in facts.shadows),
     )
+
+
+def _followed(memory: Memory, looks: LookRepository) -> Iterator[ShadowStanding]:
+    """Those that the last run of their guard still followed."""
+    for one in ShadowRepository(memory.store).all():
+        look = looks.get(one.guard)
+        if look is not None and one.at >= look.at:
+            yield one
+
+
+def _shadow_of(standing: ShadowStanding, owner: str) -> ShadowStanding:
+    return replace(standing, differences=tuple(each for each in standing.differences if each.owner == owner))
 
 
 def guards_in(policy: Policy) -> tuple[str, ...]:
@@ -91,6 +110,10 @@ def guards_in(policy: Policy) -> tuple[str, ...]:
 
 def look_now(world: Surroundings, *, progress: Progress = no_progress) -> Looked:
     """One look of this guard, with the code its runs look with; nothing is written anywhere."""
+    return replace(_looked(world, progress), policy=world.policy.digest)
+
+
+def _looked(world: Surroundings, progress: Progress) -> Looked:
     known = _known(world)
     if world.guard == BUDGETS:
         looked, plan = plan_budgets(world, _RUN, progress=progress)

@@ -6,28 +6,33 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Protocol
 
 from costguard.cases import Case
 from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.errors import ProviderError, VersionConflictError
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.domain.refs import ResourceRef
+from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, InstanceDetail
 from costguard.engine.act import act, pause_reason
 from costguard.engine.aftermath import settle_observed
 from costguard.engine.hands import Hand
 from costguard.engine.instance_hand import InstanceHand
 from costguard.engine.launches import launched
-from costguard.engine.memory import cap_views, claim_views, notice_views
+from costguard.engine.memory import Memory, cap_views, claim_views, notice_views
 from costguard.engine.notices import INSTANCE_WORDS, Words, tell
+from costguard.engine.repositories.accounts import AccountRepository
 from costguard.engine.repositories.outbox import Notice
 from costguard.engine.scan import Lookback, Progress, Scan, gap_of, no_progress, scan
+from costguard.engine.shadows import keep_shadows, shadow_figures, with_shadows
 from costguard.engine.sights import keep_look
 from costguard.engine.surroundings import Surroundings
+from costguard.engine.turns import Turns, not_reached, reading_until
 from costguard.guards import GUARDS
 from costguard.guards.rules import Mode
 from costguard.planning import Plan, PlanInputs, Transition, build_plan, subjects_to_examine
+from costguard.planning.new_accounts import account_key, observing
 
 _LOG = logging.getLogger(__name__)
 _MOST_GAPS_LOGGED = 20  # the report has them all
@@ -54,17 +59,22 @@ def make_plan(
     lookback: Lookback | None = None,
     remember: bool = False,
 ) -> Plan:
-    """Scan and plan; nothing is written anywhere, unless `remember` keeps what the audit trails said."""
+    """Scan and plan; nothing is written, unless `remember` keeps what the audit trails said and whose turn is next."""
+    turns = Turns(world.memory.store)
+    begin_at = turns.first(world.guard) if deadline is not None else None
     seen = scan(
         world.readings,
         world.targets,
-        world.policy.idle_gpu,
+        (*world.policy.idle_gpu, *world.policy.shadows.idle_gpu),
         world.clock,
-        deadline=deadline,
+        deadline=reading_until(world.clock.now(), deadline),
         lookback=lookback,
         progress=progress,
         workers=world.workers,
+        begin_at=begin_at,
     )
+    if begin_at is not None and remember:
+        turns.keep(world.guard, not_reached(seen.facts, begin_at))
     return plan_from(world, run_id, seen, deadline=deadline, remember=remember)
 
 
@@ -92,10 +102,25 @@ def plan_from(
         others=_others(world),
         hastened=memory.haste.granted(now),
         disowned=memory.disowned.all(),
+        observing=known_accounts(world, {shard.shard: shard.complete for shard in seen.facts}, remember=remember),
     )
     trails = launched(world, inputs, deadline=deadline, remember=remember)
     inputs = replace(inputs, launches=trails.launches, gaps=(*inputs.gaps, *trails.gaps))
-    return build_plan(_examined_closely(world, inputs))
+    whole = _examined_closely(world, inputs)
+    return with_shadows(world, whole, build_plan(whole))
+
+
+def known_accounts(world: Surroundings, whole: Mapping[Shard, bool], *, remember: bool) -> dict[str, datetime]:
+    """In which of these accounts every rule only observes, each until when.
+
+    `whole` are the shards that answered, by whether all of them was read; `remember` notes accounts never read before.
+    """
+    repository, now = AccountRepository(world.memory.store), world.clock.now()
+    first_seen = repository.first_seen()
+    if remember:
+        repository.note((account_key(shard) for shard, all_read in whole.items() if all_read), first_seen, now)
+    accounts = {account_key(shard) for shard in whole}
+    return observing(accounts, first_seen, world.policy.observe_new_accounts_for, now)
 
 
 def run(
@@ -144,12 +169,18 @@ def carry_out(
     craft = craft or instance_craft(world)
     if not world.memory.runs.begin(plan.run_id, plan.guard, world.clock.now()):
         return RunReport(plan.run_id, None, duplicate=True)
-    plan = _committed(world, plan)
+    plan = committed(world, plan)
     results = () if _paused(world) else act(plan, world, craft.hand, deadline)
+    return concluded(world, plan, results, craft)
+
+
+def concluded(world: Surroundings, plan: Plan, results: tuple[ActionResult, ...], craft: Craft) -> RunReport:
+    """Tell people of a plan that was carried out, keep what it saw, and close the run's record."""
     notices = () if _paused(world) else tell(world, plan, craft.words, NOTICE_WAIT)
     settle_observed(world.memory, plan, plan.billed_while_stopped)
     report = RunReport(plan.run_id, plan, results, notices)
     keep_look(world.memory, plan)
+    keep_shadows(world, plan)
     world.memory.runs.finish(plan.run_id, craft.figures(report), world.clock.now())
     return report
 
@@ -177,6 +208,7 @@ def summary(report: RunReport) -> dict[str, Any]:
         "rehearsed": len(plan.rehearsed),
         "gaps": len(plan.gaps),
         "notices": len(report.notices),
+        **({"shadows": shadow_figures(plan.shadows)} if plan.shadows else {}),
     }
 
 
@@ -226,11 +258,10 @@ def _examined_closely(world: Surroundings, inputs: PlanInputs) -> PlanInputs:
         by_shard.setdefault(str(instance.ref.shard), []).append(instance.ref)
     details: dict[ResourceRef, InstanceDetail] = {}
     gaps = list(inputs.gaps)
-    for refs in by_shard.values():
-        try:
-            details.update(world.readings[refs[0].cloud].inventory.details(refs))
-        except ProviderError as err:
-            gaps.append(gap_of(err, refs[0].shard, "details"))
+    tasks = [partial(_details_of, world, refs) for refs in by_shard.values()]
+    for _, (found, gap) in sorted(world.workers.each(tasks), key=lambda read: read[0]):
+        details.update(found)
+        gaps.extend(gap)
     kept = {ref: tuple(world.readings[ref.cloud].prices.kept_hourly(detail)) for ref, detail in details.items()}
     approved = frozenset(
         case.decision_id
@@ -240,19 +271,38 @@ def _examined_closely(world: Surroundings, inputs: PlanInputs) -> PlanInputs:
     return replace(inputs, details=details, kept=kept, gaps=tuple(gaps), approved=approved)
 
 
-def _committed(world: Surroundings, plan: Plan) -> Plan:
+def _details_of(
+    world: Surroundings, refs: Sequence[ResourceRef]
+) -> tuple[Mapping[ResourceRef, InstanceDetail], tuple[Gap, ...]]:
+    try:
+        return world.readings[refs[0].cloud].inventory.details(refs), ()
+    except ProviderError as err:
+        return {}, (gap_of(err, refs[0].shard, "details"),)
+
+
+def committed(world: Surroundings, plan: Plan) -> Plan:
     """The plan with its transitions written; what another run moved first is dropped from it."""
-    kept: list[Transition] = []
-    lost: set[str] = set()
+    by_shard: dict[Shard, list[Transition]] = {}  # a shard's moves share an audit chain, and would meet there
     for step in plan.transitions:
-        if step.before == step.after:
-            kept.append(step)
-            continue
+        if step.before != step.after:
+            by_shard.setdefault(step.after.subject.shard, []).append(step)
+    moved: dict[str, Transition | None] = {}
+    for _, steps in world.workers.each([partial(_moved, world.memory, plan, steps) for steps in by_shard.values()]):
+        moved.update(steps)
+    kept = (moved.get(step.after.case_id, step) for step in plan.transitions)
+    due = tuple(action for action in plan.due if moved.get(action.case_id, action) is not None)
+    return replace(plan, transitions=tuple(step for step in kept if step is not None), due=due)
+
+
+def _moved(memory: Memory, plan: Plan, steps: Sequence[Transition]) -> dict[str, Transition | None]:
+    """By case how each of these was written; None where another run moved it first."""
+    written: dict[str, Transition | None] = {}
+    for step in steps:
+        case_id = step.after.case_id
         try:
-            committed = world.memory.cases.commit(step.before, step.after, run_id=plan.run_id, now=plan.planned_at)
-            kept.append(Transition(step.before, committed))
+            after = memory.cases.commit(step.before, step.after, run_id=plan.run_id, now=plan.planned_at)
+            written[case_id] = Transition(step.before, after)
         except VersionConflictError:
-            lost.add(step.after.case_id)
-            _LOG.warning("another run moved this case first", extra={"case": step.after.case_id})
-    due = tuple(action for action in plan.due if action.case_id not in lost)
-    return replace(plan, transitions=tuple(kept), due=due)
+            written[case_id] = None
+            _LOG.warning("another run moved this case first", extra={"case": case_id})
+    return written

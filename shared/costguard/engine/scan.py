@@ -20,6 +20,7 @@ from costguard.domain.facts import ShardFacts
 from costguard.domain.money import HourlyRate
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, InstanceState
+from costguard.engine.turns import in_turn
 from costguard.engine.workers import ThreadWorkers, both
 from costguard.guards.idle_gpu import examine
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
@@ -90,13 +91,15 @@ def scan(
     lookback: Lookback | None = None,
     progress: Progress = no_progress,
     workers: Workers | None = None,
+    begin_at: str | None = None,
 ) -> Scan:
     """Read and examine every shard of every target; a shard past the deadline is a gap, not a wait.
 
-    `readings` is by cloud. Errors of one shard become its gaps and never touch another.
+    `readings` is by cloud. Errors of one shard become its gaps and never touch another. `begin_at` is the shard whose
+    turn it is, see `engine.turns`.
     """
     found = discovered(readings, targets)
-    shards = found.shards
+    shards = found.shards if begin_at is None else in_turn(found.shards, begin_at)
     facts: list[ShardFacts] = []
     workers = workers or ThreadWorkers()
     tasks = [

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from zoneinfo import ZoneInfo
 
 from costguard.bootstrap import open_memory, published_policy, read_policy
@@ -20,6 +20,9 @@ from costguard.policy.model import Policy
 from costguard.ports import Clock, PolicyText
 from costguard.report.words import Language
 from costguard.settings import Settings
+
+if TYPE_CHECKING:
+    from costguard.engine.published import Bundles
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +41,7 @@ class Screen(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What one answer is taken at."""
+    """What one answer is taken at. `bundles` opens the published policies, None where none are published."""
 
     memory: Memory
     policy: Policy
@@ -46,6 +49,7 @@ class Desk:
     language: Language
     clock: Clock
     screen: Screen | None
+    bundles: Callable[[], Bundles] | None = None
 
     @property
     def zone(self) -> ZoneInfo:
@@ -66,13 +70,21 @@ def open_desk(settings: Settings, clock: Clock) -> Iterator[Desk]:
         if settings.host != "local" and not memory.store.durable:
             raise InvalidInputError("answers need a ledger that outlives the function's instance: COSTGUARD_LEDGER")
         policy, good = _policy(settings, memory, clock)
-        yield Desk(memory, policy, good, Language(settings.language), clock, _screen(settings))
+        yield Desk(
+            memory, policy, good, Language(settings.language), clock, _screen(settings), _bundles(settings, clock)
+        )
+
+
+def _bundles(settings: Settings, clock: Clock) -> Callable[[], Bundles] | None:
+    """Opened for an approval of a published policy and nothing else: most clicks are about machines."""
+    from costguard.connections.policies import is_published, open_bundles
+
+    return (lambda: open_bundles(settings, settings.policy, clock)) if is_published(settings.policy) else None
 
 
 def _policy(settings: Settings, memory: Memory, clock: Clock) -> tuple[Policy, bool]:
     """The policy to decide by, and whether it may be acted on: where it is broken, the last good one for seven days."""
-    from costguard.connections.policies import is_published
-    from costguard.policy_sources.files import FilePolicySource
+    from costguard.connections.policies import is_published, policy_source
 
     if not settings.policy:
         return read_policy(settings), True
@@ -80,7 +92,7 @@ def _policy(settings: Settings, memory: Memory, clock: Clock) -> tuple[Policy, b
     try:
         if published:
             return published_policy(settings, memory, clock), True
-        return _loaded(FilePolicySource(settings.policy).read()), True
+        return _loaded(policy_source(settings, settings.policy).read()), True
     except (InvalidInputError, ProviderError, LedgerError):
         good = memory.policies.last_good(published=published)
         if good is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from costguard.domain.errors import CostguardError, InvalidInputError
 from costguard.faas.credentials import settings_of_call
@@ -16,7 +16,10 @@ from costguard.faas.logs import start_logging, write_metrics
 from costguard.faas.redaction import Redactor
 from costguard.policy.problems import printable
 from costguard.ports import Clock
-from costguard.settings import Settings, process_settings
+from costguard.settings import Settings, process_settings, references_in
+
+if TYPE_CHECKING:
+    from costguard.connections.secrets import SecretKeeper
 
 log = logging.getLogger(__name__)
 _LONGEST_PATH = 100
@@ -26,6 +29,8 @@ AnswerRequest = Callable[[HttpRequest, Settings, Clock], HttpReply]
 """A request from outside, settings, clock → what is answered, as `slack_actions.answer_request` does."""
 Run = Callable[[str, str, "datetime | None", Settings, Clock], Mapping[str, object]]
 """Function, run id, deadline, settings, clock → a summary (`engine.run.summary`), as `bootstrap.run_function` does."""
+ReadSecrets = Callable[[Settings, Clock], Settings]
+"""The settings with the secrets that they refer to, as `KeptSecrets` does."""
 
 
 def build_handler(
@@ -35,22 +40,26 @@ def build_handler(
     settings: Callable[[], Settings] = process_settings,
     clock: Clock | None = None,
     stream: IO[str] | None = None,
+    secrets: ReadSecrets | None = None,
+    measured: bool = True,
 ) -> Handler:
     """What a host calls with `(event, context)`; one handler serves Lambda, FC and SCF.
 
     It answers the run's summary as plain JSON, and raises what went wrong, so that the host retries, counts and
-    alarms. `run`, `clock` and `stream` are this program's own unless given; they are loaded at the first call, so
-    that the host's import of the function stays small and an import that fails is logged like any other failure.
+    alarms. `run`, `clock`, `stream` and `secrets` are this program's own unless given; they are loaded at the first
+    call, so that the host's import of the function stays small and an import that fails is logged like any other.
+    `measured` False writes no metrics: what is called is only a part of a run.
     """
+    secrets = secrets or KeptSecrets()
 
     def handle(event: Any, context: Any) -> dict[str, object]:
         """Run the function once."""
         call = _Call(function, recognise_host(event, context), request_id_of(context), stream)
         try:
-            call.read_settings(settings(), context)
             watch = clock or _system_clock()
+            call.read_settings(settings(), context, secrets, watch)
             invocation = parse_invocation(event, context, function=function, now=watch.now(), host=call.host)
-            return call.answer(invocation, run or _own_run(), watch)
+            return call.answer(invocation, run or _own_run(), watch, measured=measured)
         except Exception as err:
             call.start_logging()  # again: nothing may be set up yet, or another has set it up since
             log.exception("run failed")
@@ -69,18 +78,21 @@ def build_http_handler(
     settings: Callable[[], Settings] = process_settings,
     clock: Clock | None = None,
     stream: IO[str] | None = None,
+    secrets: ReadSecrets | None = None,
 ) -> Handler:
     """What a host calls with `(event, context)` for each request that came over HTTP.
 
     It never raises: hosts show whoever sent the request what a function raised. What went wrong is in the log.
     """
+    secrets = secrets or KeptSecrets()
 
     def handle(event: Any, context: Any) -> dict[str, object]:
         """Answer one request."""
         call = _Call(function, _host_of_request(event, context), request_id_of(context), stream)
         try:
-            call.read_settings(settings(), context)
-            reply = call.reply(event, answer or _own_answer(function), clock or _system_clock())
+            watch = clock or _system_clock()
+            call.read_settings(settings(), context, secrets, watch)
+            reply = call.reply(event, answer or _own_answer(function), watch)
         except Exception:
             call.start_logging()
             log.exception("request failed")
@@ -94,6 +106,30 @@ class RunFailedError(CostguardError):
     """Stands for an error whose own words hold a secret: hosts write what reaches them to their logs."""
 
 
+class KeptSecrets:
+    """Reads the secrets that settings refer to, and keeps them for the further calls of one process for a while."""
+
+    def __init__(self) -> None:
+        self._keeper: SecretKeeper | None = None
+        self._told = False
+
+    def __call__(self, settings: Settings, clock: Clock) -> Settings:
+        """The settings with those secrets; where they refer to none, nothing is loaded for it.
+
+        What stands in the environment in plain text works as well, and is told to the log once.
+        """
+        if settings.plaintext and settings.host != Host.LOCAL.value and not self._told:
+            self._told = True
+            log.warning("secrets in plain text", extra={"settings": list(settings.plaintext)})
+        if not references_in(settings):
+            return settings
+        if self._keeper is None:
+            from costguard.connections.secrets import SecretKeeper
+
+            self._keeper = SecretKeeper()
+        return self._keeper.settled(settings, clock.now())
+
+
 class _Call:
     """One call of a function, while it is being answered."""
 
@@ -104,20 +140,28 @@ class _Call:
         self._fields: dict[str, object] = {"function": function, "host": host.value, "request_id": request_id}
         self._stream = stream
 
-    def read_settings(self, settings: Settings, context: object) -> None:
-        """Know the secrets and the host, and log accordingly; the host's own mark goes before the event's shape."""
+    def read_settings(self, settings: Settings, context: object, secrets: ReadSecrets, clock: Clock) -> None:
+        """Know the secrets and the host, and log accordingly; the host's own mark goes before the event's shape.
+
+        Secrets kept elsewhere are read with the keys of this call.
+        """
         named = Host(settings.host)
         self.host = self.host if named is Host.LOCAL else named
         self._settings = settings_of_call(settings, context, self.host)
-        self.redactor = Redactor.of((*settings.secrets(), *self._settings.secrets()))
         self._fields["host"] = self.host.value
+        self._keep_quiet_of(settings)
+        self._settings = secrets(self._settings, clock)
+        self._keep_quiet_of(settings)
+
+    def _keep_quiet_of(self, settings: Settings) -> None:
+        self.redactor = Redactor.of((*settings.secrets(), *self._settings.secrets()))
         self.start_logging()
 
     def start_logging(self) -> None:
         """Every line from now on carries what is known of this call."""
         start_logging(self.host, self._fields, self.redactor, level=self._settings.log_level, stream=self._stream)
 
-    def answer(self, invocation: Invocation, run: Run, clock: Clock) -> dict[str, object]:
+    def answer(self, invocation: Invocation, run: Run, clock: Clock, *, measured: bool) -> dict[str, object]:
         """Run, and tell logs, metrics and the caller what came of it."""
         started = clock.now()
         self._fields["run_id"] = invocation.run_id
@@ -128,7 +172,7 @@ class _Call:
         figures = _figures(summary) | {"duration_seconds": (clock.now() - started).total_seconds()}
         duplicate = bool(summary.get("duplicate"))
         log.info("run finished", extra={"duplicate": duplicate, **figures})
-        if not duplicate:
+        if measured and not duplicate:
             write_metrics(self.host, invocation.function, figures, stream=self._stream)
         return {**summary, **about, "run_id": invocation.run_id}
 

@@ -21,6 +21,8 @@ _SIGNED = re.compile(
     = [^&\s"'<>\\]+"""
 )
 _USER_INFO = re.compile(r"(?<=://)[^/\s@\"']*:[^/\s@\"']*(?=@)")
+_WEB = re.compile(r"https?://[^\s\"'<>\\]+")
+_TOKEN_IN_PATH = re.compile(r"(?<=/)(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{20,}(?![A-Za-z0-9_.-])")  # hooks of any vendor
 _TOKENS = re.compile(
     r"""(?x) xox[a-z]-[A-Za-z0-9-]+ | xapp-[A-Za-z0-9-]+ | hooks\.slack\.com/[A-Za-z0-9/_-]+   # Slack
     | \bck1-[A-Za-z0-9_-]{20,} | (?<=/bot/v2/hook/)[A-Za-z0-9_-]+    # Keep links, hooks of chat robots
@@ -49,6 +51,7 @@ class Redactor:
             text = text.replace(value, BLANK)
         text = _USER_INFO.sub(BLANK, text)
         text = _SIGNED.sub(rf"\1={BLANK}", text)
+        text = _WEB.sub(lambda address: _TOKEN_IN_PATH.sub(BLANK, address[0]), text)
         return _TOKENS.sub(BLANK, text)
 
     def clean_error(self, error: BaseException) -> str | None:

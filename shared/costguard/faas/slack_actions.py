@@ -18,6 +18,7 @@ from costguard.domain.answers import Answer, AnswerKind
 from costguard.domain.errors import CostguardError
 from costguard.engine.replies import look, reply
 from costguard.engine.repositories.nonces import nonce_of
+from costguard.engine.repositories.publications import seq_of
 from costguard.faas.desk import FEEDBACK, Desk, open_desk, within
 from costguard.faas.http import HttpReply, HttpRequest
 from costguard.notifiers.blocks import build_blocks
@@ -104,12 +105,35 @@ def _taken(said: Click | Submission | Command, proof: Proof, desk: Desk) -> Http
 
 def _clicked(click: Click, desk: Desk) -> HttpReply:
     now = desk.clock.now()
+    if seq_of(click.of) is not None:
+        return _approved_policy(click, desk)
     if click.kind is AnswerKind.KEEP and click.length is None:
         return _asked_how_long(click, desk)
     answer = Answer(click.kind, click.of, click.by, now, click.length)
     weighed = reply(desk.memory, desk.policy, answer, now, came_through=click.channel, policy_usable=desk.policy_usable)
     _note(answer, weighed)
     _show(desk, click.response_url, answer_words(weighed, desk.language))
+    return HttpReply(200)
+
+
+def _approved_policy(click: Click, desk: Desk) -> HttpReply:
+    """An approver's word for a published policy that loosens."""
+    from costguard.engine import agreeing  # here: a click about a machine needs none of it
+    from costguard.report.publishing import WordCode
+
+    if click.kind is not AnswerKind.APPROVE or desk.bundles is None:
+        said = agreeing.Said(WordCode.UNKNOWN)
+    elif not desk.policy_usable:
+        said = agreeing.Said(WordCode.BROKEN)
+    else:
+        press = agreeing.Press(click.of, click.by, click.channel)
+        said = agreeing.agree_by_button(
+            desk.bundles(), desk.memory, desk.policy, press, desk.clock.now(), desk.language
+        )
+    counts = said.code in (WordCode.COUNTS, WordCode.ENOUGH)
+    facts = {"kind": "approve_policy", "code": said.code.value, "of": str(click.of), "by": str(click.by)}
+    log.info("answer taken" if counts else "answer refused", extra=facts)
+    _show(desk, click.response_url, phrase(said.code.value, desk.language, **said.facts))
     return HttpReply(200)
 
 

@@ -21,6 +21,17 @@ def open_ledger(url: str) -> RecordStore:
         InvalidInputError: not an address of a ledger; the message never repeats it, as it may hold a password.
         LedgerError: the SQLite file cannot be made.
     """
+    try:
+        opened = _opened(url)
+    except ModuleNotFoundError as err:
+        if (err.name or "").partition(".")[0] != "sqlalchemy":
+            raise
+        message = "no SQL ledger is in this bundle: set COSTGUARD_LEDGER to dynamodb://…, or bundle with --ledger sql"
+        raise InvalidInputError(message) from err
+    return opened
+
+
+def _opened(url: str) -> RecordStore:
     scheme = url.partition(":")[0].lower()
     if url == "memory:":
         return _memory()

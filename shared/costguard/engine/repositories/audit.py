@@ -3,7 +3,8 @@
 Each entry carries the hash of the one before. The head of a chain (how many entries, the last hash) is a
 record of its own, written in the same transaction; when a run finishes, the heads of its chains are
 anchored in the run record as well. People's doings (switch, approvals, snoozes) have chains under the
-run id `operator`, the outbox under `outbox`: no run anchors those.
+run id `operator`, the outbox under `outbox`: no run anchors those. In the place of people stand keys
+(audit_people.py); chains of runs that ended long ago may have lost their contents (audit_prune.py).
 
 What this cannot show: somebody who may write the whole ledger can rewrite a chain, its head and its
 anchor alike, and where there is no anchor (yet), a chain and its head. Keep a copy of the heads elsewhere
@@ -21,6 +22,7 @@ from enum import Enum
 from typing import Any
 
 from costguard.domain.errors import VersionConflictError
+from costguard.engine.repositories.audit_people import Apart
 from costguard.engine.repositories.codec import record_of, to_body, value_of
 from costguard.engine.repositories.contention import until_uncontested
 from costguard.ports import Check, Put, Record, RecordStore
@@ -41,6 +43,7 @@ class AuditWhat(str, Enum):
     APPROVAL = "approval"
     SNOOZE = "snooze"
     POLICY = "policy"
+    RETENTION = "retention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class AuditTrail:
     def operations(self, *entries: AuditEntry) -> tuple[Put, ...]:
         """The writes that append `entries`, for a transaction with what they tell of."""
         puts: list[Put] = []
+        apart = Apart(self._store)
         by_chain: dict[str, list[AuditEntry]] = {}
         for entry in entries:
             by_chain.setdefault(entry.chain, []).append(entry)
@@ -83,12 +87,14 @@ class AuditTrail:
             record = self._store.get(HEAD, chain)
             head = value_of(ChainHead, record) if record is not None else ChainHead(0, "")
             for entry in added:
-                body = {**to_body(entry), "seq": head.entries + 1, "previous": head.hash}
+                key = entry_key(chain, head.entries + 1)
+                kept = to_body(entry)
+                kept["facts"] = apart.without_people(kept["facts"], key)
+                body = {**kept, "seq": head.entries + 1, "previous": head.hash}
                 head = ChainHead(head.entries + 1, hash_of(body))
-                key = entry_key(chain, head.entries)
                 puts.append(Put(Record(ENTRY, key, {**body, "hash": head.hash}), 0))
             puts.append(Put(record_of(HEAD, chain, head), record.version if record is not None else 0))
-        return tuple(puts)
+        return (*puts, *apart.puts())
 
     def commit(self, operations: Sequence[Put | Check], *entries: AuditEntry) -> None:
         """Write `operations` and append `entries`, all or nothing; a race for the head of a chain is run again.

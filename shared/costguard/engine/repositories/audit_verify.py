@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from costguard.domain.errors import LedgerError
-from costguard.engine.repositories.audit import ENTRY, HEAD, OF_NO_RUN, ChainHead, entry_key, hash_of
+from costguard.engine.repositories.audit import ENTRY, HEAD, OF_NO_RUN, OPERATOR, ChainHead, entry_key, hash_of
+from costguard.engine.repositories.audit_prune import RETENTION, SHORTEST, declared, is_pruned
 from costguard.engine.repositories.codec import to_body, value_of
-from costguard.engine.repositories.runs import RUN, RunRecord
+from costguard.engine.repositories.runs import RUN, RunRecord, whole_run
 from costguard.engine.repositories.schemas import newest_schema
 from costguard.ports import Record, RecordStore
 
@@ -30,6 +31,7 @@ class _Chain:
     promised: dict[int, str] = field(default_factory=dict)  # position → hash, from heads and anchors
     entries: int = 0
     last_hash: str = ""
+    pruned: bool = False
 
 
 def verify(store: RecordStore, kept: Mapping[str, ChainHead] | None = None) -> AuditVerdict:
@@ -46,7 +48,7 @@ def verify(store: RecordStore, kept: Mapping[str, ChainHead] | None = None) -> A
     runs = set(OF_NO_RUN)
     for record in store.query(RUN):
         runs.add(record.key)
-        _promise(chains, _anchors(record, problems), problems)
+        _promise(chains, _anchors(store, record, problems), problems)
     for record in store.query(HEAD):
         _promise(chains, _head(record, problems), problems)
         chains.setdefault(record.key, _Chain())
@@ -57,6 +59,7 @@ def verify(store: RecordStore, kept: Mapping[str, ChainHead] | None = None) -> A
         problems.extend(_follow(record, name, chains.setdefault(name, _Chain())))
     for name, chain in chains.items():
         problems.extend(_end(store, name, chain))
+    problems.extend(_pruned_without_leave(store, [name for name, chain in chains.items() if chain.pruned]))
     unknown = sorted({name.partition("/")[0] for name in chains} - runs)
     problems.extend(
         f"run {run_id}: has chains and no record: it was removed, or the chains were added"
@@ -66,7 +69,7 @@ def verify(store: RecordStore, kept: Mapping[str, ChainHead] | None = None) -> A
     return AuditVerdict(count, len(chains), tuple(problems))
 
 
-def _anchors(record: Record, problems: list[str]) -> Mapping[str, ChainHead]:
+def _anchors(store: RecordStore, record: Record, problems: list[str]) -> Mapping[str, ChainHead]:
     name = f"run {record.key}"
     if _has_unknown_schema(record, name, problems):
         return {}
@@ -82,7 +85,12 @@ def _anchors(record: Record, problems: list[str]) -> Mapping[str, ChainHead]:
     writes = 1 if run.finished_at is None else 2  # it is written when the run begins and when it finishes
     if record.version != writes:
         problems.append(f"{name}: its record is at version {record.version}, not {writes}: it was written again")
-    return {f"{record.key}/{shard}": head for shard, head in run.heads.items()}
+    try:
+        anchored = whole_run(store, record).heads
+    except LedgerError as err:
+        problems.append(f"{name}: its anchors cannot be read: {err}")
+        return {}
+    return {f"{record.key}/{shard}": head for shard, head in anchored.items()}
 
 
 def _head(record: Record, problems: list[str]) -> Mapping[str, ChainHead]:
@@ -114,16 +122,19 @@ def _follow(record: Record, name: str, chain: _Chain) -> list[str]:
     seq = body.get("seq")
     position = seq if isinstance(seq, int) and not isinstance(seq, bool) else None
     problems: list[str] = []
+    pruned = is_pruned(body)
+    chain.pruned |= pruned
     _has_unknown_schema(record, record.key, problems)
-    if record.version != 1:
-        problems.append(f"{record.key}: is at version {record.version}: an entry is written once")
+    if record.version != (2 if pruned else 1):
+        times = "once, and once more when it is pruned" if pruned else "once"
+        problems.append(f"{record.key}: is at version {record.version}: an entry is written {times}")
     if record.key != entry_key(name, expected):
         problems.append(f"{record.key}: expected entry {expected} here: one is missing, or this one was added")
     if f"{body.get('run_id')}/{body.get('shard')}" != name or position is None:
         problems.append(f"{record.key}: says that it belongs to another chain")
     elif record.key != entry_key(name, position):
         problems.append(f"{record.key}: says that it is entry {position}: it was moved")
-    if body.get("hash") != hash_of(body):
+    if not pruned and body.get("hash") != hash_of(body):
         problems.append(f"{record.key}: its content does not match its hash: it was changed")
     if body.get("previous") != chain.last_hash:
         problems.append(f"{record.key}: does not follow the entry before it")
@@ -132,6 +143,25 @@ def _follow(record: Record, name: str, chain: _Chain) -> list[str]:
     if chain.promised.pop(chain.entries, chain.last_hash) != chain.last_hash:
         problems.append(f"{record.key}: is not the entry that the chain's head or its run names")
     return problems
+
+
+def _pruned_without_leave(store: RecordStore, chains: Sequence[str]) -> Iterator[str]:
+    """Chains that lost contents before their time, or without a word of it in the audit."""
+    known = declared(store) if chains else {}
+    for name in chains:
+        run_id, _, shard = name.partition("/")
+        said, record = known.get(name), store.get(RUN, run_id)
+        if said is None:
+            yield f"{name}: lost its contents, and no entry of {OPERATOR}/{RETENTION} says so: they were removed"
+            continue
+        try:
+            run = whole_run(store, record) if record is not None else None
+        except LedgerError:
+            continue  # told when the runs were read
+        if run is None or (run.heads.get(shard), run.finished_at) != (said.head, said.finished_at):
+            yield f"{name}: lost its contents, and {OPERATOR}/{RETENTION} says another thing of it than its run"
+        elif said.at - said.finished_at < SHORTEST:
+            yield f"{name}: lost its contents {(said.at - said.finished_at).days} days after its run: before its time"
 
 
 def _end(store: RecordStore, name: str, chain: _Chain) -> list[str]:

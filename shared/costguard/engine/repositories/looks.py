@@ -24,6 +24,7 @@ _BUDGET = "look_budget"  # key: name of the budget
 _DIGEST = "digest"  # key: run id
 _LATEST_DIGEST = "digest_latest"  # key: "all"
 _SIGHTS_A_PIECE = 100  # some 80 KB; DynamoDB takes 400
+_ACCOUNTS_A_PIECE = 2_000  # 60 KB more
 _OPERATIONS = 25  # in one transaction: 2 MB, where DynamoDB takes 4
 MOST_SIGHTS = 10_000
 MOST_GAPS = 200
@@ -48,6 +49,7 @@ class _Header:
 class _Piece:
     run_id: str
     sights: tuple[Sight, ...] = ()
+    accounts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class LookRepository:
             due=header.due,
             rehearsed=header.rehearsed,
             left_out=header.left_out + _SIGHTS_A_PIECE * (header.pieces - len(whole)),
-            accounts=header.accounts,
+            accounts=(*header.accounts, *(account for piece in whole for account in piece.accounts)),
         )
 
     def keep(self, look: Look) -> bool:
@@ -102,7 +104,12 @@ class LookRepository:
         if before is not None and before.at > look.at:
             return False
         first, rest = look.sights[:_SIGHTS_A_PIECE], look.sights[_SIGHTS_A_PIECE : self._most_sights]
-        pieces = [_Piece(look.run_id, rest[at : at + _SIGHTS_A_PIECE]) for at in range(0, len(rest), _SIGHTS_A_PIECE)]
+        accounts = look.accounts[_ACCOUNTS_A_PIECE:]
+        pieces = [
+            _Piece(look.run_id, rest[at * _SIGHTS_A_PIECE :][:_SIGHTS_A_PIECE], names[:_ACCOUNTS_A_PIECE])
+            for at in range(max(-(-len(rest) // _SIGHTS_A_PIECE), -(-len(accounts) // _ACCOUNTS_A_PIECE)))
+            for names in (accounts[at * _ACCOUNTS_A_PIECE :],)
+        ]
         known = self._pieces(look.guard, max(len(pieces), 0 if before is None else before.pieces))
         operations = [_put(_PIECE, key, one, known.get(key)) for key, one in _numbered(look.guard, pieces)]
         header = _Header(
@@ -116,7 +123,7 @@ class LookRepository:
             due=look.due,
             rehearsed=look.rehearsed,
             left_out=look.left_out + len(look.sights) - len(first) - len(rest),
-            accounts=look.accounts,
+            accounts=look.accounts[:_ACCOUNTS_A_PIECE],
         )
         operations.append(_put(_LOOK, look.guard, header, record))  # last: a reader takes pieces of its run only
         return self._written(operations, look.guard)

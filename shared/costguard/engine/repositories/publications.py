@@ -7,10 +7,12 @@ publish at once one is told to look again.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from costguard.domain.answers import AnswerRef
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
 from costguard.engine.repositories.audit import OPERATOR, AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.repositories.codec import record_of, value_of
@@ -21,6 +23,7 @@ CODE_VALID_FOR = timedelta(minutes=15)
 MOST_TRIES = 5  # of eight digits: one in 20 million
 _KIND, _POINTER, _CODE = "policy_publication", "policy_pointer", "policy_code"
 _CURRENT = "current"
+_REF = re.compile(r"publication([1-9][0-9]{0,7})", re.ASCII)  # no case has such an id: those are 16 hexadecimal digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,17 @@ class Publication:
     otherwise: int = 0
     agreed: tuple[Agreement, ...] = ()
     in_force_at: datetime | None = None
+
+
+def ref_of(publication: Publication) -> AnswerRef:
+    """What a button to approve it carries: its number and its hash, so that it speaks for this publication only."""
+    return AnswerRef(f"publication{publication.seq}", publication.digest)
+
+
+def seq_of(of: AnswerRef) -> int | None:
+    """The number of the publication that such a button is about; None where it is about a case."""
+    found = _REF.fullmatch(of.case_id)
+    return int(found[1]) if found is not None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,21 @@ from costguard.domain.errors import LedgerError
 from costguard.engine.repositories.audit import AuditTrail, ChainHead
 from costguard.engine.repositories.codec import record_of, value_of
 from costguard.engine.repositories.contention import until_uncontested
-from costguard.ports import Put, RecordStore
+from costguard.ports import Put, Record, RecordStore
 
 RUN = "run"
 _LATEST = "run_latest"
+_HEADS = "run_heads"  # key: run id / number
+_HEADS_A_PIECE = 1_500  # some 190 KB; DynamoDB takes 400
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """One run. `heads` are those of its audit chains by shard, anchored when it finished.
 
-    `policy` is the digest of the policy that it decided by, `bundle` the hash of it where it was published;
-    `policy_waiting` is the hash of one published after it that could not decide yet.
+    Those of very many shards stand in `head_pieces` further records; `whole_run` has them all. `policy` is the digest
+    of the policy that it decided by, `bundle` the hash of it where it was published; `policy_waiting` is the hash of
+    one published after it that could not decide yet.
     """
 
     run_id: str
@@ -34,6 +37,29 @@ class RunRecord:
     policy: str = ""
     bundle: str = ""
     policy_waiting: str = ""
+    head_pieces: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    heads: Mapping[str, ChainHead] = field(default_factory=dict)
+
+
+def whole_run(store: RecordStore, record: Record) -> RunRecord:
+    """The run in a record, with the heads that stand beside it.
+
+    Raises:
+        LedgerError: it is damaged, or heads that it names are gone.
+    """
+    run = value_of(RunRecord, record)
+    heads = dict(run.heads)
+    for number in range(run.head_pieces):
+        piece = store.get(_HEADS, _piece_key(run.run_id, number))
+        if piece is None:
+            message = f"run {run.run_id} anchored chains in {run.head_pieces} records, and number {number} is gone"
+            raise LedgerError(message)
+        heads.update(value_of(_Heads, piece).heads)
+    return replace(run, heads=heads, head_pieces=0)
 
 
 class RunRepository:
@@ -85,7 +111,14 @@ class RunRepository:
             run = value_of(RunRecord, record)
             if run.finished_at is not None:
                 return
-            finished = replace(run, finished_at=now, summary=summary, heads=self._audit.heads(run_id))
+            heads = self._audit.heads(run_id)
+            pieces = _pieces(heads) if len(heads) > _HEADS_A_PIECE else ()
+            for number, piece in enumerate(pieces):  # before the run that names them
+                known = self._store.get(_HEADS, _piece_key(run_id, number))
+                written = record_of(_HEADS, _piece_key(run_id, number), piece)
+                self._store.put(written, known.version if known is not None else 0)
+            own = {} if pieces else heads
+            finished = replace(run, finished_at=now, summary=summary, heads=own, head_pieces=len(pieces))
             self._store.put(record_of(RUN, run_id, finished), record.version)
 
         until_uncontested(attempt, f"run {run_id}")
@@ -93,9 +126,21 @@ class RunRepository:
     def get(self, run_id: str) -> RunRecord | None:
         """One run, or None if it never began."""
         record = self._store.get(RUN, run_id)
-        return value_of(RunRecord, record) if record is not None else None
+        return whole_run(self._store, record) if record is not None else None
 
     def latest(self, guard: str) -> RunRecord | None:
         """The run of this guard that began last, finished or not."""
         record = self._store.get(_LATEST, guard)
         return self.get(value_of(RunRecord, record).run_id) if record is not None else None
+
+
+def _pieces(heads: Mapping[str, ChainHead]) -> tuple[_Heads, ...]:
+    shards = sorted(heads)
+    return tuple(
+        _Heads({shard: heads[shard] for shard in shards[at : at + _HEADS_A_PIECE]})
+        for at in range(0, len(shards), _HEADS_A_PIECE)
+    )
+
+
+def _piece_key(run_id: str, number: int) -> str:
+    return f"{run_id}/{number:04d}"

@@ -1,0 +1,98 @@
+"""Do the functions run that the policy needs, and by the policy that is looked at? Read from the ledger alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from costguard.domain.errors import LedgerError
+from costguard.domain.reasons import FactValue
+from costguard.engine.memory import Memory
+from costguard.engine.repositories.runs import RunRecord
+from costguard.guards import budget, idle_gpu, kms_rotation, network_audit
+from costguard.policy.model import Policy
+from costguard.report.doctor import Check, Code, Detail
+
+LONGEST_BETWEEN: Mapping[str, timedelta] = {
+    idle_gpu.NAME: timedelta(hours=3),
+    budget.NAME: timedelta(hours=3),
+    network_audit.NAME: timedelta(hours=3),
+    kms_rotation.NAME: timedelta(hours=27),
+}
+"""As functions/*/function.yaml schedules them, with two runs missed."""
+LONGEST_RUN = timedelta(hours=1)  # no host lets a scheduled run go on for so long
+
+
+@dataclass(frozen=True, slots=True)
+class RunsSeen:
+    """The run of each function that began last; None where it never did."""
+
+    latest: Mapping[str, RunRecord | None]
+    policy: str
+    now: datetime
+
+
+def examine_runs(memory: Memory | LedgerError, policy: Policy, now: datetime, *, shared: bool) -> Iterator[Check]:
+    """Nothing where no function ever ran with a ledger that is this machine's own: then nothing is deployed.
+
+    `shared`: whether others can reach the ledger, so that somebody expects them to.
+    """
+    if isinstance(memory, LedgerError):
+        return
+    try:
+        latest = {name: memory.runs.latest(name) for name in needed(policy)}
+    except LedgerError:
+        return  # told of the ledger itself
+    if shared or any(run is not None for run in latest.values()):
+        yield runs_check(RunsSeen(latest, policy.digest, now))
+
+
+def needed(policy: Policy) -> tuple[str, ...]:
+    """The functions that something in this policy is for."""
+    rules = {
+        idle_gpu.NAME: policy.idle_gpu,
+        budget.NAME: policy.budgets,
+        kms_rotation.NAME: policy.kms_rotation,
+        network_audit.NAME: policy.network_audit,
+    }
+    return tuple(name for name, listed in rules.items() if listed)
+
+
+def runs_check(seen: RunsSeen) -> Check:
+    """The gravest of what may be wrong: never ran, not lately, did not end, by another policy."""
+    ran = {name: run for name, run in seen.latest.items() if run is not None}
+    facts: dict[str, FactValue] = {"functions": ", ".join(ran), "count": len(ran)}
+    if not ran:
+        return Check(Code.RUNS_NONE, facts={"functions": ", ".join(seen.latest)})
+    late = tuple(_late(seen))
+    if late:
+        return Check(Code.RUNS_MISSED, facts=facts, details=late)
+    unended = tuple(_unended(ran, seen.now))
+    if unended:
+        return Check(Code.RUNS_UNENDED, facts=facts, details=unended)
+    other = tuple(_by_another(ran, seen.policy))
+    if other:
+        return Check(Code.RUNS_OTHER_POLICY, facts=facts, details=other)
+    oldest = min(run.started_at for run in ran.values())
+    return Check(Code.RUNS_RECENT, facts={**facts, "since": oldest.isoformat(timespec="minutes")})
+
+
+def _late(seen: RunsSeen) -> Iterator[Detail]:
+    for name, run in seen.latest.items():
+        if run is None:
+            yield Detail(name, "never ran")
+        elif seen.now - run.started_at > LONGEST_BETWEEN[name]:
+            yield Detail(name, f"began last at {run.started_at.isoformat(timespec='minutes')}")
+
+
+def _unended(ran: Mapping[str, RunRecord], now: datetime) -> Iterator[Detail]:
+    for name, run in ran.items():
+        if run.finished_at is None and now - run.started_at > LONGEST_RUN:
+            yield Detail(name, f"began at {run.started_at.isoformat(timespec='minutes')} and did not end")
+
+
+def _by_another(ran: Mapping[str, RunRecord], policy: str) -> Iterator[Detail]:
+    for name, run in ran.items():
+        if run.policy and run.policy != policy and not run.policy_waiting:
+            yield Detail(name, f"decided by {run.policy[:12]}")
