@@ -174,7 +174,7 @@ class Connections(ExitStack):
 
     def _signals_named(self) -> frozenset[SignalName]:
         """GPU always, the others only where a rule names them: each costs requests."""
-        of_rules = [rule.idle for rule in self._policy.idle_gpu]
+        of_rules = [rule.idle for rule in (*self._policy.idle_gpu, *self._policy.shadows.idle_gpu)]
         of_budgets = [step.idle for budget in self._policy.budgets for step in budget.steps]
         named = {name for bounds in (*of_rules, *of_budgets) for name, _ in bounds.bounds()}
         return frozenset({SignalName.GPU, *named})

@@ -84,12 +84,16 @@ class Discoverer:
                 members = self.members(first)
             except ProviderError as err:
                 members = Members((first,), gaps=(self.gap(Shard(target.cloud, first), "accounts", err),))
+        accounts, closed = tuple(members.accounts), tuple(members.closed)
+        if target.regions == ():
+            return Discovery((), tuple(members.gaps), closed, accounts)
         with ThreadPoolExecutor(max_workers=_WORKERS) as pool:
             found = list(pool.map(lambda account: self._shards(target, account), members.accounts))
         return Discovery(
             shards=tuple(shard for shards, _ in found for shard in shards),
             gaps=(*members.gaps, *(gap for _, own in found for gap in own)),
-            closed_accounts=tuple(members.closed),
+            closed_accounts=closed,
+            accounts=accounts,
         )
 
     def _shards(self, target: Target, account: str) -> tuple[Sequence[Shard], Sequence[Gap]]:

@@ -29,6 +29,7 @@ class Feature(str, Enum):
     MAIL = "mail"
     OBJECTS = "objects"
     FREEZE = "freeze"
+    SECRETS = "secrets"
 
 
 READING = frozenset({Feature.IDENTITY, Feature.INVENTORY, Feature.METRICS, Feature.PRICES, Feature.TRAIL})

@@ -140,6 +140,9 @@ _MENDING = tuple(
     )
 )
 
+SECRET_OPERATIONS = {one.name: one for one in _reads(Feature.SECRETS, "kms:GetSecretValue")}
+"""The whole reach of what reads the settings' own secrets."""
+
 OPERATIONS = {
     operation.name: operation
     for operation in (*_NETWORK, *_KEYS, *_OPERATIONS)  # what several are for counts as the last one's
@@ -191,6 +194,7 @@ KNOWN_OPERATIONS = {
     **ROTATION_OPERATIONS,
     **SUCCESSION_OPERATIONS,
     **MENDING_OPERATIONS,
+    **SECRET_OPERATIONS,
 }
 """Of every kind of session."""
 

@@ -6,6 +6,7 @@ process, and one that changes something only leaves a session made for acting.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -40,7 +41,7 @@ _OPERATIONS = (
         "ec2:DescribeAddresses",
         "ec2:DescribeInstanceAttribute",
     ),
-    *_reads(Feature.METRICS, "cloudwatch:ListMetrics", "cloudwatch:GetMetricData", "cloudwatch:GetMetricStatistics"),
+    *_reads(Feature.METRICS, "cloudwatch:ListMetrics", "cloudwatch:GetMetricData"),
     *_reads(Feature.TRAIL, "cloudtrail:LookupEvents"),
     *_reads(Feature.PRICES, "pricing:GetProducts", "ec2:DescribeSpotPriceHistory"),
     *_reads(Feature.BILLING, "ce:GetCostAndUsage", "ce:ListCostAllocationTags", "organizations:DescribeOrganization"),
@@ -137,6 +138,9 @@ _MENDING = (
     ),
 )
 
+SECRET_OPERATIONS = {one.name: one for one in _reads(Feature.SECRETS, "secretsmanager:GetSecretValue")}
+"""The whole reach of what reads the settings' own secrets (with that of the SDK's credential providers)."""
+
 OPERATIONS = {
     operation.name: operation
     for operation in (*_NETWORK, *_KEYS, *_OPERATIONS)  # what several are for counts as the last one's
@@ -189,6 +193,7 @@ ALL_OPERATIONS = {
     **ROTATION_OPERATIONS,
     **SUCCESSION_OPERATIONS,
     **MENDING_OPERATIONS,
+    **SECRET_OPERATIONS,
 }
 """The whole reach of the program."""
 
@@ -365,7 +370,8 @@ def _deny_protected(
     keepers = ("aws:autoscaling:groupName", "aws:eks:cluster-name", "eks:cluster-name")
     names = [*keepers, *sorted({form for tag in protected_tags for form in (tag, tag.replace("-", "_"))})]
     for name in names:
-        sid = "Tag" + "".join(part.capitalize() for part in name.replace(":", "-").replace("_", "-us-").split("-"))
+        words = re.split("[^A-Za-z0-9]+", name.replace("_", "-us-"))
+        sid = "Tag" + "".join(word.capitalize() for word in words)
         yield _deny(sid, harmful, partition, {"Null": {f"aws:ResourceTag/{name}": "false"}})
 
 

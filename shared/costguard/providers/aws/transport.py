@@ -100,7 +100,8 @@ class WatchedGate(Gate):
         self.sending(name, dry_run=dry_run)
 
 
-_CLIENTS = {"cost-explorer": "ce"}  # events go by the service's id, everything else by its client's name
+# events go by the service's id, everything else by its client's name
+_CLIENTS = {"cost-explorer": "ce", "secrets-manager": "secretsmanager"}
 
 
 def _operation(event_name: str) -> str:

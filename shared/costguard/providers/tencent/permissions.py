@@ -118,6 +118,9 @@ _MENDING = tuple(
     )
 )
 
+SECRET_OPERATIONS = {one.name: one for one in _reads(Feature.SECRETS, "ssm:GetSecretValue")}
+"""The whole reach of what reads the settings' own secrets."""
+
 OPERATIONS = {operation.name: operation for operation in _OPERATIONS}
 
 FREEZE_OPERATIONS = {
@@ -150,7 +153,13 @@ Nothing that deletes a group, route, subnet, VPC or instance is in any table, an
 group at once.
 """
 
-KNOWN_OPERATIONS = {**OPERATIONS, **FREEZE_OPERATIONS, **ROTATION_OPERATIONS, **MENDING_OPERATIONS}
+KNOWN_OPERATIONS = {
+    **OPERATIONS,
+    **FREEZE_OPERATIONS,
+    **ROTATION_OPERATIONS,
+    **MENDING_OPERATIONS,
+    **SECRET_OPERATIONS,
+}
 """Of every kind of session."""
 
 ALSO_USED = {

@@ -29,6 +29,7 @@ from costguard.sandbox.alibaba import (
     policies,
     regions,
     routes,
+    secrets,
     snapshots,
     tagging,
     trail,
@@ -181,6 +182,8 @@ def _kms() -> dict[tuple[str, str], Action]:
     }
     by_operation = ((Operation.KEYS, reading), (Operation.ROTATE, changing), (Operation.SUCCEED, succeeding))
     found = {("kms", "DescribeRegions"): Action(kms.describe_regions)}
+    kept, permissions = secrets.get_secret_value, ("kms:GetSecretValue",)
+    found["kms", "GetSecretValue"] = Action(kept, permissions, Operation.SECRETS, Denial.NO_KEY_PERMISSION)
     for operation, handlers in by_operation:
         for name, handler in handlers.items():
             found["kms", name] = Action(handler, (f"kms:{name}",), operation, Denial.NO_KEY_PERMISSION)

@@ -32,6 +32,8 @@ from costguard.sandbox.alibaba.policy_desk import PolicyDesk
 from costguard.sandbox.alibaba.protocol import Verifier, parameters_of
 from costguard.sandbox.alibaba.site import ApiCall, Call, SentMail, site_of
 from costguard.sandbox.alibaba.tables import PRODUCTS, TABLES
+from costguard.sandbox.alibaba.wishes import wishes
+from costguard.sandbox.wire.authority import Authority
 from costguard.sandbox.wire.door import WorldDoor
 from costguard.sandbox.wire.faults import Fault, FaultKind, Faults
 from costguard.sandbox.wire.limits import RateLimits
@@ -123,6 +125,11 @@ class AlibabaEmulator:
     def allowed(self) -> dict[str, set[str]]:
         """What the identities of an account may do."""
         return self._site.allowed
+
+    @property
+    def authorities(self) -> dict[tuple[str, str], Authority]:
+        """What policies let an identity do, by account and role (none: the user); who has no row needs none."""
+        return self._site.authorities
 
     @property
     def mails(self) -> list[SentMail]:
@@ -227,6 +234,9 @@ def _answered(call: ApiCall, action: Action, world: World) -> Mapping[str, Any]:
 def _permitted(call: ApiCall, action: Action, world: World) -> bool:
     allowed = call.site.allowed.get(call.account)
     if action.permissions and allowed is not None and not allowed.intersection(action.permissions):
+        return False
+    authority = call.site.authorities.get((call.account, call.caller.role))
+    if authority is not None and action.permissions and not authority.allows(*wishes(call, action.permissions, world)):
         return False
     if action.part and not world.networks.may(call.site.cloud, call.account, action.part):
         return False

@@ -15,6 +15,7 @@ from costguard.sandbox.alibaba.network_desk import NetworkDesk
 from costguard.sandbox.alibaba.ownership import Ownership
 from costguard.sandbox.alibaba.parameters import Asked
 from costguard.sandbox.alibaba.policy_desk import FULL_ACCESS, PolicyDesk
+from costguard.sandbox.wire.authority import Authority
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import made_up_request_id
 from costguard.sandbox.world.trail import TrailDesk
@@ -78,7 +79,8 @@ class SentMail:
 class Site:
     """One organisation on one site of the cloud (`alibaba` is China, `alibaba-intl` the international one).
 
-    `allowed` has the RAM actions of an account's identities; an account without a row may do everything.
+    `allowed` has the RAM actions of an account's identities; an account without a row may do everything. `authorities`
+    has what policies say, by account and role (none: the user); who has no row needs none.
     `forbids_lists`: since 20 December 2025 DescribeInstances and DescribeDisks answer 403 to who may not ask, by the
     vendor's announcement; before, and here by default, an empty list, which is the harder to live with.
     `standard_stops` are machines whose last stop was not asked to be an economical one.
@@ -93,6 +95,7 @@ class Site:
     external_id: str
     forbids_lists: bool = False
     allowed: dict[str, set[str]] = field(default_factory=dict)
+    authorities: dict[tuple[str, str], Authority] = field(default_factory=dict)
     tokens: dict[tuple[str, str, str], Idempotent] = field(default_factory=dict)
     standard_stops: set[str] = field(default_factory=set)
     notes: dict[str, SnapshotNote] = field(default_factory=dict)

@@ -17,7 +17,11 @@ from costguard.sandbox.world.keys import WorldKey
 from costguard.sandbox.world.records import Refusal, WorldRefusalError
 
 _USAGES = {"ENCRYPT_DECRYPT": KeyUsage.ENCRYPT, "SIGN_VERIFY": KeyUsage.SIGN, "GENERATE_VERIFY_MAC": KeyUsage.MAC}
-_ALGORITHMS = {"ECC_NIST_P256": "ECDSA_SHA_256", "ECC_NIST_P384": "ECDSA_SHA_384", "RSA_2048": "RSASSA_PSS_SHA_256"}
+_ALGORITHMS = {
+    "ECC_NIST_P256": "ECDSA_SHA_256",
+    "ECC_NIST_P384": "ECDSA_SHA_384",
+    **dict.fromkeys(("RSA_2048", "RSA_3072", "RSA_4096"), "RSASSA_PSS_SHA_256"),
+}
 _ALIAS = "alias/"
 _MOST_TAGS = 50
 

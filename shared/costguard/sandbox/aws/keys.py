@@ -141,7 +141,7 @@ class Kms:
                 "TargetKeyId": key.ref.native_id,
                 "CreationDate": key.created_at.timestamp(),
             }
-            for key in self._there(asked)
+            for key in ([self._key(asked)] if asked.request.get("KeyId") else self._there(asked))
             for alias in key.aliases
         ]
         return self._paged(asked, "Aliases", aliases, most=100, default=50)

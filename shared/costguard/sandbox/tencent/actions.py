@@ -25,6 +25,7 @@ from costguard.sandbox.tencent import (
     networks,
     policies,
     pricing,
+    secrets,
     tags,
     trail,
 )
@@ -214,6 +215,7 @@ _KMS = {
     "EnableKeyRotation": Action(e.ENABLE_KEY_ROTATION, kms.enable_key_rotation, Operation.ROTATE),
     "RotateKey": Action(e.ROTATE_KEY, kms.rotate_key, Operation.ROTATE),
 }
+_SSM = {"GetSecretValue": Action(e.GET_SECRET_VALUE, secrets.get_secret_value, Operation.SECRETS)}
 _BILLING = {
     "DescribeBillDetail": _global(b.DETAIL, billing.describe_bill_detail, Operation.BILL),
     "DescribeBillDetailForOrganization": _global(
@@ -245,6 +247,7 @@ PRODUCTS: Mapping[str, Product] = MappingProxyType(
         "vpc": Product("2017-03-12", _VPC, throttled="LimitExceeded.ActionLimited"),
         "tag": Product("2018-08-13", _TAG, _GATE),
         "kms": Product("2019-01-18", _KMS),
+        "ssm": Product("2019-09-23", _SSM),
         "cloudaudit": Product("2019-03-19", _CLOUDAUDIT, _GATE),
         "monitor": Product("2018-07-24", _MONITOR, _GATE),
         "as": Product("2018-04-19", _AS, _GATE),

@@ -21,14 +21,18 @@ from costguard.sandbox.tencent.memory import Memory
 from costguard.sandbox.tencent.parameters import checked, typed
 from costguard.sandbox.tencent.protocol import JSON, Heading, body_of, enveloped, heading_of, query_of
 from costguard.sandbox.tencent.settings import Settings
+from costguard.sandbox.tencent.wishes import wish
+from costguard.sandbox.wire.authority import Authority
 from costguard.sandbox.wire.door import WorldDoor
 from costguard.sandbox.wire.faults import Fault, FaultKind, Faults
 from costguard.sandbox.wire.limits import RateLimits
 from costguard.sandbox.wire.messages import Answer, Ending, Request
 from costguard.sandbox.wire.server import WireServer
+from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import made_up_request_id
 from costguard.sandbox.world.records import WorldRefusalError
 
+_FREE = frozenset({"GetCallerIdentity"})  # asks for no permission
 _UNDONE = (FaultKind.REFUSED, FaultKind.RESET, FaultKind.STALLED, FaultKind.NOT_JSON)
 
 
@@ -60,6 +64,7 @@ class TencentEmulator:
         limits: how often calls were throttled.
         calls: every call that was rightly signed, in order.
         allowed: what each account's callers may do (`cvm:StopInstances`); who is absent may do everything.
+        authorities: what policies let an identity do, by account and role (none: the user); who is absent needs none.
         desk: what is set about the bill, and the budgets of the console.
         policies: what is attached to parts of the organisation and to groups.
         key_desk: where KMS is offered and opened; its keys are the world's.
@@ -99,6 +104,7 @@ class TencentEmulator:
         self.limits = RateLimits(rates or {})
         self.calls: list[Call] = []
         self.allowed: dict[str, set[str]] = {}
+        self.authorities: dict[tuple[str, str], Authority] = {}
         self.desk = self._memory.desk
         self.policies = self._memory.policies
         self.key_desk = self._memory.keys
@@ -166,6 +172,8 @@ class TencentEmulator:
         given = typed(action.parameters, query_of(request)) if request.method == "GET" else body_of(request)
         checked(action.parameters, given)
         with self._door.opened() as world:
+            if not self._may(heading, permission, given, world):
+                raise _denial(product, heading)
             asked = Asked(
                 heading.identity,
                 heading.region,
@@ -186,6 +194,14 @@ class TencentEmulator:
             if action.part and not world.networks.may(self._settings.cloud, account, action.part):
                 raise _denial(product, heading)
             return dict(action.answer(asked))
+
+    def _may(self, heading: Heading, permission: str, given: Mapping[str, Any], world: World) -> bool:
+        """Whether policies let the caller, where any are enforced."""
+        caller = heading.identity
+        authority = self.authorities.get((caller.account, caller.role))
+        if authority is None or heading.action in _FREE:
+            return True
+        return authority.allows(wish(permission, heading.region, caller, given, world))
 
 
 def _action(heading: Heading) -> tuple[Product, Action]:

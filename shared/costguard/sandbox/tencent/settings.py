@@ -67,6 +67,7 @@ PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
         **dict.fromkeys(("ListAttachedGroupPolicies", "AttachGroupPolicy", "DetachGroupPolicy"), (20, 20)),
         "GetMonitorData": (50, 50),
         "AssumeRole": (600, 600),
+        "GetSecretValue": (300, 300),
     }
 )
 

@@ -57,7 +57,7 @@ class WorldInventory(_OverWorld):
         wanted = accounts | {target.account}
         regions = target.regions
         found = (shard for shard in shards if shard.account in wanted and (regions is None or shard.region in regions))
-        return Discovery(tuple(sorted(found)))
+        return Discovery(tuple(sorted(found)), accounts=tuple(sorted(wanted - {""})))
 
     def read(self, shard: Shard) -> Inventory:
         """Every machine of the shard that the cloud still lists; an empty answer that proves nothing is a gap.

@@ -79,6 +79,7 @@ class Operation(str, Enum):
     NETWORK = "network"
     FIX_NETWORK = "fix_network"
     TRAIL = "trail"
+    SECRETS = "secrets"
 
     @classmethod
     def _missing_(cls, value: object) -> Operation | None:

@@ -24,6 +24,12 @@ KMS = {
         ~Tag.20.Key               text
         ~Tag.20.Value             text
     """,
+    "GetSecretValue": """
+        SecretName!               text
+        VersionStage              ACSCurrent
+        ~VersionId                text
+        ~FetchExtendedConfig      flag
+    """,
     "DescribeRegions": "",
     "DescribeAccountKmsStatus": "",
     "UpdateRotationPolicy": """

@@ -1,4 +1,4 @@
-"""Kms 2019-01-18, and the tags of one product's resources as tag 2018-08-13 tells them."""
+"""Kms 2019-01-18, secrets of SSM, and the tags of one product's resources as tag 2018-08-13 tells them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ LIST_KEY_DETAIL: Table = {
 }
 ENABLE_KEY_ROTATION: Table = {"KeyId!": TEXT, "RotateDays": Whole(7, 365, code=_BAD), "MemberAccount?": _MEMBER}
 ROTATE_KEY: Table = {"KeyId!": TEXT, "MemberAccount?": _MEMBER}
+GET_SECRET_VALUE: Table = {"SecretName!": TEXT, "VersionId!": TEXT}  # of ssm 2019-09-23
 
 DESCRIBE_RESOURCE_TAGS_BY_RESOURCE_IDS: Table = {
     "ServiceType!": TEXT,
