@@ -3,6 +3,9 @@
 `python tests/benchmarks/cold_start.py -- costguard scan` from the repository's root. Both are started in
 turn, with AWS_ENDPOINT_URL set to a listener on loopback; the clock stops when the first byte of a request
 arrives, and the process is ended. No figure fails the run; a command that never asks does.
+
+`python tests/benchmarks/cold_start.py --bundle bundles/lambda/idle_gpu.zip --host lambda` measures a bundle by its
+host's runtime beside an empty boto3 handler (see cold_start_hosts.py). Run it by the Python the bundle was built for.
 """
 
 from __future__ import annotations
@@ -15,8 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.benchmarks import cold_start_hosts
+from tests.benchmarks.measuring import machine
 
 EMPTY_SCRIPT = "import boto3; boto3.client('ec2', region_name='us-east-1').describe_instances()"
 _LONGEST_START_SECONDS = 60
@@ -67,29 +75,65 @@ def _arrival(listener: socket.socket, process: subprocess.Popen[bytes]) -> float
     raise TimeoutError
 
 
+def interleaved(pairs: int, mine: Callable[[], float], other: Callable[[], float]) -> None:
+    """Start both in turn, and print medians. The first pair, which fills the disk cache, does not count."""
+    ours, theirs = [], []
+    for number in range(pairs + 1):
+        other_took, mine_took = other(), mine()
+        if number:
+            theirs.append(other_took)
+            ours.append(mine_took)
+    middle, base = statistics.median(ours), statistics.median(theirs)
+    ratio = statistics.median(one / another for one, another in zip(ours, theirs, strict=True))
+    print(f"{middle * 1000:.0f} ms; the empty one: {base * 1000:.0f} ms")
+    print(f"median of {pairs} interleaved pairs; ratio of medians {middle / base:.2f}, median of ratios {ratio:.2f}")
+
+
+def measure_command(command: Sequence[str], pairs: int) -> None:
+    """A command beside a script."""
+    empty = [sys.executable, "-c", EMPTY_SCRIPT]
+    print(f"{' '.join(command)} beside an empty boto3 EC2 script")
+    with socket.create_server(("127.0.0.1", 0)) as listener, tempfile.TemporaryDirectory() as folder:
+        listener.settimeout(1.0)
+        interleaved(
+            pairs,
+            lambda: until_first_request(command, listener, folder),
+            lambda: until_first_request(empty, listener, folder),
+        )
+
+
+def measure_bundle(bundle: Path, host: str, settings: Mapping[str, str], pairs: int) -> None:
+    """A built bundle beside an empty handler, both by the host's runtime."""
+    print(f"{bundle.name} by the runtime of {host} beside an empty boto3 handler; {dict(settings)}")
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        ours = cold_start_hosts.unpacked(bundle, work / "bundle")
+        theirs = cold_start_hosts.empty(work / "empty")
+        interleaved(
+            pairs,
+            lambda: cold_start_hosts.until_first_request(host, ours, work, settings),
+            lambda: cold_start_hosts.until_first_request(host, theirs, work, {}),
+        )
+
+
 def main() -> None:
     """Measure pairs in turn and print medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="two pairs, in seconds")
     parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("--bundle", type=Path, metavar="ZIP", help="measure this bundle of idle_gpu")
+    parser.add_argument("--host", choices=cold_start_hosts.STARTS, default="lambda", help="of the bundle")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="settings of the bundle")
     parser.add_argument("command", nargs="*", help="what to measure, after --; default: costguard scan")
     given = parser.parse_args()
-    command = given.command or [str(Path(sys.executable).with_name("costguard")), "scan"]
-    empty = [sys.executable, "-c", EMPTY_SCRIPT]
     pairs = 2 if given.smoke else given.pairs
-    ours, theirs = [], []
-    with socket.create_server(("127.0.0.1", 0)) as listener, tempfile.TemporaryDirectory() as folder:
-        listener.settimeout(1.0)
-        for number in range(pairs + 1):
-            empty_took = until_first_request(empty, listener, folder)
-            command_took = until_first_request(command, listener, folder)
-            if number:  # the first pair fills the disk cache
-                theirs.append(empty_took)
-                ours.append(command_took)
-    middle, base = statistics.median(ours), statistics.median(theirs)
-    ratio = statistics.median(mine / other for mine, other in zip(ours, theirs, strict=True))
-    print(f"{' '.join(command)}: {middle * 1000:.0f} ms; empty boto3 EC2 script: {base * 1000:.0f} ms")
-    print(f"median of {pairs} interleaved pairs; ratio of medians {middle / base:.2f}, median of ratios {ratio:.2f}")
+    print(f"{machine('boto3')}; load average before: {os.getloadavg()[0]:.1f}")
+    if given.bundle is not None:
+        settings = dict(one.split("=", 1) for one in given.set)
+        measure_bundle(given.bundle, given.host, settings or {"COSTGUARD_LEDGER": "memory:"}, pairs)
+    else:
+        measure_command(given.command or [str(Path(sys.executable).with_name("costguard")), "scan"], pairs)
+    print(f"load average after: {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":
