@@ -1,0 +1,173 @@
+# What would be made, with the cloud's answers made up: costguard bundle fc --out ../../build, terraform init, terraform test.
+
+mock_provider "alicloud" {
+  mock_data "alicloud_account" {
+    defaults = { id = "1234567890123456" }
+  }
+  mock_data "alicloud_db_zones" {
+    defaults = { ids = ["cn-hangzhou-h", "cn-hangzhou-k"] }
+  }
+  mock_data "alicloud_fc_zones" {
+    defaults = { ids = ["cn-hangzhou-k", "cn-hangzhou-j"] }
+  }
+  mock_resource "alicloud_fcv3_trigger" {
+    defaults = { http_trigger = [{ url_internet = "https://answers.example.com", url_intranet = "" }] }
+  }
+  mock_resource "alicloud_db_instance" {
+    defaults = { connection_string = "ledger.example.com", port = "5432" }
+  }
+}
+
+mock_provider "alicloud" {
+  alias = "alert_center"
+}
+
+variables {
+  region = "cn-hangzhou"
+  secrets = {
+    COSTGUARD_LEDGER               = "costguard/ledger"
+    COSTGUARD_SLACK_TOKEN          = "costguard/slack#token"
+    COSTGUARD_SLACK_SIGNING_SECRET = "costguard/slack#signing"
+  }
+  alarm_mail = "cost@example.com"
+}
+
+run "observing" {
+  command = apply
+
+  assert {
+    condition     = alltrue([for name, role in local.granted : length(setintersection(role, ["act-idle_gpu", "act-budget", "rotate", "fix_network", "freeze", "succeed", "mail", "members"])) == 0])
+    error_message = "Without `enforce` a role acts: ${jsonencode(local.granted)}"
+  }
+  assert {
+    condition     = alltrue([for name, _ in local.functions : contains(local.granted[name], "deny")])
+    error_message = "A role lacks the denials: ${jsonencode(local.granted)}"
+  }
+  assert {
+    condition     = alicloud_fcv3_trigger.timer["digest"].trigger_config == jsonencode({ cronExpression = "0 11 1 * * MON", enable = true, payload = "" })
+    error_message = "The weekly timer: ${alicloud_fcv3_trigger.timer["digest"].trigger_config}"
+  }
+  assert {
+    condition     = alicloud_fcv3_function.timed["idle_gpu"].environment_variables.COSTGUARD_LEDGER == "secret:costguard/ledger" && alicloud_fcv3_function.timed["idle_gpu"].environment_variables.COSTGUARD_ANSWER_URL == "https://answers.example.com" && alicloud_fcv3_function.timed["idle_gpu"].environment_variables.COSTGUARD_CLOUD == "alibaba"
+    error_message = "Settings of idle_gpu: ${jsonencode(alicloud_fcv3_function.timed["idle_gpu"].environment_variables)}"
+  }
+  assert {
+    condition     = !contains(keys(alicloud_fcv3_function.timed["idle_gpu"].environment_variables), "COSTGUARD_SLACK_SIGNING_SECRET") && !contains(keys(alicloud_fcv3_function.timed["idle_gpu"].environment_variables), "COSTGUARD_REPORTS")
+    error_message = "idle_gpu is given what it does not read."
+  }
+  assert {
+    condition     = strcontains(alicloud_ram_policy.own["idle_gpu"].policy_document, "acs:kms:cn-hangzhou:1234567890123456:secret/costguard/ledger") && !strcontains(alicloud_ram_policy.own["idle_gpu"].policy_document, "*:secret/")
+    error_message = "Secrets are not narrowed: ${alicloud_ram_policy.own["idle_gpu"].policy_document}"
+  }
+  assert {
+    condition     = strcontains(alicloud_ram_policy.own["slack_actions"].policy_document, "oss:GetObject") && !strcontains(alicloud_ram_policy.own["slack_actions"].policy_document, "ecs:") && !strcontains(alicloud_ram_policy.own["slack_actions"].policy_document, "mns:")
+    error_message = "slack_actions may more than it needs: ${alicloud_ram_policy.own["slack_actions"].policy_document}"
+  }
+  assert {
+    condition     = output.ledger == "postgresql://costguard@ledger.example.com:5432/costguard" && output.ledger_from_desk == "" && output.policy_source == "oss://costguard-1234567890123456-cn-hangzhou/policy?region=cn-hangzhou"
+    error_message = "${output.ledger} ${output.policy_source}"
+  }
+  assert {
+    condition     = alicloud_vswitch.here.zone_id == "cn-hangzhou-k"
+    error_message = "Not a zone that both know: ${alicloud_vswitch.here.zone_id}"
+  }
+  assert {
+    condition     = { for key in ["idle_gpu/missed", "idle_gpu/dead-man", "kms_rotation/missed", "kms_rotation/dead-man"] : key => [local.watches[key].seconds / 3600, local.watches[key].every / 3600, local.watches[key].times] } == { "idle_gpu/missed" = [2, 1, 1], "idle_gpu/dead-man" = [3, 1, 1], "kms_rotation/missed" = [24, 4, 2], "kms_rotation/dead-man" = [24, 4, 8] }
+    error_message = "Silence is not measured as said: ${jsonencode({ for key, watch in local.watches : key => [watch.seconds, watch.every, watch.times] })}"
+  }
+  assert {
+    condition     = alicloud_sls_alert.watch["idle_gpu/missed"].configuration[0].query_list[0].query == "(\"run\" and \"finished\") | select count(1) as lines"
+    error_message = alicloud_sls_alert.watch["idle_gpu/missed"].configuration[0].query_list[0].query
+  }
+  assert {
+    condition     = alltrue([for key, watch in local.watches : !startswith(key, "digest/missed") && !startswith(key, "slack_actions/dead")])
+    error_message = "What is not run daily is watched for silence."
+  }
+}
+
+run "enforcing_in_further_accounts" {
+  command = apply
+
+  variables {
+    enforce         = true
+    member_accounts = ["2234567890123456"]
+    secret_keys     = ["key-hzz-0001"]
+  }
+
+  assert {
+    condition     = contains(local.granted.idle_gpu, "act-idle_gpu") && contains(local.granted.kms_rotation, "rotate") && contains(local.granted.idle_gpu, "members") && !contains(local.granted.slack_actions, "members")
+    error_message = jsonencode(local.granted)
+  }
+  assert {
+    condition     = strcontains(alicloud_ram_policy.own["idle_gpu"].policy_document, "acs:ram::2234567890123456:role/costguard-member-idle-gpu") && alicloud_fcv3_function.timed["idle_gpu"].environment_variables.COSTGUARD_ALIBABA_ROLE == "costguard-member-idle-gpu"
+    error_message = alicloud_ram_policy.own["idle_gpu"].policy_document
+  }
+}
+
+run "only_who_reads_secrets_may_use_their_key" {
+  command = apply
+
+  variables {
+    functions   = ["digest", "idle_gpu", "slack_actions"]
+    secret_keys = ["key-hzz-0001"]
+  }
+
+  assert {
+    condition     = strcontains(alicloud_ram_policy.own["idle_gpu"].policy_document, "{\"Action\":[\"kms:Decrypt\"],\"Effect\":\"Allow\",\"Resource\":[\"acs:kms:cn-hangzhou:1234567890123456:key/key-hzz-0001\"]}")
+    error_message = alicloud_ram_policy.own["idle_gpu"].policy_document
+  }
+}
+
+run "a_secret_is_no_setting" {
+  command = plan
+
+  variables {
+    settings = { COSTGUARD_SLACK_TOKEN = "anything" }
+  }
+
+  expect_failures = [var.settings]
+}
+
+run "a_secret_is_named_and_not_shown" {
+  command = plan
+
+  variables {
+    secrets = { COSTGUARD_SLACK_TOKEN = "xoxb-1-2" }
+  }
+
+  expect_failures = [var.secrets]
+}
+
+run "a_function_without_its_ledger_is_refused" {
+  command = plan
+
+  variables {
+    functions = ["idle_gpu"]
+    secrets   = {}
+  }
+
+  expect_failures = [alicloud_oss_bucket_object.bundle["idle_gpu"]]
+}
+
+run "a_desk_for_a_while" {
+  command = apply
+
+  variables {
+    desk_networks = ["203.0.113.7/32"]
+  }
+
+  assert {
+    condition     = toset(alicloud_db_instance.ledger.security_ips) == toset(["10.213.0.0/24", "203.0.113.7/32"]) && endswith(output.ledger_from_desk, "?sslmode=require")
+    error_message = output.ledger_from_desk
+  }
+}
+
+run "no_desk_is_the_whole_internet" {
+  command = plan
+
+  variables {
+    desk_networks = ["0.0.0.0/0"]
+  }
+
+  expect_failures = [var.desk_networks]
+}

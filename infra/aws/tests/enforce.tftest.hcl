@@ -1,0 +1,187 @@
+# What `enforce`, members and the further variables add.
+
+mock_provider "aws" {
+  source = "./tests/mocks"
+}
+
+variables {
+  region  = "us-east-1"
+  secrets = { COSTGUARD_SLACK_SIGNING_SECRET = "costguard/slack-signing-secret" }
+}
+
+run "enforce_grants_acting" {
+  command = apply
+
+  variables {
+    enforce = true
+  }
+
+  assert {
+    condition = { for name, granted in local.granted : name => [for one in granted : one if can(regex("^(act|rotate|succeed|fix|freeze)", one))] } == {
+      budget = ["act-budget"], digest = [], idle_gpu = ["act-idle_gpu"], kms_rotation = ["rotate"], network_audit = ["fix_network"], slack_actions = []
+    }
+    error_message = "each acts with its own purpose"
+  }
+  assert {
+    condition     = !strcontains(aws_iam_policy.shared["act-budget"].policy, "TerminateInstances")
+    error_message = "a budget stops only"
+  }
+}
+
+run "successors_are_asked_for" {
+  command = apply
+
+  variables {
+    enforce = true
+    grants  = ["succeed"]
+  }
+
+  assert {
+    condition     = [for name, granted in local.granted : name if contains(granted, "succeed")] == ["kms_rotation"]
+    error_message = "successors of keys only where they are asked for"
+  }
+}
+
+run "grants_wait_for_enforce" {
+  command = apply
+
+  variables {
+    grants = ["succeed"]
+  }
+
+  assert {
+    condition     = !contains(local.granted["kms_rotation"], "succeed")
+    error_message = "observing, nothing is made"
+  }
+}
+
+run "members_are_entered_by_role" {
+  command = apply
+
+  variables {
+    member_accounts = ["222233334444", "033344445555"]
+    settings        = { COSTGUARD_AWS_EXTERNAL_ID = "made-up" }
+  }
+
+  assert {
+    condition     = local.environment["idle_gpu"]["COSTGUARD_AWS_ROLE"] == "costguard-member-idle_gpu" && local.environment["idle_gpu"]["COSTGUARD_AWS_EXTERNAL_ID"] == "made-up"
+    error_message = "each function enters by its own role"
+  }
+  assert {
+    condition     = [for name, env in local.environment : name if contains(keys(env), "COSTGUARD_AWS_ROLE")] == ["budget", "idle_gpu", "kms_rotation", "network_audit"]
+    error_message = "who asks no cloud enters no account"
+  }
+  assert {
+    condition     = one([for statement in jsondecode(aws_iam_role_policy.own["budget/members"].policy).Statement : statement.Resource if statement.Sid == "Assume"]) == ["arn:aws:iam::222233334444:role/costguard-member-budget", "arn:aws:iam::033344445555:role/costguard-member-budget"]
+    error_message = "these accounts, and this function's role there"
+  }
+}
+
+run "another_partition" {
+  command = apply
+
+  variables {
+    region          = "cn-north-1"
+    member_accounts = ["222233334444"]
+  }
+
+  override_data {
+    target = data.aws_partition.here
+    values = { partition = "aws-cn" }
+  }
+
+  assert {
+    condition     = strcontains(aws_iam_role_policy.own["budget/members"].policy, "arn:aws-cn:iam::222233334444:role/costguard-member-budget")
+    error_message = "arn:aws: stands for the partition"
+  }
+  assert {
+    condition     = alltrue([for policy in aws_iam_policy.shared : !strcontains(policy.policy, "arn:aws:")])
+    error_message = "nowhere another partition's"
+  }
+}
+
+run "another_name" {
+  command = apply
+
+  variables {
+    name = "gpu-watch"
+  }
+
+  assert {
+    condition     = output.policy_source == "s3://gpu-watch-111122223333-us-east-1/policy?region=us-east-1" && output.ledger == "dynamodb://gpu-watch-ledger?region=us-east-1"
+    error_message = "the name begins every other"
+  }
+  assert {
+    condition     = length(aws_cloudwatch_event_rule.heartbeat) == 0
+    error_message = "no heartbeat unless it is asked for"
+  }
+  assert {
+    condition     = alltrue([for policy in aws_iam_role_policy.own : !strcontains(policy.policy, "costguard*")])
+    error_message = "permissions are narrowed to what there is, whatever it is called"
+  }
+}
+
+run "some_functions_alone" {
+  command = apply
+
+  variables {
+    functions = ["idle_gpu"]
+    secrets   = {}
+  }
+
+  assert {
+    condition     = keys(aws_lambda_function.function) == ["idle_gpu"] && output.answer_url == "" && length(aws_apigatewayv2_api.answers) == 0
+    error_message = "no endpoint where nothing answers"
+  }
+  assert {
+    condition     = !contains(keys(aws_iam_role_policy.own), "idle_gpu/secrets")
+    error_message = "no secret, no permission"
+  }
+}
+
+run "made_ready_for_removal" {
+  command = apply
+
+  variables {
+    deletion_protection = false
+  }
+
+  assert {
+    condition     = aws_s3_bucket.policy.force_destroy && !aws_dynamodb_table.ledger.deletion_protection_enabled
+    error_message = "only said aloud may it be destroyed"
+  }
+}
+
+run "a_heart_beats_for_somebody_elsewhere" {
+  command = apply
+
+  variables {
+    heartbeat_url = "https://beats.example.com/made-up"
+  }
+
+  assert {
+    condition     = [for name, config in aws_lambda_function_event_invoke_config.timed : name if length(config.destination_config) > 0] == ["idle_gpu"]
+    error_message = "it is idle_gpu's"
+  }
+  assert {
+    condition     = [for name, policy in aws_iam_role_policy.platform : name if strcontains(policy.policy, "PutEvents")] == ["idle_gpu"]
+    error_message = "and nobody else may tell of it"
+  }
+}
+
+run "phases_take_the_place_of_one_function" {
+  command = apply
+
+  variables {
+    distributed = true
+  }
+
+  assert {
+    condition     = [for name, schedule in aws_scheduler_schedule.function : name if schedule.state != "ENABLED"] == ["idle_gpu"]
+    error_message = "idle_gpu is not started twice"
+  }
+  assert {
+    condition     = contains(keys(aws_cloudwatch_metric_alarm.dead_man), "idle_gpu")
+    error_message = "and is missed all the same: the last phase writes the figures of the run"
+  }
+}

@@ -1,0 +1,1 @@
+"""Checks of `infra/`, run by `python -m tests.infra`: they start Terraform, which takes minutes."""

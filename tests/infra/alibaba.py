@@ -1,0 +1,10 @@
+"""infra/alibaba against what the provider aliyun/alicloud publishes."""
+
+from __future__ import annotations
+
+from tests.infra.parity_published import Cloud, against_published
+
+
+def check() -> list[str]:
+    """What is wrong, a line each; none where all is well."""
+    return against_published(Cloud("alibaba", "alicloud"))

@@ -1,0 +1,151 @@
+"""`python -m tests.infra.aws_template` writes infra/aws/member/template.yaml, which CloudFormation can read alone.
+
+CloudFormation reads no other files, so that the policies stand in it; the check compares.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+_ROOT = Path(__file__).parents[2]
+_FOLDER = _ROOT / "infra/aws"
+TEMPLATE = _FOLDER / "member/template.yaml"
+_LONGEST = 51_200  # bytes of a template given as it is (CloudFormation quotas)
+
+_HEAD = """\
+# Made by `python -m tests.infra.aws_template` from ../policies and functions/*/function.yaml; change those.
+AWSTemplateFormatVersion: "2010-09-09"
+Description: The roles by which Costguard enters this account. Reading; with Acting, what it does as well.
+
+Parameters:
+  HubAccount:
+    Type: String
+    Description: The account that Costguard runs in
+    AllowedPattern: "[0-9]{12}"
+  ExternalId:
+    Type: String
+    Description: What the deployment sends as COSTGUARD_AWS_EXTERNAL_ID
+    AllowedPattern: "[A-Za-z0-9+=,.@:/_-]{2,128}"
+  Name:
+    Type: String
+    Description: The deployment's name, with which its functions' roles begin
+    Default: costguard
+  MemberRole:
+    Type: String
+    Description: What the roles here are named, before a hyphen and the function
+    Default: costguard-member
+    AllowedPattern: "[A-Za-z0-9+=,.@_-]{1,48}"
+  Acting:
+    Type: String
+    Description: Whether it may act here
+    AllowedValues: ["false", "true"]
+    Default: "false"
+
+Conditions:
+  Acts: !Equals [!Ref Acting, "true"]
+
+Resources:
+"""
+
+
+def template() -> str:
+    """The whole text."""
+    entered = {name: policies for name, policies in sorted(_policies().items()) if "members" in policies}
+    reading = {name: [one for one in each["always"] if _is_about_the_account(one)] for name, each in entered.items()}
+    acting = {name: list(each.get("enforcing", [])) for name, each in entered.items()}
+    read = sorted({purpose for purposes in reading.values() for purpose in purposes})
+    act = sorted({purpose for purposes in acting.values() for purpose in purposes})
+    parts = [
+        *(_policy(purpose, acts=False) for purpose in read),
+        *(_policy(purpose, acts=True) for purpose in act),
+        *(_role(name, reading[name], acting[name]) for name in entered),
+    ]
+    return _HEAD + "\n".join(parts)
+
+
+def wrong_template() -> Iterator[str]:
+    """Where the file is not what it should be."""
+    wanted = template()
+    if not TEMPLATE.is_file() or TEMPLATE.read_text("utf-8") != wanted:
+        yield "infra/aws/member/template.yaml is not of today: python -m tests.infra.aws_template"
+    linted = subprocess.run(  # noqa: S603 - cfn-lint, which moto brings along
+        [sys.executable, "-c", "from cfnlint.runner import main; main()", str(TEMPLATE)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if linted.returncode:
+        yield f"cfn-lint of infra/aws/member/template.yaml:\n{linted.stdout}"
+    if len(wanted.encode()) > _LONGEST:
+        yield f"infra/aws/member/template.yaml has {len(wanted.encode()):,} bytes; CloudFormation takes {_LONGEST:,}"
+
+
+def _policies() -> Mapping[str, Any]:
+    found = sorted((_ROOT / "functions").glob("*/function.yaml"))
+    return {path.parent.name: YAML(typ="safe").load(path.read_text("utf-8"))["needs"]["policies"] for path in found}
+
+
+def _is_about_the_account(purpose: str) -> bool:
+    """Ledger, secrets and files are the deployment's own."""
+    return purpose.startswith("scan-") or purpose == "deny"
+
+
+def _policy(purpose: str, *, acts: bool) -> str:
+    document = json.loads((_FOLDER / "policies" / f"{purpose}.json").read_text("utf-8"))
+    text = json.dumps(document, indent=2).replace("\n", "\n        ")
+    text = re.sub(r'"arn:aws:([^"]*)"', r'!Sub "arn:${AWS::Partition}:\1"', text)
+    condition = "    Condition: Acts\n" if acts else ""
+    return (
+        f"  {_id('Policy', purpose)}:\n    Type: AWS::IAM::ManagedPolicy\n{condition}    Properties:\n"
+        f'      ManagedPolicyName: !Sub "${{MemberRole}}-{purpose}"\n      Description: "Costguard: {purpose}"\n'
+        f"      PolicyDocument:\n        {text}\n"
+    )
+
+
+def _role(function: str, reading: list[str], acting: list[str]) -> str:
+    lines = [f"        - !Ref {_id('Policy', purpose)}" for purpose in reading]
+    lines += [f"        - !If [Acts, !Ref {_id('Policy', purpose)}, !Ref AWS::NoValue]" for purpose in acting]
+    attached = "\n".join(lines)
+    return f"""\
+  {_id("Role", function)}:
+    Type: AWS::IAM::Role
+    Properties:
+      RoleName: !Sub "${{MemberRole}}-{function}"
+      Description: !Sub "Costguard's {function} in account ${{HubAccount}} enters by it"
+      MaxSessionDuration: 3600
+      AssumeRolePolicyDocument:
+        Version: "2012-10-17"
+        Statement:
+          - Effect: Allow
+            Principal:
+              AWS: !Sub "arn:${{AWS::Partition}}:iam::${{HubAccount}}:root"
+            Action: sts:AssumeRole
+            Condition:
+              StringEquals:
+                sts:ExternalId: !Ref ExternalId
+              ArnEquals:
+                aws:PrincipalArn: !Sub "arn:${{AWS::Partition}}:iam::${{HubAccount}}:role/${{Name}}-{function}"
+      ManagedPolicyArns:
+{attached}
+      Tags:
+        - Key: app
+          Value: costguard
+"""
+
+
+def _id(kind: str, name: str) -> str:
+    return kind + "".join(part.capitalize() for part in re.split("[-_]", name))
+
+
+if __name__ == "__main__":
+    TEMPLATE.write_text(template(), "utf-8")
+    sys.stdout.write(f"{TEMPLATE.relative_to(_ROOT)}: {len(template().encode()):,} bytes\n")
