@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from costguard.cli.files import write_file
-from costguard.cli.options import Json, Lang, examples
+from costguard.cli.options import A_POLICY, Json, Lang, examples
 from costguard.cli.output import Answer, emit
+from costguard.cli.policy_diff import policy_at
 from costguard.cli.program import workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError
@@ -35,7 +36,7 @@ _LONGEST = timedelta(days=10 * 366)
 
 def backtest(
     ctx: typer.Context,
-    path: Annotated[str, typer.Argument(metavar="NEW", help="The policy: one YAML file, or a folder.")],
+    path: Annotated[str, typer.Argument(metavar="NEW", help=f"The policy: {A_POLICY}.")],
     *,
     history: Annotated[
         list[str],
@@ -89,18 +90,15 @@ def backtest(
             raise InvalidInputError(message)
     with workplace(ctx, lang=lang) as here:
         language = here.language
-        new, old = _policy(path), _policy(current) if current else None
+        new, old = _policy(ctx, path), _policy(ctx, current) if current else None
         asked = _grid(grid)
         test, record = _tested(new, old, asked, history, (since, until, every), cloudwatch_utc=cloudwatch_utc)
         answer = _answer(test, record, language, html, markdown)
     emit(answer, as_json=as_json)
 
 
-def _policy(path: str) -> Policy:
-    from costguard.policy.loader import load_policy
-    from costguard.policy_sources.files import FilePolicySource
-
-    policy = load_policy(FilePolicySource(path).read())
+def _policy(ctx: typer.Context, path: str) -> Policy:
+    policy = policy_at(ctx, path)
     if not policy.idle_gpu:
         message = f"{path}: nothing to replay: this policy has no rule under idle_gpu"
         raise InvalidInputError(message)

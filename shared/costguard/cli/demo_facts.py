@@ -24,8 +24,7 @@ from costguard.planning import Held, Plan
 from costguard.planning.realised import Realised
 from costguard.report.budget_notices import share_words
 from costguard.report.budget_views import BudgetReport
-from costguard.report.json_values import moment, money_json
-from costguard.report.plan_json import reason_json
+from costguard.report.json_values import moment, money_json, reason_json
 from costguard.report.words import Language
 
 Names = Mapping[Subject, str]

@@ -14,8 +14,8 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.run import RunReport
 from costguard.planning import Held, Plan
+from costguard.report.json_values import reason_json
 from costguard.report.mends import mend_words
-from costguard.report.plan_json import reason_json
 from costguard.report.words import Language, choice, clean, explain, phrase
 
 SHOWN = 4

@@ -37,6 +37,10 @@ DOCTOR_EXAMPLES = examples(
 )
 
 
+_OF_THIS_MACHINE = frozenset({"sqlite", "memory"})
+"""Ledgers that no function elsewhere can reach."""
+
+
 def doctor(
     ctx: typer.Context,
     *,
@@ -67,11 +71,14 @@ def _diagnosis(here: Workplace) -> Diagnosis:
     from costguard.bootstrap import read_policy
     from costguard.engine.doctor import examine_ledger, examine_switch
     from costguard.engine.doctor_checks import policy_check
+    from costguard.engine.doctor_runs import examine_runs
+    from costguard.engine.doctor_settings import examine_secrets
     from costguard.report.doctor import Diagnosis
 
     checks: list[Check] = []
     calls: Sequence[CallCount] = ()
     with _ledger(here) as memory:
+        policy: Policy | None = None
         try:
             policy = read_policy(here.settings)
         except (InvalidInputError, ProviderError) as err:  # a bundle that cannot be read is no policy
@@ -82,7 +89,10 @@ def _diagnosis(here: Workplace) -> Diagnosis:
         path = sqlite_file(here.settings)
         kind = here.settings.ledger.reveal().partition(":")[0].lower()
         checks.append(examine_ledger(memory, kind, is_new=path is not None and not path.exists()))
+        checks.extend(examine_secrets(here.settings.plaintext, here.settings.host))
         checks.append(examine_switch(memory, host_paused=here.settings.paused))
+        if policy is not None:
+            checks.extend(examine_runs(memory, policy, here.clock.now(), shared=kind not in _OF_THIS_MACHINE))
     return Diagnosis(here.clock.now(), tuple(checks), tuple(calls))
 
 

@@ -9,7 +9,8 @@ from datetime import datetime
 from costguard.bootstrap import open_surroundings, read_policy, targets_of
 from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
-from costguard.cli.guards import BUDGET
+from costguard.cases.mending import rungs_told
+from costguard.cli.guards import BUDGET, KEYS, NETWORKS
 from costguard.cli.program import Workplace
 from costguard.cli.progress import shard_progress
 from costguard.connections import Connections
@@ -22,6 +23,7 @@ from costguard.engine.answers import find_case, subject_of
 from costguard.engine.launches import known_launches
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Scan, scan
+from costguard.guards.rules import MendRule, Rung
 from costguard.planning import judge_all
 from costguard.policy.changes import rule_from_terms
 from costguard.policy.model import Policy
@@ -159,6 +161,15 @@ def _upcoming(case: Case, here: Workplace) -> Iterator[Upcoming]:
     policy = read_policy(here.settings)
     grace_end: GraceEnd = policy.calendar.after if policy.calendar is not None else plain_time
     at: datetime = case.since
-    for rung in ladder(policy.rule(case.rule) or rule_from_terms(case.terms), None)[case.rung :]:
+    for rung in _rungs(case, policy)[case.rung :]:
         at = max(due_at(replace(case, since=at), rung, grace_end), case.since)
         yield Upcoming(rung.verb, at)
+
+
+def _rungs(case: Case, policy: Policy) -> tuple[Rung, ...]:
+    """Its ladder: of a setting as people were told of it, and none where its rule is gone; of a machine its rule's."""
+    if case.guard not in {KEYS, NETWORKS}:
+        return ladder(policy.rule(case.rule) or rule_from_terms(case.terms), None)
+    rules: tuple[MendRule, ...] = (*policy.kms_rotation, *policy.network_audit)
+    rule = next((rule for rule in rules if rule.name == case.rule), None)
+    return () if rule is None else rungs_told(rule, case.terms)

@@ -13,8 +13,10 @@ from costguard.cli import (
     answers,
     audit,
     budgets,
+    bundle,
     cases,
     demo,
+    deploy,
     digest,
     doctor,
     freezes,
@@ -23,12 +25,14 @@ from costguard.cli import (
     keys,
     networks,
     outbox,
+    permissions,
     plan,
     policy,
     report,
     sandbox,
     savings,
     scan,
+    shadows,
     undo,
 )
 from costguard.cli.exits import MEANINGS, Exit
@@ -57,6 +61,7 @@ app.command(epilog=invoke.INVOKE_EXAMPLES)(invoke.invoke)
 app.command(epilog=cases.CASES_EXAMPLES)(cases.cases)
 app.command(epilog=cases.WHY_EXAMPLES)(cases.why)
 app.command(epilog=outbox.OUTBOX_EXAMPLES)(outbox.outbox)
+app.command(epilog=shadows.SHADOWS_EXAMPLES)(shadows.shadows)
 app.command(epilog=report.REPORT_EXAMPLES)(report.report)
 app.command(epilog=digest.DIGEST_EXAMPLES)(digest.digest)
 app.command(epilog=answers.SNOOZE_EXAMPLES)(answers.snooze)
@@ -69,6 +74,9 @@ app.command(epilog=undo.UNDO_EXAMPLES)(undo.undo)
 app.command(epilog=savings.SAVINGS_EXAMPLES)(savings.savings)
 app.command(epilog=keys.KEYS_EXAMPLES)(keys.keys)
 app.command(epilog=networks.NETWORKS_EXAMPLES)(networks.networks)
+app.command(epilog=bundle.BUNDLE_EXAMPLES)(bundle.bundle)
+app.command(epilog=deploy.DEPLOY_EXAMPLES)(deploy.deploy)
+app.command(epilog=permissions.PERMISSIONS_EXAMPLES)(permissions.permissions)
 budgets.app.command(epilog=freezes.THAW_EXAMPLES)(freezes.thaw)
 budgets.app.command(epilog=freezes.FREEZE_POLICY_EXAMPLES)(freezes.freeze_policy)
 budgets.app.command(epilog=freezes.FREEZE_ROLE_EXAMPLES)(freezes.freeze_role)

@@ -14,6 +14,9 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
+A_POLICY = "one YAML file, a folder with costguard.yaml, or git:REV[:PATH]"
+"""What a policy may be given as; docs/policy.md tells the rest."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of tables.")]
 Lang = Annotated[
     Language | None,
@@ -28,7 +31,7 @@ PolicyPath = Annotated[
     typer.Option(
         "--policy",
         metavar="PATH",
-        help="The policy: one YAML file, or a folder with costguard.yaml.",
+        help=f"The policy: {A_POLICY}.",
         show_default="COSTGUARD_POLICY",
     ),
 ]

@@ -75,6 +75,7 @@ def plan(
             budgets = _budgets(world, looked, language) if looked is not None else ()
     from costguard.cli.plan_file import plan_answer, write_plan
     from costguard.report.plan_views import plan_summary, plan_tables
+    from costguard.report.shadows import planned_lines, shadow_tables
 
     if out:
         write_plan(Path(out), made, language)
@@ -82,8 +83,12 @@ def plan(
     emit(
         Answer(
             plan_answer(made, language),
-            tables=(*budgets, *plan_tables(shown, language)),
-            closing=(plan_summary(shown, language), *([phrase("plan_written", language, file=out)] if out else [])),
+            tables=(*budgets, *plan_tables(shown, language), *shadow_tables(made.shadows, guard, language)),
+            closing=(
+                *planned_lines(made.shadows, guard, language),
+                plan_summary(shown, language),
+                *([phrase("plan_written", language, file=out)] if out else []),
+            ),
             exit=Exit.GAPS if made.gaps else Exit.DUE if made.due else Exit.OK,
         ),
         as_json=as_json,

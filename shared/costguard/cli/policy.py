@@ -18,8 +18,9 @@ from costguard.cli import (
     policy_trials,
 )
 from costguard.cli.exits import Exit
-from costguard.cli.options import Json, Lang, examples
+from costguard.cli.options import A_POLICY, Json, Lang, examples
 from costguard.cli.output import Answer, emit
+from costguard.cli.policy_diff import commit_of, text_at
 from costguard.cli.program import workplace
 from costguard.report.budget_rules import budget_rule_json, budget_rules_table
 from costguard.report.key_rules import key_rule_json, key_rules_table
@@ -56,13 +57,14 @@ app.command(epilog=policy_publish.APPROVE_EXAMPLES)(policy_publish.approve)
 
 CHECK_EXAMPLES = examples(
     "costguard policy check policies/",
+    "costguard policy check git:HEAD~1",
 )
 
 
 @app.command(epilog=CHECK_EXAMPLES)
 def check(
     ctx: typer.Context,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="One YAML file, or a folder with costguard.yaml.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help=f"The policy: {A_POLICY}.")],
     *,
     as_json: Json = False,
     lang: Lang = None,
@@ -74,20 +76,20 @@ def check(
     from costguard.policy.loader import check_policy
     from costguard.policy.problems import invalid
     from costguard.policy.remarks import remarks
-    from costguard.policy_sources.files import FilePolicySource
 
-    text = FilePolicySource(path).read()
+    text = text_at(ctx, path)
     read, problems = check_policy(text)
     if read is None:
         if as_json:
             emit(Answer(_invalid_json(problems), exit=Exit.BAD_INPUT), as_json=True)
         raise invalid(problems)
+    commit = commit_of(path, text)
     with workplace(ctx, lang=lang) as here:
         language, found = here.language, remarks(read, here.clock.now())
     emit(
         Answer(
-            _valid_json(read, found),
-            lines=(_counted(read, len(text.files), language),),
+            {**_valid_json(read, found), "commit": commit or None},
+            lines=(_counted(read, len(text.files), language), *((f"git {commit}",) if commit else ())),
             tables=(
                 *((_rules_table(read, language),) if read.idle_gpu else ()),
                 *((budget_rules_table(read.budgets, language),) if read.budgets else ()),

@@ -7,24 +7,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from costguard.cli.exits import Exit
-from costguard.cli.options import Json, Lang, examples
+from costguard.cli.options import A_POLICY, Json, Lang, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from costguard.policy.model import Policy
+    from costguard.ports import PolicyText
 
 DIFF_EXAMPLES = examples(
     "costguard policy diff main/ changed/",
     "costguard policy diff main/ changed/ --markdown > comment.md",
+    "costguard policy diff git:origin/main:policy policy/",
 )
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown, as a comment for the pull request.")]
 
 
 def diff(
     ctx: typer.Context,
-    old: Annotated[str, typer.Argument(metavar="OLD", help="The policy as it is: one YAML file, or a folder.")],
+    old: Annotated[str, typer.Argument(metavar="OLD", help=f"The policy as it is: {A_POLICY}.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The policy as it is to be.")],
     *,
     markdown: Markdown = False,
@@ -43,7 +45,7 @@ def diff(
     from costguard.policy.differences_policy import policy_differences
     from costguard.report.policy_diff import diff_json, diff_markdown, diff_summary, diff_table
 
-    before, after = policy_at(old), policy_at(new)
+    before, after = policy_at(ctx, old), policy_at(ctx, new)
     found = policy_differences(before, after)
     status = Exit.DUE if loosening(found) else Exit.OK
     with workplace(ctx, lang=lang) as here:
@@ -62,16 +64,36 @@ def diff(
     )
 
 
-def policy_at(path: str) -> Policy:
-    """The policy at a path.
+def policy_at(ctx: typer.Context, path: str) -> Policy:
+    """The policy at a path, or at an address in git.
 
     Raises:
         InvalidInputError: nothing there, or not a valid policy; tells every mistake.
+        ProviderError: a repository could not be reached.
     """
     from costguard.policy.loader import load_policy
-    from costguard.policy_sources.files import FilePolicySource
 
-    return load_policy(FilePolicySource(path).read())
+    return load_policy(text_at(ctx, path))
+
+
+def text_at(ctx: typer.Context, path: str) -> PolicyText:
+    """The files of the policy at a path, or at an address in git; their revision is then the commit.
+
+    Raises:
+        InvalidInputError: nothing there, or no text.
+        ProviderError: a repository could not be reached.
+    """
+    from costguard.connections.policies import policy_source
+
+    with workplace(ctx) as here:
+        return policy_source(here.settings, path).read()
+
+
+def commit_of(path: str, text: PolicyText) -> str:
+    """The commit that was read; empty for files."""
+    from costguard.policy_sources.git_address import is_git
+
+    return text.revision if is_git(path) else ""
 
 
 def one_form(*, as_json: bool, markdown: bool) -> None:

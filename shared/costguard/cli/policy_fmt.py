@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from costguard.cli.exits import Exit
-from costguard.cli.options import Json, Lang, examples
+from costguard.cli.options import A_POLICY, Json, Lang, examples
 from costguard.cli.output import Answer, emit
+from costguard.cli.policy_diff import text_at
 from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words import phrase
@@ -22,7 +23,7 @@ FMT_EXAMPLES = examples(
 
 def fmt(
     ctx: typer.Context,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="One YAML file, or a folder with costguard.yaml.")],
+    path: Annotated[str, typer.Argument(metavar="PATH", help=f"The policy: {A_POLICY}, with --check.")],
     *,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; only say which files would change.")] = False,
     as_json: Json = False,
@@ -36,10 +37,13 @@ def fmt(
     """
     from costguard.policy.formatting import formatted
     from costguard.policy.loader import load_policy
-    from costguard.policy_sources.files import FilePolicySource
+    from costguard.policy_sources.git_address import is_git
     from costguard.ports import PolicyText
 
-    text = FilePolicySource(path).read()
+    if is_git(path) and not check:
+        message = f"{path}: a commit is not written to; give the folder of a checkout, or --check"
+        raise InvalidInputError(message)
+    text = text_at(ctx, path)
     before = load_policy(text)
     laid_out = {name: formatted(name, content) for name, content in text.files.items()}
     stuck = sorted(name for name, content in laid_out.items() if content is None)

@@ -11,7 +11,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.guards import GUARDS, IDLE_GPU, check_guard
-from costguard.cli.options import GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
+from costguard.cli.options import A_POLICY, GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.policy_diff import Markdown, one_form, policy_at
 from costguard.cli.program import Workplace, ledger_read_only, workplace
@@ -34,7 +34,7 @@ PLAN_EXAMPLES = examples(
 
 def plan(
     ctx: typer.Context,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The policy as it is to be: one YAML file, or a folder.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help=f"The policy as it is to be: {A_POLICY}.")],
     *,
     guard: GuardName = GUARDS[0],
     policy: PolicyPath = "",
@@ -63,7 +63,7 @@ def plan(
     if (record or recorded) and guard != IDLE_GPU:
         message = f"--record and --recorded are for {IDLE_GPU}; --guard says {guard}"
         raise InvalidInputError(message)
-    after = policy_at(new)
+    after = policy_at(ctx, new)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=not recorded) as here:
         before, then = _two_plans(here, after, guard, record=record, recorded=recorded)
     from costguard.report.policy_plan import acts, plan_changes

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from costguard.cli.answers import text_of, who_says
-from costguard.cli.options import By, Json, Lang, LedgerUrl, examples
+from costguard.cli.options import A_POLICY, By, Json, Lang, LedgerUrl, examples
 from costguard.cli.output import Answer, emit
+from costguard.cli.policy_diff import commit_of, text_at
 from costguard.cli.program import Workplace, ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words import Language
 
 if TYPE_CHECKING:
+    from costguard.engine.agreeing import Word
     from costguard.engine.memory import Memory
-    from costguard.engine.publishing import Chronicle, Published, Wish, Word
+    from costguard.engine.publishing import Chronicle, Published, Wish
     from costguard.policy_sources.published import BundleShelf
     from costguard.report.publishing import Entry
 
@@ -55,7 +57,7 @@ PUBLISH_EXAMPLES = examples(
 
 def publish(
     ctx: typer.Context,
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="The policy: one YAML file, or a folder.")],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help=f"The policy: {A_POLICY}.")],
     *,
     to: To = "",
     effective_at: EffectiveAt = "",
@@ -69,14 +71,14 @@ def publish(
 
     Checks it as `policy check` does. What loosens nothing decides from the next run on. What loosens anything waits for
     --effective-at, 24 hours ahead at least, and for two approvers of the policy in force; until then that one decides.
+    Without --note the commit is noted where the policy is read from git.
     """
-    from costguard.policy_sources.files import FilePolicySource
-
-    text = FilePolicySource(folder).read()
+    text = text_at(ctx, folder)
+    commit = commit_of(folder, text)
     with _desk(ctx, to, ledger, lang, make=bool(ledger)) as desk:  # the first thing that many deployments do
         from costguard.engine.publishing import publish as move
 
-        wish = _wish(by, note, effective_at, desk.now)
+        wish = _wish(by, note or (f"git {commit}" if commit else ""), effective_at, desk)
         done = move(desk.bundles, desk.memory, text, wish, desk.now)
         language = desk.language
     _emit(done, language, as_json=as_json)
@@ -112,7 +114,7 @@ def rollback(
     with _desk(ctx, to, ledger, lang) as desk:
         from costguard.engine.publishing import roll_back
 
-        wish = _wish(by, note, effective_at, desk.now)
+        wish = _wish(by, note, effective_at, desk)
         done = roll_back(desk.bundles, desk.memory, digest, wish, desk.now)
         language = desk.language
     _emit(done, language, as_json=as_json)
@@ -134,7 +136,7 @@ def history(
 ) -> None:
     """List what was published, when and by whom, how much of it loosened, and what is in force."""
     with _desk(ctx, to, ledger, lang) as desk:
-        from costguard.engine.policy_in_force import waiting_of
+        from costguard.engine.asking import waiting_of
         from costguard.engine.publishing import chronicle
         from costguard.report.publishing import history_json, history_table, waiting_lines
 
@@ -178,7 +180,7 @@ def approve(
     Without --code the approver is sent one in Slack, which shows that the word is theirs; with it the approval counts.
     """
     with _desk(ctx, to, ledger, lang) as desk:
-        from costguard.engine.publishing import Word
+        from costguard.engine.agreeing import Word
 
         if code:
             data, lines = _agreed(desk, Word(digest, approver, code))
@@ -189,7 +191,7 @@ def approve(
 
 def _asked(desk: _Desk, word: Word) -> _Said:
     from costguard.bootstrap import notifier_of
-    from costguard.engine.publishing import ask_approver
+    from costguard.engine.agreeing import ask_approver
     from costguard.ports import Message
     from costguard.report.publishing import SHORT, code_notice
     from costguard.report.words import phrase
@@ -202,13 +204,13 @@ def _asked(desk: _Desk, word: Word) -> _Said:
 
 
 def _agreed(desk: _Desk, word: Word) -> _Said:
-    from costguard.engine.policy_in_force import waiting_of
-    from costguard.engine.publishing import agree
+    from costguard.engine.agreeing import agree
+    from costguard.engine.asking import waiting_of
     from costguard.report.evidence import utc_words
     from costguard.report.publishing import SHORT, waiting_json
     from costguard.report.words import phrase
 
-    done = agree(desk.bundles, desk.memory, word, desk.now)
+    done = agree(desk.bundles, desk.memory, word, desk.now, desk.language)
     last, waiting = done.publication, waiting_of(done.waits) if done.waits is not None else None
     when, missing = utc_words(last.effective_at or last.at), waiting.missing if waiting is not None else 0
     said = phrase("agreed", desk.language, person=word.person, digest=last.digest[:SHORT])
@@ -251,10 +253,11 @@ def _made(here: Workplace) -> Iterator[Memory]:
         yield memory
 
 
-def _wish(by: str, note: str, effective_at: str, now: datetime) -> Wish:
+def _wish(by: str, note: str, effective_at: str, desk: _Desk) -> Wish:
     from costguard.engine.publishing import Wish
 
-    return Wish(who_says(by), text_of(note, "--note"), _moment(effective_at, now) if effective_at else None)
+    moment = _moment(effective_at, desk.now) if effective_at else None
+    return Wish(who_says(by), text_of(note, "--note"), moment, desk.language)
 
 
 def _moment(text: str, now: datetime) -> datetime:
@@ -273,7 +276,7 @@ def _moment(text: str, now: datetime) -> datetime:
 
 
 def _published(done: Published) -> dict[str, Any]:
-    from costguard.engine.policy_in_force import waiting_of
+    from costguard.engine.asking import waiting_of
     from costguard.engine.publishing import Chronicle
     from costguard.report.policy_diff import diff_json
     from costguard.report.publishing import entry_json, waiting_json
@@ -285,7 +288,7 @@ def _published(done: Published) -> dict[str, Any]:
 
 
 def _emit(done: Published, language: Language, *, as_json: bool) -> None:
-    from costguard.engine.policy_in_force import waiting_of
+    from costguard.engine.asking import waiting_of
     from costguard.report.policy_diff import diff_summary, diff_table
     from costguard.report.publishing import SHORT, waiting_lines
     from costguard.report.words import phrase

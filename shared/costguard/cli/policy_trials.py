@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +17,7 @@ from costguard.domain.errors import InvalidInputError
 if TYPE_CHECKING:
     from costguard.policy.model import Policy
     from costguard.report.policy_trial import Trial
+    from costguard.settings import Settings
 
 TEST_EXAMPLES = examples(
     "costguard policy test --policy policies/",
@@ -46,9 +47,9 @@ def run_tests(
         from costguard.bootstrap import read_policy
         from costguard.report.policy_trial_views import trial_lines, trials_json, trials_total
 
-        paths = [Path(each) for each in files or ()] or tests_beside(here.settings.policy)
+        texts = {each: text_of(Path(each)) for each in files} if files else _texts_beside(here.settings)
         read = read_policy(here.settings)
-        trials = tuple(trial for path in paths for trial in _of_file(path, read))
+        trials = tuple(trial for path, text in texts.items() for trial in _of_file(path, text, read))
         language = here.language
     emit(
         Answer(
@@ -59,6 +60,16 @@ def run_tests(
         ),
         as_json=as_json,
     )
+
+
+def _texts_beside(settings: Settings) -> Mapping[str, str]:
+    """Of a policy in git the tests of the same commit: those of a checkout may expect another policy."""
+    from costguard.connections.policies import git_source
+    from costguard.policy_sources.git_address import is_git
+
+    if is_git(settings.policy):
+        return git_source(settings, settings.policy).tests()
+    return {str(path): text_of(path) for path in tests_beside(settings.policy)}
 
 
 def tests_beside(policy: str) -> Sequence[Path]:
@@ -96,10 +107,10 @@ def text_of(path: Path) -> str:
     return decoded(str(path), raw)
 
 
-def _of_file(path: Path, policy: Policy) -> Iterator[Trial]:
+def _of_file(path: str, text: str, policy: Policy) -> Iterator[Trial]:
     from costguard.policy.trial_loader import read_tests
     from costguard.report.policy_trial import tried
 
-    document, lines = read_tests(str(path), text_of(path))
+    document, lines = read_tests(path, text)
     for test_, line in zip(document.tests, lines, strict=True):
-        yield tried(policy, test_, str(path), line)
+        yield tried(policy, test_, path, line)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words import Language
-from costguard.settings import Secret, Settings, process_settings
+from costguard.settings import Secret, Settings, process_settings, references_in
 
 if TYPE_CHECKING:
     import typer
@@ -73,6 +73,7 @@ def workplace(
 
     Raises:
         InvalidInputError: a wrong environment variable, or what the sandbox needs is not installed.
+        ProviderError: a secret that the environment refers to could not be read.
     """
     program = ctx.obj if isinstance(ctx.obj, Program) else Program()
     settings = program.settings()
@@ -89,7 +90,12 @@ def workplace(
         ledger=Secret(ledger) if ledger else settings.ledger,
         language=language,
     )
-    yield Workplace(chosen, program.clock or SystemClock())
+    clock = program.clock or SystemClock()
+    if references_in(chosen):
+        from costguard.connections.secrets import SecretKeeper
+
+        chosen = SecretKeeper().settled(chosen, clock.now())
+    yield Workplace(chosen, clock)
 
 
 @contextmanager
@@ -100,7 +106,12 @@ def _sandbox_surroundings(
     from costguard.sandbox.policy import DEMO_POLICY
     from costguard.sandbox.sandbox import STARTS_AT
 
-    bare = Settings(policy=policy or str(DEMO_POLICY), ledger=Secret(ledger or "memory:"), language=language)
+    bare = Settings(
+        policy=policy or str(DEMO_POLICY),
+        ledger=Secret(ledger or "memory:"),
+        language=language,
+        git_hosts=program.settings().git_hosts,
+    )
     if program.sandbox is None and not cloud:
         yield Workplace(bare, MovedClock(STARTS_AT))
         return

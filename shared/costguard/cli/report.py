@@ -97,6 +97,7 @@ def _taken(here: Workplace, memory: Memory) -> Iterator[Looked]:
 
 def _answer(here: Workplace, facts: ReportFacts, html: str) -> Answer:
     from costguard.connections.digest import drawing
+    from costguard.report.decided import decided_lines
     from costguard.report.digest_words import say
     from costguard.report.headline import cards, changes
     from costguard.report.html_page import report_page
@@ -108,7 +109,7 @@ def _answer(here: Workplace, facts: ReportFacts, html: str) -> Answer:
         lines.append(f"{card.title}: {' + '.join(card.figures)}")
         lines.extend(f"  {line}" for line in card.lines)
     lines += changes(facts, language) if facts.before is not None else ()
-    closing = []
+    closing = list(decided_lines(facts.policies, language))
     if html:
         page = report_page(facts, language, drawing())
         write_file(html, page)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from costguard.domain.savings import SavingsReport
     from costguard.planning.realised import Realised
+    from costguard.report.decided import DecidedBy
     from costguard.report.savings_views import Converted
     from costguard.report.words import Language
 
@@ -90,6 +91,7 @@ def savings(
         message = "only one of --json, --csv - and --focus - can have standard output; give the others a file"
         raise InvalidInputError(message)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=False) as here:
+        from costguard.engine.decided import decided_by
         from costguard.engine.savings import realised_now
         from costguard.report.savings import report_of
 
@@ -99,28 +101,31 @@ def savings(
             message = f"--since {since or begin.date()} is not before {until or 'now'}"
             raise InvalidInputError(message)
         with ledger_in_use(here) as memory:
-            found = realised_now(memory, now, owner=owner, guard=guard)
+            found, policies = realised_now(memory, now, owner=owner, guard=guard), decided_by(memory)
         if explain:
             answer = _explained(found, explain, here.language, now)
         else:
             report = report_of(found, begin, end, now)
             converted = _converted(here, report, currency) if currency else None
-            answer = _answer(report, here.language, converted)
+            answer = _answer(report, here.language, converted, policies)
             _write_tables(found, report, here.language, csv, focus)
     if STDOUT in {csv, focus} and not explain:
         raise typer.Exit(answer.exit)
     emit(answer, as_json=as_json)
 
 
-def _answer(report: SavingsReport, language: Language, converted: Converted | None) -> Answer:
+def _answer(
+    report: SavingsReport, language: Language, converted: Converted | None, policies: Sequence[DecidedBy]
+) -> Answer:
+    from costguard.report.decided import decided_lines
     from costguard.report.savings_json import savings_json
     from costguard.report.savings_views import savings_closing, savings_lines, savings_tables
 
     return Answer(
-        savings_json(report, language, converted),
+        savings_json(report, language, converted, policies),
         lines=tuple(savings_lines(report, language, converted)),
         tables=savings_tables(report, language),
-        closing=tuple(savings_closing(report, language)),
+        closing=(*savings_closing(report, language), *decided_lines(policies, language)),
     )
 
 

@@ -146,6 +146,7 @@ def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool
         until=until,
         gaps=seen.gaps,
         calls=calls,
+        policy_digest=policy.digest,
     )
 
 

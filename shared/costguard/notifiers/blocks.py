@@ -89,7 +89,8 @@ def _fitting_parts(
 
 def _part(message: Message, number: int) -> tuple[Block, ...]:
     part = message.parts[number]
-    return part_blocks(part, number, titled=len(message.parts) > 1 or part.title != message.title)
+    alone_untitled = len(message.parts) == 1 and (part.title == message.title or not visible(part.title))
+    return part_blocks(part, number, titled=not alone_untitled)
 
 
 def build_blocks(title: str, fields: Sequence[tuple[str, str]] = (), lines: Sequence[str] = ()) -> tuple[Block, ...]:

@@ -106,11 +106,13 @@ def _laid_out(part: Part, name: str, limits: _Limits, *, titled: bool) -> Iterat
     lines = [escape(line, limits.lines // 2) for line in part.lines if visible(line)]
     told = fitting(lines, limits.lines)
     fields = field_texts(part.fields[:FIELDS_PER_SECTION], limits.fields, limits.fields // 20, limits.fields // 3)
-    title = [f"*{escape(part.title, limits.title) or ELLIPSIS}*"] if titled or not (told or fields) else []
+    beside = told or fields or visible(part.picture) or part.status or part.choices
+    title = [f"*{escape(part.title, limits.title) or ELLIPSIS}*"] if titled or not beside else []
     section: Block = {"type": "section", "block_id": name}
     if title or told:
         section["text"] = mrkdwn("\n".join((*title, *told)))
-    yield section | ({"fields": fields} if fields else {})
+    if title or told or fields:  # Slack takes no section without words
+        yield section | ({"fields": fields} if fields else {})
     picture = escape(part.picture, _PICTURE_MAX)
     if picture:
         yield {"type": "context", "block_id": f"{name}-picture", "elements": [plain_text(picture)]}

@@ -38,6 +38,7 @@ REJECTED: Mapping[str, str] = {
     "restricted_action_non_threadable_channel": _ADMIN,
     "restricted_action_thread_locked": _ADMIN,
     "channel_not_found": _INVITE,
+    "messages_tab_disabled": "turn on the app's Messages tab (App Home), or approvers get no message of their own",
     "not_in_channel": _INVITE,
     "is_archived": "unarchive the channel, or name another in the policy",
     "msg_too_long": _OUR_MESSAGE,

@@ -9,7 +9,7 @@ BACKTEST: Mapping[str, str] = {
     "span": "{machines} 台机器，{since} 至 {until}，每 {every} 小时运行一次；读取 {rows} 行。",
     "nothing": "不会停止任何机器。",
     "headline": (
-        "会停止 {stopped} 台机器共 {stops} 次[，终止 {terminations} 次]，收回 {hours} 个空闲小时[（{money}）]，"
+        "会停止 {stopped} 台机器共 {stops} 次[，释放 {terminations} 次]，收回 {hours} 个空闲小时[（{money}）]，"
         "一天之内后悔 {regrets} 次；另有 {undetermined} 次停止，记录无法说明。"
     ),
     "compared": "现行策略：停止 {stops} 次，收回 {hours} 个空闲小时，一天之内后悔 {regrets} 次。",
@@ -33,8 +33,8 @@ BACKTEST: Mapping[str, str] = {
     "column_machines": "机器",
     "column_stopped": "停止的机器",
     "column_stops": "停止次数",
-    "column_terminations": "终止次数",
-    "column_came_back_terminated": "终止后又回来的使用",
+    "column_terminations": "释放次数",
+    "column_came_back_terminated": "释放后又回来的使用",
     "column_recorded_hours": "记录的小时",
     "column_idle_hours": "其中空闲",
     "column_reclaimed_hours": "收回的空闲小时",

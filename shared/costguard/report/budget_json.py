@@ -21,8 +21,7 @@ from costguard.guards.budget import BudgetStatus, CloudPart, age_of_bill
 from costguard.guards.idle_gpu_rules import percent_words
 from costguard.report.budget_rules import budget_rule_json
 from costguard.report.budget_views import BudgetReport, gaps_of
-from costguard.report.json_values import gap_json, moment, money_json
-from costguard.report.plan_json import reason_json
+from costguard.report.json_values import gap_json, moment, money_json, reason_json
 from costguard.report.words import Language, clean
 
 BUDGETS_SCHEMA = 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from costguard.report.decided import decided_lines
 from costguard.report.digest_words import say
 from costguard.report.evidence import utc_words
 from costguard.report.facts import ReportFacts, a_day
@@ -19,6 +20,7 @@ from costguard.report.headline import (
 )
 from costguard.report.notices import Notice
 from costguard.report.report_tables import oldest
+from costguard.report.shadows import shadow_lines
 from costguard.report.words import BOOKS, Language, clean, gap
 
 _MOST_BUDGETS, _MOST_OLDEST, _MOST_GAPS = 5, 3, 3
@@ -43,7 +45,7 @@ def digest_notice(facts: ReportFacts, kept: Kept, language: Language) -> Notice:
     if facts.has_nothing:
         return _short(title, say("digest_no_runs", language))
     if says_nothing(facts):
-        return _short(title, say("digest_nothing", language))
+        return _short(title, say("digest_nothing", language), *decided_lines(facts.policies, language))
     fields = tuple(_fields(facts, language))
     lines = tuple(_lines(facts, kept, language))
     return Notice(title, fields, lines, ": " if language is Language.EN else "：")
@@ -110,6 +112,8 @@ def _lines(facts: ReportFacts, kept: Kept, language: Language) -> Iterator[str]:
     if facts.owner is None:
         yield from _coverage(facts, language)
         yield from changes(facts, language)
+        yield from shadow_lines(facts.shadows, language)
+    yield from decided_lines(facts.policies, language)
     yield from _where(kept, language)
 
 
@@ -138,5 +142,5 @@ def _where(kept: Kept, language: Language) -> Iterator[str]:
         yield say("digest_chart", language, where=kept.chart)
 
 
-def _short(title: str, line: str) -> Notice:
-    return Notice(title, (), (line,))
+def _short(title: str, *lines: str) -> Notice:
+    return Notice(title, (), lines)

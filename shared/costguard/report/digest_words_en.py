@@ -69,6 +69,7 @@ DIGEST: Mapping[str, str] = {
     "keys_fine": "in time",
     "keys_late": "too old",
     "keys_allowed": "allowed",
+    "report_shadows": "Rules in the shadow",
     "ways_title": "Ways in from the internet",
     "way_internet": "Internet",
     "ways_none": "No way in from the internet was found where rules look for one.",

@@ -69,6 +69,7 @@ DIGEST: Mapping[str, str] = {
     "keys_fine": "按时",
     "keys_late": "过期",
     "keys_allowed": "允许",
+    "report_shadows": "影子规则",
     "ways_title": "来自互联网的通路",
     "way_internet": "互联网",
     "ways_none": "在规则检查的范围内，没有发现来自互联网的通路。",

@@ -26,7 +26,8 @@ class Question(str, Enum):
     """What is asked. The first nine are asked of every target, the rest once.
 
     Of these the bill, keys and networks only where the policy has rules for them. That of launch freezes and that of
-    robots is asked of each of them.
+    robots is asked of each of them, that of secrets of each that stands in plain text where functions run, and that of
+    runs where others can reach the ledger, or a function ran with it.
     """
 
     CALLER = "caller"
@@ -43,7 +44,9 @@ class Question(str, Enum):
     POLICY = "policy"
     CHANNEL = "channel"
     ROBOT = "robot"
+    PLAIN_TEXT = "plain_text"
     KILL_SWITCH = "kill_switch"
+    RUNS = "runs"
 
 
 class Code(str, Enum):
@@ -104,9 +107,16 @@ class Code(str, Enum):
     ROBOT_READY = "robot_ready"
     ROBOT_UNSIGNED = "robot_unsigned"
     ROBOT_WRONG = "robot_wrong"
+    PLAIN_TEXT_NONE = "plain_text_none"
+    PLAIN_TEXT_FOUND = "plain_text_found"
     SWITCH_OPEN = "switch_open"
     SWITCH_PAUSED = "switch_paused"
     SWITCH_UNREADABLE = "switch_unreadable"
+    RUNS_RECENT = "runs_recent"
+    RUNS_NONE = "runs_none"
+    RUNS_MISSED = "runs_missed"
+    RUNS_UNENDED = "runs_unended"
+    RUNS_OTHER_POLICY = "runs_other_policy"
 
 
 _OK, _WARNING, _UNTOLD, _BARS = Health
@@ -167,9 +177,16 @@ VERDICTS: Mapping[Code, tuple[Question, Health]] = MappingProxyType(
         Code.ROBOT_READY: (Question.ROBOT, _OK),
         Code.ROBOT_UNSIGNED: (Question.ROBOT, _WARNING),
         Code.ROBOT_WRONG: (Question.ROBOT, _BARS),
+        Code.PLAIN_TEXT_NONE: (Question.PLAIN_TEXT, _OK),
+        Code.PLAIN_TEXT_FOUND: (Question.PLAIN_TEXT, _WARNING),
         Code.SWITCH_OPEN: (Question.KILL_SWITCH, _OK),
         Code.SWITCH_PAUSED: (Question.KILL_SWITCH, _WARNING),
         Code.SWITCH_UNREADABLE: (Question.KILL_SWITCH, _BARS),
+        Code.RUNS_RECENT: (Question.RUNS, _OK),
+        Code.RUNS_NONE: (Question.RUNS, _WARNING),
+        Code.RUNS_MISSED: (Question.RUNS, _WARNING),
+        Code.RUNS_UNENDED: (Question.RUNS, _WARNING),
+        Code.RUNS_OTHER_POLICY: (Question.RUNS, _WARNING),
     }
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_GRANT = "Grant what is named below, then ask again."
+_GRANT = "Grant what is named below, of which `costguard permissions {cloud} --guard idle_gpu%s` prints all."
 _READ_ALL = "Look at what is named below; nothing is ever done in a region that does not answer in full."
 
 DOCTOR: Mapping[str, str] = {
@@ -51,7 +51,7 @@ DOCTOR: Mapping[str, str] = {
     "doctor_regions_unread": "Only {answered} of {asked} regions answered in full[: {names}].",
     "doctor_fix_regions_unread": _READ_ALL,
     "doctor_regions_denied": "Only {answered} of {asked} regions may be read[: {names}].",
-    "doctor_fix_regions_denied": _GRANT,
+    "doctor_fix_regions_denied": _GRANT % "",
     # permissions
     "doctor_permissions_granted": "Every permission is there: {operations} operations, asked in {shards} regions.",
     "doctor_permissions_untold": (
@@ -66,7 +66,7 @@ DOCTOR: Mapping[str, str] = {
     "doctor_permissions_unread": "Which permissions there are could not be asked everywhere.",
     "doctor_fix_permissions_unread": "Look at what is named below, then ask again.",
     "doctor_permissions_missing": "Permissions are missing: {missing} of {operations} operations.",
-    "doctor_fix_permissions_missing": _GRANT,
+    "doctor_fix_permissions_missing": _GRANT % " --mode enforce",
     "doctor_permissions_unsafe": "A dry run may have been carried out, so nothing more was asked[: {detail}].",
     "doctor_fix_permissions_unsafe": (
         "Look at the machines of that region now; an endpoint that ignores `DryRun` is not this cloud."
@@ -128,18 +128,18 @@ DOCTOR: Mapping[str, str] = {
     "doctor_bill_untold": "The bill did not answer in full[: {detail}].",
     "doctor_fix_bill_untold": "Ask again; until it answers, budgets alert on what runs and stop nothing.",
     "doctor_bill_denied": "The bill may not be read[: {detail}]; budgets then alert on what runs and stop nothing.",
-    "doctor_fix_bill_denied": "Grant what is named below in the account that pays.",
+    "doctor_fix_bill_denied": "Grant the payer's role what `costguard permissions {cloud} --role scan-budget` prints.",
     # keys and networks
     "doctor_keys_read": "Its encryption keys can be read: {count} in {region}.",
     "doctor_keys_untold": "Its encryption keys did not answer in full[: {detail}].",
     "doctor_fix_keys_untold": "Ask again; what was not read is not judged, and nothing is done to it.",
     "doctor_keys_denied": "Its encryption keys may not be read[: {detail}]; they are not judged then.",
-    "doctor_fix_keys_denied": "Grant what is named below.",
+    "doctor_fix_keys_denied": "Grant what `costguard permissions {cloud} --role scan-kms_rotation` prints.",
     "doctor_networks_read": "Its networks can be read: {count} in {region}.",
     "doctor_networks_untold": "Its networks did not answer in full[: {detail}].",
     "doctor_fix_networks_untold": "Ask again; what was not read is not judged, and nothing is done to it.",
     "doctor_networks_denied": "Its networks may not be read[: {detail}]; who gets in is not judged then.",
-    "doctor_fix_networks_denied": "Grant what is named below.",
+    "doctor_fix_networks_denied": "Grant what `costguard permissions {cloud} --role scan-network_audit` prints.",
     # launch freezes
     "doctor_freeze_ready": "The freeze could be attached to {target}, which has {attached} policies now.",
     "doctor_freeze_in_force": "The freeze holds in {target}.",
@@ -158,6 +158,10 @@ DOCTOR: Mapping[str, str] = {
         "Set up Slack, mail, a chat robot or a webhook (docs/notices.md), and `notify.default` to a channel such as"
         " slack:#gpu or mailto:finops@example.com."
     ),
+    # secrets where functions run
+    "doctor_plain_text_none": "No secret of Costguard's stands in this function's environment in plain text.",
+    "doctor_plain_text_found": "Stands in the environment in plain text: whoever reads those settings has it.",
+    "doctor_fix_plain_text_found": "Keep it in {store}, set this to secret:NAME (docs/settings.md), and change it.",
     # robots of chat groups
     "doctor_robot_ready": "Its hook leads to its vendor, and what is sent is signed where the vendor can check that.",
     "doctor_robot_unsigned": "It has no secret: whoever learns its hook can write to the group.",
@@ -173,4 +177,14 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_switch_paused": "Run `costguard resume`, or unset COSTGUARD_PAUSED, once it is safe again.",
     "doctor_switch_unreadable": "The kill switch cannot be read, which counts as pulled[: {detail}].",
     "doctor_fix_switch_unreadable": "Mend the ledger first.",
+    # runs of the functions
+    "doctor_runs_recent": "Every function that the policy needs runs: {functions}; none began before {since}.",
+    "doctor_runs_none": "No function has run with this ledger: the policy needs {functions}.",
+    "doctor_fix_runs_none": "Deploy them (`costguard deploy`), or invoke one now to see it run.",
+    "doctor_runs_missed": "Not every function that the policy needs runs as scheduled.",
+    "doctor_fix_runs_missed": "Look at its schedule and its log; without runs nothing is guarded.",
+    "doctor_runs_unended": "A run began and did not end.",
+    "doctor_fix_runs_unended": "Look at its log: it ran out of time or memory, or failed before it could say so.",
+    "doctor_runs_other_policy": "Runs decided by another policy than the one looked at here.",
+    "doctor_fix_runs_other_policy": "Publish this one, or look at the one they use: `costguard policy history`.",
 }

@@ -47,7 +47,8 @@ def check_words(check: Check, language: Language = Language.EN) -> str:
 def check_fix(check: Check, language: Language = Language.EN) -> str:
     """What mends it; empty where there is nothing to mend."""
     key = f"doctor_fix_{check.code.value}"
-    return phrase(key, language, **check.facts) if key in _book(language).phrases else ""
+    told = {"cloud": check.target.partition(":")[0], **check.facts}
+    return phrase(key, language, **told) if key in _book(language).phrases else ""
 
 
 def check_lines(check: Check, language: Language = Language.EN) -> Iterator[str]:

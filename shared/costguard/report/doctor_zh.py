@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_GRANT = "请授予下列权限，然后重新检查。"
+_GRANT = "请授予下列权限，然后重新检查；`costguard permissions {cloud} --guard idle_gpu%s` 会输出全部权限。"
 _READ_ALL = "请查看下列内容；未能完整应答的地域中不会执行任何操作。"
 
 DOCTOR: Mapping[str, str] = {
@@ -47,7 +47,7 @@ DOCTOR: Mapping[str, str] = {
     "doctor_regions_unread": "{asked} 个地域中只有 {answered} 个完整应答[：{names}]。",
     "doctor_fix_regions_unread": _READ_ALL,
     "doctor_regions_denied": "{asked} 个地域中只有 {answered} 个允许读取[：{names}]。",
-    "doctor_fix_regions_denied": _GRANT,
+    "doctor_fix_regions_denied": _GRANT % "",
     "doctor_permissions_granted": "权限齐全：{operations} 个接口，在 {shards} 个地域中询问过。",
     "doctor_permissions_untold": "没有发现缺失的权限；{operations} 个接口中有 {untold} 个云平台未给出答复。",
     "doctor_fix_permissions_untold": "请与 Costguard 生成的权限策略核对。",
@@ -59,7 +59,7 @@ DOCTOR: Mapping[str, str] = {
     "doctor_permissions_unread": "未能在所有地域询问权限。",
     "doctor_fix_permissions_unread": "请查看下列内容，然后重新检查。",
     "doctor_permissions_missing": "缺少权限：{operations} 个接口中缺 {missing} 个。",
-    "doctor_fix_permissions_missing": _GRANT,
+    "doctor_fix_permissions_missing": _GRANT % " --mode enforce",
     "doctor_permissions_unsafe": "某次预检可能已被真正执行，因此不再继续询问[：{detail}]。",
     "doctor_fix_permissions_unsafe": "请立即查看该地域的机器；会忽略 `DryRun` 的访问地址不是这个云。",
     "doctor_measured_all": "规则覆盖的 {running} 台运行中机器全部可测量[；{no_rule} 台没有规则]。",
@@ -109,17 +109,17 @@ DOCTOR: Mapping[str, str] = {
     "doctor_bill_untold": "账单没有完整应答[：{detail}]。",
     "doctor_fix_bill_untold": "请重试；在此之前预算只按运行情况告警，不停机。",
     "doctor_bill_denied": "无权读取账单[：{detail}]；预算只按运行情况告警，不停机。",
-    "doctor_fix_bill_denied": "请在付费账号授予下面所列的权限。",
+    "doctor_fix_bill_denied": "请在付费账号授予 `costguard permissions {cloud} --role scan-budget` 输出的权限。",
     "doctor_keys_read": "加密密钥可读：{region} 有 {count} 个。",
     "doctor_keys_untold": "加密密钥未完整应答[：{detail}]。",
     "doctor_fix_keys_untold": "请重试；未读到的不作判断，也不会对其执行任何操作。",
     "doctor_keys_denied": "无权读取加密密钥[：{detail}]；因此不作判断。",
-    "doctor_fix_keys_denied": "请授予下面所列的权限。",
+    "doctor_fix_keys_denied": "请授予 `costguard permissions {cloud} --role scan-kms_rotation` 输出的权限。",
     "doctor_networks_read": "网络可读：{region} 有 {count} 个。",
     "doctor_networks_untold": "网络未完整应答[：{detail}]。",
     "doctor_fix_networks_untold": "请重试；未读到的不作判断，也不会对其执行任何操作。",
     "doctor_networks_denied": "无权读取网络[：{detail}]；因此不判断谁能进入。",
-    "doctor_fix_networks_denied": "请授予下面所列的权限。",
+    "doctor_fix_networks_denied": "请授予 `costguard permissions {cloud} --role scan-network_audit` 输出的权限。",
     "doctor_freeze_ready": "该冻结可附加到 {target}，其现有 {attached} 条策略。",
     "doctor_freeze_in_force": "该冻结在 {target} 生效中。",
     "doctor_freeze_foreign": "他人已将 {policy} 附加到 {target}：无论花费多少都会保留。",
@@ -136,6 +136,9 @@ DOCTOR: Mapping[str, str] = {
         "请配置 Slack、邮件、群机器人或 webhook（docs/notices.md），并将 `notify.default` 设为渠道，"
         "例如 slack:#gpu 或 mailto:finops@example.com。"
     ),
+    "doctor_plain_text_none": "此函数的环境变量中没有明文的 Costguard 密钥。",
+    "doctor_plain_text_found": "以明文写在环境变量中：任何可读取函数配置的人都能得到它。",
+    "doctor_fix_plain_text_found": "请将其存入{store}，并把该变量设为 secret:NAME（docs/settings.md），然后更换密钥。",
     "doctor_robot_ready": "其 webhook 地址指向厂商；厂商可验签时，所发内容均已签名。",
     "doctor_robot_unsigned": "未设置密钥：任何得知其 webhook 地址的人都可向该群发消息。",
     "doctor_fix_robot_unsigned": (
@@ -148,4 +151,14 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_switch_paused": "确认安全后，请执行 `costguard resume`，或取消设置 COSTGUARD_PAUSED。",
     "doctor_switch_unreadable": "停止开关无法读取，按已拉下处理[：{detail}]。",
     "doctor_fix_switch_unreadable": "请先修复账本。",
+    # 函数的运行
+    "doctor_runs_recent": "策略所需的函数都在运行：{functions}；最早的一次开始于 {since}。",
+    "doctor_runs_none": "尚无函数使用此账本运行：策略需要 {functions}。",
+    "doctor_fix_runs_none": "请部署它们（`costguard deploy`），或立即调用一个以查看运行情况。",
+    "doctor_runs_missed": "策略所需的函数没有全部按计划运行。",
+    "doctor_fix_runs_missed": "请检查其定时触发器与日志；没有运行就没有任何防护。",
+    "doctor_runs_unended": "有一次运行开始后没有结束。",
+    "doctor_fix_runs_unended": "请查看其日志：可能是时间或内存耗尽，或在能够说明原因之前失败。",
+    "doctor_runs_other_policy": "运行所依据的策略与此处查看的不同。",
+    "doctor_fix_runs_other_policy": "请发布此策略，或查看它们使用的策略：`costguard policy history`。",
 }

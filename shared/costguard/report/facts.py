@@ -15,6 +15,8 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap
 from costguard.domain.savings import SavingsReport
+from costguard.planning.shadows import ShadowStanding
+from costguard.report.decided import DecidedBy
 
 MACHINES, BUDGETS, KEYS, NETWORKS = "idle_gpu", "budget", "kms_rotation", "network_audit"
 _IDLE = frozenset({ReasonCode.IDLE, ReasonCode.BUDGET_IDLE})
@@ -176,7 +178,8 @@ class ReportFacts:
     """Everything that a report or a digest says, from `since` to `at`.
 
     `owner` None means all. `idle_since` is when each idle machine was first found so. `before` are the figures of the
-    digest before this one.
+    digest before this one. `policies` are those that the looks were judged by, `shadows` the rules in the shadow that
+    the last runs followed.
     """
 
     at: datetime
@@ -189,6 +192,8 @@ class ReportFacts:
     before: Figures | None = None
     owner: str | None = None
     live: bool = False
+    shadows: tuple[ShadowStanding, ...] = ()
+    policies: tuple[DecidedBy, ...] = ()
 
     def look(self, guard: str) -> Look | None:
         """The last look of a guard."""

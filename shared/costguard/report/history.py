@@ -13,9 +13,8 @@ from costguard.domain.findings import Finding
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap
 from costguard.report.evidence import evidence_json, evidence_words, utc_words
-from costguard.report.json_values import gap_json, moment
+from costguard.report.json_values import gap_json, moment, reason_json, subject_json
 from costguard.report.notices import Upcoming
-from costguard.report.plan_json import reason_json, subject_json
 from costguard.report.words import Language, choice, clean, explain, gap, hourly, label, phrase, sentence, verb, verdict
 
 _LONGEST_DETAIL = 300

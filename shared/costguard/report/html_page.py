@@ -15,6 +15,7 @@ from costguard.report.charts_of import (
     keys_chart,
     saved_charts,
 )
+from costguard.report.decided import decided_lines
 from costguard.report.digest_words import say
 from costguard.report.evidence import utc_words
 from costguard.report.facts import ReportFacts
@@ -22,6 +23,7 @@ from costguard.report.headline import Card, cards, changes
 from costguard.report.html import Child, Html, element, joined
 from costguard.report.html_style import POLICY, style
 from costguard.report.report_tables import detail_tables, idle_tables, keys_table
+from costguard.report.shadows import shadow_lines, shadow_tables
 from costguard.report.tables import Table
 from costguard.report.words import Language, clean, explain, gap, label
 
@@ -67,6 +69,7 @@ def report_page(facts: ReportFacts, language: Language, drawing: Drawing) -> str
         element("main", *_sections(facts, language, drawing)),
         element(
             "footer",
+            *(element("p", line, class_="note") for line in decided_lines(facts.policies, language)),
             element("p", say("list_price", language), class_="note"),
             element("p", say("made_by", language, when=utc_words(facts.at)), class_="note"),
         ),
@@ -98,9 +101,20 @@ def _sections(facts: ReportFacts, language: Language, drawing: Drawing) -> Itera
     if facts.networks or any(look.guard == "network_audit" for look in facts.looks):
         yield _section(say("ways_title", language), *_ways(facts, language))
     yield from (_section(table.title, _table(table)) for table in detail_tables(facts, language) if table.rows)
+    yield from _last_sections(facts, language)
+
+
+def _last_sections(facts: ReportFacts, language: Language) -> Iterator[Html]:
+    if facts.shadows:
+        yield _section(say("report_shadows", language), *_shadows(facts, language))
     if facts.gaps:
         rows = [element("li", gap(each, language)) for each in facts.gaps[:MOST_ROWS]]
         yield _section(say("gaps_title", language), element("ul", *rows, class_="changes"))
+
+
+def _shadows(facts: ReportFacts, language: Language) -> Iterator[Html]:
+    yield from (element("p", line) for line in shadow_lines(facts.shadows, language))
+    yield from (_table(table) for table in shadow_tables(facts.shadows, language=language, most=MOST_ROWS))
 
 
 def _card(card: Card) -> Html:

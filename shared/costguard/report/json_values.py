@@ -1,4 +1,4 @@
-"""How times, money and gaps look in every JSON answer."""
+"""How times, money, subjects, reasons and gaps look in every JSON answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from datetime import datetime, timezone
 from typing import Any
 
 from costguard.domain.money import Money
+from costguard.domain.reasons import Reason
+from costguard.domain.refs import ResourceRef, Subject
 from costguard.domain.resources import Gap
-from costguard.report.words import Language, clean, gap
+from costguard.report.words import Language, clean, explain, gap
 
 
 def moment(value: datetime | None) -> str | None:
@@ -34,3 +36,35 @@ def gap_json(value: Gap, language: Language = Language.EN) -> dict[str, Any]:
 def money_json(money: Money | None) -> dict[str, str] | None:
     """An exact amount with its currency; None where unknown."""
     return None if money is None else {"amount": f"{money.amount:f}", "currency": money.currency}
+
+
+def subject_json(subject: Subject) -> dict[str, Any]:
+    """Who is meant: FOCUS names, the vendor's own id, and our full id."""
+    if not isinstance(subject, ResourceRef):
+        return {
+            "id": str(subject),
+            "provider": None,
+            "cloud": None,
+            "sub_account_id": None,
+            "region_id": None,
+            "resource_id": None,
+            "resource_kind": "scope",
+        }
+    return {
+        "id": str(subject),
+        "provider": subject.provider,
+        "cloud": subject.cloud,
+        "sub_account_id": subject.account,
+        "region_id": subject.region,
+        "resource_id": subject.native_id,
+        "resource_kind": subject.kind,
+    }
+
+
+def reason_json(reason: Reason, language: Language) -> dict[str, Any]:
+    """Code, facts and words of a reason; text among the facts is cleaned."""
+    return {
+        "reason": reason.code.value,
+        "facts": {key: clean(value) if isinstance(value, str) else value for key, value in reason.facts.items()},
+        "words": explain(reason, language),
+    }

@@ -8,12 +8,11 @@ from typing import Any
 
 from costguard.domain.keys import EncryptionKey
 from costguard.guards.kms_rotation_rules import KeyRule
-from costguard.report.json_values import gap_json, moment, money_json
+from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
 from costguard.report.key_costs import rotation_cost_words
 from costguard.report.key_rules import key_rule_json
 from costguard.report.key_views import KeyLine, KeyReport
 from costguard.report.mends import mend_words
-from costguard.report.plan_json import reason_json, subject_json
 from costguard.report.words import Language, clean
 
 KEYS_SCHEMA = 1

@@ -9,14 +9,13 @@ from typing import Any
 from costguard.domain.money import totals
 from costguard.domain.refs import ResourceRef
 from costguard.guards.network_audit_rules import AuditRule
-from costguard.report.json_values import gap_json, moment, money_json
+from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
 from costguard.report.mends import mend_words
 from costguard.report.network_catalogue import entry_of, known_entry
 from costguard.report.network_report import PAID_FOR_NOTHING, NetworkLine, NetworkReport
 from costguard.report.network_report import in_order as lines_in_order
 from costguard.report.network_rules import audit_rule_json, in_order
 from costguard.report.network_views import closing_words, path_words
-from costguard.report.plan_json import reason_json, subject_json
 from costguard.report.words import Language, clean
 
 NETWORKS_SCHEMA = 1

@@ -7,13 +7,12 @@ from typing import Any
 from costguard.domain.actions import Action, ActionResult, Saving, Verb
 from costguard.domain.findings import Finding
 from costguard.domain.mends import Mend
-from costguard.domain.reasons import Reason
-from costguard.domain.refs import ResourceRef, Subject
 from costguard.planning import Held, Plan, Rehearsed
 from costguard.report.evidence import evidence_json
-from costguard.report.json_values import gap_json, moment, money_json
+from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
 from costguard.report.mends import mend_words
-from costguard.report.words import Language, clean, explain, net_saving, saving_lines, verb
+from costguard.report.shadows import shadow_json
+from costguard.report.words import Language, clean, net_saving, saving_lines, verb
 
 PLAN_SCHEMA = 1
 
@@ -33,38 +32,7 @@ def plan_json(plan: Plan, *, plan_hash: str, language: Language = Language.EN) -
         "held": [_kept_json(held, language) for held in plan.held],
         "rehearsed": [_kept_json(rehearsed, language) for rehearsed in plan.rehearsed],
         "gaps": [gap_json(gap, language) for gap in plan.gaps],
-    }
-
-
-def subject_json(subject: Subject) -> dict[str, Any]:
-    """Who is meant: FOCUS names, the vendor's own id, and our full id."""
-    if not isinstance(subject, ResourceRef):
-        return {
-            "id": str(subject),
-            "provider": None,
-            "cloud": None,
-            "sub_account_id": None,
-            "region_id": None,
-            "resource_id": None,
-            "resource_kind": "scope",
-        }
-    return {
-        "id": str(subject),
-        "provider": subject.provider,
-        "cloud": subject.cloud,
-        "sub_account_id": subject.account,
-        "region_id": subject.region,
-        "resource_id": subject.native_id,
-        "resource_kind": subject.kind,
-    }
-
-
-def reason_json(reason: Reason, language: Language) -> dict[str, Any]:
-    """Code, facts and words of a reason; text among the facts is cleaned."""
-    return {
-        "reason": reason.code.value,
-        "facts": {key: clean(value) if isinstance(value, str) else value for key, value in reason.facts.items()},
-        "words": explain(reason, language),
+        "shadows": [shadow_json(shadow, plan.guard, language) for shadow in plan.shadows],
     }
 
 

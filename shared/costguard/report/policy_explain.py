@@ -15,8 +15,7 @@ from costguard.policy.model import Exemption
 from costguard.policy.notation import ladder
 from costguard.policy.ownership import OwnerSource
 from costguard.report.evidence import utc_words
-from costguard.report.json_values import gap_json, moment
-from costguard.report.plan_json import reason_json, subject_json
+from costguard.report.json_values import gap_json, moment, reason_json, subject_json
 from costguard.report.tables import Column, Table, Tone
 from costguard.report.words import Language, choice, clean, explain, phrase, verdict
 

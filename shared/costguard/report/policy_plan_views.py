@@ -7,8 +7,7 @@ from typing import Any
 
 from costguard.domain.resources import Gap
 from costguard.planning import Plan
-from costguard.report.json_values import gap_json, moment, money_json
-from costguard.report.plan_json import reason_json, subject_json
+from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
 from costguard.report.plan_views import place
 from costguard.report.policy_diff import markdown_table
 from costguard.report.policy_plan import PlanChange, Standing, Turn, hourly_of

@@ -30,6 +30,24 @@ class Stage(str, Enum):
     NEVER = "never"
 
 
+class WordCode(str, Enum):
+    """What an approver's word came to; the values name the words for it."""
+
+    COUNTS = "word_counts"
+    ENOUGH = "word_enough"
+    SAID_BEFORE = "word_said_before"
+    NOT_NEEDED = "word_not_needed"
+    SUPERSEDED = "word_superseded"
+    EXPIRED = "word_expired"
+    NO_MOMENT = "word_no_moment"
+    BROKEN = "word_broken"
+    NO_APPROVER = "answer_not_among_approvers"
+    NOT_SET_UP = "answer_not_set_up"
+    FOREIGN_TEAM = "answer_foreign_team"
+    FOREIGN_CHANNEL = "answer_foreign_channel"
+    UNKNOWN = "answer_unknown"
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """What a publication waits for. `until` None: it loosens, and named no moment far enough ahead."""
@@ -64,8 +82,8 @@ class Entry:
     stage: Stage
 
 
-def waiting_notice(waiting: Waiting, *, language: Language = Language.EN) -> Notice:
-    """What people are told once of a policy that was published and does not decide yet."""
+def waiting_notice(waiting: Waiting, *, language: Language = Language.EN, clickable: bool = False) -> Notice:
+    """What people are told once of a policy that was published and does not decide yet; `clickable`: with a button."""
     title = "published_waits" if waiting.loosened else "published_waits_later"
     fields = [("published_by", waiting.by), ("published_note", waiting.note)]
     if waiting.until is not None:
@@ -80,12 +98,19 @@ def waiting_notice(waiting: Waiting, *, language: Language = Language.EN) -> Not
     if waiting.loosened and waiting.until is None:
         lines.append(phrase("published_again", language, count=len(waiting.loosened)))
     elif waiting.missing:
-        lines.append(phrase("published_approve", language, digest=digest))
+        lines.append(phrase("published_press" if clickable else "published_approve", language, digest=digest))
     return Notice(
         phrase(title, language, digest=digest),
         tuple((phrase(name, language), clean(value)) for name, value in fields if value),
         tuple(lines),
     )
+
+
+def approve_asks(waiting: Waiting, language: Language) -> str:
+    """The question before an approval by a button."""
+    when = utc_words(waiting.until) if waiting.until is not None else ""
+    digest, count = waiting.digest[:SHORT], len(waiting.loosened)
+    return phrase("asks_policy", language, digest=digest, seq=waiting.seq, count=count, when=when)
 
 
 def code_notice(digest: str, code: str, language: Language) -> Notice:

@@ -127,6 +127,7 @@ REASONS: Mapping[Code, str] = {
     Code.RULE_LOOSENED: "The rule became gentler, so the current wait starts again.",
     Code.OWNER_CHANGED: "Its owner changed[, now {owner}], and was not told yet, so the current wait starts again.",
     Code.MODE_OBSERVE: "Only rehearsed: the rule is in observe mode and changes nothing.",
+    Code.ACCOUNT_NEW: "Only rehearsed: the account[ {account}] is new, and rules only observe there[ until {until}].",
     Code.MODE_WARN: "Only rehearsed: the rule is in warn mode and only tells owners.",
     Code.SHARD_INCOMPLETE: "Held: not everything in its account and region could be read[ ({shard})].",
     Code.ACCOUNT_UNREAD: "Held: its account could not be read[ ({shard})].",
@@ -217,6 +218,7 @@ FIXES: Mapping[Code, str] = {
     Code.KEY_SUCCESSOR_FOREIGN: "Move the alias by hand if that key is yours; else ask who wrote its tags.",
     Code.RULE_CHANGED: "Plan again.",
     Code.MODE_OBSERVE: "Set `mode: warn` or `enforce` when the plan looks right.",
+    Code.ACCOUNT_NEW: "Look at what would be done; `new_accounts` says how long it is only looked at.",
     Code.MODE_WARN: "Set `mode: enforce` when the notices look right.",
 }
 

@@ -97,6 +97,7 @@ REASONS: Mapping[Code, str] = {
     Code.RULE_LOOSENED: "规则放宽，当前等待重新计时。",
     Code.OWNER_CHANGED: "负责人已变更[为 {owner}]，新负责人尚未收到通知，当前等待重新计时。",
     Code.MODE_OBSERVE: "仅演练：规则处于 observe 模式，不做任何更改。",
+    Code.ACCOUNT_NEW: "仅演练：账号[ {account} ]是新账号，[{until} 之前]所有规则都只观察。",
     Code.MODE_WARN: "仅演练：规则处于 warn 模式，只通知负责人。",
     Code.SHARD_INCOMPLETE: "搁置：其账号和地域未能完整读取[（{shard}）]。",
     Code.ACCOUNT_UNREAD: "搁置：无法读取其账号[（{shard}）]。",
@@ -120,7 +121,7 @@ REASONS: Mapping[Code, str] = {
     Code.REFUSED_BY_CLOUD: "搁置：云端拒绝[：{code}][：{detail}]。",
     Code.PERMISSION_MISSING: "搁置：缺少权限[：{permission|operation|detail}]。",
     Code.KILL_SWITCH: "搁置：Costguard 已被暂停[，由 {by} 操作][，自 {since}][：{cause}]。",
-    Code.LEDGER_NOT_DURABLE: "搁置：台账不会在进程结束后保留，因此不得做任何更改。",
+    Code.LEDGER_NOT_DURABLE: "搁置：账本不会在进程结束后保留，因此不得做任何更改。",
     Code.POLICY_STALE: "搁置：策略无法加载，且上一份有效策略过旧[（{age_days} 天）]。",
     Code.RULE_CHANGED: "搁置：做出决定之后规则[ {rule} ]已改变。",
     Code.CHANGED_SINCE_PLAN: "搁置：计划之后资源已改变[：{what}]。",
@@ -168,7 +169,7 @@ FIXES: Mapping[Code, str] = {
     Code.NOT_TAKEN_EFFECT: "请在控制台检查该实例。",
     Code.PERMISSION_MISSING: "请把它加入角色的权限策略。",
     Code.KILL_SWITCH: "运行 `costguard resume` 可恢复。",
-    Code.LEDGER_NOT_DURABLE: "请用 `--ledger` 指定台账文件或数据库。",
+    Code.LEDGER_NOT_DURABLE: "请用 `--ledger` 指定账本文件或数据库。",
     Code.POLICY_STALE: "请修复策略；`costguard policy check` 会指出出错位置。",
     Code.CHANGED_SINCE_PLAN: "请重新生成计划。",
     Code.KEY_SUCCESSOR_MADE: "请在密钥（含已禁用和待删除的）中查找，并手动移动别名。",
@@ -176,6 +177,7 @@ FIXES: Mapping[Code, str] = {
     Code.KEY_SUCCESSOR_FOREIGN: "若该密钥属于您，请手动移动别名；否则请查明其标签由谁写入。",
     Code.RULE_CHANGED: "请重新生成计划。",
     Code.MODE_OBSERVE: "确认计划无误后，可设置 `mode: warn` 或 `enforce`。",
+    Code.ACCOUNT_NEW: "请查看将要执行的操作；只观察多久由 `new_accounts` 决定。",
     Code.MODE_WARN: "确认通知无误后，可设置 `mode: enforce`。",
 }
 

@@ -7,11 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 from costguard.domain.money import Money
+from costguard.report.decided import decided_json
 from costguard.report.facts import BudgetSight, Look, ReportFacts, Sight, figures_of
 from costguard.report.headline import unmeasured_percent
 from costguard.report.history import case_json
-from costguard.report.json_values import gap_json, moment, money_json
-from costguard.report.plan_json import reason_json, subject_json
+from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
+from costguard.report.shadows import shadows_json
 from costguard.report.words import Language, clean
 
 REPORT_SCHEMA = 1
@@ -26,6 +27,7 @@ def report_json(facts: ReportFacts, language: Language = Language.EN) -> dict[st
         "since": moment(facts.since),
         "owner": facts.owner,
         "live": facts.live,
+        "policies": decided_json(facts.policies),
         "summary": {
             "saved": _amounts(figures.saved),
             "wasted_a_day": _amounts(figures.wasted_a_day),
@@ -56,6 +58,7 @@ def report_json(facts: ReportFacts, language: Language = Language.EN) -> dict[st
             for one in facts.refusals
         ],
         "gaps": [gap_json(each, language) for each in facts.gaps],
+        "shadows": shadows_json(facts.shadows, language)["shadows"],
     }
 
 

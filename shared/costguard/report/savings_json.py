@@ -7,6 +7,7 @@ from typing import Any
 
 from costguard.domain.money import Money
 from costguard.domain.savings import Coverage, SavingEntry, SavingsReport, SavingsTotal
+from costguard.report.decided import DecidedBy, decided_json
 from costguard.report.json_values import moment, money_json
 from costguard.report.savings import MachineDay
 from costguard.report.savings_views import Converted, standing_words
@@ -45,14 +46,21 @@ _CSV_COLUMNS = (
 
 
 def savings_json(
-    report: SavingsReport, language: Language = Language.EN, converted: Converted | None = None
+    report: SavingsReport,
+    language: Language = Language.EN,
+    converted: Converted | None = None,
+    policies: Sequence[DecidedBy] = (),
 ) -> dict[str, Any]:
-    """The report for machines. Amounts are exact decimal strings, one for each currency."""
+    """The report for machines. Amounts are exact decimal strings, one for each currency.
+
+    `policies` are those that the last runs decided by.
+    """
     return {
         "schema": SAVINGS_SCHEMA,
         "since": moment(report.since),
         "until": moment(report.until),
         "at": moment(report.at),
+        "policies": decided_json(policies),
         "totals": [_sums(line) for line in report.totals],
         "converted": None if converted is None else _converted(converted),
         "by_month": [_line(line) for line in report.by_month],

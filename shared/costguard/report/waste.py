@@ -100,6 +100,7 @@ class WasteReport:
     unmeasured: tuple[Unmeasured, ...]
     gaps: tuple[Gap, ...]
     calls: tuple[CallRow, ...]
+    policy_digest: str = ""
 
     @property
     def top(self) -> tuple[InstanceWaste, ...]:
@@ -130,6 +131,7 @@ def waste_report(
     until: datetime,
     gaps: Iterable[Gap] = (),
     calls: Iterable[CallRow] = (),
+    policy_digest: str = "",
 ) -> WasteReport:
     """Add up what was examined. `gaps` are those outside shards, such as accounts that could not be listed."""
     examined = tuple(shards)
@@ -149,6 +151,7 @@ def waste_report(
         unmeasured=_unmeasured(instances),
         gaps=tuple(dict.fromkeys(all_gaps)),
         calls=tuple(sorted(calls, key=lambda row: row.operation)),
+        policy_digest=policy_digest,
     )
 
 

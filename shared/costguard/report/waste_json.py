@@ -21,6 +21,7 @@ def waste_json(report: WasteReport, language: Language = Language.EN) -> dict[st
         "schema": WASTE_SCHEMA,
         "since": moment(report.since),
         "until": moment(report.until),
+        "policy_digest": report.policy_digest,
         "instances_seen": report.instances_seen,
         "total": _owner_json(report.total),
         "owners": [_owner_json(owner) for owner in report.owners],

@@ -22,6 +22,7 @@ from costguard.report import (
     publish_words_en,
     reasons_en,
     savings_words_en,
+    shadow_words_en,
 )
 from costguard.report.book import Book
 
@@ -226,6 +227,7 @@ BOOK = Book(
         **savings_words_en.SAVINGS,
         **policy_words_en.PHRASES,
         **publish_words_en.PUBLISHING,
+        **shadow_words_en.SHADOWS,
         # savings
         "saves": "saves {amount} an hour",
         "saves_unknown": "saves an unknown amount: its price is unknown",

@@ -22,6 +22,7 @@ from costguard.report import (
     publish_words_zh,
     reasons_zh,
     savings_words_zh,
+    shadow_words_zh,
 )
 from costguard.report.book import Book
 
@@ -226,6 +227,7 @@ BOOK = Book(
         **savings_words_zh.SAVINGS,
         **policy_words_zh.PHRASES,
         **publish_words_zh.PUBLISHING,
+        **shadow_words_zh.SHADOWS,
         "saves": "每小时节省 {amount}",
         "saves_unknown": "节省金额未知：价格未知",
         "saves_terminate": "实例费用在停机时已停止；随实例删除的云盘也停止计费",
