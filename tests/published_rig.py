@@ -8,9 +8,10 @@ from pathlib import Path
 
 from tests.builders import NOW
 
+from costguard.engine.agreeing import Word, agree, ask_approver
 from costguard.engine.memory import Memory
 from costguard.engine.policy_in_force import PolicyInForce, published_in_force
-from costguard.engine.publishing import Published, Wish, Word, agree, ask_approver, publish, roll_back
+from costguard.engine.publishing import Published, Wish, publish, roll_back
 from costguard.ledgers.open import open_ledger
 from costguard.object_stores.folder import FolderStore
 from costguard.policy.bundle import bundle_name

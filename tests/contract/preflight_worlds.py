@@ -68,7 +68,6 @@ class AwsAsked:
     has_dry_runs = True
     untellable: frozenset[str] = frozenset()
     unasked = {  # noqa: RUF012 - never written
-        "cloudwatch:GetMetricStatistics": "granted for later, called by nothing",
         "sts:AssumeRole": "discovery has used it to come here",
         "organizations:ListAccounts": "discovery has used it where an organisation is named",
     }

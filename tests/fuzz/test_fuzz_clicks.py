@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from tests.fuzz.bounds import attempt, fuzz
 from tests.fuzz.mutations import Mutated, json_junk, mutated
 
-from costguard.domain.answers import AnswerKind
+from costguard.domain.answers import AnswerKind, AnswerRef
+from costguard.engine.repositories.publications import seq_of
 from costguard.faas.http import HttpRequest
 from costguard.faas.slack_actions import answer_slack
 from costguard.notifiers.slack_requests import Click, Command, Submission, UnreadableRequestError, parse, signed
@@ -39,6 +40,13 @@ CLICK: dict[str, Any] = {
     "response_url": "https://hooks.slack.com/actions/T0123ABCD/1/abc",
     "actions": [
         {"type": "button", "action_id": "costguard:stop_now", "value": "case1/decision1", "block_id": "part-0"}
+    ],
+}
+HASH = "4c1388307060" + "0" * 52
+FOR_A_POLICY: dict[str, Any] = {
+    **CLICK,
+    "actions": [
+        {"type": "button", "action_id": "costguard:approve", "value": f"publication2/{HASH}", "block_id": "part-0"}
     ],
 }
 WINDOW: dict[str, Any] = {
@@ -65,6 +73,7 @@ COMMAND = {
 }
 BODIES = (
     urlencode({"payload": json.dumps(CLICK)}).encode(),
+    urlencode({"payload": json.dumps(FOR_A_POLICY)}).encode(),
     urlencode({"payload": json.dumps(WINDOW)}).encode(),
     urlencode(COMMAND).encode(),
 )
@@ -170,13 +179,19 @@ def _unsigned(request: HttpRequest, draw: random.Random) -> HttpRequest:
     return replace(request, headers={name: value for name, value in request.headers.items() if name != gone})
 
 
+def _the_publication(request: HttpRequest, draw: random.Random) -> HttpRequest:
+    """The press for one publication, for another one or a case."""
+    other = draw.choice((b"publication3", b"publication02", b"case1", b"publication99999999", b"publication"))
+    return _with_body(request, request.body.replace(b"publication2", other).replace(HASH.encode(), b"f" * 64))
+
+
 def _of_another(request: HttpRequest, draw: random.Random) -> HttpRequest:
     """The proof of one request, for another."""
     return _with_body(request, draw.choice(BODIES))
 
 
 CHANGES: tuple[Callable[[HttpRequest, random.Random], HttpRequest], ...] = (
-    *(_a_byte, _a_piece, _a_field, _the_order, _the_coding, _the_person),
+    *(_a_byte, _a_piece, _a_field, _the_order, _the_coding, _the_person, _the_publication),
     *(_the_time, _the_signature, _another_secret, _too_late, _unsigned, _of_another),
 )
 
@@ -206,7 +221,7 @@ def test_what_was_not_changed_is_slacks() -> None:
 
 
 @fuzz(quick=30)
-@given(st.sampled_from((CLICK, WINDOW)).flatmap(lambda document: mutated(document, json_junk())))
+@given(st.sampled_from((CLICK, FOR_A_POLICY, WINDOW)).flatmap(lambda document: mutated(document, json_junk())))
 def test_a_damaged_payload_is_refused_or_says_no_more_than_it_does(damaged: Mutated) -> None:
     """Signed by Slack itself: nothing but bounded words and ids comes of it."""
     try:
@@ -222,3 +237,17 @@ def test_a_damaged_payload_is_refused_or_says_no_more_than_it_does(damaged: Muta
     if isinstance(said, Click):
         assert said.length is None or (said.kind is AnswerKind.KEEP and said.length > timedelta(0))
         assert len(str(said.of)) <= 129
+        seq = seq_of(said.of)
+        assert seq is None or (0 < seq < 10**8 and str(said.of) == f"publication{seq}/{said.of.decision_id}")
+
+
+@fuzz(quick=60)
+@given(
+    st.one_of(st.text(max_size=80), st.from_regex(r"\Apublication[0-9]{0,12}/[0-9a-zA-Z/]{0,70}\Z"))
+    | st.builds("publication{}/{}".format, st.integers(), st.text(alphabet="0123456789abcdef", max_size=66))
+)
+def test_what_a_button_carries_names_one_publication_or_none(value: str) -> None:
+    """Two numbers never read as one: whatever is read is written back as it came."""
+    of = attempt("clicks", lambda: AnswerRef.parse(value))
+    seq = seq_of(of) if of is not None else None
+    assert seq is None or value == f"publication{seq}/{of.decision_id if of is not None else ''}"

@@ -448,7 +448,7 @@ BOMBS = {
     "rate": HEAD + f"exchange_rates: [{{from: USD, to: CNY, rate: '{'9' * 60_000}', since: 2026-01-01}}]\n",
     "documents": "---\n" * 15_000,
     "directives": "%TAG ! x\n" * 7_000,
-    "commas": HEAD + "prices: [" + "a," * 30_000 + "]",
+    "commas": HEAD + "prices: [" + "a," * 12_000 + "]",
     "anchors": HEAD + "x: [" + "&a b," * 12_000 + "]",
     "aliases": HEAD + "x: [" + "*a," * 20_000 + "]",
     "tags": HEAD + "x: [" + "!!str a," * 8_000 + "]",

@@ -24,7 +24,7 @@ _MEASURING = (
         (
             Edit(
                 _GUARD,
-                "if signal.newest_at is None or now - (signal.newest_at + signal.period) > allowed:",
+                "if signal.newest_at is None or asked_at - (signal.newest_at + signal.period) > allowed:",
                 "if False:",
             ),
         ),

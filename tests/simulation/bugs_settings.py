@@ -212,7 +212,9 @@ _SPARED = (
         (9,),
         (
             Edit(
-                _PLAN, "gentle = _action(item, verb), mode_rail(verb, case.mode)", "gentle = _action(item, verb), None"
+                _PLAN,
+                "observed(inputs.observing, case, mode_rail(verb, case.mode))",
+                "None",
             ),
         ),
         settings=True,

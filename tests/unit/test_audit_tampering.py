@@ -46,6 +46,7 @@ FACTS: Mapping[AuditWhat, Mapping[str, Any]] = {
     AuditWhat.APPROVAL: {"did": "used", "decision_id": "1"},
     AuditWhat.SNOOZE: {"until": "2026-03-02T00:00:00+00:00", "by": "nlp"},
     AuditWhat.POLICY: {"did": "published", "from": "", "to": "0" * 64, "loosens": 0},
+    AuditWhat.RETENTION: {"did": "pruned", "chain": "run-0/x", "entries": 3},
 }
 TRAPS: Mapping[str, Any] = {
     "whole": [0, 1, -1, 2**53 + 1, 10**30],

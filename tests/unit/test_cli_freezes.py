@@ -19,6 +19,7 @@ from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.domain.refs import CLOUDS
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit import AuditWhat
+from costguard.engine.repositories.audit_people import told_again
 from costguard.ledgers.open import open_ledger
 from costguard.planning.freeze import FreezePhase, FreezeState
 from costguard.report.freeze_views import freeze_lines, freezes_json, freezes_table, phase_words
@@ -148,7 +149,7 @@ def test_what_cannot_be_released_is_said(desk: Desk, name: str, said: str, capfd
 def test_a_release_is_in_the_audit(desk: Desk) -> None:
     thaw(desk)
     with closing((memory := desk.memory()).store):
-        entries = [record.body for record in memory.store.query("audit")]
+        entries = [told_again(memory.store, record) for record in memory.store.query("audit")]
     assert any("deadline" in str(entry) and "operator" in str(entry) for entry in entries)
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from costguard.faas.redaction import Redactor
+from costguard.settings import Secret, Settings
 
 
 @pytest.mark.parametrize(
@@ -68,3 +69,38 @@ def test_an_error_that_causes_itself_is_looked_at_once() -> None:
     first, second = ValueError("a"), ValueError("b")
     first.__cause__, second.__cause__ = second, first
     assert Redactor().clean_error(first) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (
+            "https://hooks.example.com/services/T0B0/canary-path-0123456789 said no",
+            "https://hooks.example.com/services/T0B0/*** said no",
+        ),
+        (
+            "https://example.com/a-page-with-a-long-name/and-no-figure-in-it",
+            "https://example.com/a-page-with-a-long-name/and-no-figure-in-it",
+        ),
+        (
+            "https://b.example.com/digests/2026-W10-8dc146960fab4fa1386d.html",
+            "https://b.example.com/digests/2026-W10-8dc146960fab4fa1386d.html",
+        ),
+        (
+            "arn:aws:iam::111122223333:role/costguard-0123456789-reader",
+            "arn:aws:iam::111122223333:role/costguard-0123456789-reader",
+        ),
+    ],
+)
+def test_a_token_in_the_path_of_an_address_is_blanked_and_other_paths_stay(text: str, clean: str) -> None:
+    assert Redactor().clean(text) == clean
+
+
+def test_the_token_of_a_robots_hook_is_known_without_its_address() -> None:
+    """Whoever is asked repeats the path that it was asked by, and not the whole address."""
+    robots = {
+        "dingtalk:ops": {"hook": "https://oapi.dingtalk.com/robot/send?access_token=canarytoken"},
+        "feishu:ops": {"hook": "https://open.feishu.cn/open-apis/bot/v2/hook/canaryhook"},
+    }
+    redactor = Redactor.of(Settings(robots=Secret(json.dumps(robots))).secrets())
+    assert redactor.clean("no canarytoken, no canaryhook here") == "no ***, no *** here"

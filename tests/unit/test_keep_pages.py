@@ -20,6 +20,7 @@ from costguard.domain.keep_tokens import KeepToken, keep_token
 from costguard.engine.answers import snooze
 from costguard.engine.keep_pages import answer_keep
 from costguard.engine.memory import Memory
+from costguard.engine.repositories.audit_people import told_again
 from costguard.engine.repositories.outbox import Notice, NoticeState
 from costguard.ledgers import open_ledger
 from costguard.ports import Record, RecordStore
@@ -117,7 +118,7 @@ def test_its_form_keeps_and_only_once(memory: Memory) -> None:
     assert "trainer is kept" in page
     assert kept(memory) == {str(about.subject): NOW + DAY}
     (entry,) = [each for each in memory.store.query("audit") if each.body["what"] == "snooze"]
-    assert entry.body["facts"]["by"] == "link:feishu:ops"
+    assert told_again(memory.store, entry)["by"] == "feishu:ops"
 
     memory.snoozes.clear(str(about.subject), "nlp", NOW + timedelta(hours=1))
     later = NOW + timedelta(hours=2)

@@ -27,9 +27,11 @@ from tests.published_rig import (
 
 from costguard.domain.errors import InvalidInputError, LedgerError, ProviderError
 from costguard.domain.reasons import ReasonCode
+from costguard.engine.agreeing import Word, agree, ask_approver
 from costguard.engine.policy_in_force import named, tell_of_policy
-from costguard.engine.publishing import Word, agree, ask_approver, chronicle
+from costguard.engine.publishing import chronicle
 from costguard.engine.repositories.audit import ENTRY
+from costguard.engine.repositories.audit_people import told_again
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.publications import Agreement, Publication
 from costguard.guards.rules import Mode, Selector
@@ -383,7 +385,8 @@ def test_of_two_who_publish_at_once_one_is_told_to_look_again(enforcing: Office)
 def test_every_move_of_the_pointer_is_audited(enforcing: Office) -> None:
     digest = enforcing.publish(LOOSER, TOMORROW).publication.digest
     enforcing.approve(digest, FIRST)
-    told = [record.body["facts"] for record in enforcing.memory.store.query(ENTRY, "operator/policy/")]
+    store = enforcing.memory.store
+    told = [told_again(store, record) for record in store.query(ENTRY, "operator/policy/")]
 
     assert [each["did"] for each in told] == ["published", "in_force", "published", "agreed"]
     assert (told[2]["from"], told[2]["to"], told[2]["by"], told[2]["note"], told[2]["loosens"]) == (
@@ -501,8 +504,9 @@ def test_people_are_told_once_of_a_policy_that_waits(enforcing: Office) -> None:
         enforcing.now = NOW + hour * HOUR
         tell_of_policy(enforcing.memory, enforcing.runs(), "en", enforcing.now)
 
-    (told,) = enforcing.memory.outbox.due(enforcing.now)
+    told, *asked = enforcing.memory.outbox.due(enforcing.now)
     assert told.channel == "slack:#gpu"
+    assert [each.channel for each in asked] == [f"slack:{person}" for person in (FIRST, SECOND, THIRD)]
     assert told.title == f"Published policy {digest[:12]} waits: it loosens what is in force"
     assert "idle_gpu all: idle_when_all.every_gpu_max_below: 5%, now 9%" in told.text
     assert f"costguard policy approve {digest[:12]}" in told.text

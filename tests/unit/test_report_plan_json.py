@@ -20,6 +20,7 @@ from costguard.domain.refs import ScopeRef
 from costguard.domain.resources import Gap, GapKind
 from costguard.domain.signals import HOUR, SignalName, SignalSummary
 from costguard.planning import Held, Plan, Rehearsed
+from costguard.planning.plan import Differs, Judgement, Shadow, ShadowDifference
 from costguard.report.plan_json import plan_json
 from costguard.report.plan_views import plan_summary, plan_tables
 from costguard.report.words import Language
@@ -45,6 +46,19 @@ def action(verb: Verb = Verb.STOP, **changes: Any) -> Action:
         saving=Saving(usd("0.526"), (("volume", usd("0.011")),), ("public_ip_lost",)),
     )
     return replace(ordinary, **changes)
+
+
+IDLE = Reason(ReasonCode.IDLE, {"hours": 24.0})
+DIFFERENCE = ShadowDifference(
+    subject=ref(),
+    check="idle",
+    name="notebook",
+    owner="nlp",
+    differs=Differs.SOONER,
+    in_force=Judgement("research", Verdict.VIOLATION, IDLE),
+    shadow=Judgement("quick", Verdict.VIOLATION, IDLE, NOW),
+    hourly=usd("0.526"),
+)
 
 
 def plan(**changes: Any) -> Plan:
@@ -80,8 +94,9 @@ def plan(**changes: Any) -> Plan:
         plan(findings=(replace(finding(), subject=ScopeRef("research")),)),
         plan(due=(action(Verb.SNAPSHOT, resource=ref("vol-1", "volume"), saving=None),)),
         plan(due=(action(saving=Saving(None, (("volume", None),))),)),
+        plan(shadows=(Shadow("quick", "digest", 2, (DIFFERENCE, replace(DIFFERENCE, hourly=None)), 1),)),
     ],
-    ids=["full", "empty", "scope", "volume", "unpriced"],
+    ids=["full", "empty", "scope", "volume", "unpriced", "shadow"],
 )
 def test_every_plan_keeps_to_the_published_schema(made: Plan, language: Language) -> None:
     document = json.loads(json.dumps(plan_json(made, plan_hash="hash", language=language)))

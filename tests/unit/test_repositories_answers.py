@@ -15,6 +15,7 @@ from costguard.domain.answers import AnswerRef
 from costguard.domain.errors import LedgerError, UnavailableError, VersionConflictError
 from costguard.domain.refs import ResourceRef
 from costguard.engine.repositories.approvals import Approval, ApprovalRepository
+from costguard.engine.repositories.audit_people import told_again
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.disowned import DisownedRepository
 from costguard.engine.repositories.haste import HasteRepository
@@ -38,7 +39,7 @@ def store() -> Iterator[RecordStore]:
 
 def audited(store: RecordStore) -> list[dict[str, Any]]:
     assert verify(store).problems == ()
-    return [record.body["facts"] for record in store.query("audit")]
+    return [told_again(store, record) for record in store.query("audit")]
 
 
 def vote(by: str, at: datetime = NOW, *, asked: bool = False) -> Vote:

@@ -15,6 +15,7 @@ from costguard.cases.answering import Vote
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
 from costguard.domain.refs import ResourceRef
 from costguard.engine.repositories.approvals import Approval, ApprovalRepository
+from costguard.engine.repositories.audit_people import told_again
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.snoozes import Snooze, SnoozeRepository
 from costguard.engine.repositories.switch import KillSwitch, SwitchState
@@ -35,7 +36,7 @@ def store() -> Iterator[RecordStore]:
 
 def audited(store: RecordStore) -> list[dict[str, Any]]:
     assert verify(store).problems == ()
-    return [record.body["facts"] for record in store.query("audit")]
+    return [told_again(store, record) for record in store.query("audit")]
 
 
 def snooze(hours: int = 48, **changes: Any) -> Snooze:

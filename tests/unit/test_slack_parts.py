@@ -52,9 +52,16 @@ def buttons(blocks: Sequence[Block]) -> Iterator[dict[str, Any]]:
 
 
 def shown(blocks: Sequence[Block]) -> list[str]:
-    """The ids of the parts that are shown."""
-    names = (block.get("block_id", "") for block in blocks)
-    return [name for name in names if name.count("-") == 1]
+    """The parts that are shown, each once: `part-0` of `part-0-answers`."""
+    names = (str(block.get("block_id", "")).split("-") for block in blocks)
+    return list(dict.fromkeys("-".join(name[:2]) for name in names if len(name) > 1))
+
+
+def test_a_message_about_one_thing_has_no_second_title_above_its_buttons() -> None:
+    alone = replace(batch([part(0)]), parts=(Part("", "", choices=choices_of(0)),))
+
+    assert [block["block_id"] for block in message_blocks(alone) if "block_id" in block] == ["part-0-answers"]
+    assert "…" not in str(message_blocks(alone))
 
 
 @pytest.mark.parametrize("name", sorted(MESSAGES))

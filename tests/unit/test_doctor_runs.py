@@ -1,0 +1,113 @@
+"""The doctor on a deployed set-up: do the functions run that the policy needs, and by this policy?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.builders import NOW, policy
+
+from costguard.domain.errors import LedgerError
+from costguard.engine.doctor_runs import LONGEST_BETWEEN, examine_runs, needed
+from costguard.engine.memory import Memory
+from costguard.guards import GUARDS
+from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
+from costguard.guards.rules import Mode
+from costguard.ledgers.open import open_ledger
+from costguard.policy.model import Policy
+from costguard.report.doctor import Check, Code
+
+MINUTE = timedelta(minutes=1)
+BOTH = policy(kms_rotation=(KeyRule("keys", Mode.OBSERVE, KeySelector()),))
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    found = Memory.over(open_ledger(f"sqlite:///{tmp_path / 'ledger.sqlite3'}"))
+    yield found
+    found.store.close()
+
+
+def ran(memory: Memory, guard: str, ago: timedelta, *, ends: bool = True, by: str = "policy-digest") -> None:
+    runs, run_id = memory.runs.deciding_by(by), f"{guard}-{ago}"
+    runs.begin(run_id, guard, NOW - ago)
+    if ends:
+        runs.finish(run_id, {}, NOW - ago + MINUTE)
+
+
+def asked(memory: Memory, of: Policy = BOTH, *, shared: bool = True) -> Check:
+    (found,) = examine_runs(memory, of, NOW, shared=shared)
+    return found
+
+
+def test_functions_that_run_as_scheduled_are_in_order(memory: Memory) -> None:
+    ran(memory, "idle_gpu", 40 * MINUTE)
+    ran(memory, "kms_rotation", timedelta(hours=20))
+
+    found = asked(memory)
+
+    assert (found.code, found.facts["functions"]) == (Code.RUNS_RECENT, "idle_gpu, kms_rotation")
+    assert found.facts["since"] == (NOW - timedelta(hours=20)).isoformat(timespec="minutes")
+
+
+def test_a_function_that_never_ran_is_named_beside_one_that_does(memory: Memory) -> None:
+    ran(memory, "idle_gpu", 40 * MINUTE)
+
+    found = asked(memory)
+
+    assert found.code is Code.RUNS_MISSED
+    assert [(one.where, one.said) for one in found.details] == [("kms_rotation", "never ran")]
+
+
+@pytest.mark.parametrize("guard", ["idle_gpu", "kms_rotation"])
+def test_each_function_may_miss_two_runs_and_no_more(memory: Memory, guard: str) -> None:
+    for name in needed(BOTH):
+        ran(memory, name, LONGEST_BETWEEN[name] if name == guard else MINUTE)
+    assert asked(memory).code is Code.RUNS_RECENT
+
+
+def test_one_that_has_not_run_for_hours_is_missed(memory: Memory) -> None:
+    ran(memory, "idle_gpu", timedelta(hours=3, minutes=1))
+    assert asked(memory, policy()).code is Code.RUNS_MISSED
+
+
+def test_a_run_that_did_not_end_is_told_once_it_cannot_be_going_on(memory: Memory) -> None:
+    ran(memory, "idle_gpu", timedelta(minutes=61), ends=False)
+    assert asked(memory, policy()).code is Code.RUNS_UNENDED
+
+
+def test_a_run_that_may_still_go_on_is_in_order(memory: Memory) -> None:
+    ran(memory, "idle_gpu", timedelta(minutes=14), ends=False)
+    assert asked(memory, policy()).code is Code.RUNS_RECENT
+
+
+def test_runs_by_another_policy_are_told(memory: Memory) -> None:
+    ran(memory, "idle_gpu", MINUTE, by="0123456789abcdef")
+
+    found = asked(memory, policy())
+
+    assert (found.code, found.details[0].said) == (Code.RUNS_OTHER_POLICY, "decided by 0123456789ab")
+
+
+def test_a_policy_that_waits_explains_runs_by_the_one_before(memory: Memory) -> None:
+    runs = memory.runs.deciding_by("before", "bundle-1", "bundle-2")
+    runs.begin("run", "idle_gpu", NOW - MINUTE)
+    runs.finish("run", {}, NOW)
+    assert asked(memory, policy()).code is Code.RUNS_RECENT
+
+
+def test_where_nothing_is_deployed_nothing_is_asked(memory: Memory) -> None:
+    assert list(examine_runs(memory, policy(), NOW, shared=False)) == []
+    assert asked(memory, policy()).code is Code.RUNS_NONE, "others can reach the ledger, and none did"
+    ran(memory, "idle_gpu", MINUTE)
+    assert asked(memory, policy(), shared=False).code is Code.RUNS_RECENT
+
+
+def test_a_ledger_that_does_not_open_is_told_of_elsewhere() -> None:
+    assert list(examine_runs(LedgerError("gone"), policy(), NOW, shared=True)) == []
+
+
+def test_every_guard_has_its_time() -> None:
+    assert set(LONGEST_BETWEEN) == set(GUARDS)
