@@ -133,7 +133,7 @@ def test_a_recording_is_planned_in_ci(recorded: Path, tmp_path: Path, capfd: pyt
     assert run([*command, "--markdown"]) == Exit.DUE
     assert "| opens a case | trainer |" in capfd.readouterr().out
     assert run([*command, "--lang", "zh"]) == Exit.DUE
-    assert "新开个案" in capfd.readouterr().out
+    assert "新开案件" in capfd.readouterr().out
     assert run(["policy", "plan", str(old), "--policy", str(old), "--recorded", str(recorded)]) == Exit.OK
 
 
