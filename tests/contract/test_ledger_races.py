@@ -30,7 +30,7 @@ def crew() -> Iterator[Crew]:
         yield crew
 
 
-@pytest.mark.parametrize(("store", "races"), [("sqlite", 75), ("postgresql", 75), ("dynamodb", 30)])
+@pytest.mark.parametrize(("store", "races"), [("sqlite", 50), ("postgresql", 50), ("dynamodb", 24)])
 def test_eight_processes_at_once_breach_nothing(crew: Crew, tmp_path: Path, store: str, races: int) -> None:
     try:
         with place_for(store, tmp_path) as place:
