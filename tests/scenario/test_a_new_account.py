@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
+from tests.scenario.test_a_keys_month import KeyStage
+from tests.scenario.test_a_networks_week import NetworkStage, closing
 
 from costguard.cases import CaseStatus
 from costguard.domain.reasons import ReasonCode
@@ -78,3 +81,38 @@ def test_without_a_wait_no_account_is_observed() -> None:
     assert observing(["aws:1"], {}, timedelta(0), START) == {}
     assert observing(["aws:1"], {}, DAY, START) == {"aws:1": START + DAY}
     assert observing(["aws:1", "aws:2"], {"aws:1": START - DAY}, DAY, START) == {"aws:2": START + DAY}
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_a_key_there_is_only_watched_until_then(tmp_path: Path, cloud: str) -> None:
+    month = KeyStage(tmp_path)
+    month.policy = replace(month.policy, observe_new_accounts_for=WEEK)
+    key = month.key(cloud=cloud)
+    month.every_day(0, 6)
+    assert (month.rotator.calls, month.mailbox.titles) == ([], [])
+    report = month.look(6 * DAY + timedelta(hours=12)).report
+    assert report is not None
+    assert report.plan is not None
+    assert {item.reason.code for item in report.plan.rehearsed} == {ReasonCode.ACCOUNT_NEW}
+    month.every_day(7, 8)
+    assert month.rotator.calls == []
+    assert len(month.mailbox.titles) == 1, "its owner is told when the account is known"
+    month.every_day(9, 10)
+    assert month.rotator.calls == [(key.ref.native_id, "every 90")]
+    month.close()
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_a_port_open_to_the_world_there_is_only_watched_until_then(tmp_path: Path, cloud: str) -> None:
+    week = NetworkStage(tmp_path, cloud, closing(cloud, 8888))
+    week.policy = replace(week.policy, observe_new_accounts_for=WEEK)
+    week.every_day(0, 5)
+    plan = week.plan_at(6 * DAY)
+    assert {item.reason.code for item in plan.rehearsed} == {ReasonCode.ACCOUNT_NEW}
+    assert (week.mender.calls, week.mailbox.messages) == ([], [])
+    week.every_day(7, 8)
+    assert week.mender.calls == []
+    assert len(week.mailbox.messages) == 1
+    week.every_day(9, 10)
+    assert len(week.mender.calls) == 1
+    week.memory.store.close()

@@ -28,8 +28,9 @@ from costguard.policy.terms import with_digest
 from costguard.report.digest import Kept, digest_notice
 from costguard.report.html_page import Drawing, report_page
 from costguard.report.report_json import report_json
-from costguard.report.shadows import shadow_lines, shadow_tables
-from costguard.report.words import Language
+from costguard.report.shadows import planned_lines, shadow_lines, shadow_tables
+from costguard.report.words import Language, phrase
+from costguard.sandbox.world.records import Operation
 from costguard.sandbox.world.workload import BUSY, idle
 
 SCHEMA = json.loads(files("costguard.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
@@ -160,6 +161,15 @@ def test_two_runs_are_told_by_name_and_in_both_languages(stage: Stage) -> None:
     assert "影子规则" in chinese[0]
     (table,) = shadow_tables([standing(stage)])
     assert [row[3] for row in table.rows] == ["sooner in the shadow"] * 2
+
+
+def test_where_nothing_was_read_nothing_is_said_to_agree(stage: Stage) -> None:
+    stage.cloud.deny(stage.ref().cloud, stage.ref().account, Operation.LIST)
+    plan = stage.plan()
+    for language in Language:
+        (line,) = planned_lines(plan.shadows, "idle_gpu", language)
+        assert line == phrase("shadow_unseen", language, rule="quick", guard="idle_gpu")
+    assert "nothing was compared" in planned_lines(plan.shadows, "idle_gpu")[0]
 
 
 def test_the_report_and_the_digest_show_them_until_no_run_follows_them_any_more(stage: Stage) -> None:

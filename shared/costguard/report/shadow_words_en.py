@@ -7,6 +7,7 @@ from collections.abc import Mapping
 SHADOWS: Mapping[str, str] = {
     "shadow_title": "Rule {rule} in the shadow ({guard}): where it would differ",
     "shadow_agrees": "Rule {rule} in the shadow ({guard}) sees all {compared} as what is in force does.",
+    "shadow_unseen": "Rule {rule} in the shadow ({guard}): nothing was compared; nothing that it is about was read.",
     "shadow_counts": "{differs} of {compared} differ; it would have stopped {would_stop} that run now.",
     "shadow_tally": (
         "Since {since}: {stops} more would have been stopped. {busy} were in use again within 24 h, {later} later, "

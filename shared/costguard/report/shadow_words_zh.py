@@ -7,6 +7,7 @@ from collections.abc import Mapping
 SHADOWS: Mapping[str, str] = {
     "shadow_title": "影子规则 {rule}（{guard}）：与生效规则的差异",
     "shadow_agrees": "影子规则 {rule}（{guard}）对全部 {compared} 项的判断与生效规则一致。",
+    "shadow_unseen": "影子规则 {rule}（{guard}）：未作任何比较，没有读到它所针对的资源。",
     "shadow_counts": "{compared} 项中有 {differs} 项不同；按影子规则，现在运行的机器中有 {would_stop} 台本应已停止。",
     "shadow_tally": (
         "自 {since} 起：另有 {stops} 台本应已停止。其中 {busy} 台在 24 小时内恢复使用，{later} 台更晚恢复，"

@@ -46,6 +46,8 @@ def planned_lines(shadows: Iterable[Shadow], guard: str, language: Language = La
 def _counted(
     rule: str, guard: str, compared: int, differs: int, of: Shadow | ShadowStanding, language: Language
 ) -> list[str]:
+    if not compared:
+        return [phrase("shadow_unseen", language, rule=rule, guard=guard)]
     if not differs:
         return [phrase("shadow_agrees", language, rule=rule, guard=guard, compared=compared)]
     counts = phrase("shadow_counts", language, differs=differs, compared=compared, would_stop=of.would_stop)
