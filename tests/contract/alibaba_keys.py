@@ -28,6 +28,7 @@ from costguard.providers.alibaba.key_rotator import AlibabaKeyRotator
 from costguard.providers.alibaba.kms import AlibabaKeys
 from costguard.providers.alibaba.permissions import ROTATION_OPERATIONS
 from costguard.providers.alibaba.session import AlibabaSession
+from costguard.providers.purposes import Purpose
 from costguard.sandbox.alibaba.emulator import AlibabaEmulator
 from costguard.sandbox.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
 from costguard.sandbox.wire.faults import Fault, FaultKind
@@ -83,8 +84,8 @@ class AlibabaKeyRig(KeyRig):
         self._sessions = {
             "reading": general,
             "acting": general.acting(),
-            "rotating": general.rotating(),
-            "looking": general.rotating(may_change=False),
+            "rotating": general.only_for(Purpose.ROTATE),
+            "looking": general.only_for(Purpose.ROTATE, may_change=False),
         }
 
     def kinds(self, now: datetime) -> Mapping[str, WorldKey]:

@@ -20,6 +20,7 @@ from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
 from costguard.providers.alibaba.permissions import MENDING_OPERATIONS, OPERATIONS
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.operations import Feature
+from costguard.providers.purposes import Purpose
 from costguard.sandbox.alibaba.emulator import AlibabaEmulator
 from costguard.sandbox.wire.faults import Fault, FaultKind
 from costguard.sandbox.world.network import PARTS
@@ -47,8 +48,8 @@ class AlibabaNetworkRig(NetworkRig):
         self._sessions = {
             "reading": general,
             "acting": general.acting(),
-            "mending": general.mending(),
-            "looking": general.mending(may_change=False),
+            "mending": general.only_for(Purpose.MEND),
+            "looking": general.only_for(Purpose.MEND, may_change=False),
         }
         for session in self._sessions.values():
             opened.callback(session.close)

@@ -27,6 +27,7 @@ from costguard.providers.alibaba.network import AlibabaNetwork
 from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
 from costguard.providers.alibaba.products import PRODUCTS
 from costguard.providers.alibaba.session import AlibabaSession
+from costguard.providers.purposes import Purpose
 from costguard.sandbox.alibaba import emulator as emulated
 from costguard.sandbox.alibaba.actions import ACTIONS
 from costguard.sandbox.alibaba.emulator import AlibabaEmulator
@@ -176,7 +177,7 @@ def direct_stage() -> Iterator[Stage]:
     clock = MovedClock(START)
     world = network_fleet("alibaba", START).world(START)
     site = site_of(world, "alibaba", role="costguard", external_id="", forbids_lists=False)
-    mending = Direct(site, world, now=clock.now, may_change=True, for_mending=True)
+    mending = Direct(site, world, now=clock.now, may_change=True, purpose=Purpose.MEND)
     yield Stage(site, world, clock, Direct(site, world, now=clock.now), mending)
 
 
@@ -187,7 +188,7 @@ def wired_stage() -> Iterator[Stage]:
     world = network_fleet("alibaba", START).world(START)
     with AlibabaEmulator(WorldDoor(world, clock)) as emulator:
         made = {"keys": emulator.keys, "endpoint": emulator.url, "pacer": patient_pacer(), "now": clock.now}
-        stage = Stage(emulator, world, clock, Telling(**made), Telling(**made, may_change=True, for_mending=True))
+        stage = Stage(emulator, world, clock, Telling(**made), Telling(**made, may_change=True, purpose=Purpose.MEND))
         try:
             yield stage
         finally:

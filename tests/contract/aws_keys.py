@@ -29,6 +29,7 @@ from costguard.providers.aws.key_rotator import AwsKeyRotator
 from costguard.providers.aws.kms import AwsKeys
 from costguard.providers.aws.permissions import ROTATION_OPERATIONS
 from costguard.providers.aws.session import AwsSession
+from costguard.providers.purposes import Purpose
 from costguard.sandbox.aws.embedded import EmbeddedAws
 from costguard.sandbox.aws.server import LoopbackServer
 from costguard.sandbox.fleets import EAST, RESEARCH, aws_machine
@@ -95,8 +96,8 @@ class AwsKeyRig(KeyRig):
         self._sessions = {
             "reading": general,
             "acting": general.acting(),
-            "rotating": general.rotating(),
-            "looking": general.rotating(may_change=False),
+            "rotating": general.only_for(Purpose.ROTATE),
+            "looking": general.only_for(Purpose.ROTATE, may_change=False),
         }
         for session in self._sessions.values():
             opened.callback(session.close)

@@ -19,6 +19,7 @@ from costguard.providers.aws.network_mender import AwsNetworkMender
 from costguard.providers.aws.permissions import MENDING_OPERATIONS
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.operations import Feature
+from costguard.providers.purposes import Purpose
 from costguard.sandbox.aws.embedded import EmbeddedAws
 from costguard.sandbox.aws.server import LoopbackServer
 from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID
@@ -59,8 +60,8 @@ class AwsNetworkRig(NetworkRig):
         self._sessions = {
             "reading": general,
             "acting": general.acting(),
-            "mending": general.mending(),
-            "looking": general.mending(may_change=False),
+            "mending": general.only_for(Purpose.MEND),
+            "looking": general.only_for(Purpose.MEND, may_change=False),
         }
         for session in self._sessions.values():
             opened.callback(session.close)

@@ -8,6 +8,7 @@ from typing import Any
 
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.ports import FreezeControl
+from costguard.providers.purposes import Purpose
 
 
 class FreezeRig(ABC):
@@ -68,5 +69,6 @@ class FreezeRig(ABC):
 
 
 def session_of(kind: str, general: Any) -> Any:
-    """A session for `reading`, `acting`, `mailing` or `freezing` made from a general one."""
-    return general if kind == "reading" else getattr(general, kind)()
+    """A session for `reading`, `acting` or `freezing` made from a general one."""
+    made = {"reading": lambda: general, "acting": general.acting, "freezing": lambda: general.only_for(Purpose.FREEZE)}
+    return made[kind]()

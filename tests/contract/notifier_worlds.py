@@ -31,6 +31,7 @@ from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.aws.mail import SesCarrier
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.pacing import Pacer
+from costguard.providers.purposes import Purpose
 from costguard.sandbox.alibaba.emulator import AlibabaEmulator
 from costguard.sandbox.aws.server import LoopbackServer
 from costguard.sandbox.clock import MovedClock
@@ -258,7 +259,7 @@ class SesChannel:
             client = boto3.client("sesv2", region_name="us-east-1", endpoint_url=server.url, **given)
             client.create_email_identity(EmailIdentity=SENDER)
             client.close()
-            self.session = AwsSession(endpoint_url=server.url, keys=keys, pacer=swift()).mailing()
+            self.session = AwsSession(endpoint_url=server.url, keys=keys, pacer=swift()).only_for(Purpose.MAIL)
             opening.callback(self.session.close)
             self._before = len(self._sent())
             self.notifier = routed("mailto", EmailNotifier(SesCarrier(self.session), SENDER, now=lambda: NOW))
@@ -296,7 +297,7 @@ class DirectMailChannel:
         session = AlibabaSession(
             keys=self.stand_in.keys, endpoint=self.stand_in.url, now=clock.now, pacer=swift(), deadline=lambda: 2.0
         )
-        self.session = session.mailing()
+        self.session = session.only_for(Purpose.MAIL)
         self.notifier = routed("mailto", EmailNotifier(DirectMailCarrier(self.session), SENDER, now=lambda: NOW))
 
     def got(self) -> list[Got]:

@@ -33,6 +33,7 @@ from costguard.domain.keys import (
     RotationSetting,
 )
 from costguard.domain.refs import Shard
+from costguard.providers.purposes import Purpose
 from costguard.providers.tencent.key_rotator import TencentKeyRotator
 from costguard.providers.tencent.kms import TencentKeys
 from costguard.providers.tencent.permissions import ROTATION_OPERATIONS
@@ -110,8 +111,8 @@ class TencentKeyRig(KeyRig):
         made = {
             "reading": general,
             "acting": general.acting(),
-            "rotating": general.rotating(),
-            "looking": general.rotating(may_change=False),
+            "rotating": general.only_for(Purpose.ROTATE),
+            "looking": general.only_for(Purpose.ROTATE, may_change=False),
         }
         for session in made.values():
             self._opened.callback(session.close)

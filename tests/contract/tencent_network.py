@@ -14,6 +14,7 @@ from tests.contract.tencent_world import patient_pacer
 from costguard.domain.mends import MendKind
 from costguard.domain.network import Hop, NetworkInventory
 from costguard.domain.resources import Instance
+from costguard.providers.purposes import Purpose
 from costguard.providers.tencent.compute import TencentInventory
 from costguard.providers.tencent.instance_types import TypeCatalogue
 from costguard.providers.tencent.network import TencentNetwork
@@ -62,8 +63,8 @@ class TencentNetworkRig(NetworkRig):
         made = {
             "reading": general,
             "acting": general.acting(),
-            "mending": general.mending(),
-            "looking": general.mending(may_change=False),
+            "mending": general.only_for(Purpose.MEND),
+            "looking": general.only_for(Purpose.MEND, may_change=False),
         }
         for session in made.values():
             self._opened.callback(session.close)

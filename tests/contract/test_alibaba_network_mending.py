@@ -26,6 +26,7 @@ from costguard.guards.network_before import rule_text
 from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
 from costguard.providers.alibaba.permissions import MENDING_OPERATIONS, OPERATIONS, policy_document
 from costguard.providers.operations import Feature
+from costguard.providers.purposes import Purpose
 
 K = MendKind
 OFFICE, VPN = "198.51.100.0/24", "192.0.2.0/24"
@@ -429,17 +430,22 @@ def test_a_session_for_mending_can_do_eight_things_and_no_other_session_can() ->
     assert not changing & OPERATIONS.keys()
 
 
-@pytest.mark.parametrize("kind", ["acting", "mailing", "freezing", "rotating", "dry_running"])
-def test_a_mender_takes_no_session_that_can_do_more_or_less(wired: Stage, kind: str) -> None:
-    other = getattr(wired.session, kind)()
-    with pytest.raises(InvalidInputError, match=r"mending\(\)"):
+@pytest.mark.parametrize("kind", ["acting", "dry_running", Purpose.MAIL, Purpose.FREEZE, Purpose.ROTATE])
+def test_a_mender_takes_no_session_that_can_do_more_or_less(wired: Stage, kind: str | Purpose) -> None:
+    other = wired.session.only_for(kind) if isinstance(kind, Purpose) else getattr(wired.session, kind)()
+    with pytest.raises(InvalidInputError, match="mending networks needs a session that can do nothing else"):
         AlibabaNetworkMender(other)
     other.close()
 
 
 def test_what_comes_from_a_session_for_mending_is_for_mending(wired: Stage) -> None:
-    for other in (wired.mending.acting(), wired.mending.rotating(), wired.mending.freezing(), wired.mending.mailing()):
-        assert (other.for_mending, other.for_rotation, other.for_freeze, other.for_mail) == (True, False, False, False)
+    for other in (
+        wired.mending.acting(),
+        wired.mending.only_for(Purpose.ROTATE),
+        wired.mending.only_for(Purpose.FREEZE),
+        wired.mending.only_for(Purpose.MAIL),
+    ):
+        assert other.purpose is Purpose.MEND
         for service, operation in (("ecs", "DeleteSecurityGroup"), ("vpc", "DeleteVpc"), ("ecs", "StopInstances")):
             with pytest.raises(AccessDeniedError, match="refused before sending"):
                 other.call(wired.shard, service, operation)

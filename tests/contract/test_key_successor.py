@@ -30,6 +30,7 @@ from costguard.providers.alibaba.key_successor import AlibabaKeySuccessor
 from costguard.providers.alibaba.permissions import SUCCESSION_OPERATIONS as ALIBABA
 from costguard.providers.aws.key_successor import AwsKeySuccessor
 from costguard.providers.aws.permissions import SUCCESSION_OPERATIONS as AWS
+from costguard.providers.purposes import Purpose
 from costguard.providers.succeeding import CANARY_FAILED
 from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.fleets import EAST, RESEARCH, aws_machine
@@ -55,7 +56,7 @@ class Bench:
         if cloud in WIRES:
             rig, adapter, self.operations = WIRES[cloud]
             self.rig = opened.enter_context(rig())
-            self.session = self.rig.session("reading").succeeding()
+            self.session = self.rig.session("reading").only_for(Purpose.SUCCEED)
             opened.callback(self.session.close)
             self.adapter = adapter
         else:
@@ -261,14 +262,14 @@ def test_a_policy_goes_with_the_key_unless_it_names_it(bench: Bench) -> None:
 def test_only_a_session_made_for_it_does_it_and_it_can_do_nothing_else(bench: Bench) -> None:
     assert bench.rig is not None
     for kind in ("reading", "acting", "rotating"):
-        with pytest.raises(InvalidInputError, match=r"succeeding\(\)"):
+        with pytest.raises(InvalidInputError, match="making a successor needs a session that can do nothing else"):
             bench.adapter(bench.rig.session(kind))
-    for twin in (bench.session.acting(), bench.session.rotating(), bench.session.mending()):
-        assert twin.for_succession
+    for twin in (bench.session.acting(), bench.session.only_for(Purpose.ROTATE), bench.session.only_for(Purpose.MEND)):
+        assert twin.purpose is Purpose.SUCCEED
         with pytest.raises(AccessDeniedError, match="not among the operations"):
             twin.call(bench.shard, "kms", "EnableKeyRotation")
         twin.close()
-    looking = bench.session.succeeding(may_change=False)
+    looking = bench.session.only_for(Purpose.SUCCEED, may_change=False)
     with pytest.raises(AccessDeniedError, match="read-only"):
         bench.adapter(looking).create(bench.old, DECIDED)
     looking.close()

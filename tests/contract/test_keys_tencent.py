@@ -23,6 +23,7 @@ from costguard.domain.keys import EncryptionKey, KeyManager, KeyOrigin, KeyState
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import GapKind
 from costguard.providers.operations import Feature
+from costguard.providers.purposes import Purpose
 from costguard.providers.tencent.errors import from_answer
 from costguard.providers.tencent.key_rotator import TencentKeyRotator
 from costguard.providers.tencent.kms import TencentKeys
@@ -66,7 +67,7 @@ class Kms:
         return TencentKeyRotator(self.rotating())
 
     def rotating(self) -> TencentSession:
-        self._sessions.append(self.world.session.rotating())
+        self._sessions.append(self.world.session.only_for(Purpose.ROTATE))
         return self._sessions[-1]
 
     def close(self) -> None:
@@ -351,7 +352,7 @@ def test_a_key_that_is_gone_is_not_found(kms: Kms) -> None:
 
 def test_only_a_session_made_for_it_rotates(kms: Kms) -> None:
     for session in (kms.world.session, kms.world.acting):
-        with pytest.raises(InvalidInputError, match=r"TencentSession\.rotating"):
+        with pytest.raises(InvalidInputError, match="rotating keys needs a session that can do nothing else"):
             TencentKeyRotator(session)
 
 
@@ -361,8 +362,8 @@ def test_a_rotating_session_knows_no_way_to_disable_delete_or_import(kms: Kms) -
         with pytest.raises(AccessDeniedError, match="not among the operations"):
             session.call(SHARD, "kms", action, KeyId="x")
     with pytest.raises(AccessDeniedError, match="not among the operations"):
-        session.freezing().call(SHARD, "cam", "AttachGroupPolicy")
-    assert not session.acting().for_freeze
+        session.only_for(Purpose.FREEZE).call(SHARD, "cam", "AttachGroupPolicy")
+    assert session.acting().purpose is Purpose.ROTATE
     changing = {name for name, operation in ROTATION_OPERATIONS.items() if operation.changes_something}
     assert changing == {"kms:EnableKeyRotation", "kms:RotateKey"}
     assert not changing & set(OPERATIONS)

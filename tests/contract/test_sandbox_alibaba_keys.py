@@ -25,6 +25,7 @@ from costguard.providers.alibaba.errors import fix_for
 from costguard.providers.alibaba.key_rotator import AlibabaKeyRotator
 from costguard.providers.alibaba.kms import AlibabaKeys
 from costguard.providers.alibaba.session import AlibabaSession
+from costguard.providers.purposes import Purpose
 from costguard.sandbox.fleets import ALIBABA_ACCOUNT, alibaba_machine
 from costguard.sandbox.wire.faults import Fault, FaultKind
 from costguard.sandbox.world import workload as does
@@ -45,7 +46,7 @@ class Kms:
         self.session = AlibabaSession(
             keys=cloud.emulator.keys, endpoint=cloud.emulator.url, pacer=patient_pacer(), now=cloud.clock.now
         )
-        self.rotating = self.session.rotating()
+        self.rotating = self.session.only_for(Purpose.ROTATE)
         self.source, self.rotator = AlibabaKeys(self.session), AlibabaKeyRotator(self.rotating)
 
     def add(self, name: str, *, age: int = 400, region: str = HANGZHOU, **more: Any) -> WorldKey:
@@ -409,11 +410,11 @@ def test_a_change_is_sent_once_whatever_becomes_of_it(kms: Kms, action: str) -> 
     assert kms.asked()[action] == 3
 
 
-@pytest.mark.parametrize("kind", ["acting", "mailing", "freezing", "dry_running"])
-def test_a_rotator_takes_no_session_that_can_do_more_or_less(kms: Kms, kind: str) -> None:
-    other = getattr(kms.session, kind)()
+@pytest.mark.parametrize("kind", ["acting", "dry_running", Purpose.MAIL, Purpose.FREEZE])
+def test_a_rotator_takes_no_session_that_can_do_more_or_less(kms: Kms, kind: str | Purpose) -> None:
+    other = kms.session.only_for(kind) if isinstance(kind, Purpose) else getattr(kms.session, kind)()
 
-    with pytest.raises(InvalidInputError, match=r"rotating\(\)"):
+    with pytest.raises(InvalidInputError, match="rotating keys needs a session that can do nothing else"):
         AlibabaKeyRotator(other)
     other.close()
     with pytest.raises(InvalidInputError):
@@ -421,8 +422,8 @@ def test_a_rotator_takes_no_session_that_can_do_more_or_less(kms: Kms, kind: str
 
 
 def test_what_comes_from_a_session_for_keys_is_for_keys(kms: Kms) -> None:
-    for other in (kms.rotating.acting(), kms.rotating.freezing(), kms.rotating.mailing()):
-        assert (other.for_rotation, other.for_freeze, other.for_mail) == (True, False, False)
+    for other in (kms.rotating.acting(), kms.rotating.only_for(Purpose.FREEZE), kms.rotating.only_for(Purpose.MAIL)):
+        assert other.purpose is Purpose.ROTATE
         for operation in ("DisableKey", "ScheduleKeyDeletion", "ImportKeyMaterial"):
             with pytest.raises(AccessDeniedError, match="refused before sending"):
                 other.call(SHARD, "kms", operation, KeyId="key-1")

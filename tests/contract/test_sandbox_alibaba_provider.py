@@ -30,6 +30,7 @@ from costguard.providers.alibaba.prices import AlibabaPrices
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.alibaba.trail import AlibabaTrail
 from costguard.providers.operations import ACTING, READING, SPENDING, Feature
+from costguard.providers.purposes import Purpose
 from costguard.sandbox.alibaba.emulator import AlibabaEmulator
 from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
@@ -291,7 +292,7 @@ def test_the_generated_policies_are_enough_and_no_more(stage: Stage) -> None:
 def test_the_generated_policies_for_keys_are_enough_and_no_more(stage: Stage) -> None:
     ref = ResourceRef("alibaba", ALIBABA_ACCOUNT, HANGZHOU, "key", "key-hzz62f1cb66fa42qo0000")
     stage.world.keys.add(WorldKey(ref, "Aliyun_AES_256", NOW - DAY, instance="kst-1"))
-    rotating = stage.session.rotating()
+    rotating = stage.session.only_for(Purpose.ROTATE)
     source, rotator = AlibabaKeys(rotating), AlibabaKeyRotator(rotating)
     stage.emulator.allowed[ALIBABA_ACCOUNT] = granted(frozenset({Feature.KEYS}))
     inventory = source.read(stage.shard)

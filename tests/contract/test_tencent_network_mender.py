@@ -15,6 +15,7 @@ from costguard.domain.errors import NotFoundError, OutcomeUnknownError, Provider
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkRule, SecurityGroup
 from costguard.guards.network_before import rule_text
+from costguard.providers.purposes import Purpose
 from costguard.providers.tencent.network_mender import TencentNetworkMender
 from costguard.providers.tencent.session import TencentSession
 from costguard.sandbox.wire.faults import Fault, FaultKind
@@ -55,7 +56,7 @@ def watched(provider: TencentNetworkRig) -> Iterator[Watched]:
         pacer=patient_pacer(),
         now=provider.clock.now,
         may_change=True,
-        for_mending=True,
+        purpose=Purpose.MEND,
     )
     yield session
     session.close()

@@ -21,6 +21,7 @@ from costguard.ports import Target
 from costguard.providers.alibaba.freeze import AlibabaFreeze
 from costguard.providers.aws.freeze import AwsFreeze
 from costguard.providers.freezing import shard_of
+from costguard.providers.purposes import Purpose
 from costguard.providers.tencent.freeze import TencentFreeze
 from costguard.sandbox.clock import MovedClock
 from costguard.settings import load_settings
@@ -82,7 +83,7 @@ def test_what_only_looks_can_change_nothing(open_all: Connections, cloud: str) -
     control, log = open_all.freezes_seen(cloud)
     session: Any = log
     assert isinstance(control, KINDS[cloud])
-    assert (session.for_freeze, session.may_change, list(log.calls_made())) == (True, False, [])
+    assert (session.purpose, session.may_change, list(log.calls_made())) == (Purpose.FREEZE, False, [])
 
 
 class Entered:

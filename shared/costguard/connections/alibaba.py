@@ -25,6 +25,7 @@ from costguard.providers.alibaba.compute import AlibabaInventory
 from costguard.providers.alibaba.metrics import AlibabaSignals
 from costguard.providers.alibaba.prices import AlibabaPrices
 from costguard.providers.alibaba.session import AlibabaSession
+from costguard.providers.purposes import Purpose
 
 
 def connect(wiring: Wiring) -> CloudPorts:
@@ -78,21 +79,21 @@ def connect(wiring: Wiring) -> CloudPorts:
     def rotating() -> KeyRotator:
         from costguard.providers.alibaba.key_rotator import AlibabaKeyRotator
 
-        twin = session.rotating()
+        twin = session.only_for(Purpose.ROTATE)
         wiring.close_later(twin.close)
         return AlibabaKeyRotator(twin)
 
     def mending() -> NetworkMender:
         from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
 
-        twin = session.mending()
+        twin = session.only_for(Purpose.MEND)
         wiring.close_later(twin.close)
         return AlibabaNetworkMender(twin)
 
     def freezing(may_change: bool) -> tuple[FreezeControl, CallLog]:  # noqa: FBT001 - a port's own word
         from costguard.providers.alibaba.freeze import AlibabaFreeze
 
-        twin = session.freezing(may_change=may_change)
+        twin = session.only_for(Purpose.FREEZE, may_change=may_change)
         wiring.close_later(twin.close)
         return AlibabaFreeze(twin, wiring.way_into), twin
 
@@ -107,7 +108,7 @@ def connect(wiring: Wiring) -> CloudPorts:
 def _succeeding(wiring: Wiring, session: AlibabaSession) -> KeySuccessor:
     from costguard.providers.alibaba.key_successor import AlibabaKeySuccessor
 
-    twin = session.succeeding()
+    twin = session.only_for(Purpose.SUCCEED)
     wiring.close_later(twin.close)
     return AlibabaKeySuccessor(twin)
 

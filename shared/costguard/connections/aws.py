@@ -23,6 +23,7 @@ from costguard.providers.aws.compute import AwsInventory
 from costguard.providers.aws.metrics import AwsSignals
 from costguard.providers.aws.prices import AwsPrices
 from costguard.providers.aws.session import AwsSession
+from costguard.providers.purposes import Purpose
 
 
 def connect(wiring: Wiring) -> CloudPorts:
@@ -72,28 +73,28 @@ def connect(wiring: Wiring) -> CloudPorts:
     def rotating() -> KeyRotator:
         from costguard.providers.aws.key_rotator import AwsKeyRotator
 
-        twin = session.rotating()
+        twin = session.only_for(Purpose.ROTATE)
         wiring.close_later(twin.close)
         return AwsKeyRotator(twin)
 
     def succeeding() -> KeySuccessor:
         from costguard.providers.aws.key_successor import AwsKeySuccessor
 
-        twin = session.succeeding()
+        twin = session.only_for(Purpose.SUCCEED)
         wiring.close_later(twin.close)
         return AwsKeySuccessor(twin)
 
     def mending() -> NetworkMender:
         from costguard.providers.aws.network_mender import AwsNetworkMender
 
-        twin = session.mending()
+        twin = session.only_for(Purpose.MEND)
         wiring.close_later(twin.close)
         return AwsNetworkMender(twin)
 
     def freezing(may_change: bool) -> tuple[FreezeControl, CallLog]:  # noqa: FBT001 - a port's own word
         from costguard.providers.aws.freeze import AwsFreeze
 
-        twin = session.freezing(may_change=may_change)
+        twin = session.only_for(Purpose.FREEZE, may_change=may_change)
         wiring.close_later(twin.close)
         return AwsFreeze(twin, wiring.way_into), twin
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from costguard.domain.refs import provider_of
 from costguard.ports import Notifier
+from costguard.providers.purposes import Purpose
 
 if TYPE_CHECKING:
     from costguard.notifiers.email import MailCarrier
@@ -116,7 +117,7 @@ def _mail_carrier(settings: Settings, now: Now) -> MailCarrier:
             keys=(own.key_id, own.secret.reveal()) if own else None,
             deadline=lambda: _MAIL_SECONDS,
         )
-        return SesCarrier(aws.mailing())
+        return SesCarrier(aws.only_for(Purpose.MAIL))
     if settings.mail_via == "directmail":
         from costguard.providers.alibaba.mail import DirectMailCarrier
         from costguard.providers.alibaba.session import AlibabaSession
@@ -130,7 +131,7 @@ def _mail_carrier(settings: Settings, now: Now) -> MailCarrier:
             deadline=lambda: _MAIL_SECONDS,
             now=now,
         )
-        return DirectMailCarrier(alibaba.mailing())
+        return DirectMailCarrier(alibaba.only_for(Purpose.MAIL))
     from costguard.notifiers.smtp import SmtpCarrier
 
     return SmtpCarrier.at(settings.smtp_url, settings.smtp_password.reveal())

@@ -17,6 +17,7 @@ from costguard.ports import (
     Preflight,
     SpendSource,
 )
+from costguard.providers.purposes import Purpose
 from costguard.providers.tencent.compute import TencentInventory
 from costguard.providers.tencent.metrics import TencentSignals
 from costguard.providers.tencent.prices import TencentPrices
@@ -72,21 +73,21 @@ def connect(wiring: Wiring) -> CloudPorts:
     def rotating() -> KeyRotator:
         from costguard.providers.tencent.key_rotator import TencentKeyRotator
 
-        twin = session.rotating()
+        twin = session.only_for(Purpose.ROTATE)
         wiring.close_later(twin.close)
         return TencentKeyRotator(twin)
 
     def mending() -> NetworkMender:
         from costguard.providers.tencent.network_mender import TencentNetworkMender
 
-        twin = session.mending()
+        twin = session.only_for(Purpose.MEND)
         wiring.close_later(twin.close)
         return TencentNetworkMender(twin)
 
     def freezing(may_change: bool) -> tuple[FreezeControl, CallLog]:  # noqa: FBT001 - a port's own word
         from costguard.providers.tencent.freeze import TencentFreeze
 
-        twin = session.freezing(may_change=may_change)
+        twin = session.only_for(Purpose.FREEZE, may_change=may_change)
         wiring.close_later(twin.close)
         return TencentFreeze(twin, wiring.way_into), twin
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from costguard.domain.errors import InvalidInputError, RefusedError
+from costguard.domain.errors import RefusedError
 from costguard.domain.freeze import LaunchFreeze
 from costguard.domain.refs import Shard
 from costguard.policy.freeze_ids import misfit
@@ -25,17 +25,6 @@ class _Entering(Protocol):
 
 def own_keys_only(_: str) -> None:
     """The way in where no role leads anywhere."""
-
-
-def require_freezing(session: str, *, for_freeze: bool) -> None:
-    """`session` is the name of its class.
-
-    Raises:
-        InvalidInputError: it can do more than freeze, or cannot: whoever wires this would give policies out of hand.
-    """
-    if not for_freeze:
-        message = f"a launch freeze needs a session that can do nothing else ({session}.freezing())"
-        raise InvalidInputError(message)
 
 
 def require_fit(freeze: LaunchFreeze, cloud: str) -> None:

@@ -58,17 +58,6 @@ class MailService:
         return NoticeError(f"{text}; {fix}" if fix else text)
 
 
-def require_mailing(session: str, *, for_mail: bool) -> None:
-    """`session` is the name of its class.
-
-    Raises:
-        InvalidInputError: it can do more than send mail: whoever wires this would put machines within a notice's reach.
-    """
-    if not for_mail:
-        message = f"mail needs a session that can do nothing else ({session}.mailing())"
-        raise InvalidInputError(message)
-
-
 def own_account(cloud: str) -> Shard:
     """Where mail is sent from: the account of our own credentials, in its home region."""
     return Shard(cloud, "")

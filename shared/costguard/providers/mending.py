@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from costguard.domain.errors import InvalidInputError, NotFoundError, RefusedError
+from costguard.domain.errors import NotFoundError, RefusedError
 from costguard.domain.mends import Mend
-
-
-def require_mending(session: str, *, for_mending: bool) -> None:
-    """`session` is the name of its class.
-
-    Raises:
-        InvalidInputError: it can do more than read networks and mend them: whoever wires this would put machines
-            within reach.
-    """
-    if not for_mending:
-        message = f"mending networks needs a session that can do nothing else ({session}.mending())"
-        raise InvalidInputError(message)
 
 
 def require_subject(mend: Mend, kinds: Collection[str], clouds: Collection[str]) -> None:

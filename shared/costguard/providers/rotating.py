@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from costguard.domain.errors import InvalidInputError, RefusedError
+from costguard.domain.errors import RefusedError
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyState, RotationMeans
-
-
-def require_rotating(session: str, *, for_rotation: bool) -> None:
-    """`session` is the name of its class.
-
-    Raises:
-        InvalidInputError: it can do more than read and rotate keys, or cannot: whoever wires this would put keys at
-            risk.
-    """
-    if not for_rotation:
-        message = f"rotating keys needs a session that can do nothing else ({session}.rotating())"
-        raise InvalidInputError(message)
 
 
 def require_period(key: EncryptionKey, days: int, clouds: Collection[str]) -> None:

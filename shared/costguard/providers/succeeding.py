@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from costguard.domain.actions import Receipt
-from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError, RefusedError
+from costguard.domain.errors import OutcomeUnknownError, ProviderError, RefusedError
 from costguard.domain.keys import EncryptionKey
 from costguard.guards.kms_succession import DECISION, MOVED_BACK, SUCCESSOR_OF, can_be_made_again, is_alike
 
@@ -41,17 +41,6 @@ class AliasWire(Protocol):
 
     def point(self, alias: str, key: EncryptionKey) -> Receipt:
         """Let the alias, with its prefix, name this key."""
-
-
-def require_succeeding(session: str, *, for_succession: bool) -> None:
-    """`session` is the name of its class.
-
-    Raises:
-        InvalidInputError: it can do more than make keys and move aliases, or cannot.
-    """
-    if not for_succession:
-        message = f"making a successor needs a session that can do nothing else ({session}.succeeding())"
-        raise InvalidInputError(message)
 
 
 def require_creatable(key: EncryptionKey, decision: str, clouds: Collection[str]) -> None:

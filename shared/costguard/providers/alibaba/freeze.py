@@ -12,7 +12,8 @@ from costguard.providers.alibaba.forms import structures_in
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import Fields, as_documented, flag, named
-from costguard.providers.freezing import WayIn, own_keys_only, require_fit, require_freezing, require_policies, shard_of
+from costguard.providers.freezing import WayIn, own_keys_only, require_fit, require_policies, shard_of
+from costguard.providers.purposes import Purpose, require_purpose
 
 _CUSTOM = "Custom"
 _OF_TARGET = "resourcedirectory:ListControlPolicyAttachmentsForTarget"
@@ -33,7 +34,7 @@ class AlibabaFreeze:
         Raises:
             InvalidInputError: it can do more than that.
         """
-        require_freezing(AlibabaSession.__name__, for_freeze=session.for_freeze)
+        require_purpose(session, Purpose.FREEZE)
         self._session = session
         self._ways_in = ways_in
 

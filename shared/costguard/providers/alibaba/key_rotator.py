@@ -9,7 +9,8 @@ from costguard.providers.alibaba.products import HOME_REGIONS
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import named, part
-from costguard.providers.rotating import require_on_demand, require_period, require_rotating
+from costguard.providers.purposes import Purpose, require_purpose
+from costguard.providers.rotating import require_on_demand, require_period
 
 _VERSION = "kms:CreateKeyVersion"
 
@@ -23,7 +24,7 @@ class AlibabaKeyRotator:
         Raises:
             InvalidInputError: it can do more than that.
         """
-        require_rotating(AlibabaSession.__name__, for_rotation=session.for_rotation)
+        require_purpose(session, Purpose.ROTATE)
         self._session = session
 
     def set_period(self, key: EncryptionKey, days: int) -> Receipt:

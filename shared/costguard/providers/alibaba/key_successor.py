@@ -13,6 +13,7 @@ from costguard.providers.alibaba.products import HOME_REGIONS
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import Fields, as_documented, named, part
+from costguard.providers.purposes import Purpose, require_purpose
 from costguard.providers.succeeding import (
     CANARY,
     CONTEXT,
@@ -20,7 +21,6 @@ from costguard.providers.succeeding import (
     moved,
     require_creatable,
     require_policy_of_any_key,
-    require_succeeding,
     successor_tags,
     unfit,
 )
@@ -38,7 +38,7 @@ class AlibabaKeySuccessor:
         Raises:
             InvalidInputError: it can do more than that.
         """
-        require_succeeding(AlibabaSession.__name__, for_succession=session.for_succession)
+        require_purpose(session, Purpose.SUCCEED)
         self._session = session
 
     def create(self, key: EncryptionKey, decision: str) -> Receipt:

@@ -10,7 +10,8 @@ from costguard.providers.alibaba import errors
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import named
-from costguard.providers.mailing import MailService, own_account, require_mailing
+from costguard.providers.mailing import MailService, own_account
+from costguard.providers.purposes import Purpose, require_purpose
 
 _SEND = "dm:SingleSendMail"
 _SENDER = "create and verify the address of COSTGUARD_MAIL_FROM in the DirectMail console"
@@ -50,7 +51,7 @@ class DirectMailCarrier:
         Raises:
             InvalidInputError: it can do more than that.
         """
-        require_mailing(AlibabaSession.__name__, for_mail=session.for_mail)
+        require_purpose(session, Purpose.MAIL)
         self._session = session
 
     def carry(self, mail: EmailMessage) -> tuple[str, str]:

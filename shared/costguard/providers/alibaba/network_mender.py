@@ -20,7 +20,8 @@ from costguard.providers.alibaba.rule_mender import RuleMender
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import Fields, as_documented, named, part, text
-from costguard.providers.mending import gone, refusal, require, require_mending, require_subject, require_unmoved
+from costguard.providers.mending import gone, refusal, require, require_subject, require_unmoved
+from costguard.providers.purposes import Purpose, require_purpose
 
 _LOGS, _LOG, _UNLOG = "vpc:DescribeFlowLogs", "vpc:CreateFlowLog", "vpc:DeleteFlowLog"
 _OPTIONS = "ecs:ModifyInstanceMetadataOptions"
@@ -39,7 +40,7 @@ class AlibabaNetworkMender:
         Raises:
             InvalidInputError: it can do more than that.
         """
-        require_mending(AlibabaSession.__name__, for_mending=session.for_mending)
+        require_purpose(session, Purpose.MEND)
         self._session = session
         self._addresses = AddressMender(session)
         self._rules = RuleMender(session)

@@ -20,14 +20,7 @@ from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.alibaba import errors
 from costguard.providers.alibaba.forms import flattened, items_in
-from costguard.providers.alibaba.permissions import (
-    FREEZE_OPERATIONS,
-    MAIL_OPERATIONS,
-    MENDING_OPERATIONS,
-    OPERATIONS,
-    ROTATION_OPERATIONS,
-    SUCCESSION_OPERATIONS,
-)
+from costguard.providers.alibaba.permissions import REACH
 from costguard.providers.alibaba.products import HOME_REGIONS, PRODUCTS, host_of
 from costguard.providers.alibaba.rates import RATES, region_of
 from costguard.providers.alibaba.times import needed_time
@@ -38,6 +31,7 @@ from costguard.providers.keys import Keys
 from costguard.providers.pacing import Pacer, pacer_for
 from costguard.providers.paging import by_token
 from costguard.providers.patience import Patience
+from costguard.providers.purposes import Purpose
 from costguard.providers.redaction import without_secrets
 
 _OWN = ""  # the account key of the credentials we started with
@@ -88,11 +82,7 @@ class AlibabaSession:
         home_region: str = "",
         deadline: Callable[[], float] | None = None,
         pacer: Pacer | None = None,
-        for_mail: bool = False,
-        for_freeze: bool = False,
-        for_rotation: bool = False,
-        for_mending: bool = False,
-        for_succession: bool = False,
+        purpose: Purpose = Purpose.GUARD,
     ) -> None:
         if cloud not in HOME_REGIONS:
             message = (
@@ -104,19 +94,8 @@ class AlibabaSession:
         self.home_region = home_region or HOME_REGIONS[cloud]
         self.may_change = may_change
         self.may_dry_run = may_dry_run
-        self.for_mail = for_mail
-        self.for_freeze = for_freeze
-        self.for_rotation = for_rotation
-        self.for_mending = for_mending
-        self.for_succession = for_succession
-        own = (
-            (for_mail, MAIL_OPERATIONS),
-            (for_freeze, FREEZE_OPERATIONS),
-            (for_rotation, ROTATION_OPERATIONS),
-            (for_mending, MENDING_OPERATIONS),
-            (for_succession, SUCCESSION_OPERATIONS),
-        )
-        self._operations = next((operations for only, operations in own if only), OPERATIONS)
+        self.purpose = purpose
+        self._operations = REACH[purpose]
         self._endpoint = check_endpoint(endpoint) if endpoint else ""
         self._keys = keys
         self._now = now
@@ -140,39 +119,13 @@ class AlibabaSession:
         """A session that asks what it would be allowed to change and can change nothing; as `acting` otherwise."""
         return self._twin(may_dry_run=True)
 
-    def mailing(self) -> AlibabaSession:
-        """A session that can send mail and, for all it may change, nothing else: it knows no other operation."""
-        return self._twin(may_change=True, for_mail=True)
-
-    def freezing(self, *, may_change: bool = True) -> AlibabaSession:
-        """A session that can list, attach and detach policies, or only list them, and knows no other operation."""
-        return self._twin(may_change=may_change, for_freeze=True)
-
-    def rotating(self, *, may_change: bool = True) -> AlibabaSession:
-        """A session that can read keys and give them new material, or only read them, and knows no other operation."""
-        return self._twin(may_change=may_change, for_rotation=True)
-
-    def mending(self, *, may_change: bool = True) -> AlibabaSession:
-        """A session that can read networks and mend them, or only read them, and knows no other operation."""
-        return self._twin(may_change=may_change, for_mending=True)
-
-    def succeeding(self, *, may_change: bool = True) -> AlibabaSession:
-        """A session that can read keys, make one like another, move an alias and try it, and knows nothing else."""
-        return self._twin(may_change=may_change, for_succession=True)
+    def only_for(self, purpose: Purpose, *, may_change: bool = True) -> AlibabaSession:
+        """A session that knows this purpose's operations and no other; unless it `may_change`, it only reads."""
+        return self._twin(purpose, may_change=may_change)
 
     def _twin(
-        self,
-        *,
-        may_change: bool = False,
-        may_dry_run: bool = False,
-        for_mail: bool = False,
-        for_freeze: bool = False,
-        for_rotation: bool = False,
-        for_mending: bool = False,
-        for_succession: bool = False,
+        self, purpose: Purpose = Purpose.GUARD, *, may_change: bool = False, may_dry_run: bool = False
     ) -> AlibabaSession:
-        only = self.for_mail or self.for_freeze or self.for_rotation or self.for_mending or self.for_succession
-        free = not only
         twin = AlibabaSession(
             keys=self._keys,
             now=self._now,
@@ -183,12 +136,7 @@ class AlibabaSession:
             home_region=self.home_region,
             deadline=self._deadline,
             pacer=self._pacer,
-            # what comes from a session for one thing is for that alone
-            for_mail=self.for_mail or (for_mail and free),
-            for_freeze=self.for_freeze or (for_freeze and free),
-            for_rotation=self.for_rotation or (for_rotation and free),
-            for_mending=self.for_mending or (for_mending and free),
-            for_succession=self.for_succession or (for_succession and free),
+            purpose=self.purpose.narrowed(purpose),
         )
         twin._routes = self._routes  # shared: accounts found later count as well
         return twin
@@ -276,7 +224,7 @@ class AlibabaSession:
         identity = self.identity()
         target = self._routes.get(account)
         own = account in (_OWN, identity.account)
-        if own and (target is None or target.organisation or not target.role):
+        if own and (target is None or not target.own_role):
             return self._entered[_OWN]
         fresh = self._fresh(account)
         if fresh is not None:

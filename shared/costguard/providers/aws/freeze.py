@@ -13,8 +13,9 @@ from costguard.domain.refs import Shard
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import as_documented, flag, named, part, text
-from costguard.providers.freezing import WayIn, own_keys_only, require_fit, require_freezing, require_policies, shard_of
+from costguard.providers.freezing import WayIn, own_keys_only, require_fit, require_policies, shard_of
 from costguard.providers.paging import by_token
+from costguard.providers.purposes import Purpose, require_purpose
 
 _SCP = "SERVICE_CONTROL_POLICY"
 _OF_TARGET = "organizations:ListPoliciesForTarget"
@@ -35,7 +36,7 @@ class AwsFreeze:
         Raises:
             InvalidInputError: it can do more than that.
         """
-        require_freezing(AwsSession.__name__, for_freeze=session.for_freeze)
+        require_purpose(session, Purpose.FREEZE)
         self._session = session
         self._ways_in = ways_in
 

@@ -11,7 +11,8 @@ from costguard.providers.aws.key_matrix import MOST_ON_DEMAND
 from costguard.providers.aws.session import HOME_REGIONS, AwsSession
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import part, text
-from costguard.providers.rotating import require_on_demand, require_period, require_rotating
+from costguard.providers.purposes import Purpose, require_purpose
+from costguard.providers.rotating import require_on_demand, require_period
 
 _SAID = {
     "ConflictException": "a rotation of this key is under way or begins within minutes: read it back",
@@ -31,7 +32,7 @@ class AwsKeyRotator:
         Raises:
             InvalidInputError: it can do more than that.
         """
-        require_rotating(AwsSession.__name__, for_rotation=session.for_rotation)
+        require_purpose(session, Purpose.ROTATE)
         self._session = session
 
     def set_period(self, key: EncryptionKey, days: int) -> Receipt:

@@ -10,6 +10,7 @@ from costguard.domain.keys import EncryptionKey, KeyUsage
 from costguard.providers.aws.session import HOME_REGIONS, AwsSession
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import Fields, as_documented, flag, named, part, text
+from costguard.providers.purposes import Purpose, require_purpose
 from costguard.providers.succeeding import (
     CANARY,
     CONTEXT,
@@ -17,7 +18,6 @@ from costguard.providers.succeeding import (
     moved,
     require_creatable,
     require_policy_of_any_key,
-    require_succeeding,
     successor_tags,
     unfit,
 )
@@ -44,7 +44,7 @@ class AwsKeySuccessor:
         Raises:
             InvalidInputError: it can do more than that.
         """
-        require_succeeding(AwsSession.__name__, for_succession=session.for_succession)
+        require_purpose(session, Purpose.SUCCEED)
         self._session = session
 
     def create(self, key: EncryptionKey, decision: str) -> Receipt:

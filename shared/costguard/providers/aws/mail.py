@@ -9,7 +9,8 @@ from costguard.providers.aws import errors
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import named
-from costguard.providers.mailing import MailService, own_account, require_mailing
+from costguard.providers.mailing import MailService, own_account
+from costguard.providers.purposes import Purpose, require_purpose
 
 _SEND = "sesv2:SendEmail"
 _WITHOUT_SES = ("aws-cn",)
@@ -45,7 +46,7 @@ class SesCarrier:
         Raises:
             InvalidInputError: it can do more than that, or its partition has no SES.
         """
-        require_mailing(AwsSession.__name__, for_mail=session.for_mail)
+        require_purpose(session, Purpose.MAIL)
         if session.cloud in _WITHOUT_SES:
             message = f"SES is not offered in {session.cloud}; set COSTGUARD_MAIL_VIA to smtp or directmail"
             raise InvalidInputError(message)

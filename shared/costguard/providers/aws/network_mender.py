@@ -17,7 +17,8 @@ from costguard.providers.aws.rule_mender import RuleMender
 from costguard.providers.aws.session import HOME_REGIONS, AwsSession
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import Fields, as_documented, named, part, parts, text
-from costguard.providers.mending import gone, refusal, require, require_mending, require_subject, require_unmoved
+from costguard.providers.mending import gone, refusal, require, require_subject, require_unmoved
+from costguard.providers.purposes import Purpose, require_purpose
 from costguard.providers.redaction import without_secrets
 
 _KINDS: Mapping[MendKind, tuple[str, ...]] = {
@@ -46,7 +47,7 @@ class AwsNetworkMender:
         Raises:
             InvalidInputError: it can do more than that.
         """
-        require_mending(AwsSession.__name__, for_mending=session.for_mending)
+        require_purpose(session, Purpose.MEND)
         self._session = session
         self._addresses = AddressMender(session)
         self._rules = RuleMender(session)

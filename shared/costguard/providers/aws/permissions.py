@@ -7,12 +7,14 @@ process, and one that changes something only leaves a session made for acting.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from costguard.guards.kms_succession import SUCCESSOR_OF
 from costguard.guards.rules import Protection
 from costguard.providers.operations import Feature, Operation
+from costguard.providers.purposes import Purpose, reach
 from costguard.providers.succeeding import CONTEXT
 
 
@@ -152,39 +154,35 @@ _MAILING = frozenset({Feature.IDENTITY, Feature.MEMBERS, Feature.MAIL})
 MAIL_OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature in _MAILING}
 """The whole reach of a session that sends mail: it can change no machine, and those that can send no mail."""
 
-FREEZE_OPERATIONS = {
-    operation.name: operation
-    for operation in (*_OPERATIONS, *_FREEZING)
-    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.FREEZE}
-}
+FREEZE_OPERATIONS = reach(Purpose.FREEZE, *_OPERATIONS, *_FREEZING)
 """The whole reach of a session that freezes launches: it can touch no machine, and no other can touch a policy.
 
 What its role needs is narrower than these names: see freeze_policy.py.
 """
 
-ROTATION_OPERATIONS = {
-    operation.name: operation
-    for operation in (*_OPERATIONS, *_KEYS, *_ROTATING)
-    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.KEYS, Feature.ROTATE}
-}
+ROTATION_OPERATIONS = reach(Purpose.ROTATE, *_OPERATIONS, *_KEYS, *_ROTATING)
 """The whole reach of a session that rotates keys: nothing that disables, deletes or imports one is in any table."""
 
-SUCCESSION_OPERATIONS = {
-    operation.name: operation
-    for operation in (*_OPERATIONS, *_KEYS, *_SUCCEEDING)
-    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.KEYS, Feature.SUCCEED}
-}
+SUCCESSION_OPERATIONS = reach(Purpose.SUCCEED, *_OPERATIONS, *_KEYS, *_SUCCEEDING)
 """The whole reach of a session that makes a key in another's place and moves its alias; the old one stays as it is."""
 
-MENDING_OPERATIONS = {
-    operation.name: operation
-    for operation in (*_OPERATIONS, *_NETWORK, *_MENDING)
-    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.NETWORK, Feature.FIX_NETWORK}
-}
+MENDING_OPERATIONS = reach(Purpose.MEND, *_OPERATIONS, *_NETWORK, *_MENDING)
 """The whole reach of a session that mends networks.
 
 Nothing that deletes a group, route, subnet, VPC or instance is in any table.
 """
+
+REACH: Mapping[Purpose, Mapping[str, Operation]] = MappingProxyType(
+    {
+        Purpose.GUARD: OPERATIONS,
+        Purpose.MAIL: MAIL_OPERATIONS,
+        Purpose.FREEZE: FREEZE_OPERATIONS,
+        Purpose.ROTATE: ROTATION_OPERATIONS,
+        Purpose.SUCCEED: SUCCESSION_OPERATIONS,
+        Purpose.MEND: MENDING_OPERATIONS,
+    }
+)
+"""What a session may send, by what it is for."""
 
 ALL_OPERATIONS = {
     **OPERATIONS,

@@ -17,20 +17,14 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.ports import CallCount, Target
 from costguard.providers.aws import errors
-from costguard.providers.aws.permissions import (
-    FREEZE_OPERATIONS,
-    MAIL_OPERATIONS,
-    MENDING_OPERATIONS,
-    OPERATIONS,
-    ROTATION_OPERATIONS,
-    SUCCESSION_OPERATIONS,
-)
+from costguard.providers.aws.permissions import REACH
 from costguard.providers.aws.rates import RATES, family_of
 from costguard.providers.aws.transport import Clients, WatchedGate, is_aws, new_session
 from costguard.providers.documented import account_id, as_documented, moment, named, part, text
 from costguard.providers.pacing import Pacer, pacer_for
 from costguard.providers.paging import by_token
 from costguard.providers.patience import Patience
+from costguard.providers.purposes import Purpose
 from costguard.providers.redaction import without_secrets
 
 HOME_REGIONS = {"aws": "us-east-1", "aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"}
@@ -71,11 +65,7 @@ class AwsSession:
         keys: tuple[str, str] | None = None,
         deadline: Callable[[], float] | None = None,
         pacer: Pacer | None = None,
-        for_mail: bool = False,
-        for_freeze: bool = False,
-        for_rotation: bool = False,
-        for_mending: bool = False,
-        for_succession: bool = False,
+        purpose: Purpose = Purpose.GUARD,
     ) -> None:
         if cloud not in HOME_REGIONS:
             message = (
@@ -86,19 +76,8 @@ class AwsSession:
         self.home_region = home_region or HOME_REGIONS[cloud]
         self.may_change = may_change
         self.may_dry_run = may_dry_run
-        self.for_mail = for_mail
-        self.for_freeze = for_freeze
-        self.for_rotation = for_rotation
-        self.for_mending = for_mending
-        self.for_succession = for_succession
-        own = (
-            (for_mail, MAIL_OPERATIONS),
-            (for_freeze, FREEZE_OPERATIONS),
-            (for_rotation, ROTATION_OPERATIONS),
-            (for_mending, MENDING_OPERATIONS),
-            (for_succession, SUCCESSION_OPERATIONS),
-        )
-        self._operations = next((operations for only, operations in own if only), OPERATIONS)
+        self.purpose = purpose
+        self._operations = REACH[purpose]
         self._profile = profile
         self._endpoint_url = endpoint_url
         self._keys = keys
@@ -120,38 +99,13 @@ class AwsSession:
         """A session that asks what it would be allowed to change and can change nothing; as `acting` otherwise."""
         return self._twin(may_dry_run=True)
 
-    def mailing(self) -> AwsSession:
-        """A session that can send mail and, for all it may change, nothing else: it knows no other operation."""
-        return self._twin(may_change=True, for_mail=True)
-
-    def freezing(self, *, may_change: bool = True) -> AwsSession:
-        """A session that can list, attach and detach policies, or only list them, and knows no other operation."""
-        return self._twin(may_change=may_change, for_freeze=True)
-
-    def rotating(self, *, may_change: bool = True) -> AwsSession:
-        """A session that can read keys and rotate them, or only read them, and knows no other operation."""
-        return self._twin(may_change=may_change, for_rotation=True)
-
-    def mending(self, *, may_change: bool = True) -> AwsSession:
-        """A session that can read networks and mend them, or only read them, and knows no other operation."""
-        return self._twin(may_change=may_change, for_mending=True)
-
-    def succeeding(self, *, may_change: bool = True) -> AwsSession:
-        """A session that can read keys, make one like another, move an alias and try it, and knows nothing else."""
-        return self._twin(may_change=may_change, for_succession=True)
+    def only_for(self, purpose: Purpose, *, may_change: bool = True) -> AwsSession:
+        """A session that knows this purpose's operations and no other; unless it `may_change`, it only reads."""
+        return self._twin(purpose, may_change=may_change)
 
     def _twin(
-        self,
-        *,
-        may_change: bool = False,
-        may_dry_run: bool = False,
-        for_mail: bool = False,
-        for_freeze: bool = False,
-        for_rotation: bool = False,
-        for_mending: bool = False,
-        for_succession: bool = False,
+        self, purpose: Purpose = Purpose.GUARD, *, may_change: bool = False, may_dry_run: bool = False
     ) -> AwsSession:
-        only = self.for_mail or self.for_freeze or self.for_rotation or self.for_mending or self.for_succession
         twin = AwsSession(
             cloud=self.cloud,
             profile=self._profile,
@@ -162,12 +116,7 @@ class AwsSession:
             keys=self._keys,
             deadline=self._deadline,
             pacer=self._pacer,
-            # what comes from a session for one thing is for that alone
-            for_mail=self.for_mail or (for_mail and not only),
-            for_freeze=self.for_freeze or (for_freeze and not only),
-            for_rotation=self.for_rotation or (for_rotation and not only),
-            for_mending=self.for_mending or (for_mending and not only),
-            for_succession=self.for_succession or (for_succession and not only),
+            purpose=self.purpose.narrowed(purpose),
         )
         twin._routes = self._routes  # shared: accounts found later count as well
         return twin
@@ -267,7 +216,7 @@ class AwsSession:
         identity = self.identity()
         target = self._routes.get(account)
         own = account in (_OWN, identity.account)
-        if own and (target is None or target.organisation or not target.role):
+        if own and (target is None or not target.own_role):
             return _OWN
         if self._clients.has_session(account):
             return account

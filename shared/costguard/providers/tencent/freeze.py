@@ -13,7 +13,8 @@ from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.domain.refs import Shard
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import Fields, as_documented, named, parts, whole
-from costguard.providers.freezing import WayIn, own_keys_only, require_fit, require_freezing, require_policies, shard_of
+from costguard.providers.freezing import WayIn, own_keys_only, require_fit, require_policies, shard_of
+from costguard.providers.purposes import Purpose, require_purpose
 from costguard.providers.tencent.session import TencentSession
 
 _SCP = "SERVICE_CONTROL_POLICY"
@@ -37,7 +38,7 @@ class TencentFreeze:
         Raises:
             InvalidInputError: it can do more than that.
         """
-        require_freezing(TencentSession.__name__, for_freeze=session.for_freeze)
+        require_purpose(session, Purpose.FREEZE)
         self._session = session
         self._ways_in = ways_in
 

@@ -6,7 +6,8 @@ from costguard.domain.actions import Receipt
 from costguard.domain.keys import EncryptionKey
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import named
-from costguard.providers.rotating import require_on_demand, require_period, require_rotating
+from costguard.providers.purposes import Purpose, require_purpose
+from costguard.providers.rotating import require_on_demand, require_period
 from costguard.providers.tencent.products import HOME_REGIONS
 from costguard.providers.tencent.session import TencentSession
 
@@ -20,7 +21,7 @@ class TencentKeyRotator:
         Raises:
             InvalidInputError: it can do more than that.
         """
-        require_rotating(TencentSession.__name__, for_rotation=session.for_rotation)
+        require_purpose(session, Purpose.ROTATE)
         self._session = session
 
     def set_period(self, key: EncryptionKey, days: int) -> Receipt:

@@ -10,7 +10,8 @@ from costguard.domain.actions import Receipt
 from costguard.domain.mends import Mend, MendKind
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import Fields, as_documented, named, parts, text
-from costguard.providers.mending import gone, refusal, require, require_mending, require_subject
+from costguard.providers.mending import gone, refusal, require, require_subject
+from costguard.providers.purposes import Purpose, require_purpose
 from costguard.providers.tencent.address_mender import AddressMender
 from costguard.providers.tencent.mending import receipt_of
 from costguard.providers.tencent.network_answers import to_interface
@@ -43,7 +44,7 @@ class TencentNetworkMender:
         Raises:
             InvalidInputError: it can do more than that.
         """
-        require_mending(TencentSession.__name__, for_mending=session.for_mending)
+        require_purpose(session, Purpose.MEND)
         self._session = session
         self._addresses = AddressMender(session)
         self._rules = RuleMender(session)

@@ -6,10 +6,12 @@ process, and one that changes something only leaves a session made for acting.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from costguard.providers.operations import Feature, Operation
+from costguard.providers.purposes import Purpose, reach
 
 
 def _reads(feature: Feature, *names: str) -> Iterable[Operation]:
@@ -123,18 +125,12 @@ SECRET_OPERATIONS = {one.name: one for one in _reads(Feature.SECRETS, "ssm:GetSe
 
 OPERATIONS = {operation.name: operation for operation in _OPERATIONS}
 
-FREEZE_OPERATIONS = {
-    operation.name: operation
-    for operation in (*_OPERATIONS, *_FREEZING)
-    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.FREEZE}
-}
+FREEZE_OPERATIONS = reach(Purpose.FREEZE, *_OPERATIONS, *_FREEZING)
 """The whole reach of a session that freezes launches: it can touch no machine, and no other can touch a policy."""
 
 ROTATION_OPERATIONS = {
-    operation.name: operation
-    for operation in (*_OPERATIONS, *_ROTATING)
-    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.KEYS, Feature.ROTATE}
-    or operation.name == "cbs:DescribeDisks"
+    **reach(Purpose.ROTATE, *_OPERATIONS, *_ROTATING),
+    "cbs:DescribeDisks": OPERATIONS["cbs:DescribeDisks"],
 }
 """The whole reach of a session that rotates keys: it reads them with what they encrypt, and no other can rotate one.
 
@@ -142,16 +138,24 @@ Nothing here disables a key or its rotation, deletes or archives it, or imports 
 """
 
 MENDING_OPERATIONS = {
-    operation.name: operation
-    for operation in (*_OPERATIONS, *_MENDING)
-    if operation.feature in {Feature.IDENTITY, Feature.MEMBERS, Feature.NETWORK, Feature.FIX_NETWORK}
-    or operation.name == "vpc:DescribeAddresses"
+    **reach(Purpose.MEND, *_OPERATIONS, *_MENDING),
+    "vpc:DescribeAddresses": OPERATIONS["vpc:DescribeAddresses"],
 }
 """The whole reach of a session that mends networks: it reads them, and no other can change one.
 
 Nothing that deletes a group, route, subnet, VPC or instance is in any table, and nothing that resets all rules of a
 group at once.
 """
+
+REACH: Mapping[Purpose, Mapping[str, Operation]] = MappingProxyType(
+    {
+        Purpose.GUARD: OPERATIONS,
+        Purpose.FREEZE: FREEZE_OPERATIONS,
+        Purpose.ROTATE: ROTATION_OPERATIONS,
+        Purpose.MEND: MENDING_OPERATIONS,
+    }
+)
+"""What a session may send, by what it is for."""
 
 KNOWN_OPERATIONS = {
     **OPERATIONS,

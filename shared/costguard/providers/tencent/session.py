@@ -15,15 +15,11 @@ from costguard.providers.gate import Gate
 from costguard.providers.keys import Keys
 from costguard.providers.pacing import Pacer, pacer_for
 from costguard.providers.patience import Patience
+from costguard.providers.purposes import Purpose
 from costguard.providers.tencent import errors
 from costguard.providers.tencent.ahead import Ahead
 from costguard.providers.tencent.credentials import OWN, Identity, Roles
-from costguard.providers.tencent.permissions import (
-    FREEZE_OPERATIONS,
-    MENDING_OPERATIONS,
-    OPERATIONS,
-    ROTATION_OPERATIONS,
-)
+from costguard.providers.tencent.permissions import REACH
 from costguard.providers.tencent.products import HOME_REGIONS, PAGES, Paging, known_cloud
 from costguard.providers.tencent.rates import RATES
 from costguard.providers.tencent.transport import SendingError, Transport
@@ -54,23 +50,14 @@ class TencentSession:
         deadline: Callable[[], float] | None = None,
         pacer: Pacer | None = None,
         now: Callable[[], datetime],
-        for_freeze: bool = False,
-        for_rotation: bool = False,
-        for_mending: bool = False,
+        purpose: Purpose = Purpose.GUARD,
         pages: Mapping[str, Paging] = PAGES,
     ) -> None:
         self.cloud = known_cloud(cloud)
         self.home_region = home_region or HOME_REGIONS[cloud]
         self.may_change = may_change
-        self.for_freeze = for_freeze
-        self.for_rotation = for_rotation
-        self.for_mending = for_mending
-        own = (
-            (for_freeze, FREEZE_OPERATIONS),
-            (for_rotation, ROTATION_OPERATIONS),
-            (for_mending, MENDING_OPERATIONS),
-        )
-        self._operations = next((operations for only, operations in own if only), OPERATIONS)
+        self.purpose = purpose
+        self._operations = REACH[purpose]
         self._pages = pages
         self._keys = keys
         self._endpoint = endpoint
@@ -87,27 +74,11 @@ class TencentSession:
         """A session that may change things, for the same accounts, with credentials and connections of its own."""
         return self._twin()
 
-    def freezing(self, *, may_change: bool = True) -> TencentSession:
-        """A session that can list, attach and detach policies, or only list them, and knows no other operation."""
-        return self._twin(may_change=may_change, for_freeze=True)
+    def only_for(self, purpose: Purpose, *, may_change: bool = True) -> TencentSession:
+        """A session that knows this purpose's operations and no other; unless it `may_change`, it only reads."""
+        return self._twin(purpose, may_change=may_change)
 
-    def rotating(self, *, may_change: bool = True) -> TencentSession:
-        """A session that can read keys and rotate them, or only read them, and knows no other operation."""
-        return self._twin(may_change=may_change, for_rotation=True)
-
-    def mending(self, *, may_change: bool = True) -> TencentSession:
-        """A session that can read networks and mend them, or only read them, and knows no other operation."""
-        return self._twin(may_change=may_change, for_mending=True)
-
-    def _twin(
-        self,
-        *,
-        may_change: bool = True,
-        for_freeze: bool = False,
-        for_rotation: bool = False,
-        for_mending: bool = False,
-    ) -> TencentSession:
-        only = self.for_freeze or self.for_rotation or self.for_mending
+    def _twin(self, purpose: Purpose = Purpose.GUARD, *, may_change: bool = True) -> TencentSession:
         twin = TencentSession(
             cloud=self.cloud,
             keys=self._keys,
@@ -118,10 +89,7 @@ class TencentSession:
             pacer=self._pacer,
             now=self.now,
             pages=self._pages,
-            # what comes from a session for one thing is for that
-            for_freeze=self.for_freeze or (for_freeze and not only),
-            for_rotation=self.for_rotation or (for_rotation and not only),
-            for_mending=self.for_mending or (for_mending and not only),
+            purpose=self.purpose.narrowed(purpose),
         )
         twin._roles.routes = self._roles.routes  # shared: accounts found later count as well
         return twin
