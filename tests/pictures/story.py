@@ -11,9 +11,9 @@ from pathlib import Path
 from tests.scenario.stage import START, Stage
 
 from costguard.engine.budget import run_budgets
+from costguard.engine.budget_sights import keep_budgets
 from costguard.engine.key_audit import run_keys
 from costguard.engine.network_audit import run_networks
-from costguard.engine.sights import keep_budgets
 from costguard.guards.rules import Mode
 from costguard.policy.loader import load_policy
 from costguard.policy.model import AnswerTerms

@@ -39,7 +39,7 @@ from costguard.report.network_views import (
     path_words,
 )
 from costguard.report.tables import Tone
-from costguard.report.words import BOOKS, Language, explain
+from costguard.report.words import Language, book_in, explain
 
 SCHEMA = json.loads(files("costguard.report").joinpath("networks.schema.json").read_text(encoding="utf-8"))
 RULE = with_audit_digest(AuditRule("gpu-hosts", Mode.OBSERVE, frozenset(Check), allowed_regions=("us-*",)))
@@ -255,7 +255,7 @@ def test_every_reason_about_networks_is_said_in_both_languages(code: ReasonCode)
 
 def test_every_check_and_severity_and_mend_has_words_in_both_languages() -> None:
     for language in Language:
-        phrases = BOOKS[language].phrases
+        phrases = book_in(language).phrases
         wanted = {
             *(f"networks_severity_{each.value}" for each in Severity),
             *(f"networks_verdict_{each.value}" for each in Verdict),

@@ -20,8 +20,8 @@ from costguard.domain.resources import AcceleratorKind, Gap, GapKind
 from costguard.report.book import Book
 from costguard.report.waste import UNMEASURED
 from costguard.report.words import (
-    BOOKS,
     Language,
+    book_in,
     clean,
     explain,
     fill,
@@ -51,7 +51,7 @@ def test_every_reason_has_a_whole_sentence_without_any_fact(code: ReasonCode, la
 @CODES
 def test_every_reason_uses_every_fact_its_template_names(code: ReasonCode, language: Language) -> None:
     """With all facts known nothing is left out, and no brackets or braces remain."""
-    book = BOOKS[language]
+    book = book_in(language)
     template = book.reasons[code] + book.fixes.get(code, "")
     names = [name.split("|")[0] for name in re.findall(r"\{([a-z0-9_|]+)\}", template)]
     facts = {name: f"<{name}>" for name in names}
@@ -64,7 +64,7 @@ def test_every_reason_uses_every_fact_its_template_names(code: ReasonCode, langu
 
 @CODES
 def test_both_languages_use_the_same_facts(code: ReasonCode) -> None:
-    used = [set(re.findall(r"\{[a-z0-9_|]+\}", BOOKS[language].reasons[code])) for language in Language]
+    used = [set(re.findall(r"\{[a-z0-9_|]+\}", book_in(language).reasons[code])) for language in Language]
 
     assert used[0] == used[1]
 
@@ -73,7 +73,7 @@ def test_both_languages_use_the_same_facts(code: ReasonCode) -> None:
     "name", [field.name for field in fields(Book) if field.name not in {"space", "list_separator"}]
 )
 def test_both_books_have_the_same_entries(name: str) -> None:
-    english, chinese = (getattr(BOOKS[language], name) for language in Language)
+    english, chinese = (getattr(book_in(language), name) for language in Language)
 
     assert set(english) == set(chinese)
     assert all(str(text).strip() or name == "gap_effects" for text in [*english.values(), *chinese.values()])
@@ -81,7 +81,7 @@ def test_both_books_have_the_same_entries(name: str) -> None:
 
 @LANGUAGES
 def test_closed_lists_are_complete(language: Language) -> None:
-    book = BOOKS[language]
+    book = book_in(language)
 
     assert set(book.reasons) == set(ReasonCode)
     assert set(book.verdicts) == set(Verdict)
@@ -166,7 +166,7 @@ def test_cleaned_text_is_printable_and_stays_clean(text: str) -> None:
 @given(st.text(), st.sampled_from(ReasonCode), st.sampled_from(Language))
 def test_facts_cannot_change_the_sentence_they_stand_in(text: str, code: ReasonCode, language: Language) -> None:
     """Braces, brackets and escapes in a fact are only text: filling happens once."""
-    names = re.findall(r"\{([a-z0-9_|]+)\}", BOOKS[language].reasons[code])
+    names = re.findall(r"\{([a-z0-9_|]+)\}", book_in(language).reasons[code])
     hostile = f"{{x}}[{{y}}]{text}"
 
     said = sentence(Reason(code, {name.split("|")[0]: hostile for name in names}), language)

@@ -13,11 +13,12 @@ from typing import Any
 from costguard.cases.resolve import TELL_AGAIN
 from costguard.domain.findings import Finding
 from costguard.engine.budget_look import BudgetLook, look
+from costguard.engine.budget_sights import keep_budgets
 from costguard.engine.freeze import FreezeResult, freeze
-from costguard.engine.repositories.outbox import Notice, NoticeState, OutboxRepository
+from costguard.engine.repositories.outbox import OutboxRepository
+from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.engine.run import RunReport, carry_out, log_gaps, plan_from, summary
 from costguard.engine.scan import Progress, Scan, no_progress
-from costguard.engine.sights import keep_budgets
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget import judge
 from costguard.guards.budget_alerts import Crossing, crossings, untold

@@ -10,6 +10,7 @@ from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Outcome
 from costguard.domain.savings import SavingsReport
 from costguard.engine.budget import plan_budgets
+from costguard.engine.budget_sights import budget_sights
 from costguard.engine.decided import decided_by
 from costguard.engine.key_audit import plan_keys
 from costguard.engine.memory import Memory
@@ -19,7 +20,7 @@ from costguard.engine.repositories.shadows import ShadowRepository
 from costguard.engine.run import plan_from
 from costguard.engine.savings import savings_report
 from costguard.engine.scan import Progress, no_progress, scan
-from costguard.engine.sights import budget_sights, look_of
+from costguard.engine.sights import look_of
 from costguard.engine.surroundings import Surroundings
 from costguard.guards import GUARDS
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule

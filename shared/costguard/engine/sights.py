@@ -6,19 +6,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal
 
 from costguard.domain.facts import InstanceFact, ShardFacts
 from costguard.domain.findings import Evidence, Finding, Verdict
 from costguard.domain.reasons import FactValue, Reason
 from costguard.domain.refs import ResourceRef
 from costguard.domain.signals import SignalName, SignalSummary
-from costguard.engine.budget_look import BudgetLook
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.looks import LookRepository, shortened
-from costguard.guards.budget import BudgetStatus
 from costguard.planning import Plan
-from costguard.report.facts import KEYS, NETWORKS, BudgetSight, Look, Sight
+from costguard.report.facts import KEYS, NETWORKS, Look, Sight
 
 DAYS_KEPT = 35
 _ONE_DAY = timedelta(days=1)
@@ -35,15 +32,6 @@ def keep_look(memory: Memory, plan: Plan) -> None:
     looks = LookRepository(memory.store)
     before = looks.get(plan.guard)
     looks.keep(look_of(plan, before=() if before is None else before.sights))
-
-
-def keep_budgets(memory: Memory, looked: BudgetLook) -> None:
-    """Remember where every budget stands.
-
-    Raises:
-        LedgerError: memory failed.
-    """
-    LookRepository(memory.store).keep_budgets(budget_sights(looked))
 
 
 def look_of(plan: Plan, *, before: Iterable[Sight] = (), facts: Sequence[ShardFacts] = ()) -> Look:
@@ -68,37 +56,6 @@ def look_of(plan: Plan, *, before: Iterable[Sight] = (), facts: Sequence[ShardFa
         rehearsed=len(plan.rehearsed),
         accounts=tuple(sorted({f"{one.ref.cloud}:{one.ref.account}" for one in sights})),
     )
-
-
-def budget_sights(looked: BudgetLook) -> Iterator[BudgetSight]:
-    """Where each budget stands that has a period now."""
-    for status in looked.statuses:
-        if status.period is None or status.spent is None:
-            continue
-        days = status.period.days
-        ahead = status.forecast
-        yield BudgetSight(
-            name=status.rule.name,
-            at=looked.now,
-            period=status.period.key,
-            first=days[0].day,
-            last=days[-1].day,
-            amount=status.rule.amount,
-            spent=status.spent.total,
-            days=tuple(_days(status)),
-            billed=status.spent.billed,
-            burn_per_hour=status.burn_per_hour,
-            best=None if ahead is None else ahead.low,
-            expected=None if ahead is None else ahead.expected,
-            worst=None if ahead is None else ahead.high,
-            unread=status.unread,
-            doubts=status.doubts,
-        )
-
-
-def _days(status: BudgetStatus) -> Iterator[tuple[date, Decimal]]:
-    first = status.period.days[0].day if status.period is not None else date.max
-    yield from ((one.day, one.spent.amount) for one in status.history if one.day >= first)
 
 
 def _is_worth(guard: str, finding: Finding) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from costguard.report.words import BOOKS, Language, phrase
+from costguard.report.words import Language, book_in, phrase
 
 _SHORT = 12  # letters of a hash that people are shown
 
@@ -34,7 +34,7 @@ def decided_lines(policies: Sequence[DecidedBy], language: Language = Language.E
             language,
             digest=(each.bundle or each.digest)[:_SHORT],
             seq=each.number if each.number is not None else "",
-            guards=BOOKS[language].list_separator.join(each.guards) if len(policies) > 1 else "",
+            guards=book_in(language).list_separator.join(each.guards) if len(policies) > 1 else "",
             waiting=each.waiting[:_SHORT],
         )
         for each in policies

@@ -21,7 +21,7 @@ from costguard.report.headline import (
 from costguard.report.notices import Notice
 from costguard.report.report_tables import oldest
 from costguard.report.shadows import shadow_lines
-from costguard.report.words import BOOKS, Language, clean, gap
+from costguard.report.words import Language, book_in, clean, gap
 
 _MOST_BUDGETS, _MOST_OLDEST, _MOST_GAPS = 5, 3, 3
 
@@ -87,7 +87,7 @@ def _wasted(facts: ReportFacts, language: Language, amount: str) -> str:
 
 
 def _listed(words: Iterable[str], language: Language) -> str:
-    return BOOKS[language].list_separator.join(words)
+    return book_in(language).list_separator.join(words)
 
 
 def _lines(facts: ReportFacts, kept: Kept, language: Language) -> Iterator[str]:

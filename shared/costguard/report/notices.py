@@ -20,8 +20,8 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.report.evidence import evidence_words
 from costguard.report.words import (
-    BOOKS,
     Language,
+    book_in,
     clean,
     explain,
     hourly,
@@ -225,7 +225,7 @@ def _steps(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
         )
     if not said:
         return [(label("next", language), phrase("nothing_automatic", language))]
-    return [(label("next", language), BOOKS[language].list_separator.join(said))]
+    return [(label("next", language), book_in(language).list_separator.join(said))]
 
 
 def _keeping(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
@@ -238,7 +238,7 @@ def _keeping(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
         phrase("keep_tag", language, tag=facts.keep_tag),
         phrase("keep_use" if facts.kind is NoticeKind.WARNED else "keep_start", language),
     ]
-    said = [(label("keep_it", language), BOOKS[language].list_separator.join(ways))]
+    said = [(label("keep_it", language), book_in(language).list_separator.join(ways))]
     if facts.approve:
         command = phrase("approve", language, resource=facts.approve)
         said.append((phrase("approve_why", language), command))
@@ -252,7 +252,7 @@ def _worth(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
     done = Verb.TERMINATE if facts.kind is NoticeKind.TERMINATED else Verb.STOP
     lines = saving_lines(facts.saving, step if facts.kind is NoticeKind.WARNED else done, language)
     money = lines[: len(lines) - len(facts.saving.risks)]
-    separator = BOOKS[language].list_separator
+    separator = book_in(language).list_separator
     return [
         (label("saving", language), separator.join(money)),
         (label("risks", language), separator.join(risk(word, language) for word in facts.saving.risks)),

@@ -15,8 +15,8 @@ from costguard.report.mends import mend_words
 from costguard.report.tables import Column, Table
 from costguard.report.waste_views import gaps_table
 from costguard.report.words import (
-    BOOKS,
     Language,
+    book_in,
     choice,
     clean,
     explain,
@@ -209,7 +209,7 @@ def saving_words(action: Action, language: Language = Language.EN) -> str:
     """What an action saves and risks, in one cell."""
     if action.saving is None:
         return ""
-    return BOOKS[language].list_separator.join(saving_lines(action.saving, action.verb, language))
+    return book_in(language).list_separator.join(saving_lines(action.saving, action.verb, language))
 
 
 def place(subject: Subject) -> str:

@@ -12,7 +12,7 @@ from costguard.estimates.exchange import ExchangeRate, rate_on
 from costguard.report.evidence import utc_words
 from costguard.report.savings import MachineDay
 from costguard.report.tables import Column, Table, Tone
-from costguard.report.words import BOOKS, Language, clean, hourly, number, phrase, verb
+from costguard.report.words import Language, book_in, clean, hourly, number, phrase, verb
 
 _SUMS = ("predicted", "realised", "still_billed", "actions")
 _GROUPS = ("month", "owner", "guard", "cloud")
@@ -91,7 +91,7 @@ def savings_closing(report: SavingsReport, language: Language = Language.EN) -> 
         if entry.billed_anyway is not None:
             yield phrase("savings_billed_anyway", language, name=_name(entry), amount=str(entry.billed_anyway))
         if entry.unpriced and entry.goes_on:
-            what = BOOKS[language].list_separator.join(_kept_word(word, language) for word in entry.unpriced)
+            what = book_in(language).list_separator.join(_kept_word(word, language) for word in entry.unpriced)
             yield phrase("savings_lower_kept", language, name=_name(entry), what=what)
     counts = {
         "savings_unpriced": sum(entry.worth is Worth.UNPRICED for entry in report.entries),
@@ -241,7 +241,7 @@ def _converted(one: Converted, language: Language) -> str:
         currency=one.currency,
         predicted=str(one.predicted),
         realised=str(one.realised),
-        rates=BOOKS[language].list_separator.join(rates),
+        rates=book_in(language).list_separator.join(rates),
     )
 
 
@@ -292,11 +292,11 @@ def _actions(entries: Sequence[SavingEntry], language: Language) -> Table:
 
 
 def _amounts(amounts: Iterable[Money], language: Language) -> str:
-    return BOOKS[language].list_separator.join(str(money) for money in amounts)
+    return book_in(language).list_separator.join(str(money) for money in amounts)
 
 
 def _kept_word(what: str, language: Language) -> str:
-    return BOOKS[language].kept.get(what) or clean(what)
+    return book_in(language).kept.get(what) or clean(what)
 
 
 def _name(entry: SavingEntry) -> str:

@@ -13,7 +13,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 from types import MappingProxyType
+
+from typing_extensions import assert_never
 
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.findings import Verdict
@@ -22,8 +25,6 @@ from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import Gap
 from costguard.domain.signals import SignalName
 from costguard.report.book import Book
-from costguard.report.words_en import BOOK as ENGLISH
-from costguard.report.words_zh import BOOK as CHINESE
 
 MAX_OUTSIDE_TEXT = 200  # longer than any id, tag value or vendor message worth reading on a terminal
 MAX_OWN_TEXT = 2000  # sentences made of other sentences
@@ -37,7 +38,19 @@ class Language(str, Enum):
     ZH = "zh"
 
 
-BOOKS: Mapping[Language, Book] = MappingProxyType({Language.EN: ENGLISH, Language.ZH: CHINESE})
+@cache
+def book_in(language: Language) -> Book:
+    """All words of a language; read when something is first said in it, which a function does late or never."""
+    if language is Language.EN:
+        from costguard.report.words_en import BOOK as ENGLISH
+
+        return ENGLISH
+    if language is Language.ZH:
+        from costguard.report.words_zh import BOOK as CHINESE
+
+        return CHINESE
+    assert_never(language)
+
 
 _PART = re.compile(r"\[([^\[\]]*)\]")
 _FIELD = re.compile(r"\{([a-z0-9_|]+)\}")
@@ -114,10 +127,10 @@ def number(value: float) -> str:
 
 def sentence(reason: Reason, language: Language = Language.EN) -> str:
     """What is the case; of what is never touched also how it was used, where that was measured."""
-    said = fill(BOOKS[language].reasons[reason.code], _translated(reason.facts, language))
+    said = fill(book_in(language).reasons[reason.code], _translated(reason.facts, language))
     use = reason.facts.get("utilisation", "")
     if use in {ReasonCode.IDLE.value, ReasonCode.BUSY.value, ReasonCode.PARTLY_IDLE.value}:
-        return BOOKS[language].space.join((said, phrase(f"use_{use}", language)))
+        return book_in(language).space.join((said, phrase(f"use_{use}", language)))
     return said
 
 
@@ -126,7 +139,7 @@ def fix(reason: Reason, language: Language = Language.EN) -> str:
 
     A missing device metric is mended differently by family; the fact `kind` says which.
     """
-    book = BOOKS[language]
+    book = book_in(language)
     template = book.fixes.get(reason.code, "")
     if reason.code is ReasonCode.NO_DEVICE_METRIC:
         by_kind = {kind.value: text for kind, text in book.device_fixes.items()}
@@ -137,7 +150,7 @@ def fix(reason: Reason, language: Language = Language.EN) -> str:
 def explain(reason: Reason, language: Language = Language.EN) -> str:
     """What is the case and what can be done."""
     parts = (sentence(reason, language), fix(reason, language))
-    return BOOKS[language].space.join(part for part in parts if part)
+    return book_in(language).space.join(part for part in parts if part)
 
 
 def _translated(facts: Mapping[str, FactValue], language: Language) -> Mapping[str, FactValue]:
@@ -189,22 +202,22 @@ def short(code: ReasonCode | str, language: Language = Language.EN) -> str:
 
 def verdict(value: Verdict, language: Language = Language.EN) -> str:
     """A verdict as one or two words."""
-    return BOOKS[language].verdicts[value]
+    return book_in(language).verdicts[value]
 
 
 def verb(value: Verb, language: Language = Language.EN) -> str:
     """A verb as it stands in a plan."""
-    return BOOKS[language].verbs[value]
+    return book_in(language).verbs[value]
 
 
 def choice(word: str, language: Language = Language.EN) -> str:
     """A word of one of the closed lists (state, billing, status, signal, …); anything else cleaned."""
-    return BOOKS[language].choices.get(word) or clean(word)
+    return book_in(language).choices.get(word) or clean(word)
 
 
 def gap(value: Gap, language: Language = Language.EN) -> str:
     """What could not be read, where and why, what follows from it, and what to grant or set."""
-    book = BOOKS[language]
+    book = book_in(language)
     facts: dict[str, FactValue] = {
         "shard": str(value.shard),
         "what": gap_subject(value.what, language),
@@ -218,27 +231,27 @@ def gap(value: Gap, language: Language = Language.EN) -> str:
 
 def gap_subject(what: str, language: Language = Language.EN) -> str:
     """What was to be read."""
-    return BOOKS[language].gap_subjects.get(what) or clean(what)
+    return book_in(language).gap_subjects.get(what) or clean(what)
 
 
 def gap_kind(value: Gap, language: Language = Language.EN) -> str:
     """Why it was not read."""
-    return BOOKS[language].gap_kinds[value.kind]
+    return book_in(language).gap_kinds[value.kind]
 
 
 def risk(word: str, language: Language = Language.EN) -> str:
     """One risk of an action; a word nobody has a sentence for is shown as it is."""
-    return BOOKS[language].risks.get(word) or clean(word)
+    return book_in(language).risks.get(word) or clean(word)
 
 
 def label(key: str, language: Language = Language.EN) -> str:
     """The title of a column or field."""
-    return BOOKS[language].labels[key]
+    return book_in(language).labels[key]
 
 
 def phrase(key: str, language: Language = Language.EN, **facts: FactValue) -> str:
     """A sentence of a report or notice, filled."""
-    return fill(BOOKS[language].phrases[key], facts, limit=MAX_OWN_TEXT)
+    return fill(book_in(language).phrases[key], facts, limit=MAX_OWN_TEXT)
 
 
 def saving_lines(saving: Saving, verb_: Verb, language: Language = Language.EN) -> tuple[str, ...]:
@@ -252,7 +265,7 @@ def saving_lines(saving: Saving, verb_: Verb, language: Language = Language.EN) 
         lines = [phrase("saves", language, amount=hourly(saving.stops_billing))]
     for word, cost in saving.kept:
         amount = phrase("price_unknown" if cost is None else "keeps_hourly", language, amount=_hourly_or_empty(cost))
-        what = BOOKS[language].kept.get(word) or clean(word)
+        what = book_in(language).kept.get(word) or clean(word)
         lines.append(phrase(keeps, language, what=what, amount=amount))
     net = net_saving(saving)
     if net is not None and saving.kept:
