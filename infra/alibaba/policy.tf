@@ -28,7 +28,7 @@ resource "alicloud_oss_bucket" "policy" {
   }
 
   lifecycle {
-    ignore_changes = [acl, policy, server_side_encryption_rule, versioning] # the resources below set these
+    ignore_changes = [policy, server_side_encryption_rule, versioning] # the resources below set these
   }
 }
 

@@ -35,6 +35,10 @@ variables {
 run "observing" {
   command = apply
 
+  variables {
+    grants = ["freeze", "succeed"] # of no effect until it enforces
+  }
+
   assert {
     condition     = alltrue([for name, role in local.granted : length(setintersection(role, ["act-idle_gpu", "act-budget", "rotate", "fix_network", "freeze", "succeed", "mail", "members"])) == 0])
     error_message = "Without `enforce` a role acts: ${jsonencode(local.granted)}"
@@ -92,6 +96,12 @@ run "enforcing_in_further_accounts" {
     enforce         = true
     member_accounts = ["2234567890123456"]
     secret_keys     = ["key-hzz-0001"]
+    grants          = ["freeze", "succeed"]
+  }
+
+  assert {
+    condition     = jsonencode({ for name, role in local.granted : name => [for purpose in role : purpose if contains(["freeze", "succeed"], purpose)] if length(setintersection(role, ["freeze", "succeed"])) > 0 }) == jsonencode({ budget = ["freeze"], kms_rotation = ["succeed"] })
+    error_message = "Granted to others than ask for it: ${jsonencode(local.granted)}"
   }
 
   assert {
@@ -170,4 +180,60 @@ run "no_desk_is_the_whole_internet" {
   }
 
   expect_failures = [var.desk_networks]
+}
+
+run "another_name_and_other_times" {
+  command = plan
+
+  variables {
+    name      = "guard"
+    functions = ["digest", "kms_rotation"]
+    schedules = { kms_rotation = "5 2 * * 1-5" }
+    secrets   = { COSTGUARD_LEDGER = "costguard/ledger", COSTGUARD_SLACK_TOKEN = "costguard/slack#token" }
+  }
+
+  assert {
+    condition     = alicloud_fcv3_function.timed["kms_rotation"].function_name == "guard-kms_rotation" && keys(output.functions) == ["digest", "kms_rotation"] && output.answer_url == ""
+    error_message = jsonencode(output.functions)
+  }
+  assert {
+    condition     = alltrue([for name in concat([for role in alicloud_ram_role.function : role.role_name], [for policy in alicloud_ram_policy.own : policy.policy_name], [alicloud_ram_policy.deny.policy_name, alicloud_oss_bucket.policy.bucket, alicloud_log_project.here.project_name, alicloud_vpc.here.vpc_name, alicloud_db_instance.ledger.instance_name, alicloud_message_service_queue.dead_letters.queue_name]) : startswith(name, "guard")])
+    error_message = "Two deployments in one account would meet: a name does not begin with theirs."
+  }
+  assert {
+    condition     = { for name, timer in alicloud_fcv3_trigger.timer : name => jsondecode(timer.trigger_config).cronExpression } == { digest = "0 11 1 * * MON", kms_rotation = "0 5 2 * * MON,TUE,WED,THU,FRI" }
+    error_message = jsonencode({ for name, timer in alicloud_fcv3_trigger.timer : name => timer.trigger_config })
+  }
+  assert {
+    condition     = alltrue([for settings in [for function in alicloud_fcv3_function.timed : function.environment_variables] : alltrue([for name, value in settings : !contains(local.secret_settings, name) || startswith(value, "secret:")])])
+    error_message = "A function is given a secret itself, not its name."
+  }
+}
+
+run "what_no_deployment_has_is_refused" {
+  command = plan
+
+  variables {
+    name               = "Guard"
+    schedules          = { slack_actions = "0 * * * *" }
+    member_accounts    = ["a friend's"]
+    member_role        = "under_scored"
+    settings           = { COSTGUARD_POLICY = "policy.yaml" }
+    secrets            = { COSTGUARD_LEDGER = "costguard/ledger", COSTGUARD_NOBODY_READS = "costguard/none" }
+    grants             = ["everything"]
+    log_retention_days = 0
+    secret_keys        = ["*"]
+  }
+
+  expect_failures = [var.name, var.schedules, var.member_accounts, var.member_role, var.settings, var.secrets, var.grants, var.log_retention_days, var.secret_keys]
+}
+
+run "a_function_that_is_not_there_is_refused" {
+  command = plan
+
+  variables {
+    functions = ["digest", "idle_cpu"]
+  }
+
+  expect_failures = [var.functions]
 }

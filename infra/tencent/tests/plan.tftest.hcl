@@ -38,6 +38,10 @@ variables {
 run "observing" {
   command = apply
 
+  variables {
+    grants = ["freeze"] # of no effect until it enforces
+  }
+
   assert {
     condition     = alltrue([for name, role in local.granted : length(setintersection(role, ["act-idle_gpu", "act-budget", "rotate", "fix_network", "freeze", "members"])) == 0])
     error_message = "Without `enforce` a role acts: ${jsonencode(local.granted)}"
@@ -111,6 +115,12 @@ run "enforcing_in_further_accounts" {
   variables {
     enforce         = true
     member_accounts = ["100000000002"]
+    grants          = ["freeze"]
+  }
+
+  assert {
+    condition     = jsonencode({ for name, role in local.granted : name => [for purpose in role : purpose if contains(["freeze"], purpose)] if length(setintersection(role, ["freeze"])) > 0 }) == jsonencode({ budget = ["freeze"] })
+    error_message = "Granted to others than ask for it: ${jsonencode(local.granted)}"
   }
 
   assert {
@@ -175,4 +185,59 @@ run "no_desk_is_the_whole_internet" {
   }
 
   expect_failures = [var.desk_networks]
+}
+
+run "another_name_and_other_times" {
+  command = plan
+
+  variables {
+    name      = "guard"
+    functions = ["digest", "kms_rotation"]
+    schedules = { kms_rotation = "5 2 * * 1-5" }
+    secrets   = { COSTGUARD_LEDGER = "costguard-ledger?version=v1", COSTGUARD_SLACK_TOKEN = "costguard-slack?version=v1#token" }
+  }
+
+  assert {
+    condition     = tencentcloud_scf_function.timed["kms_rotation"].name == "guard-kms_rotation" && keys(output.functions) == ["digest", "kms_rotation"] && output.answer_url == ""
+    error_message = jsonencode(output.functions)
+  }
+  assert {
+    condition     = alltrue([for name in concat([for role in tencentcloud_cam_role.function : role.name], [for policy in tencentcloud_cam_policy.own : policy.name], [for alarm in tencentcloud_cls_alarm.watch : alarm.name], [for topic in tencentcloud_cls_topic.function : topic.topic_name], [tencentcloud_cam_policy.deny.name, tencentcloud_cos_bucket.policy.bucket, tencentcloud_cls_logset.here.logset_name, tencentcloud_vpc.here.name, tencentcloud_postgresql_instance.ledger.name]) : startswith(name, "guard")])
+    error_message = "Two deployments in one account would meet: a name does not begin with theirs."
+  }
+  assert {
+    condition     = { for name, timer in tencentcloud_scf_trigger.timer : name => timer.trigger_desc } == { digest = "0 11 9 * * MON *", kms_rotation = "0 5 10 * * MON,TUE,WED,THU,FRI *" }
+    error_message = jsonencode({ for name, timer in tencentcloud_scf_trigger.timer : name => timer.trigger_desc })
+  }
+  assert {
+    condition     = alltrue([for settings in [for function in tencentcloud_scf_function.timed : function.environment] : alltrue([for name, value in settings : !contains(local.secret_settings, name) || startswith(value, "secret:")])])
+    error_message = "A function is given a secret itself, not its name."
+  }
+}
+
+run "what_no_deployment_has_is_refused" {
+  command = plan
+
+  variables {
+    name               = "Guard"
+    schedules          = { slack_actions = "0 * * * *" }
+    member_accounts    = ["a friend's"]
+    member_role        = "role of a member"
+    settings           = { COSTGUARD_POLICY = "policy.yaml" }
+    secrets            = { COSTGUARD_LEDGER = "costguard-ledger?version=v1", COSTGUARD_NOBODY_READS = "costguard-none?version=v1" }
+    grants             = ["succeed"]
+    log_retention_days = 0
+  }
+
+  expect_failures = [var.name, var.schedules, var.member_accounts, var.member_role, var.settings, var.secrets, var.grants, var.log_retention_days]
+}
+
+run "a_function_that_is_not_there_is_refused" {
+  command = plan
+
+  variables {
+    functions = ["digest", "idle_cpu"]
+  }
+
+  expect_failures = [var.functions]
 }
