@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import sqlalchemy as sa
@@ -23,6 +24,13 @@ from costguard.ports import Check, Put, Record
 PROCESSES = 8
 
 
+@pytest.fixture
+def disk() -> Iterator[Path]:
+    """A folder that is not in memory, where a commit may be over before another has begun."""
+    with TemporaryDirectory(prefix="costguard-races-", dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
 @pytest.fixture(scope="module")
 def crew() -> Iterator[Crew]:
     """Started once: eight interpreters take as long as a hundred races."""
@@ -31,9 +39,9 @@ def crew() -> Iterator[Crew]:
 
 
 @pytest.mark.parametrize(("store", "races"), [("sqlite", 50), ("postgresql", 50), ("dynamodb", 24)])
-def test_eight_processes_at_once_breach_nothing(crew: Crew, tmp_path: Path, store: str, races: int) -> None:
+def test_eight_processes_at_once_breach_nothing(crew: Crew, disk: Path, store: str, races: int) -> None:
     try:
-        with place_for(store, tmp_path) as place:
+        with place_for(store, disk) as place:
             tally = hold(place, crew, races)
     except NoPlaceError as err:
         pytest.skip(str(err))
@@ -47,10 +55,10 @@ def test_eight_processes_at_once_breach_nothing(crew: Crew, tmp_path: Path, stor
 
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])
-def test_no_change_is_answered_between_a_check_and_its_commit(tmp_path: Path, store: str, version: int) -> None:
+def test_no_change_is_answered_between_a_check_and_its_commit(disk: Path, store: str, version: int) -> None:
     """Who paused or snoozed, and was told so, is not overtaken by a claim that had looked before."""
     try:
-        with place_for(store, tmp_path) as place:
+        with place_for(store, disk) as place:
             _change_while_checked(place.new_ledger(), version)
     except NoPlaceError as err:
         pytest.skip(str(err))
@@ -89,8 +97,8 @@ def _change_while_checked(address: str, version: int) -> None:
         assert not (claimed and before_commit == [True])
 
 
-def test_a_store_that_ignores_expected_versions_is_caught_in_every_kind_of_race(tmp_path: Path) -> None:
-    with Crew(PROCESSES, careless=True) as crew, place_for("sqlite", tmp_path) as place:
+def test_a_store_that_ignores_expected_versions_is_caught_in_every_kind_of_race(disk: Path) -> None:
+    with Crew(PROCESSES, careless=True) as crew, place_for("sqlite", disk) as place:
         tally = hold(place, crew, 4 * len(CONTESTS))
 
     assert set(CONTESTS) - set(+tally.breached) == set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,7 +40,9 @@ def moto() -> Iterator[None]:
         yield
 
 
+@cache
 def client(service: str) -> Any:
+    """Shared, as it remembers nothing of a cloud; each start of moto would have the API models read anew."""
     return boto3.client(service, region_name="us-east-1")  # type: ignore[call-overload] # the service is a variable
 
 

@@ -26,6 +26,9 @@ MOST_BYTES = 64 * 1024 * 1024  # at the peak of one input of up to 64 KiB
 LONGEST_REFUSAL = 60_000  # characters: fifty problems of a policy, each with its line
 _MEASURE_EVERY = 8  # tracing memory makes Python three times slower
 
+_WIND_EVERY = 1.0  # seconds; winding takes 0.1 ms on an idle machine and 10 on a busy one, an input often less
+_WOUND: list[float] = []  # when, on the monotonic clock; empty while nobody watches
+
 HANGS_TO: list[int] = [2]
 """Where a hang is told: the last of these file descriptors, as pytest captures the second."""
 
@@ -33,7 +36,7 @@ TRIED: Counter[str] = Counter()
 REFUSED: Counter[str] = Counter()
 
 
-def fuzz(share: float = 1.0, quick: int = 40) -> settings:
+def fuzz(share: float = 1.0, quick: int = 20) -> settings:
     """How often a property is tried: `quick` times and always alike, or `share` of FUZZ_EXAMPLES times, at random."""
     wanted = int(os.environ.get(EXAMPLES, "0"))
     return settings(
@@ -57,7 +60,7 @@ def attempt(parser: str, call: Callable[[], T], *refusals: type[CostguardError],
     traced = measure or TRIED[parser] % _MEASURE_EVERY == 0
     if traced:
         tracemalloc.start()
-    faulthandler.dump_traceback_later(HANGS_AFTER, exit=True, file=HANGS_TO[-1])
+    _watch()
     began = time.process_time()
     try:
         return call()
@@ -67,13 +70,28 @@ def attempt(parser: str, call: Callable[[], T], *refusals: type[CostguardError],
         return None
     finally:
         took = time.process_time() - began
-        faulthandler.cancel_dump_traceback_later()
         peak = 0
         if traced:
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
         assert took < (SECONDS * 4 if traced else SECONDS), f"{parser}: {took:.2f} s for one input"
         assert peak < MOST_BYTES, f"{parser}: {peak >> 20} MiB for one input"
+
+
+def _watch() -> None:
+    """Give this input its minute, less the second within which nobody winds the clock again: each time is a thread."""
+    now = time.monotonic()
+    if _WOUND and now - _WOUND[-1] < _WIND_EVERY:
+        return
+    faulthandler.dump_traceback_later(HANGS_AFTER, exit=True, file=HANGS_TO[-1])
+    _WOUND[:] = [now]
+
+
+def unwatched() -> None:
+    """A test is over: what comes next may take its time."""
+    if _WOUND:
+        faulthandler.cancel_dump_traceback_later()
+        _WOUND.clear()
 
 
 def _fit_to_print(words: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,17 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Inputs are meant to be large here; hypothesis warns of showing them."""
+    here = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if item.path.parent == Path(__file__).parent:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.filterwarnings("ignore:Generating overly large repr"))
+
+
+@pytest.fixture(autouse=True)
+def _unwatched() -> Iterator[None]:
+    """Hangs are looked out for while inputs are tried, not in whatever test comes next."""
+    yield
+    bounds.unwatched()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

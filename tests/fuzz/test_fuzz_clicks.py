@@ -196,7 +196,7 @@ CHANGES: tuple[Callable[[HttpRequest, random.Random], HttpRequest], ...] = (
 )
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(st.integers(0, 2**64 - 1))
 def test_no_changed_request_is_accepted(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311 - made-up attacks, the same for the same seed
@@ -220,7 +220,7 @@ def test_what_was_not_changed_is_slacks() -> None:
             answer_slack(request, SECRET, Language.EN, Still(), never)
 
 
-@fuzz(quick=30)
+@fuzz(quick=15)
 @given(st.sampled_from((CLICK, FOR_A_POLICY, WINDOW)).flatmap(lambda document: mutated(document, json_junk())))
 def test_a_damaged_payload_is_refused_or_says_no_more_than_it_does(damaged: Mutated) -> None:
     """Signed by Slack itself: nothing but bounded words and ids comes of it."""
@@ -241,7 +241,7 @@ def test_a_damaged_payload_is_refused_or_says_no_more_than_it_does(damaged: Muta
         assert seq is None or (0 < seq < 10**8 and str(said.of) == f"publication{seq}/{said.of.decision_id}")
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(
     st.one_of(st.text(max_size=80), st.from_regex(r"\Apublication[0-9]{0,12}/[0-9a-zA-Z/]{0,70}\Z"))
     | st.builds("publication{}/{}".format, st.integers(), st.text(alphabet="0123456789abcdef", max_size=66))

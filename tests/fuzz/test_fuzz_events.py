@@ -85,7 +85,7 @@ def test_each_event_is_understood_to_begin_with(host: Host) -> None:
     assert found.scheduled_at == datetime(2026, 3, 2, 9, 17, tzinfo=timezone.utc)
 
 
-@fuzz(quick=150)
+@fuzz(quick=75)
 @given(HOSTS.flatmap(lambda host: st.tuples(st.just(host), mutated(EVENTS[host], json_junk()))))
 def test_a_damaged_event_is_refused_or_means_the_time_it_names(case: tuple[Host, Mutated]) -> None:
     """What is understood is the event's own time; a time nobody can read is never taken for now."""
@@ -98,7 +98,7 @@ def test_a_damaged_event_is_refused_or_means_the_time_it_names(case: tuple[Host,
         assert all(isinstance(each, str) for each in named)
 
 
-@fuzz(quick=80)
+@fuzz(quick=40)
 @given(HOSTS, st.sampled_from([*Host, None]), st.one_of(junk(), texts(), st.binary(max_size=200)))
 def test_anything_as_an_event_is_refused_or_empty(host: Host, told: Host | None, event: Any) -> None:
     context = context_of(host, At())
@@ -108,7 +108,7 @@ def test_anything_as_an_event_is_refused_or_empty(host: Host, told: Host | None,
         assert found is None or empty, "an invocation out of nothing"
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(st.sampled_from(list(NOTES)), st.dictionaries(texts(), junk(), min_size=1, max_size=2), st.booleans())
 def test_orders_in_the_free_part_of_an_event_are_refused(host: Host, orders: dict[str, Any], as_text: bool) -> None:  # noqa: FBT001
     """A timer that says `{"dry_run": true}` expects to be obeyed; running anyway would be dangerous."""
@@ -116,7 +116,7 @@ def test_orders_in_the_free_part_of_an_event_are_refused(host: Host, orders: dic
     assert understood(handed_over({**EVENTS[host], NOTES[host]: note}, host), host) is None
 
 
-@fuzz(quick=40)
+@fuzz(quick=20)
 @given(mutated(API_GATEWAY), HOSTS)
 def test_a_request_of_an_api_gateway_is_never_a_timer(damaged: Mutated, host: Host) -> None:
     document = damaged.document
@@ -126,7 +126,7 @@ def test_a_request_of_an_api_gateway_is_never_a_timer(damaged: Mutated, host: Ho
 LIMITS: list[Any] = [*NUMBERS, 10**5000, "9" * 5000, "900", "٣", "-1", "", None, True, [], {}, b"1"]
 
 
-@fuzz(quick=80)
+@fuzz(quick=40)
 @given(st.sampled_from(LIMITS), st.sampled_from(LIMITS))
 def test_whatever_a_host_says_of_its_limits_the_deadline_is_not_before_now(limit: Any, request_id: Any) -> None:
     contexts = {
@@ -179,7 +179,7 @@ def test_a_body_over_the_limit_is_refused_unread() -> None:
     assert understood({10**5000: 1, "a": nested(200)}, Host.LOCAL) is None
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(st.datetimes(min_value=datetime(1999, 12, 30), max_value=datetime(3000, 1, 3)), st.integers(-1439, 1439))  # noqa: DTZ001
 def test_a_time_with_an_offset_means_the_same_moment_on_every_host(moment: datetime, minutes: int) -> None:
     stamp = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)), microsecond=0).isoformat()

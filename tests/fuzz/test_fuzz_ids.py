@@ -16,7 +16,7 @@ from costguard.providers.aws.timestamps import parse_timestamp
 PART = st.one_of(st.sampled_from([*CLOUDS, "111122223333", "us-east-1", "instance", "i-0abc", ""]), texts())
 
 
-@fuzz(quick=200)
+@fuzz(quick=100)
 @given(st.one_of(st.lists(PART, max_size=8).map(":".join), texts()))
 def test_an_id_is_read_exactly_or_refused(text: str) -> None:
     ref = attempt("ids", lambda: ResourceRef.parse(text), InvalidInputError)
@@ -27,7 +27,7 @@ def test_an_id_is_read_exactly_or_refused(text: str) -> None:
         assert all((ref.account, ref.region, ref.kind, ref.native_id))
 
 
-@fuzz(quick=100)
+@fuzz(quick=50)
 @given(st.sampled_from(CLOUDS), st.one_of(texts(), st.text(alphabet="0123456789*?٣²", max_size=20)))
 def test_an_account_id_is_ascii_digits_or_refused(cloud: str, text: str) -> None:
     def check() -> str:
@@ -42,7 +42,7 @@ def test_an_account_id_is_ascii_digits_or_refused(cloud: str, text: str) -> None
     assert found is None or (found.isascii() and found.isdecimal() and 6 <= len(found) <= 16)
 
 
-@fuzz(quick=150)
+@fuzz(quick=75)
 @given(
     st.one_of(scalars(), st.from_regex(r"[0-9]{1,5}-[0-9]{2}-[0-9]{2}T[0-9:]{0,12}(\.[0-9]{0,6})?(Z|\+[0-9:]{4,5})?"))
 )

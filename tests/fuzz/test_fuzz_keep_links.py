@@ -82,7 +82,7 @@ def accepted(text: str) -> bool:
     )
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(
     st.sampled_from(MADE),
     st.lists(
@@ -97,7 +97,7 @@ def test_no_damaged_token_is_accepted(
         assert accepted(text) is (text in GOOD), text
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(st.one_of(texts(), st.text(ALPHABET, max_size=300), st.binary(max_size=200).map(sealed_as)))
 def test_no_text_at_all_is_a_token(text: str) -> None:
     assert not accepted(text)

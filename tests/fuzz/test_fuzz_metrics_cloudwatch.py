@@ -141,7 +141,7 @@ def test_the_machine_is_idle_until_one_series_says_otherwise() -> None:
         assert verdict(read(Canned(busy))) is Verdict.COMPLIANT
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(st.sampled_from(BUSY), st.data())
 def test_no_lost_or_damaged_point_makes_a_busy_machine_idle(busy: Busy, data: st.DataObject) -> None:
     """Any damage to the answer, unless it states another number for the busy hour.
@@ -177,14 +177,14 @@ def _points(result: Mapping[str, Any]) -> Iterator[tuple[datetime, Any]]:
     return zip(result["Timestamps"], result["Values"], strict=True)
 
 
-@fuzz(quick=40)
+@fuzz(quick=20)
 @given(st.sampled_from(BUSY), mutated(listed(), most=2))
 def test_no_damaged_listing_makes_a_busy_machine_idle(busy: Busy, damaged: Mutated) -> None:
     """A card that is not listed is a card nobody measured."""
     assert verdict(read(Canned(busy, listing=damaged.document))) is not Verdict.VIOLATION
 
 
-@fuzz(quick=30)
+@fuzz(quick=15)
 @given(st.one_of(junk(), st.fixed_dictionaries({"MetricDataResults": junk()})))
 def test_anything_as_an_answer_leaves_the_machine_unmeasured(answer: Any) -> None:
     report = read(Canned(BUSY[0], answer={} if answer is None else answer))

@@ -123,7 +123,7 @@ def test_the_machine_is_idle_until_one_series_says_otherwise() -> None:
         assert verdict(read({}, busy).readings) is Verdict.COMPLIANT
 
 
-@fuzz(quick=50)
+@fuzz(quick=25)
 @given(st.sampled_from(BUSY), st.sampled_from(FORMS), st.data())
 def test_no_lost_or_damaged_point_makes_a_busy_machine_idle(
     busy: tuple[str, str, int], name: str, data: st.DataObject
@@ -164,7 +164,7 @@ def _series(document: Any) -> Sequence[Any]:
     return result
 
 
-@fuzz(quick=30)
+@fuzz(quick=15)
 @given(st.sampled_from(FORMS), st.data())
 def test_what_is_damaged_for_one_machine_never_spreads_as_idleness(name: str, data: st.DataObject) -> None:
     """i-1 is never measured at all by this server; whatever it says of i-2 tells nothing of i-1."""
@@ -271,7 +271,7 @@ def test_no_body_and_status_passes_for_an_answer(body: str, status: int) -> None
             gap.detail.encode()
 
 
-@fuzz(quick=30)
+@fuzz(quick=15)
 @given(
     st.one_of(st.binary(max_size=200), texts().map(lambda text: text.encode("utf-8", "surrogatepass"))),
     st.sampled_from(FORMS),

@@ -62,7 +62,7 @@ def test_a_whole_answer_is_a_delivery(server: Answering) -> None:
     assert delivery.proves_delivery
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(mutated(OK, json_junk()))
 def test_a_damaged_answer_delivers_nothing_unless_it_still_says_ok_and_when(
     server: Answering, damaged: Mutated
@@ -98,7 +98,7 @@ WAITS = [
 ]
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(
     st.sampled_from(STATUSES),
     st.sampled_from(KINDS),
@@ -121,7 +121,7 @@ def test_any_status_kind_and_body_is_told_apart(
     assert delivery is None or (status.startswith("200") and json.loads(body) == OK)
 
 
-@fuzz(quick=15)
+@fuzz(quick=8)
 @given(
     st.one_of(st.binary(max_size=200), st.sampled_from([b"SSH-2.0\r\n", b"HTTP/1.1 200 OK\r\n", b"\r\n\r\n"])),
     st.data(),
@@ -165,7 +165,7 @@ def test_a_redirect_is_not_followed_with_the_token(server: Answering, status: st
     assert sent(server, http(b"", status=status, Location=server.url)) is None
 
 
-@fuzz(quick=80)
+@fuzz(quick=40)
 @given(st.dictionaries(st.sampled_from(["Retry-After", "retry-after", "RETRY-AFTER", "X"]), texts(), max_size=2))
 def test_any_retry_after_is_a_wait_between_a_second_and_a_day(headers: dict[str, str]) -> None:
     wait = attempt("slack", lambda: retry_after(headers))
@@ -173,7 +173,7 @@ def test_any_retry_after_is_a_wait_between_a_second_and_a_day(headers: dict[str,
     assert timedelta(seconds=1) <= wait <= timedelta(days=1)
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(texts(), st.lists(st.tuples(texts(), texts()), max_size=12), st.lists(texts(), max_size=5))
 def test_any_words_become_a_message_that_fits(title: str, fields: list[tuple[str, str]], lines: list[str]) -> None:
     blocks = attempt("slack", lambda: build_blocks(title, fields, lines))
@@ -185,7 +185,7 @@ def test_any_words_become_a_message_that_fits(title: str, fields: list[tuple[str
     assert not {unicodedata.category(char) for char in visible(escape(title))} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-@fuzz(quick=15)
+@fuzz(quick=8)
 @given(texts(), st.lists(st.tuples(texts(), texts()), max_size=12), st.lists(texts(), max_size=5))
 def test_any_words_become_parts_that_fit(title: str, fields: list[tuple[str, str]], lines: list[str]) -> None:
     choice = Choice(AnswerKind.STOP_NOW, title, AnswerRef(title, title), asks=title)
@@ -199,7 +199,7 @@ def test_any_words_become_parts_that_fit(title: str, fields: list[tuple[str, str
     assert "<@" not in text
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(texts())
 def test_any_address_is_served_or_refused(address: str) -> None:
     router = NotifierRouter({}, default="slack")

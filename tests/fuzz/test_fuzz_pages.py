@@ -340,7 +340,7 @@ def _excused(operation: str, damaged: Mutated, freed: set[str]) -> bool:
 READ = ["DescribeInstances", "DescribeInstanceTypes", "DescribeReservedInstances", "DescribeSpotInstanceRequests"]
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(st.sampled_from(READ).flatmap(lambda name: st.tuples(st.just(name), mutated(ANSWERS[name], most=2))))
 def test_no_damaged_page_frees_a_guarded_machine(case: tuple[str, Mutated]) -> None:
     operation, damaged = case
@@ -348,7 +348,7 @@ def test_no_damaged_page_frees_a_guarded_machine(case: tuple[str, Mutated]) -> N
     assert _excused(operation, damaged, freed), f"{freed} freed by {damaged.steps}"
 
 
-@fuzz(quick=40)
+@fuzz(quick=20)
 @given(
     st.sampled_from(ELEMENTS[1:]).flatmap(lambda each: st.tuples(st.just(each["InstanceId"]), mutated(each, most=2)))
 )
@@ -395,13 +395,13 @@ def test_a_machine_listed_twice_and_differently_is_not_believed() -> None:
     assert stoppable(same) == {"i-idle"}
 
 
-@fuzz(quick=30)
+@fuzz(quick=15)
 @given(st.sampled_from(READ), junk())
 def test_anything_as_an_answer_frees_nothing(operation: str, answer: Any) -> None:
     assert stoppable(read({operation: answer})) <= {"i-idle"}
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(junk(), st.sampled_from(READ))
 def test_any_page_token_ends_the_reading(token: Any, operation: str) -> None:
     """Only an absent or empty token is the end; one of another type is no token."""
@@ -415,7 +415,7 @@ DETAILS = ["DescribeInstances", "DescribeInstanceTypes", "DescribeVolumes", "Des
 REFS = [b.ref(each["InstanceId"]) for each in ELEMENTS[:4]]
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(st.sampled_from(DETAILS).flatmap(lambda name: st.tuples(st.just(name), mutated(ANSWERS[name], most=2))))
 def test_damaged_details_are_an_error_or_say_no_less_than_the_truth(case: tuple[str, Mutated]) -> None:
     """Volumes, snapshots and protections: none lost, none made up, for any machine whose own answer was whole."""
@@ -441,7 +441,7 @@ def test_damaged_details_are_an_error_or_say_no_less_than_the_truth(case: tuple[
                 assert '"completed"' in frozen(damaged.document).replace("'", '"')
 
 
-@fuzz(quick=30)
+@fuzz(quick=15)
 @given(
     st.sampled_from(["GetCallerIdentity", "DescribeRegions", "ListAccounts", "AssumeRole"]).flatmap(
         lambda name: st.tuples(st.just(name), mutated(ANSWERS[name], most=2))
@@ -472,7 +472,7 @@ def test_damaged_discovery_finds_no_other_account_and_closes_none(
         assert isinstance(shard.account, str)
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(
     st.lists(
         st.fixed_dictionaries(
@@ -503,7 +503,7 @@ CHANGES: dict[Verb, tuple[str, dict[str, Any]]] = {
 }
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(
     st.sampled_from(list(CHANGES)).flatmap(
         lambda verb: st.tuples(

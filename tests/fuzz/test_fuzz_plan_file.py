@@ -81,7 +81,7 @@ def test_the_plan_has_something_to_do(folder: Path, document: dict[str, Any]) ->
     assert any(finding.verdict is Verdict.VIOLATION for finding in PLAN.findings)
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(data=st.data())
 def test_a_damaged_plan_is_the_plan_that_was_made_or_refused(
     folder: Path, document: dict[str, Any], data: st.DataObject
@@ -91,7 +91,7 @@ def test_a_damaged_plan_is_the_plan_that_was_made_or_refused(
     assert plan is None or plan == PLAN
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(data=st.data())
 def test_a_plan_whose_hash_was_made_to_fit_shows_what_it_does_or_is_refused(
     folder: Path, document: dict[str, Any], data: st.DataObject
@@ -108,7 +108,7 @@ def test_a_plan_whose_hash_was_made_to_fit_shows_what_it_does_or_is_refused(
         assert actions == [(each["id"], each["verb"], each["decision_id"]) for each in document["due"]]
 
 
-@fuzz(quick=40)
+@fuzz(quick=20)
 @given(raw=st.one_of(st.binary(max_size=300), st.integers(0, 4000)))
 def test_any_bytes_are_refused(folder: Path, document: dict[str, Any], raw: bytes | int) -> None:
     cut = dumped(document)[:raw] if isinstance(raw, int) else raw

@@ -220,7 +220,7 @@ def test_the_whole_policy_is_valid_to_begin_with() -> None:
     assert policy.idle_gpu[0].limits.actions_per_day == 2
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(mutated(POLICY, json_junk()), st.booleans())
 def test_a_damaged_policy_is_refused_or_stays_within_the_envelope(damaged: Mutated, ascii_only: bool) -> None:  # noqa: FBT001
     policy = loaded(as_text(damaged.document, ascii_only=ascii_only))
@@ -252,7 +252,7 @@ def containers(document: Any) -> list[tuple[str | int, ...]]:
     return [path for path, value in nodes(document) if isinstance(value, dict) and not (path and path[-1] in FREE)]
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(st.sampled_from(containers(POLICY)), texts(), json_junk())
 def test_an_unknown_key_is_never_ignored(place: tuple[str | int, ...], key: str, value: Any) -> None:
     """Wherever it stands and whatever it is called: a typo in a safety key must not lose the key."""
@@ -278,7 +278,7 @@ def _optional(place: tuple[str | int, ...]) -> set[str]:
     }.get(last, set())
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(st.sampled_from([path for path, value in nodes(POLICY) if path and isinstance(path[-1], str)]), st.data())
 def test_a_misspelt_key_is_never_ignored(path: tuple[str | int, ...], data: st.DataObject) -> None:
     """One letter gone, doubled or changed in a key that is there."""
@@ -294,7 +294,7 @@ def test_a_misspelt_key_is_never_ignored(path: tuple[str | int, ...], data: st.D
     assert policy is None or free or wrong == key, f"{key} written {wrong} was ignored"
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(st.sampled_from(containers(POLICY)), st.data())
 def test_a_key_written_twice_is_refused(place: tuple[str | int, ...], data: st.DataObject) -> None:
     """Which of the two counts would be anybody's guess."""
@@ -307,7 +307,7 @@ def test_a_key_written_twice_is_refused(place: tuple[str | int, ...], data: st.D
     assert loaded(text) is None
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(
     st.sampled_from([path for path, value in nodes(POLICY) if path and not isinstance(value, (dict, list))]),
     st.sampled_from(["&a {}", "*a", "!!str {}", "!own {}", "{{<<: {}}}", "&a", "? {}"]),
@@ -331,7 +331,7 @@ SAFETY_KEYS = [
 ]  # fmt: skip
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(st.lists(st.sampled_from(SAFETY_KEYS), min_size=1, max_size=5, unique=True))
 def test_a_safety_key_left_out_is_its_documented_default_and_nothing_looser(gone: list[tuple[str | int, ...]]) -> None:
     document = deepcopy(POLICY)
@@ -360,7 +360,7 @@ def test_a_safety_key_left_out_is_its_documented_default_and_nothing_looser(gone
         assert [step.verb for step in rule.ladder] == [Verb.WARN, Verb.STOP]
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(st.data())
 def test_a_torn_text_is_refused_or_stays_within_the_envelope(data: st.DataObject) -> None:
     """Lines and characters lost, doubled, moved and replaced, in block style."""
@@ -401,7 +401,7 @@ def _inline(value: Any) -> str:
     return "" if isinstance(value, (dict, list)) and value else f" {json.dumps(value)}"
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(
     st.one_of(texts(), st.text(alphabet="[]{}:,-?&*!|>'\"%@`# \n\tab0.~", max_size=200)), st.sampled_from(["", HEAD])
 )
@@ -498,7 +498,7 @@ def test_no_list_of_holidays_leaves_a_grace_without_end(count: int) -> None:
     assert (policy is None) == (count > 366)
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(
     st.one_of(st.binary(max_size=300), texts().map(lambda text: text.encode("utf-16", "surrogatepass"))), st.booleans()
 )
@@ -539,7 +539,7 @@ def _raw_values() -> st.SearchStrategy[Any]:
     return st.one_of(single, st.lists(single, max_size=3).map(tuple), st.dictionaries(texts(), single, max_size=2))
 
 
-@fuzz(quick=100)
+@fuzz(quick=50)
 @given(st.sampled_from(sorted(READERS)), _raw_values())
 def test_a_value_is_read_or_refused(kind: str, raw: Any) -> None:
     def read() -> Any:
@@ -560,7 +560,7 @@ TERMS: dict[str, Any] = json.loads(
 )
 
 
-@fuzz(quick=25)
+@fuzz(quick=12)
 @given(mutated(TERMS, json_junk()))
 def test_damaged_terms_of_a_rule_are_refused_or_read_as_they_say(damaged: Mutated) -> None:
     text = as_text(damaged.document)

@@ -81,20 +81,20 @@ def test_the_price_list_and_the_history_are_read_to_begin_with() -> None:
     assert (found[SPOT.ref].money.amount, found[SPOT.ref].source) == (Decimal("0.4023"), "aws-spot")
 
 
-@fuzz(quick=120)
+@fuzz(quick=60)
 @given(mutated(ENTRY, json_junk()))
 def test_a_damaged_entry_gives_a_price_or_none(damaged: Mutated) -> None:
     rates(Canned(price_list=[json.dumps(damaged.document)]))
 
 
-@fuzz(quick=80)
+@fuzz(quick=40)
 @given(mutated(HISTORY))
 def test_a_damaged_history_gives_a_price_or_none(damaged: Mutated) -> None:
     found = rates(Canned(history=damaged.document))
     assert found[MACHINE.ref].source == "aws-pricing"
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(junk(), st.lists(junk() | texts(), max_size=3))
 def test_anything_as_a_price_list_gives_a_price_or_none(answer: Any, entries: list[Any]) -> None:
     rates(Canned(price_list=answer, history=answer))
@@ -150,7 +150,7 @@ def test_a_bomb_of_an_entry_is_passed_over(bomb: str) -> None:
     assert found[MACHINE.ref].source == "aws-pricing"
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(st.floats(0, 1e12, allow_nan=False))
 def test_what_stays_billed_is_a_price_whatever_the_size(size: float) -> None:
     volume = Volume(b.ref("vol-1", "volume"), size, "gp3")
@@ -166,7 +166,7 @@ ERRORS = {
 }
 
 
-@fuzz(quick=100)
+@fuzz(quick=50)
 @given(mutated(ERRORS), st.booleans())
 def test_a_damaged_error_is_still_an_error_of_ours(damaged: Mutated, changes: bool) -> None:  # noqa: FBT001
     from botocore.exceptions import ClientError

@@ -46,7 +46,7 @@ def test_what_was_written_is_read_again(kind: str) -> None:
     assert read(kind, BODIES[kind]) == VALUES[kind]
 
 
-@fuzz(quick=60)
+@fuzz(quick=30)
 @given(
     st.sampled_from(sorted(VALUES)).flatmap(lambda kind: st.tuples(st.just(kind), mutated(BODIES[kind], json_junk())))
 )

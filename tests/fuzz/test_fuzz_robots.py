@@ -55,7 +55,7 @@ def proven(kind: str, document: object) -> bool:
     return bool(told) and all(type(code) is int and code == 0 for code in told)
 
 
-@fuzz(quick=15)
+@fuzz(quick=8)
 @given(kinds, mutated(OK, json_junk()))
 def test_a_damaged_answer_delivers_only_where_it_still_says_the_code(
     server: Answering, kind: str, damaged: Mutated
@@ -64,7 +64,7 @@ def test_a_damaged_answer_delivers_only_where_it_still_says_the_code(
     assert (delivery is not None) is proven(kind, damaged.document)
 
 
-@fuzz(quick=10)
+@fuzz(quick=8)
 @given(
     kinds,
     st.sampled_from(["200 OK", "201 Created", "204 No", "302 Found", "400 Bad", "429 Many", "500 Oops", "2OO OK"]),
@@ -93,7 +93,7 @@ GOOD = {
 }
 
 
-@fuzz(quick=12)
+@fuzz(quick=8)
 @given(mutated(GOOD, json_junk()))
 def test_a_damaged_setting_is_refused_or_leads_to_the_vendors(damaged: Mutated) -> None:
     robots = attempt("robots", lambda: read_robots(json.dumps(damaged.document), private=False), InvalidInputError)
@@ -102,7 +102,7 @@ def test_a_damaged_setting_is_refused_or_leads_to_the_vendors(damaged: Mutated) 
         assert robot.place.tls
 
 
-@fuzz(quick=12)
+@fuzz(quick=8)
 @given(kinds, texts(), st.lists(st.tuples(texts(), texts()), max_size=8), st.lists(texts(), max_size=4))
 def test_any_words_become_a_message_that_fits_and_commands_nothing(
     kind: str, title: str, fields: list[tuple[str, str]], lines: list[str]

@@ -26,7 +26,7 @@ def read(environ: dict[str, str]) -> Settings | None:
     return attempt("settings", lambda: load_settings(environ), InvalidInputError)
 
 
-@fuzz(quick=250)
+@fuzz(quick=125)
 @given(st.dictionaries(st.one_of(st.sampled_from(NAMES), texts().map("COSTGUARD_{}".format), texts()), NEAR | texts()))
 def test_any_environment_is_understood_or_refused(environ: dict[str, str]) -> None:
     settings = read(environ)
@@ -40,7 +40,7 @@ def test_any_environment_is_understood_or_refused(environ: dict[str, str]) -> No
     repr(settings).encode("utf-8", "surrogatepass")
 
 
-@fuzz(quick=100)
+@fuzz(quick=50)
 @given(
     st.one_of(
         st.sampled_from(["off", "of", "null", "0.0", "00", "nope", "ture", "-1", "yes", "False", " no "]), texts()
@@ -53,7 +53,7 @@ def test_a_kill_switch_is_off_only_where_it_says_so(text: str) -> None:
     assert settings.paused or text.strip().lower() in {"", "0", "false", "no"}
 
 
-@fuzz(quick=80)
+@fuzz(quick=40)
 @given(st.sampled_from(sorted(SECRETS)), st.text(alphabet="abcdefgh@:/?#[]\\ ", min_size=4, max_size=30), st.data())
 def test_no_refusal_and_no_repr_repeats_a_secret(name: str, noise: str, data: st.DataObject) -> None:
     secret = f"QX{noise}ZQ"

@@ -60,7 +60,7 @@ def said(value: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", value).casefold()).strip()
 
 
-@fuzz(quick=120)
+@fuzz(quick=60)
 @given(NAMED, texts(), TAGS)
 def test_a_protection_tag_protects_in_every_spelling_whatever_else_is_there(
     name: str, value: str, others: dict[str, str]
@@ -68,7 +68,7 @@ def test_a_protection_tag_protects_in_every_spelling_whatever_else_is_there(
     assert exempt({**others, name: value}) or said(value) in DENIALS
 
 
-@fuzz(quick=120)
+@fuzz(quick=60)
 @given(EXPIRING, st.one_of(texts(), st.from_regex(r"[0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2}.{0,20}", fullmatch=True)), TAGS)
 def test_an_expiry_nobody_can_read_protects(name: str, value: str, others: dict[str, str]) -> None:
     """Only a date that is past, in full form, stops to."""
@@ -77,7 +77,7 @@ def test_an_expiry_nobody_can_read_protects(name: str, value: str, others: dict[
     assert exempt({**others, name: value}) or (readable and digits < "20260312")
 
 
-@fuzz(quick=80)
+@fuzz(quick=40)
 @given(
     EXPIRING,
     st.datetimes(),
@@ -107,7 +107,7 @@ MANAGED = [
 ]
 
 
-@fuzz(quick=100)
+@fuzz(quick=50)
 @given(st.sampled_from(MANAGED), texts(), TAGS)
 def test_a_managed_machine_is_managed_whatever_the_value_and_the_other_tags(
     key: str, value: str, others: dict[str, str]
@@ -117,7 +117,7 @@ def test_a_managed_machine_is_managed_whatever_the_value_and_the_other_tags(
     assert found is not None
 
 
-@fuzz(quick=100)
+@fuzz(quick=50)
 @given(TAGS)
 def test_any_tags_are_judged(tags: dict[str, str]) -> None:
     exempt(tags)

@@ -50,9 +50,10 @@ def python(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProcess
 
 
 def test_no_seed_of_the_share_breaks_a_rule() -> None:
-    totals = play(range(1, 121))
+    """What `python -m tests.simulation --seeds 1-800` begins with, which CI plays before the tests."""
+    totals = play(range(1, 81))
     assert totals.violations == []
-    assert totals.seeds == 120
+    assert totals.seeds == 80
     assert {"stop", "snapshot", "terminate", "warn"} <= set(totals.actions), (
         "a share in which nothing happens proves nothing"
     )
@@ -105,8 +106,8 @@ def test_every_reference_story_is_unbroken_without_faults(name: str) -> None:
 
 @pytest.mark.parametrize("fault", [fault for fault in Fault if any(fault in kinds for kinds in FAULTS.values())])
 def test_single_faults_of_a_short_story(fault: Fault) -> None:
-    """One in ten of the exhaustive tries; all of them: `python -m tests.simulation --exhaustive`."""
-    names = [name for name in singles() if name.startswith("spot:") and name.endswith(f"={fault.name}")][::10]
+    """One in forty of the exhaustive tries; all of them: `python -m tests.simulation --exhaustive`."""
+    names = [name for name in singles() if name.startswith("spot:") and name.endswith(f"={fault.name}")][::40]
     assert names
     assert [(name, broken) for name in names for broken in map(str, try_named(name).violations)] == []
 
