@@ -1,6 +1,7 @@
 # A function on AWS Lambda as a container image. The build context is the folder that `costguard bundle` wrote into:
 #   costguard bundle lambda --out bundles
-#   docker build --file infra/images/lambda.Dockerfile --build-arg FUNCTION=idle_gpu --tag costguard-idle-gpu bundles
+#   docker build --platform linux/amd64 --provenance=false --file infra/images/lambda.Dockerfile \
+#     --build-arg FUNCTION=idle_gpu --tag costguard-idle-gpu bundles
 # docs/bundles.md says how to pin BASE by its digest, and which Python the bundle must be built for.
 ARG BASE=public.ecr.aws/lambda/python:3.13
 

@@ -1,8 +1,11 @@
-"""`python -m tests.bundles`: every function for three hosts, built twice, compared, unpacked, and called by itself.
+"""`python -m tests.bundles`: every function for three hosts and each of their Pythons, built twice, and called.
 
-Needs the package index, or `--wheels DIR` with a folder for each host (`DIR/lambda`, `DIR/fc`, `DIR/scf`), and an
-interpreter of each host's Python, without which that host's functions are built and not called, said aloud. Takes
-minutes: a command of its own for that. `--hosts` and `--functions` take a part; `--into FOLDER` keeps what was built.
+What was built is compared, its compiled files are looked at, and it is unpacked and called by a bare interpreter of the
+host's Python, once by itself and once through the host's runtime. Then a wheel of the project is installed, and has to
+make the same bytes. Needs the package index, or `--wheels DIR` with a folder for each host and Python (`DIR/fc-3.10`
+and so on), and those interpreters: where one is missing its functions are built and not called, said aloud.
+Takes a quarter of an hour: a command of its own for that. `--hosts`, `--pythons` and `--functions` take a part;
+`--into FOLDER` keeps what was built. Of its own: `python -m tests.bundles.images`, `python -m tests.bundles.arm64`.
 """
 
 from __future__ import annotations
@@ -11,49 +14,27 @@ import argparse
 import hashlib
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tests.bundles.bill_schema import against_cyclonedx
-from tests.contract.ledger_servers import SerialDynamoDb, dynamodb_test_client
+from tests.bundles.calling import base_of, brief, called, surroundings
+from tests.bundles.compiled_files import check_compiled
+from tests.bundles.installed import from_a_wheel
+from tests.bundles.reporting import UnexpectedError, say
+from tests.bundles.runtimes import runtime_client, through_its_runtime
 
 from costguard.cli.bundle import ordered
 from costguard.cli.bundling.build import SUMS, Order, build
-from costguard.cli.bundling.compiling import Interpreter
 from costguard.cli.bundling.faults import FetchError, RefusedBundleError
 from costguard.cli.bundling.locks import needed
 from costguard.cli.bundling.material import Material, find_material
-from costguard.cli.bundling.recipes import HOSTS, LedgerKind
+from costguard.cli.bundling.recipes import HOSTS, PYTHONS, LedgerKind
 from costguard.cli.bundling.wheels import Wanted, fetch
-from costguard.providers.aws.store import DynamoDbLedger
-from costguard.sandbox.sandbox import Sandbox
-from costguard.sandbox.wire.server import WireServer
-from costguard.sandbox.wire.wsgi import serving
-
-ROOT = Path(__file__).parents[2]
-PROBE = Path(__file__).with_name("probe.py")
-CLOUDS = ("aliyunsdkcore.client", "tencentcloud.common.common_client", "costguard.providers.alibaba.transport")
-SQL = ("sqlalchemy.dialects.postgresql", "psycopg")
-MARKS = {
-    "lambda": {"AWS_LAMBDA_FUNCTION_NAME": "costguard"},
-    "fc": {"FC_FUNCTION_NAME": "costguard"},
-    "scf": {"TENCENTCLOUD_RUNENV": "SCF"},
-}
-SIGNING_SECRET = "0123456789abcdef0123456789abcdef"  # made up
-
-
-class UnexpectedError(Exception):
-    """Told to whoever runs this."""
-
-    def __init__(self, *what: object) -> None:
-        super().__init__(" ".join(map(str, what)))
 
 
 def main() -> int:
@@ -62,15 +43,22 @@ def main() -> int:
     options.add_argument("--wheels", type=Path, metavar="DIR")
     options.add_argument("--into", type=Path, metavar="FOLDER")
     options.add_argument("--hosts", nargs="+", choices=HOSTS, default=list(HOSTS))
+    options.add_argument("--pythons", nargs="+", choices=PYTHONS, default=list(PYTHONS))
     options.add_argument("--functions", nargs="+", default=[])
     chosen = options.parse_args()
+    pairs = [(host, one) for host in chosen.hosts for one in HOSTS[host].pythons if one in chosen.pythons]
     try:
-        with tempfile.TemporaryDirectory(prefix="costguard-bundles-") as name, surroundings() as settings:
+        with tempfile.TemporaryDirectory(prefix="costguard-bundles-") as name:
             aside = Path(name)
             refuses_what_is_not_pinned(aside / "refused")
-            for host in chosen.hosts:
-                wheels = chosen.wheels / host if chosen.wheels else fetched(host, aside / "wheels" / host)
-                one_host(host, wheels, chosen.functions, chosen.into or aside / "built", aside, settings[host])
+            for host, python in pairs:
+                pair = f"{host}-{python}"
+                wheels = chosen.wheels / pair if chosen.wheels else fetched(host, python, aside / "wheels" / pair)
+                out = (chosen.into or aside / "built") / python
+                with surroundings() as settings:  # a ledger that knows no run yet
+                    one_host(host, python, wheels, chosen.functions, out, aside / pair, settings[host])
+                if pair == "lambda-3.13":
+                    from_a_wheel(wheels, aside)
     except UnexpectedError as err:
         sys.stderr.write(f"!! {err}\n")
         return 1
@@ -97,9 +85,9 @@ def refuses_what_is_not_pinned(aside: Path) -> None:
     say("a hash that is not pinned and a version that is not there are refused")
 
 
-def fetched(host: str, into: Path) -> Path:
+def fetched(host: str, python: str, into: Path) -> Path:
     """Every package that may ship to the host, once."""
-    order = ordered(host, "digest", ledger="sql")
+    order = ordered(host, "digest", python=python, ledger="sql")
     recipe = order.recipes[0]
     into.mkdir(parents=True)
     pins = needed(order.material.lock(recipe.host, charts=True), recipe.without)
@@ -108,34 +96,45 @@ def fetched(host: str, into: Path) -> Path:
 
 
 def one_host(
-    host: str, wheels: Path, functions: Sequence[str], out: Path, aside: Path, settings: Mapping[str, str]
+    host: str,
+    python: str,
+    wheels: Path,
+    functions: Sequence[str],
+    out: Path,
+    aside: Path,
+    settings: Mapping[str, str],
 ) -> None:
     """Build, compare, unpack, call."""
-    order = replace(ordered(host), wheels=wheels, material=copied(find_material(), aside / "project" / host))
+    order = ordered(host, python=python)
+    order = replace(order, wheels=wheels, material=copied(find_material(), aside / "project"))
     if functions:
         order = replace(order, recipes=[one for one in order.recipes if one.function in functions])
+    name = f"{host} {python}"
     for bundle in build(order, out):
-        say(f"{host} {bundle.recipe.function}: {bundle.zipped / 1e6:.1f} MB, unpacked {bundle.unzipped / 1e6:.1f} MB")
+        count = check_compiled(bundle.path, bundle.recipe)
+        size = f"{bundle.zipped / 1e6:.1f} MB, unpacked {bundle.unzipped / 1e6:.1f} MB"
+        say(f"{name} {bundle.recipe.function}: {size}, {count} compiled files for its host")
     again = aside / "once more, elsewhere"
-    build(replace(order, material=copied(order.material, aside / "another" / "place" / host)), again)
+    build(replace(order, material=copied(order.material, aside / "another" / "place")), again)
     same(out / host, again / host)
     alone(order, out, aside)
+    say(f"{name}: the same bytes twice")
     if order.interpreter is None:
-        say(f"!! no Python {order.recipes[0].python} here: no function of {host} was called")
+        sys.stderr.write(f"!! no Python {python} here: no function of {host} was called by it\n")
         return
-    bare = Interpreter(base_of(order.interpreter.path), order.interpreter.version)
+    bare = base_of(order.interpreter.path)
+    if host == "lambda":
+        runtime_client(python, aside / f"awslambdaric-{python}")
     for recipe in order.recipes:
         bill = json.loads((out / host / f"{recipe.function}.cdx.json").read_bytes())
         if against_cyclonedx(bill):
             raise UnexpectedError(host, recipe.function, "has a wrong bill:", against_cyclonedx(bill)[0])
-        folder = aside / "unpacked" / host / recipe.function
+        folder = aside / "unpacked" / recipe.function
         with zipfile.ZipFile(out / host / f"{recipe.function}.zip") as archive:
             archive.extractall(folder)
-        clouds = () if recipe.function == "slack_actions" else CLOUDS
-        required = (*clouds, *(SQL if recipe.ledger is LedgerKind.SQL else ()))
-        told = called(bare, folder, host, recipe.function, settings, required)
-        check(host, recipe.function, told)
-        say(f"{host} {recipe.function}: {brief(told)}")
+        told = called([bare], folder, host, recipe.function, settings, sql=recipe.ledger is LedgerKind.SQL)
+        answer = through_its_runtime(recipe, bare, folder, settings, aside)
+        say(f"{name} {recipe.function}: {brief(told['answer'])}; through its runtime: {brief(answer)}")
 
 
 def copied(material: Material, into: Path) -> Material:
@@ -152,7 +151,6 @@ def same(one: Path, two: Path) -> None:
             other = two / path.name
             if not other.exists() or digest(path) != digest(other):
                 raise UnexpectedError(path.name, "is not the same a second time")
-    say(f"{one.name}: the same bytes twice")
 
 
 def alone(order: Order, out: Path, aside: Path) -> None:
@@ -165,78 +163,6 @@ def alone(order: Order, out: Path, aside: Path) -> None:
 
 def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def base_of(interpreter: str) -> str:
-    """The interpreter below a virtual environment, which has no packages of ours."""
-    command = [interpreter, "-c", "import sys; print(getattr(sys, '_base_executable', sys.executable))"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
-
-
-def called(
-    bare: Interpreter, folder: Path, host: str, function: str, settings: Mapping[str, str], required: Sequence[str]
-) -> dict[str, Any]:
-    """What the probe told."""
-    event = ROOT / "events" / host / f"{function}.json"
-    command = [bare.path, "-I", "-S", "-W", "ignore", str(PROBE), str(folder), host, str(event), *required]
-    done = subprocess.run(  # noqa: S603 - an interpreter that was found, our own program
-        command,
-        env={**settings, **MARKS[host], "HOME": str(folder.parent)},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    if done.returncode:
-        raise UnexpectedError(host, function, done.stderr[-3000:])
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
-
-
-def check(host: str, function: str, told: Mapping[str, Any]) -> None:
-    """An answer, from the bundle's own modules."""
-    if told["strangers"]:
-        raise UnexpectedError(host, function, "used what is not in its bundle:", *told["strangers"][:5])
-    if "answer" not in told:
-        raise UnexpectedError(host, function, told["error"])
-    if function == "slack_actions" and told["answer"]["statusCode"] != 401:
-        raise UnexpectedError(host, function, told["answer"])
-    if function == "digest" and min(told["drawn"]) < 1000:
-        raise UnexpectedError(host, function, "drew", told["drawn"])
-
-
-def brief(told: Mapping[str, Any]) -> str:
-    """In one line."""
-    answer = told["answer"]
-    names = ("statusCode", "guard", "instances_seen", "findings", "gaps", "keys_seen", "networks_seen")
-    return ", ".join(f"{name} {answer[name]}" for name in names if name in answer) or "answered"
-
-
-@contextmanager
-def surroundings() -> Iterator[Mapping[str, Mapping[str, str]]]:
-    """AWS's stand-in and a DynamoDB table; by host, the settings that lead there."""
-    with Sandbox.start() as sandbox, WireServer(serving(SerialDynamoDb())) as server:
-        ledger = DynamoDbLedger(dynamodb_test_client(server.url), "costguard")
-        ledger.create_table()
-        ledger.close()
-        shared = {
-            "AWS_ENDPOINT_URL": sandbox.endpoint_url,
-            "AWS_REGION": "us-east-1",
-            "AWS_ACCESS_KEY_ID": sandbox.credentials.access_key_id,
-            "AWS_SECRET_ACCESS_KEY": sandbox.credentials.secret_access_key,
-            "AWS_EC2_METADATA_DISABLED": "true",
-            "COSTGUARD_CLOUD": "aws",
-            "COSTGUARD_SLACK_SIGNING_SECRET": SIGNING_SECRET,
-        }
-        table = f"dynamodb://costguard?region=us-east-1&endpoint_url={server.url}"
-        ledgers = {"lambda": table, "fc": "memory:", "scf": "memory:"}
-        yield {host: {**shared, "COSTGUARD_LEDGER": url} for host, url in ledgers.items()}
-
-
-def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -185,7 +186,10 @@ def serve(container: Container, address: tuple[str, int]) -> _Server:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve until the platform ends the process."""
+    """Serve until the platform ends the process: by SIGTERM, after the call that runs.
+
+    A container's first process ignores that signal otherwise, and is killed in the middle of a call.
+    """
     parser = argparse.ArgumentParser(description="Serve one function to Function Compute or SCF from a container.")
     parser.add_argument("host", choices=[Host.FC.value, Host.SCF.value])
     parser.add_argument("function")
@@ -196,6 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not given.function.isidentifier():
         message = f"not a function's name: {given.function!r}"
         raise InvalidInputError(message)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with serve(Container(Host(given.host), given.function), (given.bind, given.port)) as server:
         server.serve_forever()
 
