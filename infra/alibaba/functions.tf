@@ -16,10 +16,10 @@ locals {
     "COSTGUARD_LEDGER", "COSTGUARD_LINK_SECRET", "COSTGUARD_PROMETHEUS_AUTHORIZATION", "COSTGUARD_ROBOTS",
     "COSTGUARD_SLACK_SIGNING_SECRET", "COSTGUARD_SLACK_TOKEN", "COSTGUARD_SMTP_PASSWORD", "COSTGUARD_WEBHOOK_SECRET",
   ]
-  own_settings = ["COSTGUARD_ALIBABA_ROLE", "COSTGUARD_ANSWER_URL", "COSTGUARD_POLICY", "COSTGUARD_REPORTS"]
+  own_settings = ["COSTGUARD_ALIBABA_ROLE", "COSTGUARD_ANSWER_URL", "COSTGUARD_NAME", "COSTGUARD_POLICY", "COSTGUARD_REPORTS"]
 
   # What this deployment knows itself; each function gets what it reads.
-  made_settings = { COSTGUARD_POLICY = local.policy_source, COSTGUARD_REPORTS = local.reports }
+  made_settings = { COSTGUARD_NAME = var.name, COSTGUARD_POLICY = local.policy_source, COSTGUARD_REPORTS = local.reports }
   enters        = { for name, facts in local.functions : name => facts if length(var.member_accounts) > 0 && can(facts.needs.policies.members) }
   environment = {
     for name, reads in local.reads : name => merge(

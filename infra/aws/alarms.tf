@@ -7,6 +7,9 @@ locals {
   # Those that start every day; a week is more than an alarm on hours may look back on.
   daily = { for name, hours in module.cron.longest_gap_hours : name => hours if hours <= 24 }
 
+  # One function tells that the digest is overdue, where it comes once a week or more often (engine/overdue.py).
+  tells_of_digest = { for name in slice(keys(local.daily), 0, min(1, length(local.daily))) : name => name if try(module.cron.longest_gap_hours["digest"] <= 168, false) }
+
   functions_alarms = {
     errors = {
       metric    = "Errors", statistic = "Sum", operator = "GreaterThanOrEqualToThreshold", of = local.functions
@@ -34,6 +37,7 @@ locals {
   lines = {
     NoticesLost   = { messages = ["notice will never be delivered", "notice came too late and is not sent"], of = local.functions }
     NoticesWait   = { messages = ["notice not delivered yet"], of = local.functions }
+    DigestOverdue = { messages = ["the weekly digest is overdue"], of = local.tells_of_digest }
     RequestsFail  = { messages = ["request failed", "answer not taken"], of = local.asked }
     RequestForged = { messages = ["request refused"], of = local.asked }
   }
@@ -46,6 +50,7 @@ locals {
   line_alarms = {
     NoticesLost   = { periods = 1, seconds = 300, threshold = 1, says = "people were not told something, and will not be: `costguard outbox` shows it" }
     NoticesWait   = { periods = 3, seconds = 3600, threshold = 1, says = "notices have not gone out for three hours: `costguard outbox` shows why. Nothing is stopped meanwhile" }
+    DigestOverdue = { periods = 1, seconds = 3600, threshold = 1, says = "no weekly digest has begun for over eight days. Is its schedule on, does its log say why?" }
     RequestsFail  = { periods = 1, seconds = 300, threshold = 1, says = "an answer could not be taken; whoever gave it was told so" }
     RequestForged = { periods = 3, seconds = 300, threshold = 20, says = "requests without a valid signature keep coming: a regenerated signing secret, or somebody trying" }
   }
@@ -95,7 +100,7 @@ resource "aws_cloudwatch_metric_alarm" "missed" {
   alarm_description   = "Costguard's ${each.key} has not finished a run for over ${each.value} h. Is its schedule on, does its log say why? ${local.deployment}"
   namespace           = local.alarm_namespace
   metric_name         = "DurationSeconds"
-  dimensions          = { service = "costguard", function = each.key }
+  dimensions          = { service = var.name, function = each.key } # COSTGUARD_NAME: another deployment's runs do not count
   statistic           = "SampleCount"
   period              = 3600
   evaluation_periods  = each.value + 1 # a run may end in the hour after the one it began in

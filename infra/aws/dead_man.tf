@@ -62,7 +62,7 @@ resource "aws_cloudwatch_metric_alarm" "dead_man" {
   alarm_description   = "Costguard's ${each.key} has not run for ${each.value} h: nothing is guarded, and nobody else will say so. ${local.deployment}"
   namespace           = local.alarm_namespace
   metric_name         = "DurationSeconds"
-  dimensions          = { service = "costguard", function = each.key }
+  dimensions          = { service = var.name, function = each.key }
   statistic           = "SampleCount"
   period              = 3600
   evaluation_periods  = each.value

@@ -16,13 +16,13 @@ locals {
     "COSTGUARD_LEDGER", "COSTGUARD_LINK_SECRET", "COSTGUARD_PROMETHEUS_AUTHORIZATION", "COSTGUARD_ROBOTS",
     "COSTGUARD_SLACK_SIGNING_SECRET", "COSTGUARD_SLACK_TOKEN", "COSTGUARD_SMTP_PASSWORD", "COSTGUARD_WEBHOOK_SECRET",
   ]
-  own_settings = ["COSTGUARD_ANSWER_URL", "COSTGUARD_AWS_ROLE", "COSTGUARD_LEDGER", "COSTGUARD_POLICY", "COSTGUARD_REPORTS"]
+  own_settings = ["COSTGUARD_ANSWER_URL", "COSTGUARD_AWS_ROLE", "COSTGUARD_LEDGER", "COSTGUARD_NAME", "COSTGUARD_POLICY", "COSTGUARD_REPORTS"]
 
   for_all = ["COSTGUARD_PAUSED"] # the kill switch reaches everything, whoever names it
 
   # What this deployment knows itself; each function gets what it reads.
   made_settings = merge(
-    { COSTGUARD_POLICY = local.policy_source, COSTGUARD_LEDGER = local.ledger, COSTGUARD_REPORTS = local.reports },
+    { COSTGUARD_NAME = var.name, COSTGUARD_POLICY = local.policy_source, COSTGUARD_LEDGER = local.ledger, COSTGUARD_REPORTS = local.reports },
     length(local.asked) > 0 ? { COSTGUARD_ANSWER_URL = local.answer_url } : {},
   )
   environment = {

@@ -9,6 +9,9 @@ locals {
   # Function → hours between two runs at most. CLS looks back a day, so what runs weekly is not watched for silence.
   daily = { for name, hours in module.cron.longest_gap_hours : name => hours if hours <= 24 }
 
+  # One function tells that the digest is overdue, where it comes once a week or more often (engine/overdue.py).
+  tells_of_digest = { for name in slice(keys(local.daily), 0, min(1, length(local.daily))) : name => name if try(module.cron.longest_gap_hours["digest"] <= 168, false) }
+
   # Found by SCF's own fields: 430 the program failed, 433 it was cut off, 434 memory ran out; 429 and 432 nobody ran it.
   figures = {
     errors    = { query = { for name, _ in local.functions : name => "SCF_StatusCode:>=400 AND NOT SCF_StatusCode:429 AND NOT SCF_StatusCode:432" }, says = "failed; its log has a line `run failed`. The same event is tried twice more" }
@@ -20,6 +23,7 @@ locals {
   lines = {
     notices-lost   = { words = ["notice will never be delivered", "notice came too late and is not sent"], of = local.functions, seconds = 900, at_least = 1, times = 1, says = "people were not told something, and will not be: `costguard outbox` shows it" }
     notices-wait   = { words = ["notice not delivered yet"], of = local.timed, seconds = 3600, at_least = 1, times = 3, says = "notices have not gone out for three hours: `costguard outbox` shows why. Nothing is stopped meanwhile" }
+    digest-overdue = { words = ["the weekly digest is overdue"], of = local.tells_of_digest, seconds = 3600, at_least = 1, times = 1, says = "tells: no weekly digest has begun for over eight days. Is its timer on, does its log say why?" }
     requests-fail  = { words = ["request failed", "answer not taken"], of = local.asked, seconds = 900, at_least = 1, times = 1, says = "an answer could not be taken; whoever gave it was told so" }
     request-forged = { words = ["request refused"], of = local.asked, seconds = 900, at_least = 60, times = 1, says = "requests without a valid signature keep coming: a regenerated signing secret, or somebody trying" }
   }

@@ -45,7 +45,7 @@ def targets_of(policy: Policy, settings: Settings) -> tuple[Target, ...]:
     """The accounts the policy names; without any, the one the credentials belong to."""
     if not policy.accounts:
         access = settings.access(settings.cloud)
-        return (Target(settings.cloud, role=access.role, external_id=access.external_id),)
+        return (Target(settings.cloud, role=access.role, external_id=access.external_id, common_role=True),)
     return tuple(
         Target(
             cloud=account.cloud,
@@ -55,6 +55,7 @@ def targets_of(policy: Policy, settings: Settings) -> tuple[Target, ...]:
             external_id=account.external_id or settings.access(account.cloud).external_id,
             owner=account.owner,
             organisation=account.organisation,
+            common_role=not account.role,
         )
         for account in policy.accounts
     )
@@ -236,6 +237,7 @@ def run_function(
     Raises:
         UnavailableError: no instance, or no key, was seen while something could not be read; all the rest was done.
     """
+    from costguard.engine.overdue import DIGEST, tell_of_overdue_digest
     from costguard.engine.policy_in_force import named, policy_figures, tell_of_policy
 
     clock = clock or SystemClock()
@@ -243,7 +245,7 @@ def run_function(
     with closing(memory.store):
         found = _policy_in_force(settings, memory, clock)
         memory = named(memory, found)
-        if guard == "digest":
+        if guard == DIGEST:
             from costguard.connections.digest import tell_digest
 
             tell_of_policy(memory, found, settings.language, clock.now())
@@ -256,6 +258,7 @@ def run_function(
         with _under(found, settings, guard, memory, clock, deadline) as world:
             tell_of_policy(memory, found, settings.language, clock.now())
             figures, blind = _run(guard, world, run_id, deadline)
+            tell_of_overdue_digest(memory, clock.now())
             if blind:
                 raise UnavailableError(blind)  # the host counts it as an error, and alarms
             return {**figures, **policy_figures(found)}
@@ -269,6 +272,7 @@ def open_phase(
 
     Without `may_act` no executor is built, whatever the policy says.
     """
+    from costguard.engine.overdue import tell_of_overdue_digest
     from costguard.engine.policy_in_force import named, tell_of_policy
 
     memory = open_memory(settings)
@@ -277,6 +281,7 @@ def open_phase(
         memory = named(memory, found)
         if first:
             tell_of_policy(memory, found, settings.language, clock.now())
+            tell_of_overdue_digest(memory, clock.now())
         with _under(found, settings, guard, memory, clock, deadline, may_act=may_act) as world:
             yield world
 
@@ -339,6 +344,18 @@ def _blind(what: str, seen: int, gaps: Sequence[Gap]) -> str:
 
 
 def _policy_in_force(settings: Settings, memory: Memory, clock: Clock) -> PolicyInForce:
+    """The policy that a function decides by; an error says which setting named it: nothing else can."""
+    try:
+        return _named_by_settings(settings, memory, clock)
+    except InvalidInputError as err:
+        message = f"COSTGUARD_POLICY: {err}"
+        raise InvalidInputError(message) from err
+    except ProviderError as err:
+        message = f"COSTGUARD_POLICY: {err}"
+        raise type(err)(message, operation=err.operation, code=err.code) from err
+
+
+def _named_by_settings(settings: Settings, memory: Memory, clock: Clock) -> PolicyInForce:
     from costguard.connections.policies import is_published, policy_source
     from costguard.engine.policy_in_force import PolicyInForce, policy_in_force, published_in_force
 

@@ -222,6 +222,7 @@ class Scene:
                 "audit",
                 "audit_words",
                 "audit_person",
+                "audit_person_index",
                 "run",
                 "case",
                 "notice",

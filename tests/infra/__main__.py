@@ -1,6 +1,7 @@
 """`python -m tests.infra [CLOUD …]`: Terraform's own checks of infra/, and ours of what it says.
 
-`--apply` sets infra/aws up in the sandbox, calls every function there, and takes it down again (some six minutes).
+`--apply` sets infra/aws up in the sandbox, calls every function there, and takes it down again (some six minutes); and
+infra/alibaba and infra/tencent with stand-ins for their providers (a minute).
 `--if-possible` says aloud that there is no Terraform, or no provider for it, and is content.
 Each part is a module here whose `check()` answers what is wrong, a line each; none where all is well.
 """
@@ -23,7 +24,7 @@ def main() -> int:
     there = [name for name in _PARTS if find_spec(f"tests.infra.{name}")]
     options = argparse.ArgumentParser(prog="python -m tests.infra", description=__doc__)
     options.add_argument("parts", nargs="*", choices=[*there, []], metavar="PART", help=f"of {', '.join(there)}")
-    options.add_argument("--apply", action="store_true", help="set infra/aws up in the sandbox as well")
+    options.add_argument("--apply", action="store_true", help="set the modules up and take them down as well")
     options.add_argument("--if-possible", action="store_true", help="without Terraform say so, and end well")
     chosen = options.parse_args()
     wrong: list[str] = []
@@ -31,7 +32,7 @@ def main() -> int:
         started = time.monotonic()
         try:
             check = import_module(f"tests.infra.{name}").check
-            found = check(apply=chosen.apply) if name == "aws" else check()
+            found = check() if name == "parity" else check(apply=chosen.apply)
         except NotPossibleError as err:
             sys.stderr.write(f"!! infra: {name} is not checked: {err}\n")
             if chosen.if_possible:

@@ -10,8 +10,9 @@ from tests.infra.aws_sandbox import deployed_and_gone
 from tests.infra.aws_template import wrong_template
 from tests.infra.aws_terraform import ROOT, Workshop, workshop
 
-from costguard.faas.logs import NAMESPACE, SERVICE
+from costguard.faas.logs import NAMESPACE
 from costguard.settings import VARIABLES
+from costguard.settings.variables import DEFAULT_NAME
 
 AWS = "infra/aws"
 _MODULES = (AWS, f"{AWS}/member")
@@ -62,8 +63,16 @@ def _untrue(folder: Path) -> Iterator[str]:
     yield from (f"alarms.tf: no line of the code says {line!r}" for line in lines if f'("{line}"' not in code)
     if not lines:
         yield "alarms.tf: no lines of logs are counted"
-    if f'alarm_namespace = "{NAMESPACE}"' not in alarms or f'service = "{SERVICE}", function' not in alarms:
-        yield "alarms.tf: its namespace or dimensions are not those of faas/logs.py"
+    if f'alarm_namespace = "{NAMESPACE}"' not in alarms:
+        yield "alarms.tf: its namespace is not that of faas/logs.py"
+    for name in ("alarms.tf", "dead_man.tf"):
+        if not re.search(
+            r"dimensions += \{ service = var\.name, function = each\.key \}", (folder / name).read_text("utf-8")
+        ):
+            yield f"{name}: its dimensions are not those of faas/logs.py"
+    default = re.search(r'variable "name" {[^}]*default\s*= "([^"]+)"', (folder / "variables.tf").read_text("utf-8"))
+    if default is None or default[1] != DEFAULT_NAME:
+        yield f"variables.tf: its default name is not that of settings/variables.py, {DEFAULT_NAME}"
 
 
 def _between(text: str, first: str, last: str) -> str:

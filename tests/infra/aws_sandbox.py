@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -29,6 +29,7 @@ from costguard.sandbox.aws.patching import Patch, applied
 from costguard.sandbox.aws.server import LoopbackServer
 from costguard.sandbox.fleets import aws_fleet
 from costguard.sandbox.sandbox import Sandbox
+from costguard.sandbox.world.fleet import MachineSpec
 
 _AWS, _REGION = "infra/aws", "us-east-1"
 _SIGNING_SECRET = "made-up-" * 4
@@ -36,7 +37,7 @@ _SECRET_NAME = "costguard/slack-signing-secret"
 _TIME = "<aws.scheduler.scheduled-time>"  # EventBridge Scheduler user guide, "Adding context attributes"
 _DRIFT = 2  # `terraform plan -detailed-exitcode`: something would change
 
-_EMULATED = """\
+EMULATED = """\
 provider "aws" {
   max_retries                 = 3
   s3_use_path_style           = true
@@ -81,8 +82,8 @@ print("ANSWER " + json.dumps(module.handler(json.loads(sys.argv[3]), Context()))
 
 def deployed_and_gone(shop: Workshop) -> list[str]:
     """What went wrong between `terraform apply` and an empty account."""
-    with _account() as (account, gap_closed):
-        (shop.root / _AWS / "sandbox_override.tf").write_text(_EMULATED, "utf-8")
+    with account_served() as (account, gap_closed):
+        (shop.root / _AWS / "sandbox_override.tf").write_text(EMULATED, "utf-8")
         account.client("secretsmanager").create_secret(Name=_SECRET_NAME, SecretString=_SIGNING_SECRET)
         stage = _Stage(shop, account)
         problems = list(stage.checked())
@@ -91,31 +92,49 @@ def deployed_and_gone(shop: Workshop) -> list[str]:
     return problems
 
 
+def signed_request(secret: str) -> dict[str, Any]:
+    """The sample of a request to slack_actions, signed now."""
+    event: dict[str, Any] = json.loads((ROOT / "events/lambda/slack_actions.json").read_text("utf-8"))
+    at = str(int(time.time()))
+    signed = hmac.new(secret.encode(), f"v0:{at}:{event['body']}".encode(), hashlib.sha256).hexdigest()
+    event["headers"] |= {"x-slack-request-timestamp": at, "x-slack-signature": f"v0={signed}"}
+    return event
+
+
 @dataclass(frozen=True, slots=True)
-class _Account:
+class Account:
     """The sandbox's AWS, behind a server that knows every method."""
 
     url: str
     number: str
     keys: Mapping[str, str]
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str, keys: Mapping[str, str] | None = None) -> Any:
+        """By the management account's keys, or others."""
+        keys = keys or self.keys
         return boto3.session.Session().client(
             cast("Any", service),
             region_name=_REGION,
             endpoint_url=self.url,
-            aws_access_key_id=self.keys["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=self.keys["AWS_SECRET_ACCESS_KEY"],
+            aws_access_key_id=keys["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=keys["AWS_SECRET_ACCESS_KEY"],
+            aws_session_token=keys.get("AWS_SESSION_TOKEN"),
         )
 
 
 @contextmanager
-def _account() -> Iterator[tuple[_Account, list[str]]]:
-    """A fresh one; the list is filled where moto does by itself what is patched here."""
+def account_served(
+    in_front: Callable[[Sandbox], Callable[..., Iterable[bytes]]] = lambda sandbox: sandbox.gateway,
+    fleet: Callable[[datetime], tuple[MachineSpec, ...]] = aws_fleet,
+) -> Iterator[tuple[Account, list[str]]]:
+    """A fresh one; the list is filled where moto does by itself what is patched here.
+
+    `in_front` is the application that is served: the sandbox's gateway, or something that hands on to it.
+    """
     closed: list[str] = []
     at = datetime.now(timezone.utc)
-    with Sandbox.start(aws_fleet(at), at) as sandbox, applied((*_remembering(closed), _unconditioned())):
-        server = LoopbackServer(sandbox.gateway, sandbox.clock)  # the sandbox's own knows GET, POST and PUT only
+    with Sandbox.start(fleet(at), at) as sandbox, applied((*_remembering(closed), _unconditioned())):
+        server = LoopbackServer(in_front(sandbox), sandbox.clock)  # the sandbox's own knows GET, POST and PUT only
         keys = {
             "AWS_ACCESS_KEY_ID": sandbox.credentials.access_key_id,
             "AWS_SECRET_ACCESS_KEY": sandbox.credentials.secret_access_key,
@@ -123,8 +142,8 @@ def _account() -> Iterator[tuple[_Account, list[str]]]:
             "AWS_REGION": _REGION,
         }
         try:
-            number = _Account(server.url, "", keys).client("sts").get_caller_identity()["Account"]
-            yield _Account(server.url, number, keys), closed
+            number = Account(server.url, "", keys).client("sts").get_caller_identity()["Account"]
+            yield Account(server.url, number, keys), closed
         finally:
             server.close()
 
@@ -164,7 +183,7 @@ def _unconditioned() -> Patch:
 @dataclass(frozen=True, slots=True)
 class _Stage:
     shop: Workshop
-    account: _Account
+    account: Account
 
     def checked(self) -> Iterator[str]:
         """Apply, look, call, apply again, destroy; ends at what makes the rest senseless."""
@@ -200,7 +219,7 @@ class _Stage:
 
     def _called(self, name: str, function: str, outputs: Mapping[str, Any]) -> Iterator[str]:
         made = self.account.client("lambda").get_function_configuration(FunctionName=function)
-        event = self._request(name, outputs) if name == "slack_actions" else self._scheduled(name, made["FunctionArn"])
+        event = self._request(outputs) if name == "slack_actions" else self._scheduled(name, made["FunctionArn"])
         if isinstance(event, str):
             yield event
             return
@@ -232,15 +251,11 @@ class _Stage:
         event: dict[str, Any] = json.loads(target["Input"].replace(_TIME, now))
         return event
 
-    def _request(self, name: str, outputs: Mapping[str, Any]) -> dict[str, Any] | str:
+    def _request(self, outputs: Mapping[str, Any]) -> dict[str, Any] | str:
         """The sample of a request, signed, as the HTTP API that was made hands it over."""
         if not outputs["answer_url"].startswith("https://"):
             return f"answer_url is {outputs['answer_url']!r}"
-        event: dict[str, Any] = json.loads((ROOT / "events/lambda" / f"{name}.json").read_text("utf-8"))
-        at = str(int(time.time()))
-        signed = hmac.new(_SIGNING_SECRET.encode(), f"v0:{at}:{event['body']}".encode(), hashlib.sha256).hexdigest()
-        event["headers"] |= {"x-slack-request-timestamp": at, "x-slack-signature": f"v0={signed}"}
-        return event
+        return signed_request(_SIGNING_SECRET)
 
     def _kept(self, outputs: Mapping[str, Any]) -> Iterator[str]:
         runs = self.account.client("dynamodb").query(

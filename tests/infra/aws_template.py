@@ -48,11 +48,19 @@ Parameters:
     Description: Whether it may act here
     AllowedValues: ["false", "true"]
     Default: "false"
-
+{asked}
 Conditions:
   Acts: !Equals [!Ref Acting, "true"]
-
+{conditions}
 Resources:
+"""
+
+_ASKED = """\
+  {id}:
+    Type: String
+    Description: "Whether it may do what only some policies ask for, where Acting: {purpose}"
+    AllowedValues: ["false", "true"]
+    Default: "false"
 """
 
 
@@ -61,14 +69,15 @@ def template() -> str:
     entered = {name: policies for name, policies in sorted(_policies().items()) if "members" in policies}
     reading = {name: [one for one in each["always"] if _is_about_the_account(one)] for name, each in entered.items()}
     acting = {name: list(each.get("enforcing", [])) for name, each in entered.items()}
-    read = sorted({purpose for purposes in reading.values() for purpose in purposes})
-    act = sorted({purpose for purposes in acting.values() for purpose in purposes})
+    asked = {name: [one for one in _grants() if one in each.get("asked", [])] for name, each in entered.items()}
     parts = [
-        *(_policy(purpose, acts=False) for purpose in read),
-        *(_policy(purpose, acts=True) for purpose in act),
-        *(_role(name, reading[name], acting[name]) for name in entered),
+        *(_policy(purpose) for purpose in _each(reading)),
+        *(_policy(purpose, "Acts") for purpose in _each(acting)),
+        *(_policy(purpose, _asking(purpose)) for purpose in _each(asked)),
+        *(_role(name, reading[name], acting[name], asked[name]) for name in entered),
     ]
-    return _HEAD + "\n".join(parts)
+    head = _HEAD.replace("{asked}", "".join(_ASKED.format(id=_id("", one), purpose=one) for one in _each(asked)))
+    return head.replace("{conditions}", "".join(_condition(one) for one in _each(asked))) + "\n".join(parts)
 
 
 def wrong_template() -> Iterator[str]:
@@ -94,16 +103,37 @@ def _policies() -> Mapping[str, Any]:
     return {path.parent.name: YAML(typ="safe").load(path.read_text("utf-8"))["needs"]["policies"] for path in found}
 
 
+def _grants() -> list[str]:
+    """What the module's variable `grants` takes."""
+    said = re.search(r"setsubtract\(var\.grants, \[([^\]]+)\]\)", (_FOLDER / "member/variables.tf").read_text("utf-8"))
+    if said is None:
+        message = "infra/aws/member/variables.tf does not say what grants takes"
+        raise LookupError(message)
+    return re.findall(r'"([^"]+)"', said[1])
+
+
+def _each(purposes: Mapping[str, list[str]]) -> list[str]:
+    return sorted({purpose for listed in purposes.values() for purpose in listed})
+
+
+def _asking(purpose: str) -> str:
+    return f"Acts{_id('', purpose)}"
+
+
+def _condition(purpose: str) -> str:
+    return f'  {_asking(purpose)}: !And [!Condition Acts, !Equals [!Ref {_id("", purpose)}, "true"]]\n'
+
+
 def _is_about_the_account(purpose: str) -> bool:
     """Ledger, secrets and files are the deployment's own."""
     return purpose.startswith("scan-") or purpose == "deny"
 
 
-def _policy(purpose: str, *, acts: bool) -> str:
+def _policy(purpose: str, condition: str = "") -> str:
     document = json.loads((_FOLDER / "policies" / f"{purpose}.json").read_text("utf-8"))
     text = json.dumps(document, indent=2).replace("\n", "\n        ")
     text = re.sub(r'"arn:aws:([^"]*)"', r'!Sub "arn:${AWS::Partition}:\1"', text)
-    condition = "    Condition: Acts\n" if acts else ""
+    condition = f"    Condition: {condition}\n" if condition else ""
     return (
         f"  {_id('Policy', purpose)}:\n    Type: AWS::IAM::ManagedPolicy\n{condition}    Properties:\n"
         f'      ManagedPolicyName: !Sub "${{MemberRole}}-{purpose}"\n      Description: "Costguard: {purpose}"\n'
@@ -111,9 +141,12 @@ def _policy(purpose: str, *, acts: bool) -> str:
     )
 
 
-def _role(function: str, reading: list[str], acting: list[str]) -> str:
+def _role(function: str, reading: list[str], acting: list[str], asked: list[str]) -> str:
     lines = [f"        - !Ref {_id('Policy', purpose)}" for purpose in reading]
     lines += [f"        - !If [Acts, !Ref {_id('Policy', purpose)}, !Ref AWS::NoValue]" for purpose in acting]
+    lines += [
+        f"        - !If [{_asking(purpose)}, !Ref {_id('Policy', purpose)}, !Ref AWS::NoValue]" for purpose in asked
+    ]
     attached = "\n".join(lines)
     return f"""\
   {_id("Role", function)}:

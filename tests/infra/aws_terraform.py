@@ -87,10 +87,10 @@ def workshop(copied: Sequence[str] = _COPIED) -> Iterator[Workshop]:
         for function in sorted((ROOT / "functions").glob("*/function.yaml")):
             with ZipFile(root / "bundles" / f"{function.parent.name}.zip", "w"):
                 pass  # nobody unpacks it
-        yield Workshop(root, program, _environment(root))
+        yield Workshop(root, program, environment(root))
 
 
-def _environment(root: Path) -> dict[str, str]:
+def environment(root: Path) -> dict[str, str]:
     """That of this process without what would steer Terraform or name an account, and with plugins found here."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_OURS)}
     kept |= {"CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1", "NO_COLOR": "1"}

@@ -295,6 +295,9 @@ class Broken:
     def get(self, *_: object, **__: object) -> Record | None:
         raise LedgerError("the server is gone")
 
+    def get_many(self, *_: object, **__: object) -> dict[str, Record]:
+        raise LedgerError("the server is gone")
+
     def put(self, *_: object, **__: object) -> Record:
         raise AssertionError("the doctor writes nothing")
 

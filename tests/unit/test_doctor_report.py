@@ -16,7 +16,7 @@ from costguard.cli.doctor import tell
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap, GapKind
 from costguard.ports import CallCount
-from costguard.report.doctor import VERDICTS, Check, Code, Detail, Diagnosis, Health, Question
+from costguard.report.doctor import VERDICTS, Check, Code, Detail, Diagnosis, Health, Question, RunFault, RunTold
 from costguard.report.doctor_views import (
     MOST_SHOWN,
     calls_words,
@@ -27,7 +27,7 @@ from costguard.report.doctor_views import (
     health_words,
     verdict_words,
 )
-from costguard.report.words import BOOKS, Language
+from costguard.report.words import Language, book_in
 
 SCHEMA = json.loads(files("costguard.report").joinpath("doctor.schema.json").read_text(encoding="utf-8"))
 DOCS = Path(__file__).parents[2] / "docs" / "doctor.md"
@@ -37,12 +37,13 @@ DETAILS = (
     Detail("aws:1:r ec2:StopInstances", "UnauthorizedOperation\x1b[2J", "grant ec2:StopInstances"),
     Detail("aws:1:r:instance:i-1", Reason(ReasonCode.NO_DEVICE_METRIC, {"kind": "nvidia_gpu"})),
     Detail(str(SHARD), Gap(SHARD, "inventory", GapKind.DENIED, "no", "grant ec2:DescribeInstances")),
+    Detail("idle_gpu", RunTold(RunFault.NOT_LATELY, NOW)),
 )
 
 
 def full(code: Code) -> Check:
     """With every fact that its words name, and no other."""
-    templates = [BOOKS[language].phrases[f"doctor_{code.value}"] for language in Language]
+    templates = [book_in(language).phrases[f"doctor_{code.value}"] for language in Language]
     names = {name for text in templates for name in re.findall(r"\{([a-z_]+)\}", text)}
     facts = {name: "behind" if name == "direction" else f"<{name}>" for name in names}
     return Check(code, "aws:111122223333", facts, DETAILS)
@@ -77,7 +78,7 @@ def test_whatever_is_not_in_order_says_what_mends_it(code: Code, language: Langu
 
 @LANGUAGES
 def test_no_words_are_left_over(language: Language) -> None:
-    said = {name for name in BOOKS[language].phrases if name.startswith("doctor_fix_")}
+    said = {name for name in book_in(language).phrases if name.startswith("doctor_fix_")}
 
     assert said == {f"doctor_fix_{code.value}" for code, (_, health) in VERDICTS.items() if health is not Health.OK}
 
@@ -129,6 +130,27 @@ def test_people_are_shown_the_first_few_and_told_where_the_rest_is() -> None:
     assert "i-0: x" in lines
     assert f"i-{MOST_SHOWN}: x" not in lines
     assert lines[-1] == "and 5 more; `--json` names them all"
+
+
+@pytest.mark.parametrize("fault", list(RunFault))
+def test_what_is_wrong_with_runs_is_said_in_the_readers_language(fault: RunFault) -> None:
+    check = Check(Code.RUNS_MISSED, details=(Detail("idle_gpu", RunTold(fault, NOW, "0123456789ab")),))
+
+    english, chinese = (list(check_lines(check, language))[-1] for language in (Language.EN, Language.ZH))
+
+    assert english.startswith("idle_gpu: ")
+    assert chinese.startswith("idle_gpu：")
+    known = ("idle_gpu", "0123456789ab", "UTC")
+    assert not re.search("[a-z]{2}", re.sub("|".join(known), "", chinese)), "no English left"
+    for fact in ("2026-03-02 09:00 UTC", "0123456789ab"):
+        assert (fact in english) is (fact in chinese)
+
+
+def test_several_names_stand_as_each_language_lists_them() -> None:
+    check = Check(Code.RUNS_NONE, facts={"functions": "idle_gpu, kms_rotation"})
+
+    assert "idle_gpu, kms_rotation" in check_words(check)
+    assert "idle_gpu、kms_rotation" in check_words(check, Language.ZH)
 
 
 def test_a_terminal_gets_colour_and_lines_of_its_width(capfd: pytest.CaptureFixture[str]) -> None:

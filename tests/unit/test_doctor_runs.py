@@ -17,7 +17,7 @@ from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
 from costguard.guards.rules import Mode
 from costguard.ledgers.open import open_ledger
 from costguard.policy.model import Policy
-from costguard.report.doctor import Check, Code
+from costguard.report.doctor import Check, Code, RunFault, RunTold
 
 MINUTE = timedelta(minutes=1)
 BOTH = policy(kms_rotation=(KeyRule("keys", Mode.OBSERVE, KeySelector()),))
@@ -58,7 +58,7 @@ def test_a_function_that_never_ran_is_named_beside_one_that_does(memory: Memory)
     found = asked(memory)
 
     assert found.code is Code.RUNS_MISSED
-    assert [(one.where, one.said) for one in found.details] == [("kms_rotation", "never ran")]
+    assert [(one.where, one.said) for one in found.details] == [("kms_rotation", RunTold(RunFault.NEVER_RAN))]
 
 
 @pytest.mark.parametrize("guard", ["idle_gpu", "kms_rotation"])
@@ -70,12 +70,18 @@ def test_each_function_may_miss_two_runs_and_no_more(memory: Memory, guard: str)
 
 def test_one_that_has_not_run_for_hours_is_missed(memory: Memory) -> None:
     ran(memory, "idle_gpu", timedelta(hours=3, minutes=1))
-    assert asked(memory, policy()).code is Code.RUNS_MISSED
+    found = asked(memory, policy())
+
+    assert found.code is Code.RUNS_MISSED
+    assert found.details[0].said == RunTold(RunFault.NOT_LATELY, NOW - timedelta(hours=3, minutes=1))
 
 
 def test_a_run_that_did_not_end_is_told_once_it_cannot_be_going_on(memory: Memory) -> None:
     ran(memory, "idle_gpu", timedelta(minutes=61), ends=False)
-    assert asked(memory, policy()).code is Code.RUNS_UNENDED
+    found = asked(memory, policy())
+
+    assert found.code is Code.RUNS_UNENDED
+    assert found.details[0].said == RunTold(RunFault.DID_NOT_END, NOW - timedelta(minutes=61))
 
 
 def test_a_run_that_may_still_go_on_is_in_order(memory: Memory) -> None:
@@ -88,7 +94,8 @@ def test_runs_by_another_policy_are_told(memory: Memory) -> None:
 
     found = asked(memory, policy())
 
-    assert (found.code, found.details[0].said) == (Code.RUNS_OTHER_POLICY, "decided by 0123456789ab")
+    assert found.code is Code.RUNS_OTHER_POLICY
+    assert found.details[0].said == RunTold(RunFault.OTHER_POLICY, policy="0123456789ab")
 
 
 def test_a_policy_that_waits_explains_runs_by_the_one_before(memory: Memory) -> None:

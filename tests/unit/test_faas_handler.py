@@ -161,6 +161,7 @@ def test_on_lambda_a_finished_run_is_told_in_metrics() -> None:
     [metrics] = [line for line in lines_of(stream) if "_aws" in line]
     [declared] = metrics["_aws"]["CloudWatchMetrics"]
     assert (declared["Namespace"], metrics["service"], metrics["function"]) == ("Costguard", "costguard", "idle_gpu")
+    assert [sorted(dimensions) for dimensions in declared["Dimensions"]] == [["function", "service"]], "as alarms ask"
     values = {entry["Name"]: (metrics[entry["Name"]], entry["Unit"]) for entry in declared["Metrics"]}
     assert values == {
         "Findings": ([8.0], "Count"),
@@ -171,6 +172,19 @@ def test_on_lambda_a_finished_run_is_told_in_metrics() -> None:
         "UnmeasuredPercent": ([12.5], "Percent"),
         "DurationSeconds": ([0.5], "Seconds"),
     }
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_lines_and_figures_say_whose_they_are(host: Host) -> None:
+    """Two deployments in one region would else hide from each other's alarms that one of them is silent."""
+    stream = io.StringIO()
+    named = Settings(deployment="gpu-watch")
+    handler = build_handler("idle_gpu", run=FakeRun(), settings=lambda: named, clock=Ticking(), stream=stream)
+
+    invoke(handler, sample(host), Ticking())
+
+    told = [(line["service"], "_aws" in line) for line in lines_of(stream)]
+    assert told == [("gpu-watch", False)] * 2 + [("gpu-watch", True)] * (host is Host.LAMBDA)
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -258,12 +272,16 @@ def test_secrets_leave_neither_by_the_log_nor_by_the_error(host: Host) -> None:
     assert caught.value.__suppress_context__
 
 
-def test_building_a_handler_imports_neither_a_cloud_nor_an_engine() -> None:
-    """A host imports the function before its first call; that must stay small."""
+def test_building_a_handler_imports_neither_a_cloud_nor_an_engine_and_running_it_no_other_guard() -> None:
+    """A host imports the function before its first call; that must stay small. Words wait for something to say."""
     program = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'functions/idle_gpu')!r}); import handler; "
         "heavy = {'boto3', 'botocore', 'sqlalchemy', 'pydantic', 'slack_sdk', 'aws_lambda_powertools', 'moto', "
-        "'ruamel', 'typer', 'rich'}; print(sorted(heavy & set(sys.modules)))"
+        "'ruamel', 'typer', 'rich', 'costguard.engine.run'}; print(sorted(heavy & set(sys.modules))); "
+        "import costguard.engine.run, costguard.policy.defaults; guards = 'costguard.guards.'; "
+        "print([name for name in sys.modules if name in {guards + 'budget', guards + 'kms_rotation', "
+        "guards + 'network_audit', guards + 'reachability', 'costguard.report.words_en', 'costguard.report.words_zh', "
+        "'sqlalchemy', 'boto3'}])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.split("\n") == ["[]", "[]", ""]

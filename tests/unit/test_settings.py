@@ -37,6 +37,17 @@ def test_settings_are_read_from_the_mapping_given() -> None:
     assert (settings.aws_region, settings.aws.endpoint_url) == ("cn-north-1", "http://127.0.0.1:5000")
 
 
+@pytest.mark.parametrize(("name", "read"), [("", "costguard"), ("gpu-watch", "gpu-watch")])
+def test_a_deployment_has_a_name(name: str, read: str) -> None:
+    assert load_settings({"COSTGUARD_NAME": name}).deployment == read
+
+
+@pytest.mark.parametrize("name", ["GPU", "a", "-ab", "two words", "x" * 21, "名字一二三"])
+def test_a_name_that_terraform_would_not_take_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"COSTGUARD_NAME is .*, expected 3 to 20 small letters"):
+        load_settings({"COSTGUARD_NAME": name})
+
+
 def test_aws_region_goes_before_the_default_region() -> None:
     assert load_settings({"AWS_DEFAULT_REGION": "eu-west-1"}).aws_region == "eu-west-1"
     both = {"AWS_REGION": "us-west-2", "AWS_DEFAULT_REGION": "eu-west-1"}

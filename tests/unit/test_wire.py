@@ -56,6 +56,77 @@ def test_one_connection_serves_many_requests(echo: Echo, connection: http.client
     assert ports == {("/there", "a=b", "yes")}
 
 
+def test_a_head_is_told_the_length_and_brings_no_body(echo: Echo) -> None:
+    """A body would be taken for the beginning of the next answer."""
+    asked = ["HEAD", "GET", "HEAD"]
+    with (
+        WireServer(echo) as server,
+        socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=5) as sent,
+    ):
+        for method, close in zip(asked, ("", "", "Connection: close\r\n"), strict=True):
+            sent.sendall(f"{method} /there?0123456789 HTTP/1.1\r\nHost: x\r\n{close}\r\n".encode())
+        came = sent.makefile("rb").read()
+    heads, bodies = zip(*(one.split(b"\r\n\r\n") for one in came.split(b"HTTP/1.1 200 OK\r\n")[1:]), strict=True)
+    assert bodies == (b"", b"0123456789", b"")
+    assert all(b"\r\nContent-Length: 10\r\n" in head + b"\r\n" for head in heads)
+    assert [one.method for one in echo.seen] == asked
+
+
+def test_a_patch_brings_its_body_and_a_delete_may_bring_none(
+    echo: Echo, connection: http.client.HTTPConnection
+) -> None:
+    asked = [("PATCH", b"some of it"), ("DELETE", b""), ("DELETE", b"which"), ("PATCH", b"more")]
+    for method, body in asked:
+        connection.request(method, "/there", body=body or None)
+        assert connection.getresponse().read() == body
+    assert [(one.method, one.body) for one in echo.seen] == asked
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_an_answer_without_content_ends_with_its_headers(status: int) -> None:
+    with WireServer(lambda _: Answer(status, b"never sent", headers={"X-Mine": "yes"})) as server:
+        connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=5)
+        for _ in range(2):
+            connection.request("DELETE", "/there")
+            answer = connection.getresponse()
+            assert (answer.status, answer.read(), answer.headers["X-Mine"]) == (status, b"", "yes")
+            assert (answer.headers["Content-Length"], answer.headers["Content-Type"]) == (None, None)
+        connection.close()
+
+
+def test_a_head_is_told_what_a_wsgi_application_says_of_the_length() -> None:
+    def application(_: dict[str, Any], start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "4096")])
+        return []
+
+    with WireServer(serving(application)) as server:
+        connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=5)
+        for _ in range(2):
+            connection.request("HEAD", "/bucket/object")
+            answer = connection.getresponse()
+            assert (answer.headers.get_all("Content-Length"), answer.read()) == (["4096"], b"")
+        connection.close()
+
+
+@pytest.mark.parametrize("word", ["OPTIONS", "TRACE"])
+def test_a_method_that_no_client_here_has_is_refused_at_once(
+    echo: Echo, connection: http.client.HTTPConnection, word: str
+) -> None:
+    connection.request(word, "/there")
+    assert connection.getresponse().status == 501
+    assert echo.seen == []
+
+
+def test_a_body_in_chunks_is_refused_and_not_taken_for_a_request(echo: Echo) -> None:
+    with (
+        WireServer(echo) as server,
+        socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=5) as sent,
+    ):
+        sent.sendall(b"PUT /there HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n")
+        assert sent.makefile("rb").read().startswith(b"HTTP/1.1 501")
+    assert echo.seen == []
+
+
 def test_a_wsgi_application_is_served_over_one_connection_too() -> None:
     asked: list[dict[str, Any]] = []
 

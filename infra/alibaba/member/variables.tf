@@ -41,6 +41,17 @@ variable "acting" {
   default     = false
 }
 
+variable "grants" {
+  description = "Purposes that only some policies ask for, where `acting`: succeed, freeze. As the deployment's `grants`."
+  type        = set(string)
+  default     = []
+
+  validation {
+    condition     = length(setsubtract(var.grants, ["succeed", "freeze"])) == 0
+    error_message = "succeed or freeze."
+  }
+}
+
 variable "functions" {
   description = "Which functions may enter; null: all that read a cloud."
   type        = set(string)

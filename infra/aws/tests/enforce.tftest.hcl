@@ -112,6 +112,12 @@ run "another_name" {
     error_message = "the name begins every other"
   }
   assert {
+    condition = alltrue([for name, alarm in merge(aws_cloudwatch_metric_alarm.missed, aws_cloudwatch_metric_alarm.dead_man) :
+      alarm.dimensions == tomap({ service = local.environment[name]["COSTGUARD_NAME"], function = name }) && alarm.dimensions.service == "gpu-watch"
+    ])
+    error_message = "and is what its figures are told apart by: a deployment beside it would hide that this one is silent"
+  }
+  assert {
     condition     = length(aws_cloudwatch_event_rule.heartbeat) == 0
     error_message = "no heartbeat unless it is asked for"
   }
@@ -136,6 +142,23 @@ run "some_functions_alone" {
   assert {
     condition     = !contains(keys(aws_iam_role_policy.own), "idle_gpu/secrets")
     error_message = "no secret, no permission"
+  }
+  assert {
+    condition     = !contains(keys(aws_cloudwatch_metric_alarm.line), "DigestOverdue")
+    error_message = "no digest is missed where none is sent"
+  }
+}
+
+run "a_digest_of_the_month" {
+  command = plan
+
+  variables {
+    schedules = { digest = "11 1 1 * *" }
+  }
+
+  assert {
+    condition     = !contains(keys(aws_cloudwatch_metric_alarm.line), "DigestOverdue")
+    error_message = "what is told after eight days is of a weekly one"
   }
 }
 

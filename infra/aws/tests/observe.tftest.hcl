@@ -96,7 +96,7 @@ run "observes" {
     error_message = "a setting of some functions goes to those"
   }
   assert {
-    condition     = alltrue([for env in local.environment : env["COSTGUARD_CLOUD"] == "aws" && env["COSTGUARD_POLICY"] == output.policy_source && env["COSTGUARD_LEDGER"] == output.ledger])
+    condition     = alltrue([for env in local.environment : env["COSTGUARD_NAME"] == "costguard" && env["COSTGUARD_CLOUD"] == "aws" && env["COSTGUARD_POLICY"] == output.policy_source && env["COSTGUARD_LEDGER"] == output.ledger])
     error_message = "a setting of none goes to all; policy and ledger too"
   }
   assert {
@@ -190,7 +190,7 @@ run "observes" {
     error_message = "CloudWatch looks back a week at most"
   }
   assert {
-    condition     = toset(keys(aws_cloudwatch_metric_alarm.line)) == toset(["NoticesLost", "NoticesWait", "RequestsFail", "RequestForged"])
+    condition     = toset(keys(aws_cloudwatch_metric_alarm.line)) == toset(["NoticesLost", "NoticesWait", "DigestOverdue", "RequestsFail", "RequestForged"])
     error_message = "what has a line and no figure"
   }
   assert {

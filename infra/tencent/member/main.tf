@@ -14,6 +14,7 @@ locals {
     for name, policies in local.known : name => concat(
       [for purpose in policies.always : purpose if startswith(purpose, "scan-") || purpose == "deny"],
       var.acting ? try(policies.enforcing, []) : [],
+      var.acting ? sort(setintersection(try(policies.asked, []), var.grants)) : [],
     ) if can(policies.members) && (var.functions == null ? true : contains(var.functions, name))
   }
   wanted   = toset(flatten(values(local.purposes)))

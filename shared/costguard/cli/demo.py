@@ -209,7 +209,7 @@ def _copies(world: Surroundings, sandbox: Sandbox, names: Names) -> Copies | Non
         costs.append(world.readings[machine.cloud].prices.snapshot_hourly(disk))
     if not costs:
         return None
-    return Copies(", ".join(owners), totals(cost for cost in costs if cost is not None), costs.count(None))
+    return Copies(tuple(owners), totals(cost for cost in costs if cost is not None), costs.count(None))
 
 
 def _running(here: Workplace) -> Sandbox:

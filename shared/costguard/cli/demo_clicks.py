@@ -13,7 +13,7 @@ from costguard.report.words import Language
 
 if TYPE_CHECKING:
     from costguard.domain.refs import ResourceRef
-    from costguard.engine.repositories.outbox import Notice
+    from costguard.engine.repositories.outbox_notice import Notice
     from costguard.engine.surroundings import Surroundings
     from costguard.faas.http import HttpReply
     from costguard.sandbox.sandbox import Sandbox

@@ -128,7 +128,7 @@ class LeftAlone:
 class Copies:
     """The snapshots made: of which machines, and the most they can cost an hour; `unpriced` of them have no price."""
 
-    machines: str
+    machines: tuple[str, ...]
     hourly: tuple[Money, ...]
     unpriced: int
 

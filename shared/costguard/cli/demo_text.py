@@ -18,8 +18,8 @@ from costguard.report.budget_views import BudgetReport
 from costguard.report.evidence import utc_words
 from costguard.report.waste_views import amounts
 from costguard.report.words import (
-    BOOKS,
     Language,
+    book_in,
     choice,
     clean,
     fix,
@@ -43,7 +43,7 @@ def opening_lines(
     yield ""
     yield from wrapped(phrase("demo_intro", language))
     fleet = phrase("demo_fleet", language, machines=machines, accounts=accounts, clouds=clouds, hourly=amounts(cost))
-    yield from wrapped(BOOKS[language].space.join((fleet, phrase("demo_policy", language))))
+    yield from wrapped(book_in(language).space.join((fleet, phrase("demo_policy", language))))
 
 
 def is_quiet(day: DemoDay, before: DemoDay | None) -> bool:
@@ -197,7 +197,8 @@ def _money_lines(ending: Ending, language: Language) -> Iterator[str]:
     if ending.copies is not None:
         prices = [hourly(money) for money in ending.copies.hourly]
         prices += [phrase("price_unknown", language)] if ending.copies.unpriced else []
-        said = phrase("demo_copies", language, names=ending.copies.machines, hourly=" + ".join(prices))
+        machines = phrase("demo_comma", language).join(ending.copies.machines)
+        said = phrase("demo_copies", language, names=machines, hourly=" + ".join(prices))
         yield from wrapped(said, _INDENT)
 
 
@@ -248,7 +249,7 @@ def _unmeasured_lines(found: Sequence[LeftAlone], language: Language) -> Iterato
         named = (f"{one.name} ({_cost(one, language)})" for one in ones)
         yield from wrapped(phrase("demo_comma", language).join(named), _INDENT, 2)
         said = (*dict.fromkeys(sentence(one.reason, language) for one in ones), cure)
-        yield from wrapped(BOOKS[language].space.join(part for part in said if part), _INDENT * 2)
+        yield from wrapped(book_in(language).space.join(part for part in said if part), _INDENT * 2)
 
 
 def _cost(one: LeftAlone, language: Language) -> str:

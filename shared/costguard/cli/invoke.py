@@ -55,6 +55,7 @@ INVOKE_EXAMPLES = examples(
     "costguard invoke kms_rotation --event events/fc/kms_rotation.json --sandbox",
     "costguard invoke network_audit --event events/lambda/network_audit.json --sandbox",
     "costguard invoke idle_gpu --event events/fc/idle_gpu.json --host fc",
+    "COSTGUARD_POLICY=policies/ costguard invoke idle_gpu --event events/lambda/idle_gpu.json",
     "costguard invoke slack_actions --event events/scf/slack_actions.json --sandbox",
     "echo '{}' | costguard invoke idle_gpu --event -",
 )
@@ -78,9 +79,12 @@ def invoke(
     """Call a function with an event, as Lambda, Function Compute or SCF would.
 
     Runs functions/FUNCTION/handler.py of this folder or the nearest one above it, else the handler of the
-    installed package, with the environment's settings, as deployed: it acts where the policy enforces. Log
-    lines go to standard error. With --sandbox the same handler gets a sandbox's settings and clock. A request of
-    Slack's is signed anew, with COSTGUARD_SLACK_SIGNING_SECRET or the sandbox's.
+    installed package, as deployed: it acts where the policy enforces. Log lines go to standard error.
+
+    A deployed function has no options, so there is no --policy and no --ledger here: set COSTGUARD_POLICY and
+    COSTGUARD_LEDGER, as every other setting, in the environment. Without them it observes by the shipped rule, and
+    remembers in costguard.sqlite3 of this folder. With --sandbox the same handler gets a sandbox's settings and
+    clock. A request of Slack's is signed anew, with COSTGUARD_SLACK_SIGNING_SECRET or the sandbox's.
 
     Exit status: 0 done, 11 something could not be read, 13 something due was not done. Of a request: 0 answered, 13
     refused, 3 failed.

@@ -12,7 +12,7 @@ from costguard.engine.memory import Memory
 from costguard.engine.repositories.runs import RunRecord
 from costguard.guards import budget, idle_gpu, kms_rotation, network_audit
 from costguard.policy.model import Policy
-from costguard.report.doctor import Check, Code, Detail
+from costguard.report.doctor import Check, Code, Detail, RunFault, RunTold
 
 LONGEST_BETWEEN: Mapping[str, timedelta] = {
     idle_gpu.NAME: timedelta(hours=3),
@@ -81,18 +81,18 @@ def runs_check(seen: RunsSeen) -> Check:
 def _late(seen: RunsSeen) -> Iterator[Detail]:
     for name, run in seen.latest.items():
         if run is None:
-            yield Detail(name, "never ran")
+            yield Detail(name, RunTold(RunFault.NEVER_RAN))
         elif seen.now - run.started_at > LONGEST_BETWEEN[name]:
-            yield Detail(name, f"began last at {run.started_at.isoformat(timespec='minutes')}")
+            yield Detail(name, RunTold(RunFault.NOT_LATELY, run.started_at))
 
 
 def _unended(ran: Mapping[str, RunRecord], now: datetime) -> Iterator[Detail]:
     for name, run in ran.items():
         if run.finished_at is None and now - run.started_at > LONGEST_RUN:
-            yield Detail(name, f"began at {run.started_at.isoformat(timespec='minutes')} and did not end")
+            yield Detail(name, RunTold(RunFault.DID_NOT_END, run.started_at))
 
 
 def _by_another(ran: Mapping[str, RunRecord], policy: str) -> Iterator[Detail]:
     for name, run in ran.items():
         if run.policy and run.policy != policy and not run.policy_waiting:
-            yield Detail(name, f"decided by {run.policy[:12]}")
+            yield Detail(name, RunTold(RunFault.OTHER_POLICY, policy=run.policy[:12]))

@@ -148,7 +148,7 @@ class _Call:
         named = Host(settings.host)
         self.host = self.host if named is Host.LOCAL else named
         self._settings = settings_of_call(settings, context, self.host)
-        self._fields["host"] = self.host.value
+        self._fields |= {"host": self.host.value, "service": settings.deployment}
         self._keep_quiet_of(settings)
         self._settings = secrets(self._settings, clock)
         self._keep_quiet_of(settings)
@@ -173,7 +173,8 @@ class _Call:
         duplicate = bool(summary.get("duplicate"))
         log.info("run finished", extra={"duplicate": duplicate, **figures})
         if measured and not duplicate:
-            write_metrics(self.host, invocation.function, figures, stream=self._stream)
+            service = self._settings.deployment
+            write_metrics(self.host, invocation.function, figures, service=service, stream=self._stream)
         return {**summary, **about, "run_id": invocation.run_id}
 
     def reply(self, event: object, answer: AnswerRequest, clock: Clock) -> HttpReply:

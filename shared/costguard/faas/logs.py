@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from costguard.faas.events import Host
 from costguard.faas.redaction import Redactor
 
-SERVICE = "costguard"
+SERVICE = "costguard"  # the logger's name; in lines and figures, until a call knows what its deployment is called
 NAMESPACE = "Costguard"
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -111,16 +111,20 @@ def _quieten_the_others(redactor: Redactor) -> None:
         handler.setFormatter(clean)
 
 
-def write_metrics(host: Host, function: str, figures: Mapping[str, float], *, stream: IO[str] | None = None) -> None:
+def write_metrics(
+    host: Host, function: str, figures: Mapping[str, float], *, service: str, stream: IO[str] | None = None
+) -> None:
     """The figures of a finished run as CloudWatch metrics, on Lambda only (a line in its log, in EMF).
 
+    `service` is the deployment's name, so that two in one region do not write the same figures: each one's alarms on
+    missed runs would see the other's runs.
     Units are told by the names: `…_percent`, `…_seconds`, and counts.
     """
     if host is not Host.LAMBDA:
         return
     from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-    metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
+    metrics = EphemeralMetrics(namespace=NAMESPACE, service=service)
     metrics.add_dimension(name="function", value=function)
     units = {"percent": MetricUnit.Percent, "seconds": MetricUnit.Seconds}
     for name, value in figures.items():

@@ -191,15 +191,33 @@ VERDICTS: Mapping[Code, tuple[Question, Health]] = MappingProxyType(
 )
 
 
+class RunFault(str, Enum):
+    """What may be wrong with the runs of a function."""
+
+    NEVER_RAN = "never_ran"
+    NOT_LATELY = "not_lately"
+    DID_NOT_END = "did_not_end"
+    OTHER_POLICY = "other_policy"
+
+
+@dataclass(frozen=True, slots=True)
+class RunTold:
+    """What is wrong with a function's latest run: which it is, by when it began, or by what policy it decided."""
+
+    fault: RunFault
+    began: datetime | None = None
+    policy: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Detail:
     """One thing behind a check: a machine and why it is unmeasured, a gap, an operation and what the cloud said.
 
-    A `Reason` or `Gap` brings its own words and its own fix.
+    A `Reason` or `Gap` brings its own words and its own fix, a `RunTold` its words. Text is what others wrote.
     """
 
     where: str
-    said: Reason | Gap | str
+    said: Reason | Gap | RunTold | str
     fix: str = ""
 
 

@@ -25,6 +25,7 @@ DOCTOR: Mapping[str, str] = {
     "doctor_here": "this deployment",
     "doctor_line": "[{target}: ]{words}",
     "doctor_fix": "To mend it: {fix}",
+    "doctor_comma": ", ",
     "doctor_detail": "{where}[: {said}][. To mend it: {fix}]",
     # who the credentials are
     "doctor_caller_known": "The credentials are {name} of account {account}[; role there: {role}].",
@@ -183,6 +184,10 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_runs_none": "Deploy them (`costguard deploy`), or invoke one now to see it run.",
     "doctor_runs_missed": "Not every function that the policy needs runs as scheduled.",
     "doctor_fix_runs_missed": "Look at its schedule and its log; without runs nothing is guarded.",
+    "doctor_run_never_ran": "never ran",
+    "doctor_run_not_lately": "began last at {began}",
+    "doctor_run_did_not_end": "began at {began} and did not end",
+    "doctor_run_other_policy": "decided by {policy}",
     "doctor_runs_unended": "A run began and did not end.",
     "doctor_fix_runs_unended": "Look at its log: it ran out of time or memory, or failed before it could say so.",
     "doctor_runs_other_policy": "Runs decided by another policy than the one looked at here.",

@@ -8,12 +8,14 @@ from typing import Any
 from costguard.domain.reasons import FactValue, Reason
 from costguard.domain.resources import Gap
 from costguard.report.book import Book
-from costguard.report.doctor import Check, Detail, Diagnosis, Health
+from costguard.report.doctor import Check, Detail, Diagnosis, Health, RunTold
+from costguard.report.evidence import utc_words
 from costguard.report.json_values import moment
-from costguard.report.words import BOOKS, Language, clean, fix, gap_kind, gap_subject, phrase, sentence
+from costguard.report.words import Language, book_in, clean, fix, gap_kind, gap_subject, phrase, sentence
 
 DOCTOR_SCHEMA = 1
 MOST_SHOWN = 10  # of one check; a fleet without an agent would fill pages
+_LISTS = ("functions", "names")  # facts that are several, with a comma between
 
 
 def verdict_words(found: Diagnosis, language: Language = Language.EN) -> str:
@@ -39,6 +41,8 @@ def check_words(check: Check, language: Language = Language.EN) -> str:
     facts: dict[str, FactValue] = dict(check.facts)
     if "direction" in facts:
         facts["direction"] = phrase(f"doctor_{facts['direction']}", language)
+    comma = phrase("doctor_comma", language)
+    facts |= {name: str(facts[name]).replace(", ", comma) for name in _LISTS if name in facts}
     if facts.get("no_rule") == 0:
         del facts["no_rule"]
     return phrase(f"doctor_{check.code.value}", language, **facts)
@@ -73,6 +77,9 @@ def detail_words(detail: Detail, language: Language = Language.EN) -> tuple[str,
         book = _book(language)
         why = f"{gap_subject(said.what, language)}{book.list_separator}{gap_kind(said, language)}"
         return book.list_separator.join(part for part in (why, clean(said.detail)) if part), clean(said.fix)
+    if isinstance(said, RunTold):
+        began = "" if said.began is None else utc_words(said.began)
+        return phrase(f"doctor_run_{said.fault.value}", language, began=began, policy=clean(said.policy)), ""
     return clean(said), clean(detail.fix)
 
 
@@ -81,7 +88,7 @@ def calls_words(found: Diagnosis, language: Language = Language.EN) -> str:
     calls = sum(row.calls for row in found.calls)
     changing = [row for row in found.calls if row.changes_something and row.calls]
     if changing:
-        operations = ", ".join(sorted({row.operation for row in changing}))
+        operations = phrase("doctor_comma", language).join(sorted({row.operation for row in changing}))
         sent = sum(row.calls for row in changing)
         return phrase("doctor_calls_dirty", language, calls=calls, changing=sent, operations=operations)
     return phrase("doctor_calls", language, calls=calls, dry_runs=_dry_runs(found) or "")
@@ -129,9 +136,15 @@ def _check_json(check: Check, language: Language) -> dict[str, Any]:
 
 def _detail_json(detail: Detail, language: Language) -> dict[str, Any]:
     words, mend = detail_words(detail, language)
-    said = detail.said
-    code = said.code.value if isinstance(said, Reason) else said.kind.value if isinstance(said, Gap) else None
-    return {"where": clean(detail.where), "code": code, "words": words, "fix": mend}
+    return {"where": clean(detail.where), "code": _detail_code(detail), "words": words, "fix": mend}
+
+
+def _detail_code(detail: Detail) -> str | None:
+    if isinstance(detail.said, Reason):
+        return detail.said.code.value
+    if isinstance(detail.said, Gap):
+        return detail.said.kind.value
+    return detail.said.fault.value if isinstance(detail.said, RunTold) else None
 
 
 def _dry_runs(found: Diagnosis) -> int:
@@ -143,4 +156,4 @@ def _bare(text: str) -> str:
 
 
 def _book(language: Language) -> Book:
-    return BOOKS[language]
+    return book_in(language)

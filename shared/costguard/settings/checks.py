@@ -21,6 +21,7 @@ _LIKENESS = 0.6  # difflib's own default: one or two letters wrong in a name of 
 _PUBLIC = re.compile(
     r"(?:https://[A-Za-z0-9.-]+|http://(?:127\.0\.0\.1|localhost))(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?", re.ASCII
 )
+_NAME = re.compile(r"[a-z][a-z0-9-]{1,18}[a-z0-9]", re.ASCII)  # as infra/*/variables.tf has it
 _GIT_HOST = re.compile(r"(?:private:)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?", re.ASCII)
 
 
@@ -44,6 +45,13 @@ def unknown(name: str) -> str:
     )
     advice = f"did you mean {near[0]}?" if near else "unset it, or see docs/settings.md"
     return f"{_shown(name)} is no setting; {advice}"
+
+
+def wrong_name(name: str) -> list[str]:
+    """A name that no deployment can have."""
+    if _NAME.fullmatch(name):
+        return []
+    return [f"COSTGUARD_NAME is '{_shown(name)}', expected 3 to 20 small letters, digits and hyphens"]
 
 
 def wrong_choice(name: str, value: str, choices: tuple[str, ...]) -> list[str]:

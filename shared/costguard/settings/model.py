@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import provider_of
-from costguard.settings.variables import DEFAULT_LEDGER, SLACK_API_URL
+from costguard.settings.variables import DEFAULT_LEDGER, DEFAULT_NAME, SLACK_API_URL
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,7 @@ class Settings:
     """
 
     host: str = "local"
+    deployment: str = DEFAULT_NAME
     policy: str = ""
     ledger: Secret = field(default_factory=lambda: Secret(DEFAULT_LEDGER))
     slack_token: Secret = field(default_factory=Secret)

@@ -22,12 +22,14 @@ from costguard.settings.checks import (
     wrong_days,
     wrong_git,
     wrong_mail,
+    wrong_name,
     wrong_secrets,
 )
 from costguard.settings.model import Access, AccessKey, Secret, SecretReference, Settings, password_of
 from costguard.settings.references import is_reference, secret_of, with_values, wrong_references
 from costguard.settings.variables import (
     DEFAULT_LEDGER,
+    DEFAULT_NAME,
     HOST_MARKS,
     HOSTED_LEDGER,
     LANGUAGES,
@@ -62,6 +64,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     host = next((host for mark, host in HOST_MARKS if values[mark]), "local")
     settings = Settings(
         host=host,
+        deployment=values["COSTGUARD_NAME"] or DEFAULT_NAME,
         policy=values["COSTGUARD_POLICY"],
         ledger=secret_of(values, "COSTGUARD_LEDGER", host, DEFAULT_LEDGER if host == "local" else HOSTED_LEDGER),
         slack_token=secret_of(values, "COSTGUARD_SLACK_TOKEN", host),
@@ -95,6 +98,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         plaintext=_in_plain_text(values),
     )
     problems += wrong_references(values, host)
+    problems += wrong_name(settings.deployment)
     problems += wrong_choice("COSTGUARD_LANG", settings.language, LANGUAGES)
     problems += wrong_choice("COSTGUARD_LOG_LEVEL", settings.log_level, LOG_LEVELS)
     problems += wrong_choice("COSTGUARD_CLOUD", settings.cloud, CLOUDS)

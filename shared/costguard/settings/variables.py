@@ -9,6 +9,7 @@ MAIL_VIA = ("smtp", "ses", "directmail")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 SLACK_API_URL = "https://slack.com/api/"
 DEFAULT_LEDGER = "sqlite:///costguard.sqlite3"
+DEFAULT_NAME = "costguard"
 HOSTED_LEDGER = "memory:"  # forgotten with the instance of the function, so that enforcing refuses it
 
 
@@ -23,6 +24,12 @@ class Variable:
 
 
 VARIABLES = (
+    Variable(
+        "COSTGUARD_NAME",
+        "What this deployment is called in its log lines and figures, as `service`; another in the same region takes "
+        "another",
+        f"`{DEFAULT_NAME}`",
+    ),
     Variable(
         "COSTGUARD_POLICY",
         "File or folder of the policy; or where it is published: `s3://`, `oss://` or "

@@ -37,3 +37,31 @@ run "acting" {
     error_message = jsonencode(keys(alicloud_ram_policy.purpose))
   }
 }
+
+run "asked_for" {
+  command = apply
+
+  variables {
+    acting    = true
+    grants    = ["succeed", "freeze"]
+    functions = ["kms_rotation"]
+  }
+
+  assert {
+    condition     = toset(keys(alicloud_ram_policy.purpose)) == toset(["deny", "rotate", "scan-kms_rotation", "succeed"])
+    error_message = jsonencode(keys(alicloud_ram_policy.purpose))
+  }
+}
+
+run "grants_wait_for_acting" {
+  command = apply
+
+  variables {
+    grants = ["succeed", "freeze"]
+  }
+
+  assert {
+    condition     = length(setintersection(keys(alicloud_ram_policy.purpose), ["succeed", "freeze"])) == 0
+    error_message = jsonencode(keys(alicloud_ram_policy.purpose))
+  }
+}

@@ -50,6 +50,47 @@ run "acts_where_it_is_said" {
   }
 }
 
+run "successors_and_freezes_are_asked_for" {
+  command = apply
+
+  variables {
+    acting = true
+    grants = ["succeed", "freeze"]
+  }
+
+  assert {
+    condition     = { for name, purposes in local.purposes : name => [for one in purposes : one if contains(["succeed", "freeze"], one)] } == { budget = ["freeze"], idle_gpu = [], kms_rotation = ["succeed"], network_audit = [] }
+    error_message = "each to the function that asks for it, and to no other"
+  }
+  assert {
+    condition     = contains(keys(aws_iam_role_policy_attachment.member), "kms_rotation/succeed") && strcontains(aws_iam_policy.purpose["succeed"].policy, "kms:UpdateAlias")
+    error_message = "a rule here can make a successor"
+  }
+}
+
+run "grants_wait_for_acting" {
+  command = apply
+
+  variables {
+    grants = ["succeed", "freeze"]
+  }
+
+  assert {
+    condition     = !contains(keys(aws_iam_policy.purpose), "succeed") && !contains(keys(aws_iam_policy.purpose), "freeze")
+    error_message = "reading, nothing is made"
+  }
+}
+
+run "a_grant_that_there_is_not" {
+  command = plan
+
+  variables {
+    grants = ["undo"]
+  }
+
+  expect_failures = [var.grants]
+}
+
 run "some_functions_alone" {
   command = apply
 

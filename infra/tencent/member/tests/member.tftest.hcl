@@ -37,3 +37,41 @@ run "acting" {
     error_message = jsonencode(keys(tencentcloud_cam_policy.purpose))
   }
 }
+
+run "asked_for" {
+  command = apply
+
+  variables {
+    acting    = true
+    grants    = ["freeze"]
+    functions = ["budget"]
+  }
+
+  assert {
+    condition     = toset(keys(tencentcloud_cam_policy.purpose)) == toset(["act-budget", "deny", "freeze", "scan-budget"])
+    error_message = jsonencode(keys(tencentcloud_cam_policy.purpose))
+  }
+}
+
+run "grants_wait_for_acting" {
+  command = apply
+
+  variables {
+    grants = ["freeze"]
+  }
+
+  assert {
+    condition     = length(setintersection(keys(tencentcloud_cam_policy.purpose), ["succeed", "freeze"])) == 0
+    error_message = jsonencode(keys(tencentcloud_cam_policy.purpose))
+  }
+}
+
+run "no_successors" {
+  command = plan
+
+  variables {
+    grants = ["succeed"]
+  }
+
+  expect_failures = [var.grants]
+}

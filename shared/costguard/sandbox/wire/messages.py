@@ -29,10 +29,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One HTTP answer."""
+    """One HTTP answer; `length` is what HEAD is told of a body that only GET would bring, where it is not `body`'s."""
 
     status: int
     body: bytes
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
     ending: Ending = Ending.WHOLE
+    length: int | None = None

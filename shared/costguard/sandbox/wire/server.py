@@ -20,6 +20,7 @@ Application = Callable[[Request], Answer]
 
 _LONGEST_BODY = 10 * 1024 * 1024
 _MOST_WAITING = 512  # connections, while all threads are busy
+_NO_CONTENT, _NOT_MODIFIED = 204, 304  # whose answers end with their headers (RFC 9110, 6.4.1)
 
 
 class WireServer:
@@ -125,10 +126,23 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         self._serve()
 
+    def do_HEAD(self) -> None:
+        self._serve()
+
+    def do_DELETE(self) -> None:
+        self._serve()
+
+    def do_PATCH(self) -> None:
+        self._serve()
+
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's own signature
         """Say nothing: the output belongs to the command line."""
 
     def _serve(self) -> None:
+        if "Transfer-Encoding" in self.headers:  # unread, its chunks would be taken for the next request
+            self.send_error(501)
+            self.close_connection = True
+            return
         length = self.headers.get("Content-Length", "0")
         if not length.isascii() or not length.isdigit() or int(length) > _LONGEST_BODY:
             self.send_error(400)
@@ -149,18 +163,21 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             return
+        ends_with_headers = answer.status in {_NO_CONTENT, _NOT_MODIFIED}
         self.send_response(answer.status)
-        self.send_header("Content-Type", answer.content_type)
-        self.send_header("Content-Length", str(len(answer.body)))
+        if not ends_with_headers:
+            self.send_header("Content-Type", answer.content_type)
+            self.send_header("Content-Length", str(len(answer.body) if answer.length is None else answer.length))
         for name, value in answer.headers.items():
             self.send_header(name, value)
         self.end_headers()
+        body = b"" if ends_with_headers or self.command == "HEAD" else answer.body
         if answer.ending is Ending.WHOLE:
-            self.wfile.write(answer.body)
+            self.wfile.write(body)
             return
         self.close_connection = True
         if answer.ending is Ending.TRUNCATED:
-            self.wfile.write(answer.body[: len(answer.body) // 2])
+            self.wfile.write(body[: len(body) // 2])
             return
         self.wfile.flush()
         self.server.wire.stall()

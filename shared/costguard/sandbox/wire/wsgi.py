@@ -34,7 +34,9 @@ def serving(application: WsgiApplication) -> Callable[[Request], Answer]:
         status, headers = said[-1]
         kinds = [value for name, value in headers if name.lower() == "content-type"]
         more = {name: value for name, value in headers if name.lower() not in _SAID_BY_THE_SERVER}
-        return Answer(int(status.split(" ", 1)[0]), b"".join(body), kinds[-1] if kinds else "", more)
+        lengths = [int(value) for name, value in headers if name.lower() == "content-length"]
+        length = lengths[-1] if lengths and request.method == "HEAD" else None
+        return Answer(int(status.split(" ", 1)[0]), b"".join(body), kinds[-1] if kinds else "", more, length=length)
 
     return answer
 
