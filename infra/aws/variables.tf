@@ -115,6 +115,11 @@ variable "settings" {
     condition     = length(setintersection(keys(var.settings), local.own_settings)) == 0
     error_message = "Terraform sets these itself: ${join(", ", local.own_settings)}."
   }
+
+  validation {
+    condition     = contains(["DEBUG", "INFO"], upper(lookup(var.settings, "COSTGUARD_LOG_LEVEL", "INFO")))
+    error_message = "COSTGUARD_LOG_LEVEL is INFO or DEBUG here: alarms read lines of that level."
+  }
 }
 
 variable "alarm_mail" {

@@ -21,6 +21,8 @@ locals {
   ]
   own_settings = ["COSTGUARD_ANSWER_URL", "COSTGUARD_NAME", "COSTGUARD_POLICY", "COSTGUARD_REPORTS", "COSTGUARD_TENCENT_ROLE"]
 
+  for_all = ["COSTGUARD_PAUSED"] # the kill switch reaches everything, whoever names it
+
   # What this deployment knows itself; each function gets what it reads.
   made_settings = { COSTGUARD_NAME = var.name, COSTGUARD_POLICY = local.policy_source, COSTGUARD_REPORTS = local.reports }
   enters        = { for name, facts in local.functions : name => facts if length(var.member_accounts) > 0 && can(facts.needs.policies.members) }
@@ -28,7 +30,7 @@ locals {
     for name, reads in local.reads : name => merge(
       { COSTGUARD_CLOUD = "tencent" }, # where the policy names no account; the international site is tencent-intl, said in `settings`
       { for key, value in local.made_settings : key => value if contains(reads, key) },
-      { for key, value in var.settings : key => value if contains(reads, key) || !contains(local.known_settings, key) },
+      { for key, value in var.settings : key => value if contains(reads, key) || contains(local.for_all, key) || !contains(local.known_settings, key) },
       { for key, value in var.settings : key => value if key == "COSTGUARD_TENCENT_EXTERNAL_ID" && contains(keys(local.enters), name) },
       { for key, at in var.secrets : key => "secret:${at}" if contains(reads, key) },
       contains(keys(local.enters), name) ? { COSTGUARD_TENCENT_ROLE = "${var.member_role}-${name}" } : {},

@@ -237,3 +237,26 @@ run "a_function_that_is_not_there_is_refused" {
 
   expect_failures = [var.functions]
 }
+
+run "a_log_level_that_alarms_do_not_read_is_refused" {
+  command = plan
+
+  variables {
+    settings = { COSTGUARD_LOG_LEVEL = "warning" }
+  }
+
+  expect_failures = [var.settings]
+}
+
+run "the_kill_switch_reaches_everything" {
+  command = plan
+
+  variables {
+    settings = { COSTGUARD_PAUSED = "1" }
+  }
+
+  assert {
+    condition     = alltrue([for settings in local.environment : settings["COSTGUARD_PAUSED"] == "1"])
+    error_message = jsonencode({ for name, settings in local.environment : name => keys(settings) })
+  }
+}

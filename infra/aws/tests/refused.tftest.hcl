@@ -118,3 +118,13 @@ run "a_long_name" {
 
   expect_failures = [var.name]
 }
+
+run "a_log_level_that_alarms_do_not_read_is_refused" {
+  command = plan
+
+  variables {
+    settings = { COSTGUARD_LOG_LEVEL = "warning" }
+  }
+
+  expect_failures = [var.settings]
+}
