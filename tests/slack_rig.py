@@ -21,7 +21,7 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.answers import notice_decision
 from costguard.engine.memory import Memory
-from costguard.engine.repositories.outbox import Notice, NoticeState
+from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.faas.desk import Desk
 from costguard.faas.http import HttpReply, HttpRequest
 from costguard.faas.slack_actions import answer_request, answer_slack

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ STORE_SCHEMA = 1
 SCHEMA_KIND, SCHEMA_KEY = "ledger", "schema"
 MAX_NAME_BYTES = 1024  # the shortest limit among the adapters: a DynamoDB sort key
 MAX_OPERATIONS = 100  # the shortest limit among the adapters: DynamoDB TransactWriteItems
+MAX_KEYS = 100  # the shortest limit among the adapters: DynamoDB BatchGetItem
 _PAGE = 200
 
 
@@ -40,6 +41,17 @@ class Ledger(ABC):
         _check_name(kind, key)
         self._agree()
         return self._read(kind, key)
+
+    def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
+        """Those of these records that there are, by key: each strongly consistent, the whole is no snapshot."""
+        wanted = list(dict.fromkeys(keys))
+        for key in wanted:
+            _check_name(kind, key)
+        found: dict[str, Record] = {}
+        for at in range(0, len(wanted), MAX_KEYS):
+            self._agree()
+            found.update((record.key, record) for record in self._read_many(kind, wanted[at : at + MAX_KEYS]))
+        return found
 
     def put(self, record: Record, expect_version: int) -> Record:
         """Write if the stored version is `expect_version` (0: absent); returns it with its new version."""
@@ -73,6 +85,10 @@ class Ledger(ABC):
     @abstractmethod
     def _read(self, kind: str, key: str) -> Record | None:
         """One record."""
+
+    @abstractmethod
+    def _read_many(self, kind: str, keys: Sequence[str]) -> Iterable[Record]:
+        """Those of 1 to 100 different keys that there are, in any order."""
 
     @abstractmethod
     def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:

@@ -10,6 +10,7 @@ import random
 import resource
 import sys
 import time as wall
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -81,6 +82,8 @@ class Bill:
 
     calls: dict[str, list[float]] = field(default_factory=dict)
     memory_gb: dict[str, float] = field(default_factory=dict)
+    cpu: dict[str, float] = field(default_factory=dict)
+    ledger: Counter[str] = field(default_factory=Counter)
     transitions: int = 0
 
     def ran(self, name: str, seconds: float, memory_gb: float) -> None:
@@ -158,14 +161,17 @@ def in_phases(stage: Stage, run_id: str, bill: Bill) -> RunReport:
         begun = stage.time.seconds
         stage.time.sleep(COLD_START)
         phases = Phases(stage.world(TIMEOUT - RESERVE), run_id, stage.objects)
-        cpu = wall.process_time()
+        cpu, asked = wall.process_time(), sum(stage.store.sent.requests.values())
         try:
             deadline = stage.time.now() + timedelta(seconds=TIMEOUT - RESERVE)
-            timed = {"deadline": deadline} if do in {"scan", "plan", "act"} else {}
+            timed = {"deadline": deadline} if do != "targets" else {}
             return getattr(phases, do)(*part, **timed)
         finally:
-            stage.time.sleep(wall.process_time() - cpu)  # what it really works out takes its time, too
+            worked = wall.process_time() - cpu
+            stage.time.sleep(worked)  # what it really works out takes its time, too
             bill.ran(name, stage.time.seconds - begun, gb)
+            bill.cpu[name] = bill.cpu.get(name, 0.0) + worked
+            bill.ledger[name] += sum(stage.store.sent.requests.values()) - asked
             bill.transitions += 1
 
     parts = called("targets", 0.5, "targets")
@@ -224,6 +230,9 @@ def figures(
         yield f"    {said.get('findings')} due {said.get('due')} gaps {said.get('gaps')} notices {said.get('notices')}"
     longest = {name: (len(times), round(max(times), 1)) for name, times in bill.calls.items()}
     yield f"    functions (calls, longest s): {longest}; GB-s {bill.gb_seconds:.0f}"
+    if bill.cpu:
+        by_phase = (f"{name} {bill.ledger[name]:,} in {bill.cpu[name]:.1f} s" for name in bill.calls)
+        yield f"    ledger requests and CPU by phase: {', '.join(by_phase)}"
     yield f"    ledger: {dict(sent.requests)}, {sent.read_units:,.0f} RRU, {sent.write_units:,.0f} WRU"
     yield f"    most asked: {sent.kinds.most_common(6)}"
     largest = sorted(sent.largest.items(), key=lambda one: -one[1][0])[:4]

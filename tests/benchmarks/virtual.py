@@ -113,6 +113,13 @@ class DynamoLike(Ledger):
         self.sent.read_units += 1 if found is None else -(-len(found[2]) // 4096)
         return None if found is None else record_from(kind, key, *found)
 
+    def _read_many(self, kind: str, keys: Sequence[str]) -> Sequence[Record]:
+        table = self._stored.get(kind, {})
+        found = {key: table[key] for key in keys if key in table}
+        self._spent("batch get", kind, self._waits.page)
+        self.sent.read_units += sum(-(-len(stored[2]) // 4096) for stored in found.values()) + len(keys) - len(found)
+        return [record_from(kind, key, *stored) for key, stored in found.items()]
+
     def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:
         self._spent("query", kind, self._waits.page)
         keys = self._keys.get(kind, [])

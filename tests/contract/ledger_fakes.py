@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from costguard.domain.errors import LedgerError
 from costguard.ports import Check, Put, Record, RecordStore
@@ -22,6 +22,9 @@ class InterferingStore:
 
     def get(self, kind: str, key: str) -> Record | None:
         return self._store.get(kind, key)
+
+    def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
+        return self._store.get_many(kind, keys)
 
     def put(self, record: Record, expect_version: int) -> Record:
         self._interfere()

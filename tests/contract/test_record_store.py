@@ -377,6 +377,22 @@ def test_records_may_be_written_while_a_query_is_read(filled: RecordStore) -> No
     assert seen == SORTED_KEYS
 
 
+def test_many_are_read_at_once_and_what_is_absent_is_left_out(store: RecordStore) -> None:
+    """More than any adapter reads in one request; of another kind, and asked for twice, among them."""
+    many = [f"{n:03}" for n in range(0, 250, 2)]
+    for at in (0, 100):
+        store.transact([Put(Record("case", key, {"key": key}, schema=3), 0) for key in many[at : at + 100]])
+    store.transact([Put(Record("case", key, {"key": key, "again": True}, schema=3), 1) for key in many[:2]])
+    store.put(Record("notice", "001", {}), 0)
+
+    found = store.get_many("case", [*(f"{n:03}" for n in range(250)), "000", "实例", "absent"])
+
+    assert sorted(found) == many
+    assert all(found[key] == store.get("case", key) for key in ("000", "002", "004", "248"))
+    assert store.get_many("case", ()) == {}
+    assert store.get_many("unheard of", ["000"]) == {}
+
+
 def test_an_unknown_kind_has_no_records(filled: RecordStore) -> None:
     assert list(filled.query("unheard of")) == []
 
@@ -422,6 +438,8 @@ def test_a_key_that_some_store_could_not_hold_is_refused_by_all(store: RecordSto
         store.put(Record("case", key, {}), 0)
     with pytest.raises(LedgerError):
         store.get("case", key)
+    with pytest.raises(LedgerError):
+        store.get_many("case", ["a", key])
 
 
 def test_the_longest_key_is_accepted(store: RecordStore) -> None:
@@ -469,6 +487,8 @@ def test_a_store_laid_out_by_a_newer_costguard_is_refused(place: Place) -> None:
 
     with pytest.raises(NewerSchemaError, match="upgrade"):
         older.get("case", "a")
+    with pytest.raises(NewerSchemaError):
+        older.get_many("case", ["a"])
     with pytest.raises(NewerSchemaError):
         older.put(Record("case", "b", {}), 0)
     with pytest.raises(NewerSchemaError):

@@ -310,3 +310,42 @@ def test_only_a_failed_condition_or_a_rival_transaction_is_a_conflict(
         cancelled.transact([Put(Record("case", "a", {}), 0), Check("case", "b", 0)])
 
     assert caught.type is expected
+
+
+class FewAtOnceClient:
+    """Answers a batch as DynamoDB does one over 16 MB: with some of its items, and the keys of the others."""
+
+    def __init__(self, client: Any, most: int) -> None:
+        self._client = client
+        self._most = most
+        self.asked: list[int] = []
+
+    def batch_get_item(self, *, RequestItems: dict[str, Any]) -> dict[str, Any]:  # noqa: N803 - the API's own word
+        ((table, wanted),) = RequestItems.items()
+        keys = wanted["Keys"]
+        self.asked.append(len(keys))
+        now, later = keys[: self._most], keys[self._most :]
+        answer = self._client.batch_get_item(RequestItems={table: {**wanted, "Keys": now}}) if now else {}
+        unread = {table: {**wanted, "Keys": later}} if later else {}
+        return {"Responses": answer.get("Responses", {}), "UnprocessedKeys": unread}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+@pytest.mark.parametrize(("most", "asked"), [(7, [16, 9, 2]), (0, [16])])
+def test_what_a_batch_leaves_unread_is_asked_again_and_never_taken_for_absent(
+    dynamodb: DynamoDbLedger, most: int, asked: list[int]
+) -> None:
+    dynamodb.transact([Put(Record("case", f"{n:02}", {"n": n}), 0) for n in range(15)])
+    client: Any = FewAtOnceClient(dynamodb._client, most)  # noqa: SLF001 - the same table through a slow client
+    slow = DynamoDbLedger(client, dynamodb._table)  # noqa: SLF001 - as above
+    keys = [f"{n:02}" for n in range(16)]
+
+    if most:
+        assert sorted(slow.get_many("case", keys)) == keys[:15]
+    else:
+        with pytest.raises(LedgerError, match="read none of 16 items"):
+            slow.get_many("case", keys)
+
+    assert client.asked == asked

@@ -207,6 +207,9 @@ def _of_organisation(asked: Asked) -> Iterator[str]:
 
 def _of_items(asked: Asked) -> Iterator[Wish]:
     given = asked.given
+    if asked.action == "BatchGetItem":
+        yield Wish(("dynamodb:BatchGetItem",), tuple(asked.arn("table", table) for table in given["RequestItems"]))
+        return
     if asked.action != "TransactWriteItems":
         yield Wish((f"dynamodb:{asked.action}",), (asked.arn("table", given["TableName"]),))
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -87,6 +87,9 @@ class CountingStore:
     def get(self, kind: str, key: str) -> Record | None:
         return self._store.get(kind, key)
 
+    def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
+        return self._store.get_many(kind, keys)
+
     def put(self, record: Record, expect_version: int) -> Record:
         try:
             return self._store.put(record, expect_version)
@@ -120,6 +123,9 @@ class CarelessStore:
 
     def get(self, kind: str, key: str) -> Record | None:
         return self._store.get(kind, key)
+
+    def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
+        return self._store.get_many(kind, keys)
 
     def put(self, record: Record, expect_version: int) -> Record:
         self.transact((Put(record, expect_version),))

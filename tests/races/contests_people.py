@@ -11,7 +11,8 @@ from tests.races.contest import NOW, Answer, Attempt, Lot, Race, audited, body_o
 
 from costguard.engine.delivery import deliver_due
 from costguard.engine.repositories.approvals import ApprovalRepository
-from costguard.engine.repositories.outbox import Notice, OutboxRepository
+from costguard.engine.repositories.outbox import OutboxRepository
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.ports import Delivery, Message, RecordStore
 
 _SKEW = timedelta(seconds=10)  # between one process's clock and the next

@@ -9,6 +9,7 @@ _HAND = "costguard.engine.instance_hand"
 _HANDS = "costguard.engine.hands"
 _RUN = "costguard.engine.run"
 _NOTICES = "costguard.engine.notices"
+_TELL = "costguard.engine.telling"
 _MEMORY = "costguard.engine.memory"
 _ADVANCE = "costguard.cases.advance"
 _INTENTS = "costguard.engine.repositories.intents"
@@ -163,7 +164,7 @@ _TELLING = (
         (15,),
         (
             Edit(
-                _NOTICES,
+                _TELL,
                 "if arrived is not None and arrived.proven and arrived.delivered_at is not None:\n"
                 "            after = noticed(case, arrived.delivered_at)",
                 "if arrived is not None:\n            after = noticed(case, clock.now())",
@@ -175,7 +176,7 @@ _TELLING = (
         (15,),
         (
             Edit(
-                _NOTICES,
+                _TELL,
                 "if arrived is not None and arrived.proven and arrived.delivered_at is not None:",
                 "if arrived is not None and arrived.delivered_at is not None:",
             ),

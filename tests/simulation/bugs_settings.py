@@ -33,7 +33,7 @@ _TOLD = (
         (15,),
         (
             Edit(
-                "costguard.engine.notices",
+                "costguard.engine.telling",
                 "if arrived is not None and arrived.proven and arrived.delivered_at is not None:\n"
                 "            after = noticed(case, arrived.delivered_at)",
                 "if arrived is not None:\n            after = noticed(case, clock.now())",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -60,6 +60,9 @@ class MemoryLedger(Ledger):
     def _read(self, kind: str, key: str) -> Record | None:
         return self.shelf.records.get((kind, key))
 
+    def _read_many(self, kind: str, keys: Sequence[str]) -> Sequence[Record]:
+        return [record for key in keys if (record := self.shelf.records.get((kind, key))) is not None]
+
     def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:
         keys = self.shelf.keys.get(kind, [])
         first = max(bisect_left(keys, prefix), bisect_right(keys, after) if after else 0)
@@ -109,6 +112,13 @@ class FaultyLedger:
     def get(self, kind: str, key: str) -> Record | None:
         """The current record."""
         return self._load("get", f"{kind}/{key}", lambda: self._inner.get(kind, key))
+
+    def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
+        """Those of these records that there are."""
+        wanted = list(keys)
+        if not wanted:
+            return {}
+        return self._load("get", f"{kind}/{','.join(wanted)}", lambda: self._inner.get_many(kind, wanted))
 
     def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
         """Records in key order."""

@@ -9,13 +9,15 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from tests.contract.ledger_fakes import InterferingStore
 
 from costguard.cases.answering import Vote
 from costguard.domain.errors import InvalidInputError
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit import ENTRY, AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.repositories.audit_forget import find_person, forget, known_people
-from costguard.engine.repositories.audit_people import APART, PERSON, WORDS, identity_of, told_again, who_is
+from costguard.engine.repositories.audit_people import APART, WORDS, identity_of, told_again, who_is
+from costguard.engine.repositories.audit_persons import COUNT, INDEX, PERSON, people_in
 from costguard.engine.repositories.audit_prune import SHORTEST, prunable, prune
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.runs import RUN
@@ -47,7 +49,20 @@ def snoozed(memory: Memory, by: str = ANA, reason: str = SECRET_WORDS) -> None:
 
 
 def everything(store: RecordStore) -> str:
-    kinds = (ENTRY, "audit_head", PERSON, WORDS, RUN, "snooze", "switch", "approval", "haste", "disowned", "notice")
+    kinds = (
+        ENTRY,
+        "audit_head",
+        PERSON,
+        INDEX,
+        WORDS,
+        RUN,
+        "snooze",
+        "switch",
+        "approval",
+        "haste",
+        "disowned",
+        "notice",
+    )
     return json.dumps([[record.key, dict(record.body)] for kind in kinds for record in store.query(kind)])
 
 
@@ -126,6 +141,75 @@ def test_two_who_come_at_the_same_moment_get_two_keys() -> None:
     memory.switch.pause(BEN, "", NOW)
     assert who_is(ledger, "person:2") == BEN
     ledger.close()
+
+
+class Counted(InterferingStore):
+    """Counts what is read of people."""
+
+    def __init__(self, store: RecordStore) -> None:
+        super().__init__(store)
+        self.asked = 0
+
+    def get(self, kind: str, key: str) -> Record | None:
+        self.asked += kind.startswith("audit_person")
+        return super().get(kind, key)
+
+    def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
+        self.asked += 1_000 * kind.startswith("audit_person")
+        return super().query(kind, prefix, after)
+
+
+def switched(store: RecordStore, by: str) -> None:
+    AuditTrail(store).append(AuditEntry(NOW, "operator", "switch", AuditWhat.SWITCH, {"by": by}))
+
+
+@pytest.mark.parametrize("people", [3, 60])
+def test_naming_somebody_takes_as_many_requests_however_many_there_are(store: RecordStore, people: int) -> None:
+    for number in range(people):
+        switched(store, f"slack:T1/U{number}")
+    counted = Counted(store)
+    switched(counted, f"slack:T1/U{people - 1}")
+    assert counted.asked == 2
+    switched(counted, "slack:T1/Unew")
+    assert counted.asked == 2 + 3
+    assert [person.id for _, person, _ in people_in(store)][-2:] == [f"slack:T1/U{people - 1}", "slack:T1/Unew"]
+
+
+def written_by_an_older_costguard(store: RecordStore, number: int, who: str) -> None:
+    store.put(Record(PERSON, f"{number:08}", {"id": who, "names": [], "forgotten_at": None}), 0)
+
+
+def test_people_of_a_ledger_from_before_the_index_keep_their_keys(store: RecordStore) -> None:
+    for number in range(1, 31):
+        written_by_an_older_costguard(store, number, f"slack:T1/U{number}")
+    switched(store, "slack:T1/U7")
+    switched(store, "slack:T1/Unew")
+    written_by_an_older_costguard(store, 32, "slack:T1/U32")  # beside this one, or after going back to it
+    switched(store, "slack:T1/U32")
+    switched(store, "slack:T1/Ulast")
+    assert [entry["facts"]["by"] for entry in entries(store)] == ["person:7", "person:31", "person:32", "person:33"]
+    assert [person.id for _, person, _ in people_in(store)][29:] == [
+        f"slack:T1/U{name}" for name in ("30", "new", "32", "last")
+    ]
+
+
+def test_several_newcomers_of_one_entry_have_keys_of_their_own(store: RecordStore) -> None:
+    switched(store, ", ".join(f"slack:T1/U{number}" for number in range(20)))
+    switched(store, "slack:T1/U19, slack:T1/U20")
+    (first, second) = (entry["facts"]["by"] for entry in entries(store))
+    assert first == ", ".join(f"person:{number}" for number in range(1, 21))
+    assert second == "person:20, person:21"
+    count = store.get(COUNT, "all")
+    assert count is not None
+    assert count.body == {"people": 21}
+
+
+def test_who_was_forgotten_comes_back_under_a_new_key(store: RecordStore) -> None:
+    switched(store, BEN)
+    forget(store, "person:1", NOW)
+    assert "U8" not in everything(store)
+    switched(store, BEN)
+    assert [entry["facts"]["by"] for entry in entries(store)] == ["person:1", "person:2"]
 
 
 # forgetting

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
@@ -74,6 +74,9 @@ class Snapshot:
     def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
         keys = sorted(key for its_kind, key in self.records if its_kind == kind)
         return (self.records[kind, key] for key in keys if key.startswith(prefix) and key > after)
+
+    def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
+        return {key: self.records[kind, key] for key in keys if (kind, key) in self.records}
 
     def put(self, record: Record, expect_version: int) -> Record:
         raise NotImplementedError

@@ -13,7 +13,8 @@ from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.domain.errors import RejectedNoticeError
 from costguard.engine.delivery import deliver_due
-from costguard.engine.repositories.outbox import Notice, OutboxRepository
+from costguard.engine.repositories.outbox import OutboxRepository
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.ledgers import open_ledger
 from costguard.ports import Delivery, Message
 

@@ -13,7 +13,8 @@ from tests.builders import usd
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.engine.delivery import EDITS_END, deliver_due
-from costguard.engine.repositories.outbox import Notice, NoticeState, OutboxRepository
+from costguard.engine.repositories.outbox import OutboxRepository
+from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.ledgers import open_ledger
 from costguard.ports import Choice, Delivery, Message
 
@@ -218,7 +219,7 @@ def test_the_message_shows_what_became_of_one_and_leaves_the_others_as_they_were
     channel = Channel()
     delivered(outbox, channel, notice("a"), notice("b"))
 
-    assert outbox.mark("n-a", "Kept until Friday")
+    assert outbox.mark({"n-a": "Kept until Friday"})
     delivered(outbox, channel)
 
     ((receipt, message),) = channel.edits
@@ -229,10 +230,10 @@ def test_the_message_shows_what_became_of_one_and_leaves_the_others_as_they_were
 def test_a_mark_is_shown_once(outbox: OutboxRepository) -> None:
     channel = Channel()
     delivered(outbox, channel, notice("a"))
-    outbox.mark("n-a", "Stopped")
+    outbox.mark({"n-a": "Stopped"})
     delivered(outbox, channel)
 
-    assert not outbox.mark("n-a", "Stopped")
+    assert not outbox.mark({"n-a": "Stopped"})
     delivered(outbox, channel)
 
     assert len(channel.edits) == 1
@@ -241,8 +242,8 @@ def test_a_mark_is_shown_once(outbox: OutboxRepository) -> None:
 def test_two_marks_on_one_message_are_one_edit(outbox: OutboxRepository) -> None:
     channel = Channel()
     delivered(outbox, channel, notice("a"), notice("b"))
-    outbox.mark("n-a", "Stopped")
-    outbox.mark("n-b", "Kept")
+    outbox.mark({"n-a": "Stopped"})
+    outbox.mark({"n-b": "Kept"})
 
     delivered(outbox, channel)
 
@@ -253,7 +254,7 @@ def test_two_marks_on_one_message_are_one_edit(outbox: OutboxRepository) -> None
 def test_an_edit_that_failed_is_tried_in_the_next_run(outbox: OutboxRepository) -> None:
     channel = Channel()
     delivered(outbox, channel, notice("a"))
-    outbox.mark("n-a", "Stopped")
+    outbox.mark({"n-a": "Stopped"})
     channel.trouble = [NoticeError("down")]
 
     delivered(outbox, channel)
@@ -267,7 +268,7 @@ def test_an_edit_that_failed_is_tried_in_the_next_run(outbox: OutboxRepository) 
 def test_an_edit_that_can_never_be_made_is_given_up(outbox: OutboxRepository, *, refused: bool) -> None:
     channel, clock = Channel(), Clock()
     delivered(outbox, channel, notice("a"), clock=clock)
-    outbox.mark("n-a", "Stopped")
+    outbox.mark({"n-a": "Stopped"})
     if refused:
         channel.trouble = [RejectedNoticeError("message_not_found")]
     else:
@@ -282,7 +283,7 @@ def test_an_edit_that_can_never_be_made_is_given_up(outbox: OutboxRepository, *,
 def test_what_was_never_delivered_has_no_message_to_change(outbox: OutboxRepository) -> None:
     outbox.enqueue(notice("a"))
 
-    assert not outbox.mark("n-a", "Stopped")
+    assert not outbox.mark({"n-a": "Stopped"})
 
 
 def test_replies_go_under_the_latest_message_that_was_no_reply_itself(outbox: OutboxRepository) -> None:
@@ -295,3 +296,94 @@ def test_replies_go_under_the_latest_message_that_was_no_reply_itself(outbox: Ou
     assert found is not None
     assert (found.notice_id, found.receipt) == ("n-a", "ts-1")
     assert outbox.said_of("case-unknown") is None
+
+
+# time
+
+
+class SlowChannel(Channel):
+    """Takes a minute for each message; meanwhile another sender looks for something to send."""
+
+    def __init__(self, outbox: OutboxRepository, clock: Clock, room: int = 1) -> None:
+        super().__init__(room)
+        self._outbox = outbox
+        self._clock = clock
+        self.taken_meanwhile: list[Notice] = []
+
+    def send(self, message: Message) -> Delivery:
+        self._clock.moment += timedelta(minutes=1)
+        waiting = [each.notice_id for each in self._outbox.pending()]
+        self.taken_meanwhile += self._outbox.claim(waiting, self._clock.now())
+        return super().send(message)
+
+
+def test_nothing_is_begun_once_the_time_is_over_and_what_is_left_is_told(
+    outbox: OutboxRepository, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock()
+    channel = SlowChannel(outbox, clock)
+    outbox.enqueue(*(notice(f"{n}", created_at=NOW - n * timedelta(minutes=1)) for n in range(5)))
+
+    sent = deliver_due(outbox, channel, clock, max_wait=NO_WAIT, until=NOW + timedelta(minutes=2))
+
+    assert [each.notice_id for each in sent] == ["n-4", "n-3"]  # the oldest
+    assert [each.notice_id for each in outbox.pending()] == ["n-2", "n-1", "n-0"]
+    assert not any(each.proven or each.delivered_at for each in outbox.pending())
+    (said,) = (record for record in caplog.records if "no time left" in record.message)
+    assert vars(said)["waiting"] == 3
+
+    clock.moment += timedelta(minutes=5)
+    deliver_due(outbox, channel, clock, max_wait=NO_WAIT)
+    assert [each.title for each in channel.took] == [f"{n} stops" for n in (4, 3, 2, 1, 0)]
+
+
+def test_a_wait_that_ends_after_the_time_is_not_begun(outbox: OutboxRepository) -> None:
+    clock, channel = Clock(), Channel()
+    channel.trouble = [RateLimitedError("slow down", retry_after=timedelta(seconds=20))]
+    outbox.enqueue(notice("a"))
+
+    deliver_due(outbox, channel, clock, max_wait=timedelta(minutes=1), until=NOW + timedelta(seconds=20))
+
+    assert (clock.now(), channel.took, of(outbox, "a").next_attempt_at) == (NOW, [], NOW + timedelta(seconds=20))
+
+
+def test_no_message_is_changed_once_the_time_is_over(outbox: OutboxRepository) -> None:
+    channel = Channel()
+    delivered(outbox, channel, notice("a"))
+    outbox.mark({"n-a": "Stopped"})
+
+    deliver_due(outbox, channel, Clock(), max_wait=NO_WAIT, until=NOW)
+    assert (channel.edits, len(outbox.changed())) == ([], 1)
+    deliver_due(outbox, channel, Clock(), max_wait=NO_WAIT)
+    assert len(channel.edits) == 1
+
+
+def test_whoever_is_slow_keeps_what_it_has_claimed(outbox: OutboxRepository) -> None:
+    """A claim lasts for five minutes; the last of these waits for eight."""
+    clock = Clock()
+    channel = SlowChannel(outbox, clock)
+    outbox.enqueue(*(notice(f"{n}") for n in range(8)))
+
+    assert len(deliver_due(outbox, channel, clock, max_wait=NO_WAIT)) == 8
+    assert (len(channel.took), channel.taken_meanwhile) == (8, [])
+
+
+def test_what_came_to_name_past_dates_while_others_were_sent_is_not_sent(outbox: OutboxRepository) -> None:
+    clock = Clock()
+    channel = SlowChannel(outbox, clock)
+    outbox.enqueue(*(notice(f"{n}", holds_until=NOW + timedelta(minutes=2)) for n in range(4)))
+
+    assert len(deliver_due(outbox, channel, clock, max_wait=NO_WAIT)) == 2
+    assert [of(outbox, f"{n}").state for n in range(4)] == [NoticeState.DELIVERED] * 2 + [NoticeState.DROPPED] * 2
+
+
+def test_no_more_is_claimed_than_may_go_soon(outbox: OutboxRepository) -> None:
+    """What lies behind the first hundred is anybody's, should this sender say nothing more."""
+    channel = Channel(room=10)
+    channel.trouble = [RateLimitedError("slow down", retry_after=timedelta(minutes=1))]
+    outbox.enqueue(*(notice(f"{n:03}") for n in range(130)))
+
+    deliver_due(outbox, channel, Clock(), max_wait=NO_WAIT)
+
+    free = [each.notice_id for each in outbox.due(NOW)]
+    assert free == [f"n-{n:03}" for n in range(100, 130)]

@@ -105,6 +105,16 @@ def answers(checks: Sequence[Check]) -> dict[tuple[str, Question], Code]:
     return {(check.target, check.question): check.code for check in checks}
 
 
+def test_a_role_is_named_only_where_it_is_entered() -> None:
+    """The role of all guarded accounts is none of the account that the credentials belong to."""
+    desk = Desk()
+    common = Target("aws", desk.caller().account, role="of-members", common_role=True)
+    targets = (common, replace(common, common_role=False), replace(common, account="999988887777"))
+    world, _ = practice(FLEET, {"aws": desk}, targets=targets)
+    told = [check.facts["role"] for check in examine_targets(world) if check.question is Question.CALLER]
+    assert told == ["", "of-members", "of-members"]
+
+
 def only(checks: Sequence[Check], question: Question) -> Check:
     (found,) = (check for check in checks if check.question is question)
     return found

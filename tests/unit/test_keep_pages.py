@@ -21,7 +21,7 @@ from costguard.engine.answers import snooze
 from costguard.engine.keep_pages import answer_keep
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit_people import told_again
-from costguard.engine.repositories.outbox import Notice, NoticeState
+from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.ledgers import open_ledger
 from costguard.ports import Record, RecordStore
 from costguard.report.keep_page import HEADERS, STATUS, KeepPage, Screen, keep_page, length_words

@@ -17,6 +17,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.hands import Cleared
 from costguard.engine.network_audit import plan_networks
 from costguard.engine.network_hand import TURN, NetworkHand
+from costguard.planning import PlanIndex
 
 HOUR = timedelta(hours=1)
 
@@ -30,7 +31,7 @@ class Due:
         self.stage.clock.advance(25 * HOUR)
         _, plan = plan_networks(self.stage.surroundings(), "due")
         (self.action,) = plan.due
-        self.case: Case = plan.case_of(self.action)
+        self.case: Case = PlanIndex.of(plan).case_of(self.action)
 
     def hand(self) -> NetworkHand:
         return NetworkHand(self.stage.surroundings())

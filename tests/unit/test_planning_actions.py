@@ -33,7 +33,16 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind, InstanceState
 from costguard.guards.rules import Mode, Selector
-from costguard.planning import CapUse, Plan, PlanInputs, RuleLimit, Transition, build_plan, subjects_to_examine
+from costguard.planning import (
+    CapUse,
+    Plan,
+    PlanIndex,
+    PlanInputs,
+    RuleLimit,
+    Transition,
+    build_plan,
+    subjects_to_examine,
+)
 from costguard.policy.calendar import WorkingCalendar
 from costguard.policy.model import Policy
 
@@ -150,7 +159,7 @@ def test_a_snapshot_is_an_action_of_each_volume_without_a_copy() -> None:
 
 def test_the_case_of_an_action_is_found_in_the_plan() -> None:
     plan = build_plan(inputs(fact(instance("i-1")), fact(instance("i-2"))))
-    assert [plan.case_of(action).case_id for action in plan.due] == ["case-i-1", "case-i-2"]
+    assert [PlanIndex.of(plan).case_of(action).case_id for action in plan.due] == ["case-i-1", "case-i-2"]
 
 
 def test_every_machine_that_is_due_is_stopped() -> None:

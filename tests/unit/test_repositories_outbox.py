@@ -13,7 +13,8 @@ from tests.contract.ledger_fakes import InterferingStore, fail
 from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.engine.delivery import deliver_due
 from costguard.engine.repositories.audit_verify import verify
-from costguard.engine.repositories.outbox import CLAIM_LASTS, Notice, NoticeState, OutboxRepository
+from costguard.engine.repositories.outbox import OutboxRepository
+from costguard.engine.repositories.outbox_notice import CLAIM_LASTS, Notice, NoticeState
 from costguard.ledgers import open_ledger
 from costguard.ports import Delivery, Message, RecordStore
 

@@ -16,7 +16,7 @@ from costguard.domain.savings import SavingChange, Standing
 from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendReport, SpendScope
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.codec import to_body
-from costguard.engine.savings import keep_bill
+from costguard.engine.savings_bills import keep_bill
 from costguard.estimates.coverage import uncovered_in
 from costguard.ledgers import open_ledger
 from costguard.ports import Record, Target

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -33,6 +33,9 @@ class PausedJustBefore:
 
     def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
         return self._inner.query(kind, prefix, after)
+
+    def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
+        return self._inner.get_many(kind, keys)
 
     def put(self, record: Record, expect_version: int) -> Record:
         return self._inner.put(record, expect_version)

@@ -28,7 +28,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.hands import Cleared, Hand
 from costguard.engine.memory import Memory, note
 from costguard.engine.surroundings import Surroundings
-from costguard.planning import Plan, RuleLimit
+from costguard.planning import Plan, PlanIndex, RuleLimit
 
 _LOG = logging.getLogger(__name__)
 ACT_WITHIN = timedelta(minutes=5)  # from reserving to calling; a process frozen for longer must look again
@@ -53,8 +53,9 @@ def act(plan: Plan, world: Surroundings, hand: Hand, deadline: datetime | None =
         LedgerError: memory failed: nothing further is attempted, because nothing could be remembered.
     """
     results: list[ActionResult] = []
+    index = PlanIndex.of(plan)
     for _, group in groupby(_cloud_actions(plan), key=lambda action: action.case_id):
-        results.extend(_act_on_case(plan, tuple(group), world, hand, deadline))
+        results.extend(_act_on_case(index, tuple(group), world, hand, deadline))
     return tuple(results)
 
 
@@ -63,7 +64,7 @@ def _cloud_actions(plan: Plan) -> Iterator[Action]:
 
 
 def _act_on_case(
-    plan: Plan,
+    index: PlanIndex,
     actions: Sequence[Action],
     world: Surroundings,
     hand: Hand,
@@ -77,7 +78,7 @@ def _act_on_case(
         return _not_done(actions, paused, now)
     first = actions[0]
     cases = world.memory.cases
-    planned = plan.case_of(first)
+    plan, planned = index.plan, index.case_of(first)
     try:
         case = cases.commit(planned, claimed(planned, now), run_id=plan.run_id, now=now)
     except VersionConflictError:

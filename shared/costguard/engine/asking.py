@@ -12,7 +12,7 @@ from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.engine.letters import is_clickable
 from costguard.engine.memory import Memory
 from costguard.engine.published import Waits
-from costguard.engine.repositories.outbox import Notice
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.repositories.publications import Publication, ref_of, seq_of
 from costguard.policy.loosening import loosening_words
 from costguard.policy.model import Policy
@@ -71,9 +71,8 @@ def asked_in(memory: Memory, of: AnswerRef, person: str) -> frozenset[str]:
 
 def close_asking(memory: Memory, publication: Publication, approvers: Iterable[str], status: str) -> None:
     """Let the messages about this publication say what became of it, and offer nothing any more."""
-    for notice_id in (_id_of(publication.seq), *(_id_of(publication.seq, person) for person in approvers)):
-        if memory.outbox.get(notice_id) is not None:
-            memory.outbox.mark(notice_id, status)
+    told = (_id_of(publication.seq), *(_id_of(publication.seq, person) for person in approvers))
+    memory.outbox.mark(dict.fromkeys(told, status))
 
 
 def _id_of(seq: int, person: str = "") -> str:

@@ -12,7 +12,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance
 from costguard.domain.spend import SpendScope
 from costguard.engine.bills import Bills, payers, read_bills
-from costguard.engine.savings import keep_bill
+from costguard.engine.savings_bills import keep_bill
 from costguard.engine.scan import Progress, Scan, no_progress, scan
 from costguard.engine.surroundings import Surroundings
 from costguard.engine.turns import Turns, not_reached, reading_until

@@ -11,9 +11,10 @@ from typing import Any, Protocol
 from costguard.domain.errors import ProviderError
 from costguard.engine.delivery import deliver_due
 from costguard.engine.memory import Memory
+from costguard.engine.overdue import DIGEST
 from costguard.engine.reporting import of_owner, report_facts
 from costguard.engine.repositories.looks import DigestRecord, LookRepository
-from costguard.engine.repositories.outbox import Notice
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.run import NOTICE_WAIT
 from costguard.policy.model import Policy
 from costguard.policy.ownership import channel_of
@@ -27,7 +28,6 @@ from costguard.report.notices import Notice as Worded
 from costguard.report.words import Language
 
 _LOG = logging.getLogger(__name__)
-DIGEST = "digest"
 _BACK = timedelta(days=7)
 _HOLDS = timedelta(days=3)  # a digest that is later than that tells of another week
 _HTML, _PNG = "text/html; charset=utf-8", "image/png"

@@ -58,7 +58,8 @@ def examine_targets(practice: Practice) -> tuple[Check, ...]:
         if is_new:
             known[target.cloud] = _caller(preflight)
         caller = known[target.cloud]
-        found.append(checks.caller_check(name_of(target), caller, target.role))
+        here = isinstance(caller, Caller) and target.account in {"", caller.account}
+        found.append(checks.caller_check(name_of(target), caller, target.own_role if here else target.role))
         if is_new:
             found.append(checks.clock_check(target.cloud, _skew(preflight)))
         if isinstance(caller, Caller):

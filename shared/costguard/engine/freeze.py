@@ -11,7 +11,7 @@ from datetime import timedelta
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError, VersionConflictError
 from costguard.domain.freeze import LaunchFreeze
 from costguard.engine.repositories.audit import AuditWhat
-from costguard.engine.repositories.outbox import Notice
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget import BudgetStatus
 from costguard.guards.budget_rules import BudgetStep, StepKind

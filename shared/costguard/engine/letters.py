@@ -10,7 +10,7 @@ from costguard.cases import Case, CaseStatus, ladder
 from costguard.domain.actions import Verb
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.refs import ResourceRef
-from costguard.engine.repositories.outbox import Notice
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.guards.rules import Mode
 from costguard.planning import Plan, Transition
 from costguard.policy.changes import rule_from_terms

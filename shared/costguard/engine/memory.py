@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -89,11 +89,14 @@ class Memory:
         )
 
 
-def claim_views(memory: Memory, cases: tuple[Case, ...]) -> dict[str, ClaimView]:
-    """What became of the intents of every claim under way, by decision id."""
+def claim_views(memory: Memory, cases: tuple[Case, ...], notices: Mapping[str, NoticeView]) -> dict[str, ClaimView]:
+    """What became of the intents of every claim under way, by decision id.
+
+    A decision to tell has its notice, and never an intent: of thousands that wait for a channel none is looked up.
+    """
     views: dict[str, ClaimView] = {}
     for case in cases:
-        if case.phase is Phase.WAITING:
+        if case.phase is Phase.WAITING or case.decision_id in notices:
             continue
         intents = [
             intent for intent in memory.intents.for_case(case.case_id) if intent.action.decision_id == case.decision_id
@@ -108,11 +111,9 @@ def claim_views(memory: Memory, cases: tuple[Case, ...]) -> dict[str, ClaimView]
 def notice_views(memory: Memory, cases: tuple[Case, ...], now: datetime) -> dict[str, NoticeView]:
     """What became of every current notice, by decision id; only a proven delivery has a time."""
     views: dict[str, NoticeView] = {}
-    for case in cases:
-        notice = memory.outbox.get(case.decision_id) if case.decision_id else None
-        if notice is not None:
-            proven = notice.delivered_at if notice.proven else None
-            views[case.decision_id] = NoticeView(proven, dead=notice.state == "dead", late=notice.is_late(now))
+    for decision, notice in memory.outbox.get_many(case.decision_id for case in cases if case.decision_id).items():
+        proven = notice.delivered_at if notice.proven else None
+        views[decision] = NoticeView(proven, dead=notice.state == "dead", late=notice.is_late(now))
     return views
 
 

@@ -20,12 +20,12 @@ from costguard.domain.resources import Gap
 from costguard.engine.hands import Hand
 from costguard.engine.letters import choices_for
 from costguard.engine.memory import cap_views, claim_views, notice_views
-from costguard.engine.notices import WARNING_HOLDS, Words, just_climbed, thread_of, zone_of
-from costguard.engine.repositories.outbox import Notice
+from costguard.engine.notices import WARNING_HOLDS, Words, just_climbed, zone_of
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.run import Craft, RunReport, carry_out, known_accounts, stop_all, summary
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.rules import MendRule, Mode
-from costguard.planning import Held, Plan
+from costguard.planning import Held, Plan, PlanIndex
 from costguard.planning.mending import Judged, MendInputs, build_mend_plan
 from costguard.policy.ownership import channel_of
 from costguard.report.mends import MendFacts, MendWord, mend_notice
@@ -70,6 +70,7 @@ def plan_mends(
     """The plan for what was seen, with memory; nothing is written but, to `remember`, which accounts there are."""
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
+    notices = notice_views(memory, cases, now)
     return build_mend_plan(
         MendInputs(
             guard=world.guard,
@@ -81,8 +82,8 @@ def plan_mends(
             rules=tuple(rules),
             cases=cases,
             snoozes={ref: snooze.until for ref, snooze in memory.snoozes.active(now).items()},
-            notices=notice_views(memory, cases, now),
-            claims=claim_views(memory, cases),
+            notices=notices,
+            claims=claim_views(memory, cases, notices),
             caps=cap_views(memory, world.guard, (rule.name for rule in rules), now),
             closed_accounts=looked.closed_accounts,
             gaps=tuple(looked.gaps),
@@ -105,8 +106,8 @@ def carry_out_mends(
     """Commit, act and tell, as for any plan; `seen` is what the number of subjects is called in its figures."""
     by_name = {rule.name: rule for rule in rules}
 
-    def warning(world: Surroundings, plan: Plan, action: Action, case: Case) -> Notice:
-        return _warning(world, plan, action, case, by_name)
+    def warning(world: Surroundings, index: PlanIndex, action: Action, case: Case) -> Notice:
+        return _warning(world, index, action, case, by_name)
 
     return carry_out(
         world, plan, craft=Craft(hand, Words(warning, _news), partial(mend_figures, seen=seen)), deadline=deadline
@@ -125,18 +126,21 @@ def mend_figures(report: RunReport, *, seen: str) -> dict[str, Any]:
     return {**figures, "checks": {check: dict(sorted(counted.items())) for check, counted in sorted(checks.items())}}
 
 
-def _warning(world: Surroundings, plan: Plan, action: Action, case: Case, rules: Mapping[str, MendRule]) -> Notice:
+def _warning(
+    world: Surroundings, index: PlanIndex, action: Action, case: Case, rules: Mapping[str, MendRule]
+) -> Notice:
     rule, now = rules.get(case.rule), world.clock.now()
     if rule is None or rule.mode is not Mode.ENFORCE or action.mend is None:
-        return _notice(world, plan, case, MendWord.TOLD, None, action.decision_id)
+        return _notice(world, index, case, MendWord.TOLD, None, action.decision_id)
     grace_end = world.policy.calendar.after if world.policy.calendar is not None else plain_time
     due = due_at(replace(case, since=now), mend_rungs(rule, action.mend)[-1], grace_end)
-    comes = _notice(world, plan, case, MendWord.COMES, action.mend, action.decision_id, due=due)
+    comes = _notice(world, index, case, MendWord.COMES, action.mend, action.decision_id, due=due)
     return replace(comes, holds_until=now + WARNING_HOLDS)
 
 
-def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
+def _news(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
     """What people should know and no rung depends on: mended, over, or waiting for their word."""
+    plan = index.plan
     waiting = {held.action.case_id: held for held in plan.held if held.reason.code in _WAITS_FOR_PEOPLE}
     for step in plan.transitions:
         case = step.after
@@ -144,18 +148,18 @@ def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
             continue  # nobody was told of it yet, so there is nothing to follow up
         if case.status is CaseStatus.CLOSED and just_climbed(step, Verb.MEND):
             mend, action_id = _done(world, case)
-            yield _notice(world, plan, case, MendWord.DONE, mend, f"{case.case_id}-mended", action_id=action_id)
+            yield _notice(world, index, case, MendWord.DONE, mend, f"{case.case_id}-mended", action_id=action_id)
         elif case.status is CaseStatus.CLOSED and case.reason.code in _OVER_TOLD:
-            yield _notice(world, plan, case, MendWord.OVER, None, f"{case.case_id}-closed")
+            yield _notice(world, index, case, MendWord.OVER, None, f"{case.case_id}-closed")
         elif case.case_id in waiting:
             held: Held = waiting[case.case_id]
             notice_id = f"{held.action.decision_id}-held"
-            yield _notice(world, plan, case, MendWord.HELD, held.action.mend, notice_id)
+            yield _notice(world, index, case, MendWord.HELD, held.action.mend, notice_id)
         elif step.before is not None and step.before.reason.code in _SEEN_LATE:
             why = step.before.reason
             notice_id = f"{case.case_id}-{step.before.attempt}-{why.code.value}"
             # about no decision: the next one is still to be made, and a notice of it would count as its intent
-            yield _notice(world, plan, replace(case, reason=why, decision_id=""), MendWord.HELD, None, notice_id)
+            yield _notice(world, index, replace(case, reason=why, decision_id=""), MendWord.HELD, None, notice_id)
 
 
 def _done(world: Surroundings, case: Case) -> tuple[Mend | None, str]:
@@ -167,7 +171,7 @@ def _done(world: Surroundings, case: Case) -> tuple[Mend | None, str]:
 
 def _notice(
     world: Surroundings,
-    plan: Plan,
+    index: PlanIndex,
     case: Case,
     word: MendWord,
     mend: Mend | None,
@@ -176,7 +180,7 @@ def _notice(
     due: datetime | None = None,
     action_id: str = "",
 ) -> Notice:
-    finding = next((f for f in plan.findings if (f.check, f.subject) == (case.check, case.subject)), None)
+    finding = index.of_checks.get((case.check, case.subject))
     found = finding.reason if finding is not None else None
     now = world.clock.now()
     facts = MendFacts(
@@ -206,8 +210,7 @@ def _notice(
         lines=worded.lines,
         created_at=now,
         next_attempt_at=now,
-        thread="" if comes else thread_of(world, case, channel),
-        run_id=plan.run_id,
+        run_id=index.plan.run_id,
         owner=case.owner,
         case_id=case.case_id,
         kind=f"mend_{word.value}",

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from costguard.cases import Case, CaseStatus, claimed, confirming, due_at, held, ladder, noticed
+from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.domain.actions import Action, Verb
-from costguard.domain.errors import VersionConflictError
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.engine.delivery import deliver_due
-from costguard.engine.letters import choices_for, is_clickable, next_step, statuses
-from costguard.engine.memory import note
-from costguard.engine.repositories.outbox import Notice
+from costguard.engine.letters import choices_for, is_clickable, next_step
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.rules import Consent, Mode
-from costguard.planning import Plan, Transition
+from costguard.planning import PlanIndex, Transition
 from costguard.policy.changes import rule_from_terms
 from costguard.policy.ownership import channel_of
 from costguard.report.evidence import picture
 from costguard.report.notices import NoticeFacts, NoticeKind, Upcoming, notice
 from costguard.report.words import Language
 
+_LOG = logging.getLogger(__name__)
 _CLOSINGS_TOLD = frozenset(
     {
         ReasonCode.RECOVERED,
@@ -44,54 +43,13 @@ _BARS_TOLD = frozenset({ReasonCode.APPROVAL_NEEDED, ReasonCode.LOCAL_DISK})
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What is told of the cases of one kind of subject: the warning of a rung, and the news that no rung depends on."""
+    """What is told of the cases of one kind of subject: the warning of a rung, and the news that no rung depends on.
 
-    warning: Callable[[Surroundings, Plan, Action, Case], Notice]
-    news: Callable[[Surroundings, Plan], Iterator[Notice]]
-
-
-def tell(world: Surroundings, plan: Plan, words: Words, longest_wait: timedelta) -> tuple[Notice, ...]:
-    """Put this run's notices into the outbox, deliver what is due, and start the grace of what arrived.
-
-    A warning claims its case first, so that two runs never both send it. Returns what was delivered.
+    News of a case is a reply to what it was told with: `tell` sees to that.
     """
-    memory, clock = world.memory, world.clock
-    sent: dict[str, Case] = {}
-    _mark(world, plan)
-    for action in plan.due:
-        if action.verb is not Verb.WARN:
-            continue
-        case = plan.case_of(action)
-        try:
-            claim = memory.cases.commit(case, claimed(case, clock.now()), run_id=plan.run_id, now=clock.now())
-        except VersionConflictError:
-            continue
-        memory.outbox.enqueue(words.warning(world, plan, action, claim))
-        sent[claim.decision_id] = claim
-    for notice_ in words.news(world, plan):
-        memory.outbox.enqueue(notice_)
-    delivered = deliver_due(
-        memory.outbox, world.notifier, clock, max_wait=longest_wait, language=Language(world.language)
-    )
-    for decision, case in sent.items():
-        arrived = memory.outbox.get(decision)
-        if arrived is not None and arrived.proven and arrived.delivered_at is not None:
-            after = noticed(case, arrived.delivered_at)
-        else:
-            after = held(confirming(case), Reason(ReasonCode.NOTICE_UNDELIVERED))
-        note(memory, case, after, plan.run_id, clock.now())
-    return delivered
 
-
-def _mark(world: Surroundings, plan: Plan) -> None:
-    """Let the messages about the cases that moved say so."""
-    memory, now = world.memory, plan.planned_at
-    snoozed = any(step.after.status is CaseStatus.SNOOZED for step in plan.transitions)
-    kept = {ref: (each.until, each.by) for ref, each in memory.snoozes.active(now).items()} if snoozed else {}
-    for case, status in statuses(plan, kept, zone_of(world), Language(world.language)):
-        earlier = memory.outbox.said_of(case.case_id)
-        if earlier is not None:
-            memory.outbox.mark(earlier.notice_id, status)
+    warning: Callable[[Surroundings, PlanIndex, Action, Case], Notice]
+    news: Callable[[Surroundings, PlanIndex], Iterator[Notice]]
 
 
 def zone_of(world: Surroundings) -> str:
@@ -99,14 +57,9 @@ def zone_of(world: Surroundings) -> str:
     return world.policy.calendar.zone if world.policy.calendar else "UTC"
 
 
-def thread_of(world: Surroundings, case: Case, channel: str) -> str:
-    """The receipt of the message that told of this case in the same channel: what follows is replied under it."""
-    earlier = world.memory.outbox.said_of(case.case_id)
-    return earlier.receipt if earlier is not None and earlier.channel == channel else ""
-
-
-def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
+def _news(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
     """What people should know and no rung depends on: stopped, ended, or waiting for their word."""
+    plan = index.plan
     barred = {item.action.case_id: item for item in plan.held if item.reason.code in _BARS_TOLD}
     for step in plan.transitions:
         case = step.after
@@ -115,15 +68,15 @@ def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
         if case.status is CaseStatus.CLOSED and case.reason.code in _CLOSINGS_TOLD:
             ended = case.reason.code is ReasonCode.TERMINATED
             kind = NoticeKind.TERMINATED if ended else NoticeKind.CLOSED
-            yield _notice(world, plan, case, kind, f"{case.case_id}-closed")
+            yield _notice(world, index, case, kind, f"{case.case_id}-closed")
         elif just_climbed(step, Verb.STOP) and not _warns_next(case):
-            yield _notice(world, plan, case, NoticeKind.STOPPED, f"{case.case_id}-stopped-{len(case.climbed)}")
+            yield _notice(world, index, case, NoticeKind.STOPPED, f"{case.case_id}-stopped-{len(case.climbed)}")
         elif case.case_id in barred:
             held_ = barred[case.case_id]
             approvable = held_.reason.code is ReasonCode.APPROVAL_NEEDED
             told = _notice(
                 world,
-                plan,
+                index,
                 case,
                 NoticeKind.HELD,
                 f"{held_.action.decision_id}-held",
@@ -135,17 +88,19 @@ def _news(world: Surroundings, plan: Plan) -> Iterator[Notice]:
             yield replace(told, choices=tuple(choices))
 
 
-def _warning(world: Surroundings, plan: Plan, action: Action, case: Case) -> Notice:
+def _warning(world: Surroundings, index: PlanIndex, action: Action, case: Case) -> Notice:
     stopped = case.climbed_at(Verb.STOP) is not None
     kind = NoticeKind.STOPPED if stopped else NoticeKind.WARNED
-    told = _notice(world, plan, case, kind, action.decision_id)
+    told = _notice(world, index, case, kind, action.decision_id)
     comes = next_step(case) if told.kind == kind.value else None
     choices = choices_for(case, world.policy, told.channel, Language(world.language), step=comes or Verb.WARN)
-    return replace(told, holds_until=told.created_at + WARNING_HOLDS, thread="", choices=tuple(choices))
+    return replace(told, holds_until=told.created_at + WARNING_HOLDS, choices=tuple(choices))
 
 
-def _notice(world: Surroundings, plan: Plan, case: Case, kind: NoticeKind, notice_id: str, approve: str = "") -> Notice:
-    finding = next((f for f in plan.findings if f.subject == case.subject), None)
+def _notice(
+    world: Surroundings, index: PlanIndex, case: Case, kind: NoticeKind, notice_id: str, approve: str = ""
+) -> Notice:
+    finding = index.findings.get(case.subject)
     now, channel = world.clock.now(), channel_of(case.owner, world.policy)
     promises = case.status is not CaseStatus.CLOSED and kind is not NoticeKind.HELD  # what waits for leave has no date
     facts = NoticeFacts(
@@ -158,8 +113,8 @@ def _notice(world: Surroundings, plan: Plan, case: Case, kind: NoticeKind, notic
         rule=case.rule,
         evidence=finding.evidence if finding and kind is NoticeKind.WARNED else None,
         rate=finding.rate if finding else None,
-        saving=next((a.saving for a in plan.due if a.case_id == case.case_id), None),
-        upcoming=tuple(_upcoming(world, plan, case, now)) if promises else (),
+        saving=index.savings.get(case.case_id),
+        upcoming=tuple(_upcoming(world, index, case, now)) if promises else (),
         snapshots=_snapshots(world, case),
         approve=approve,
         zone=zone_of(world),
@@ -177,8 +132,7 @@ def _notice(world: Surroundings, plan: Plan, case: Case, kind: NoticeKind, notic
         lines=worded.lines,
         created_at=now,
         next_attempt_at=now,
-        thread=thread_of(world, case, channel),
-        run_id=plan.run_id,
+        run_id=index.plan.run_id,
         owner=case.owner,
         case_id=case.case_id,
         kind=kind.value if facts.upcoming else f"{kind.value}_only",
@@ -198,13 +152,13 @@ def _why(finding: Finding | None, case: Case) -> Reason:
     return finding.reason if finding is not None and case.climbed_at(Verb.STOP) is None else case.reason
 
 
-def _upcoming(world: Surroundings, plan: Plan, case: Case, now: datetime) -> Iterator[Upcoming]:
+def _upcoming(world: Surroundings, index: PlanIndex, case: Case, now: datetime) -> Iterator[Upcoming]:
     """The rungs still to come, each with its earliest moment if nothing speaks against it.
 
     None where a local disk stands in the way: a date is a promise, and without leave nothing will follow.
     """
     rule = world.policy.rule(case.rule) or rule_from_terms(case.terms)
-    saving = next((a.saving for a in plan.due if a.case_id == case.case_id), None)
+    saving = index.savings.get(case.case_id)
     loses_disk = saving is not None and "local_disk_lost" in saving.risks and case.climbed_at(Verb.STOP) is None
     if loses_disk and rule.limits.local_disk is not Consent.LOSE:
         return

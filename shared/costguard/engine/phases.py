@@ -207,8 +207,10 @@ class Phases:
         book.done(ACT, part, blobs.put(f"{ACT}/{part:05d}", done), world.clock.now())
         return _called(done)
 
-    def report(self) -> RunReport:
+    def report(self, deadline: datetime | None = None) -> RunReport:
         """Tell people, keep what was seen, close the run. A run that was completed is a duplicate.
+
+        Called again after it was killed, it goes on: what is claimed, written or sent is not begun again.
 
         Raises:
             StalePlanError: the run was never planned.
@@ -229,7 +231,7 @@ class Phases:
         for number in range(planned.parts):
             if number in acted:
                 results.extend(blobs.get(PartDone, acted[number].blob).results)
-        return concluded(world, plan, tuple(results), instance_craft(world))
+        return concluded(world, plan, tuple(results), instance_craft(world), deadline)
 
     def _acted(self, plan: Plan, deadline: datetime | None) -> tuple[ActionResult, ...]:
         world, now = self.world, self.world.clock.now()

@@ -11,7 +11,7 @@ from costguard.domain.errors import CostguardError, InvalidInputError, LedgerErr
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.memory import Memory
 from costguard.engine.published import Bundles, Waits, compiled, standing
-from costguard.engine.repositories.outbox import Notice
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.policy.lastgood import Usable, usable
 from costguard.policy.model import Policy
 from costguard.ports import PolicySource, PolicyText

@@ -23,7 +23,7 @@ from costguard.cases.answering import (
 )
 from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
 from costguard.engine.memory import Memory
-from costguard.engine.repositories.outbox import Notice
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.repositories.snoozes import Snooze
 from costguard.policy.model import AnswerTerms, Policy
 

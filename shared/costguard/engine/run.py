@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from costguard.cases import Case
 from costguard.domain.actions import ActionResult, Verb
-from costguard.domain.errors import ProviderError, VersionConflictError
+from costguard.domain.errors import ProviderError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, InstanceDetail
@@ -20,14 +20,16 @@ from costguard.engine.aftermath import settle_observed
 from costguard.engine.hands import Hand
 from costguard.engine.instance_hand import InstanceHand
 from costguard.engine.launches import launched
-from costguard.engine.memory import Memory, cap_views, claim_views, notice_views
-from costguard.engine.notices import INSTANCE_WORDS, Words, tell
+from costguard.engine.memory import cap_views, claim_views, notice_views
+from costguard.engine.moving import moved
+from costguard.engine.notices import INSTANCE_WORDS, Words
 from costguard.engine.repositories.accounts import AccountRepository
-from costguard.engine.repositories.outbox import Notice
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.scan import Lookback, Progress, Scan, gap_of, no_progress, scan
 from costguard.engine.shadows import keep_shadows, shadow_figures, with_shadows
 from costguard.engine.sights import keep_look
 from costguard.engine.surroundings import Surroundings
+from costguard.engine.telling import tell
 from costguard.engine.turns import Turns, not_reached, reading_until
 from costguard.guards import GUARDS
 from costguard.guards.rules import Mode
@@ -36,18 +38,24 @@ from costguard.planning.new_accounts import account_key, observing
 
 _LOG = logging.getLogger(__name__)
 _MOST_GAPS_LOGGED = 20  # the report has them all
-NOTICE_WAIT = timedelta(seconds=30)  # longest total wait for Slack's Retry-After inside one run
+NOTICE_WAIT = timedelta(seconds=30)  # longest total wait for Slack's Retry-After where no deadline is known
+LONGEST_WAIT = timedelta(minutes=5)  # the same of a function: 3,000 machines told of, at ten a message and second
+LEAST_TELLING = timedelta(seconds=10)  # of the 20 seconds and more that a host has left at the deadline
 
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What a run found, did, held and told. `duplicate` means this run had already been completed."""
+    """What a run found, did, held and told. `duplicate` means this run had already been completed.
+
+    `waiting` counts the notices that are in the outbox still, for whatever reason.
+    """
 
     run_id: str
     plan: Plan | None
     results: tuple[ActionResult, ...] = ()
     notices: tuple[Notice, ...] = ()
     duplicate: bool = False
+    waiting: int = 0
 
 
 def make_plan(
@@ -84,6 +92,7 @@ def plan_from(
     """The plan for what was seen, with memory and the closer reads it needs; `remember` as for `make_plan`."""
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
+    notices = notice_views(memory, cases, now)
     inputs = PlanInputs(
         guard=world.guard,
         run_id=run_id,
@@ -92,8 +101,8 @@ def plan_from(
         facts=seen.facts,
         cases=cases,
         snoozes={ref: snooze.until for ref, snooze in memory.snoozes.active(now).items()},
-        notices=notice_views(memory, cases, now),
-        claims=claim_views(memory, cases),
+        notices=notices,
+        claims=claim_views(memory, cases, notices),
         caps=cap_views(memory, world.guard, (rule.name for rule in world.policy.idle_gpu), now),
         closed_accounts=seen.closed_accounts,
         gaps=seen.gaps,
@@ -171,14 +180,31 @@ def carry_out(
         return RunReport(plan.run_id, None, duplicate=True)
     plan = committed(world, plan)
     results = () if _paused(world) else act(plan, world, craft.hand, deadline)
-    return concluded(world, plan, results, craft)
+    if deadline is not None:  # else a run that is late every time would never tell anybody
+        deadline = max(deadline, world.clock.now() + LEAST_TELLING)
+    return concluded(world, plan, results, craft, deadline)
 
 
-def concluded(world: Surroundings, plan: Plan, results: tuple[ActionResult, ...], craft: Craft) -> RunReport:
-    """Tell people of a plan that was carried out, keep what it saw, and close the run's record."""
-    notices = () if _paused(world) else tell(world, plan, craft.words, NOTICE_WAIT)
+def longest_wait(now: datetime, deadline: datetime | None) -> timedelta:
+    """How long one run waits in all for channels that ask for it: those that do not ask have the other half."""
+    return NOTICE_WAIT if deadline is None else max(NOTICE_WAIT, min(LONGEST_WAIT, (deadline - now) / 2))
+
+
+def concluded(
+    world: Surroundings,
+    plan: Plan,
+    results: tuple[ActionResult, ...],
+    craft: Craft,
+    deadline: datetime | None = None,
+) -> RunReport:
+    """Tell people of a plan that was carried out, keep what it saw, and close the run's record.
+
+    What could not be told by the deadline is told by later runs.
+    """
+    wait = longest_wait(world.clock.now(), deadline)
+    notices = () if _paused(world) else tell(world, plan, craft.words, wait, deadline)
     settle_observed(world.memory, plan, plan.billed_while_stopped)
-    report = RunReport(plan.run_id, plan, results, notices)
+    report = RunReport(plan.run_id, plan, results, notices, waiting=world.memory.outbox.waiting())
     keep_look(world.memory, plan)
     keep_shadows(world, plan)
     world.memory.runs.finish(plan.run_id, craft.figures(report), world.clock.now())
@@ -208,6 +234,7 @@ def summary(report: RunReport) -> dict[str, Any]:
         "rehearsed": len(plan.rehearsed),
         "gaps": len(plan.gaps),
         "notices": len(report.notices),
+        **({"notices_waiting": report.waiting} if report.waiting else {}),
         **({"shadows": shadow_figures(plan.shadows)} if plan.shadows else {}),
     }
 
@@ -263,11 +290,8 @@ def _examined_closely(world: Surroundings, inputs: PlanInputs) -> PlanInputs:
         details.update(found)
         gaps.extend(gap)
     kept = {ref: tuple(world.readings[ref.cloud].prices.kept_hourly(detail)) for ref, detail in details.items()}
-    approved = frozenset(
-        case.decision_id
-        for case in inputs.cases
-        if case.decision_id and world.memory.approvals.valid(case.decision_id, inputs.now) is not None
-    )
+    decisions = (case.decision_id for case in inputs.cases if case.decision_id)
+    approved = frozenset(world.memory.approvals.valid_among(decisions, inputs.now))
     return replace(inputs, details=details, kept=kept, gaps=tuple(gaps), approved=approved)
 
 
@@ -282,27 +306,15 @@ def _details_of(
 
 def committed(world: Surroundings, plan: Plan) -> Plan:
     """The plan with its transitions written; what another run moved first is dropped from it."""
-    by_shard: dict[Shard, list[Transition]] = {}  # a shard's moves share an audit chain, and would meet there
-    for step in plan.transitions:
-        if step.before != step.after:
-            by_shard.setdefault(step.after.subject.shard, []).append(step)
-    moved: dict[str, Transition | None] = {}
-    for _, steps in world.workers.each([partial(_moved, world.memory, plan, steps) for steps in by_shard.values()]):
-        moved.update(steps)
-    kept = (moved.get(step.after.case_id, step) for step in plan.transitions)
-    due = tuple(action for action in plan.due if moved.get(action.case_id, action) is not None)
-    return replace(plan, transitions=tuple(step for step in kept if step is not None), due=due)
-
-
-def _moved(memory: Memory, plan: Plan, steps: Sequence[Transition]) -> dict[str, Transition | None]:
-    """By case how each of these was written; None where another run moved it first."""
-    written: dict[str, Transition | None] = {}
-    for step in steps:
-        case_id = step.after.case_id
-        try:
-            after = memory.cases.commit(step.before, step.after, run_id=plan.run_id, now=plan.planned_at)
-            written[case_id] = Transition(step.before, after)
-        except VersionConflictError:
-            written[case_id] = None
-            _LOG.warning("another run moved this case first", extra={"case": case_id})
-    return written
+    meant = [step for step in plan.transitions if step.before != step.after]
+    written = moved(world.memory, world.workers, meant, plan.run_id, plan.planned_at)
+    lost = {step.after.case_id for step in meant} - written.keys()
+    return replace(
+        plan,
+        transitions=tuple(
+            Transition(step.before, written.get(step.after.case_id, step.after))
+            for step in plan.transitions
+            if step.after.case_id not in lost
+        ),
+        due=tuple(action for action in plan.due if action.case_id not in lost),
+    )

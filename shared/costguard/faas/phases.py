@@ -118,7 +118,7 @@ def _figures(phase: Phase, part: int, phases: Phases, deadline: datetime | None)
     if phase is Phase.REPORT:
         from costguard.engine.run import summary
 
-        figures = summary(phases.report())
+        figures = summary(phases.report(deadline))
         if figures.get("gaps") and not figures.get("instances_seen"):
             message = f"no instance was seen, and {figures['gaps']} things could not be read"
             raise UnavailableError(message)  # all the rest was done; the host counts it as an error, and alarms

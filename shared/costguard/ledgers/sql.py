@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.pool import QueuePool
 
 from costguard.domain.errors import LedgerError, VersionConflictError
@@ -31,7 +30,7 @@ _ASK_AGAIN = 20  # transactions given up in a row; each means that another got t
 _GIVEN_UP = ("40001", "40P01")  # PostgreSQL: serialization_failure, deadlock_detected
 _SETUP_LOCK = 7_311_042  # an arbitrary number shared by all Costguards: PostgreSQL has no safe concurrent CREATE TABLE
 
-_NAME = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")  # sorts as bytes, whatever the locale
+_NAME = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")  # sorts as bytes, whatever the locale
 _METADATA = sa.MetaData()
 _RECORDS = sa.Table(
     "costguard_records",
@@ -46,6 +45,9 @@ _RECORDS = sa.Table(
 # built once: putting one together anew each time costs more than running it
 _HERE = (_RECORDS.c.kind == sa.bindparam("of_kind"), _RECORDS.c.key == sa.bindparam("of_key"))
 _GET = sa.select(_RECORDS).where(*_HERE)
+_GET_MANY = sa.select(_RECORDS).where(
+    _RECORDS.c.kind == sa.bindparam("of_kind"), _RECORDS.c.key.in_(sa.bindparam("of_keys", expanding=True))
+)
 _GET_VERSION = sa.select(_RECORDS.c.version).where(*_HERE)
 _PAGE = (
     sa.select(_RECORDS)
@@ -168,6 +170,11 @@ class SqlLedger(Ledger):
         with _as_ledger_errors(), self._reads.connect() as connection:
             row = connection.execute(_GET, {"of_kind": kind, "of_key": key}).one_or_none()
         return None if row is None else record_from(*row)
+
+    def _read_many(self, kind: str, keys: Sequence[str]) -> Sequence[Record]:
+        with _as_ledger_errors(), self._reads.connect() as connection:
+            rows = connection.execute(_GET_MANY, {"of_kind": kind, "of_keys": list(keys)}).all()
+        return [record_from(*row) for row in rows]
 
     def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:
         asked = {"of_kind": kind, "prefix": prefix, "after": after, "most": limit}

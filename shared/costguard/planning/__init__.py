@@ -2,6 +2,7 @@
 
 from costguard.planning.build import build_plan, judge_all, judged, subjects_to_examine
 from costguard.planning.exempt import exemption
+from costguard.planning.index import PlanIndex
 from costguard.planning.plan import (
     CapUse,
     ClaimView,
@@ -22,6 +23,7 @@ __all__ = [
     "Held",
     "NoticeView",
     "Plan",
+    "PlanIndex",
     "PlanInputs",
     "Rehearsed",
     "RuleLimit",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 
 from typing_extensions import assert_never
@@ -16,6 +17,7 @@ from costguard.domain.savings import RecordedSaving, SavingChange, Sighting, Sta
 REPLACED_SINCE, REPLACED_UNTIL = timedelta(hours=24), timedelta(days=7)
 """How long before a stop, and how long after, another machine may start and be taken for its replacement."""
 
+_AT_WORK = frozenset({InstanceState.RUNNING, InstanceState.PENDING})
 _NUMBER = re.compile(r"[-_.]?(\d+|[0-9a-f]{5,17})$")  # `trainer-2` and `trainer-3` are of one name
 
 
@@ -54,6 +56,32 @@ def observed(
     assert_never(state)
 
 
+class Newcomers:
+    """The machines of one look that run, by cloud and type, in the order in which they were started.
+
+    Of tens of thousands only those that started around a stop are held against it.
+    """
+
+    def __init__(self, seen: Iterable[Sighting]) -> None:
+        self._by_type: dict[tuple[str, str], list[tuple[datetime, Sighting]]] = {}
+        for each in seen:
+            if each.state in _AT_WORK and each.launched_at is not None:
+                of_type = self._by_type.setdefault((each.ref.cloud, each.instance_type), [])
+                of_type.append((each.launched_at, each))
+        for of_type in self._by_type.values():
+            of_type.sort(key=_start_of)
+
+    def around(self, saving: RecordedSaving) -> Iterator[Sighting]:
+        """Those of the same cloud and type that started when a replacement of it may have."""
+        machine = saving.machine
+        if machine is None:
+            return
+        of_type = self._by_type.get((machine.ref.cloud, machine.instance_type), [])
+        first = bisect_left(of_type, saving.confirmed_at - REPLACED_SINCE, key=_start_of)
+        last = bisect_right(of_type, saving.confirmed_at + REPLACED_UNTIL, key=_start_of)
+        yield from (each for _, each in of_type[first:last])
+
+
 def replacement(
     saving: RecordedSaving, seen: Iterable[Sighting], taken: Collection[ResourceRef]
 ) -> SavingChange | None:
@@ -73,7 +101,7 @@ def replacement(
             other.ref == machine.ref
             or other.ref in taken
             or (other.ref.cloud, other.instance_type) != (machine.ref.cloud, machine.instance_type)
-            or other.state not in {InstanceState.RUNNING, InstanceState.PENDING}
+            or other.state not in _AT_WORK
             or launched is None
             or not saving.confirmed_at - REPLACED_SINCE <= launched <= saving.confirmed_at + REPLACED_UNTIL
         ):
@@ -85,6 +113,10 @@ def replacement(
         return None
     launched, ref, how = min(found)
     return SavingChange(Standing.REPLACED, max(launched, saving.confirmed_at), ref, how)
+
+
+def _start_of(known: tuple[datetime, Sighting]) -> datetime:
+    return known[0]
 
 
 def _likeness(machine: Sighting, other: Sighting) -> str:

@@ -195,7 +195,3 @@ class Plan:
     sightings: tuple[Sighting, ...] = ()
     looked: tuple[Shard, ...] = ()
     shadows: tuple[Shadow, ...] = ()
-
-    def case_of(self, action: Action) -> Case:
-        """The case that `action` belongs to, as this plan leaves it."""
-        return next(step.after for step in self.transitions if step.after.case_id == action.case_id)

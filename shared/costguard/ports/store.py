@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -49,6 +49,9 @@ class RecordStore(Protocol):
 
     def get(self, kind: str, key: str) -> Record | None:
         """The current record, strongly consistent, or None."""
+
+    def get_many(self, kind: str, keys: Iterable[str]) -> Mapping[str, Record]:
+        """Those of these records that there are, by key, a hundred a request; each as `get`, together no snapshot."""
 
     def put(self, record: Record, expect_version: int) -> Record:
         """Write if the stored version is `expect_version` (0: absent); returns it with its new version.

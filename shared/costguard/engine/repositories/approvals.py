@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -89,6 +90,12 @@ class ApprovalRepository:
         record = self._store.get(_KIND, decision_id)
         approval = value_of(Approval, record) if record is not None else None
         return approval if approval is not None and approval.valid(now) else None
+
+    def valid_among(self, decision_ids: Iterable[str], now: datetime) -> Iterator[str]:
+        """Those of these decisions whose approval may be used now."""
+        for decision_id, record in self._store.get_many(_KIND, decision_ids).items():
+            if value_of(Approval, record).valid(now):
+                yield decision_id
 
     def use(self, decision_id: str, now: datetime) -> bool:
         """Use the approval up; of several that try, one gets True. False when there is none to use."""

@@ -13,16 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from costguard.domain.errors import InvalidInputError
-from costguard.engine.repositories.audit_people import (
-    OWN_WORDS,
-    PERSON,
-    SPEAKERS,
-    WORDS,
-    AuditPerson,
-    AuditWords,
-    identity_of,
-    people_in,
-)
+from costguard.engine.repositories.audit_people import OWN_WORDS, SPEAKERS, WORDS, AuditWords, identity_of
+from costguard.engine.repositories.audit_persons import PERSON, AuditPerson, erase_person, people_in
 from costguard.engine.repositories.codec import record_of, value_of
 from costguard.engine.repositories.contention import until_uncontested
 from costguard.ports import Put, Record, RecordStore
@@ -96,24 +88,17 @@ def forget(store: RecordStore, key: str, now: datetime) -> Forgotten:
             erased = replace(words, said={}, forgotten_at=now)
             store.put(record_of(WORDS, record.key, erased), record.version)
             count += 1
-
-    def attempt() -> None:  # last: until then a broken-off try can be repeated by name
-        record = store.get(PERSON, number)
-        if record is not None and value_of(AuditPerson, record).forgotten_at is None:
-            store.put(record_of(PERSON, number, AuditPerson("", (), now)), record.version)
-
-    until_uncontested(attempt, key)
+    erase_person(store, number, now)  # last: until then a broken-off try can be repeated by name
     return Forgotten(key, count)
 
 
-def _person(store: RecordStore, key: str) -> tuple[str, AuditPerson]:
+def _person(store: RecordStore, key: str) -> tuple[int, AuditPerson]:
     digits = key.removeprefix("person:")
-    number = f"{int(digits):08}" if digits.isdigit() else ""
-    record = store.get(PERSON, number) if number else None
+    record = store.get(PERSON, f"{int(digits):08}") if digits.isdigit() else None
     if record is None:
         message = f"there is no {key!r}; `costguard audit people` lists whom the audit knows"
         raise InvalidInputError(message)
-    return number, value_of(AuditPerson, record)
+    return int(digits), value_of(AuditPerson, record)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,20 +8,20 @@ either changes no chain. See docs/decisions/audit-people.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
+from costguard.engine.repositories.audit_persons import PERSON, AuditPerson, Persons, person_key
 from costguard.engine.repositories.codec import record_of, value_of
 from costguard.ports import Put, Record, RecordStore
 
-PERSON, WORDS = "audit_person", "audit_words"
+WORDS = "audit_words"
 APART = "kept apart"
 """What stands in an entry in the place of somebody's own words."""
 
-_KEY = "person:{}"
 _KEYS = re.compile(r"\bperson:[0-9]+\b")
 SPEAKERS = ("by", "approver")
 """Facts that name somebody who said something."""
@@ -36,26 +36,12 @@ _WEB = re.compile(r"(https?://[^/\s]+)/\S+")
 
 
 @dataclass(frozen=True, slots=True)
-class AuditPerson:
-    """Whose key it is: `id` as their channel proved it, and the names they had; both empty once forgotten."""
-
-    id: str
-    names: tuple[str, ...] = ()
-    forgotten_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class AuditWords:
     """What `by` gave as reason for one entry, by the name of the fact."""
 
     by: str
     said: Mapping[str, str] = field(default_factory=dict)
     forgotten_at: datetime | None = None
-
-
-def person_key(number: int) -> str:
-    """The key of the `number`-th person of a ledger."""
-    return _KEY.format(number)
 
 
 def identity_of(text: str) -> tuple[str, str]:
@@ -65,12 +51,6 @@ def identity_of(text: str) -> tuple[str, str]:
     for prefix in ("cli:", "link:"):
         who = who.removeprefix(prefix)
     return who, name
-
-
-def people_in(store: RecordStore) -> Iterator[tuple[str, AuditPerson, int]]:
-    """Every person: key, who it is, and the version of that record; in the order in which they first came."""
-    for record in store.query(PERSON):
-        yield person_key(int(record.key)), value_of(AuditPerson, record), record.version
 
 
 def who_is(store: RecordStore, key: str) -> str:
@@ -104,9 +84,8 @@ class Apart:
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
-        self._known: dict[str, tuple[int, AuditPerson, int]] | None = None
-        self._puts: dict[tuple[str, str], Put] = {}
-        self._count = 0
+        self._persons = Persons(store)
+        self._words: list[Put] = []
 
     def without_people(self, facts: Mapping[str, Any], entry_key: str) -> dict[str, Any]:
         """The facts with keys for people, and without their words."""
@@ -115,12 +94,12 @@ class Apart:
         found = self._object(facts, "", words, speakers)
         if words:
             said = AuditWords(speakers[0] if speakers else "", words)
-            self._puts[WORDS, entry_key] = Put(record_of(WORDS, entry_key, said), 0)
+            self._words.append(Put(record_of(WORDS, entry_key, said), 0))
         return found
 
     def puts(self) -> Iterable[Put]:
         """What must be written in the same transaction."""
-        return self._puts.values()
+        return (*self._persons.puts(), *self._words)
 
     def _object(
         self, facts: Mapping[str, Any], path: str, words: dict[str, str], speakers: list[str]
@@ -148,24 +127,4 @@ class Apart:
         return _WEB.sub(lambda found: f"{found[1]}/…{sha256(found[0].encode()).hexdigest()[:8]}", text)
 
     def _key_of(self, text: str) -> str:
-        who, name = identity_of(text)
-        known = self._people().get(who)
-        if known is None:
-            self._count += 1
-            known = self._count, AuditPerson(who), 0
-        number, person, version = known
-        if version == 0 or (name and name not in person.names):
-            person = replace(person, names=(*person.names, *([name] if name and name not in person.names else [])))
-            key = f"{number:08}"
-            self._puts[PERSON, key] = Put(record_of(PERSON, key, person), version)
-        self._people()[who] = number, person, version
-        return person_key(number)
-
-    def _people(self) -> dict[str, tuple[int, AuditPerson, int]]:
-        if self._known is None:
-            self._known = {}
-            for key, person, version in people_in(self._store):
-                self._count += 1
-                if person.id:
-                    self._known[person.id] = int(key.rpartition(":")[2]), person, version
-        return self._known
+        return person_key(self._persons.number_of(*identity_of(text)))

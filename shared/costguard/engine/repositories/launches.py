@@ -35,11 +35,11 @@ class LaunchRepository:
     def of(self, instances: Iterable[Instance], now: datetime) -> Mapping[ResourceRef, Launch | None]:
         """What is known of these; None where the trail knew nothing lately. Others have to be asked about."""
         found: dict[ResourceRef, Launch | None] = {}
-        for instance in instances:
-            record = self._store.get(_KIND, _key(instance))
-            known = value_of(KnownLaunch, record) if record is not None else None
-            if known is not None and (known.launch is not None or now - known.asked_at < ASKED_AGAIN_AFTER):
-                found[instance.ref] = known.launch
+        by_key = {_key(instance): instance.ref for instance in instances}
+        for key, record in self._store.get_many(_KIND, by_key).items():
+            known = value_of(KnownLaunch, record)
+            if known.launch is not None or now - known.asked_at < ASKED_AGAIN_AFTER:
+                found[by_key[key]] = known.launch
         return found
 
     def remember(self, instance: Instance, launch: Launch | None, now: datetime) -> None:

@@ -133,6 +133,11 @@ class RunRepository:
         record = self._store.get(_LATEST, guard)
         return self.get(value_of(RunRecord, record).run_id) if record is not None else None
 
+    def began_last(self, guard: str) -> datetime | None:
+        """When the latest run of this guard began; None where none ever did. One read."""
+        record = self._store.get(_LATEST, guard)
+        return value_of(RunRecord, record).started_at if record is not None else None
+
 
 def _pieces(heads: Mapping[str, ChainHead]) -> tuple[_Heads, ...]:
     shards = sorted(heads)

@@ -24,7 +24,13 @@ from costguard.providers.policy_documents import (
 
 Statement = dict[str, Any]
 
-_LEDGER = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query")
+_LEDGER = (
+    "dynamodb:BatchGetItem",
+    "dynamodb:ConditionCheckItem",
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:Query",
+)
 _OF_PEOPLE = frozenset({"budgets:ViewBudget"})  # no function asks for the console's budgets
 _LISTED = {
     Lists.REGIONS: ("ec2:DescribeRegions",),

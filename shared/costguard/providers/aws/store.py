@@ -75,8 +75,8 @@ def dynamodb_client(region: str = "", endpoint_url: str = "") -> DynamoDBClient:
 class DynamoDbLedger(Ledger):
     """A `RecordStore` in one table. The table is made by Terraform, or by an explicit `create_table()`.
 
-    Permissions: dynamodb:GetItem, PutItem, Query, ConditionCheckItem on the table; CreateTable and DescribeTable
-    only for `create_table`.
+    Permissions: dynamodb:GetItem, BatchGetItem, PutItem, Query, ConditionCheckItem on the table; CreateTable and
+    DescribeTable only for `create_table`.
     """
 
     def __init__(self, client: DynamoDBClient, table: str, *, page_size: int = 200) -> None:
@@ -119,6 +119,22 @@ class DynamoDbLedger(Ledger):
             answer = self._client.get_item(TableName=self._table, Key=_item_key(kind, key), ConsistentRead=True)
         item = answer.get("Item")
         return None if item is None else _record(item)
+
+    def _read_many(self, kind: str, keys: Sequence[str]) -> Sequence[Record]:
+        """DynamoDB leaves out what is over 16 MB, or over the table's throughput, and says so: that is asked again."""
+        found: list[Record] = []
+        left = [_item_key(kind, key) for key in keys]
+        while left:
+            wanted: Any = {self._table: {"Keys": left, "ConsistentRead": True}}
+            with self._as_ledger_errors("BatchGetItem"):
+                answer: Mapping[str, Any] = self._client.batch_get_item(RequestItems=wanted)
+            found += map(_record, answer["Responses"].get(self._table, ()))
+            unread = answer.get("UnprocessedKeys", {}).get(self._table, {}).get("Keys", [])
+            if len(unread) >= len(left):  # an answer that read nothing is an error, by the API's own words
+                message = f"dynamodb:BatchGetItem on table {self._table} read none of {len(left)} items"
+                raise LedgerError(message)
+            left = unread
+        return found
 
     def _page(self, kind: str, prefix: str, after: str, limit: int) -> tuple[Sequence[Record], bool]:
         request: dict[str, Any] = {
