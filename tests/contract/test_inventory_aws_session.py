@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -260,6 +261,17 @@ def test_threads_share_clients_and_each_asks_its_own_region(world: AwsWorld) -> 
 
     assert found == [1 if region == "us-east-1" else 0 for region in regions]
     assert len(world.session._clients._kept) == 4  # noqa: SLF001 - three regions and sts
+
+
+def test_the_role_of_all_guarded_accounts_is_not_assumed_in_ones_own(world: AwsWorld) -> None:
+    """Elsewhere: test_own_account.py."""
+    account = world.shard.account
+    own = Target("aws", account, role="arn:aws:iam::999999999999:role/of-members", common_role=True)
+
+    world.session.for_account(own, account)
+
+    with pytest.raises(AccessDeniedError, match="leads to account 999999999999"):
+        world.session.for_account(replace(own, common_role=False), account)
 
 
 def test_an_acting_twin_knows_the_accounts_its_reader_found(world: AwsWorld) -> None:

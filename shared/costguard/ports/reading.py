@@ -21,7 +21,8 @@ class Target:
     """An account to guard. `regions` None means every region opted in; an empty tuple means none.
 
     `account` empty means whatever account the credentials belong to. `role` is assumed with
-    `external_id` when given. `organisation` True also adds the accounts its organisation lists.
+    `external_id` when given. `organisation` True also adds the accounts its organisation lists. `common_role`: the role
+    is the one for all guarded accounts, which the account that the credentials belong to need not have.
     """
 
     cloud: str
@@ -31,6 +32,12 @@ class Target:
     external_id: str = ""
     owner: str = ""
     organisation: bool = False
+    common_role: bool = False
+
+    @property
+    def own_role(self) -> str:
+        """What is assumed where the account is the credentials' own: what was said for this very account."""
+        return "" if self.organisation or self.common_role else self.role
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,10 @@ VARIABLES = (
     Variable("COSTGUARD_LANG", "Language of notices and reports: `en` or `zh`", "`en`"),
     Variable("COSTGUARD_LOG_LEVEL", "Least severe log line written: `DEBUG`, `INFO`, `WARNING`, `ERROR`", "`INFO`"),
     Variable("COSTGUARD_CLOUD", "Cloud scanned where the policy names no account", "`aws`"),
-    Variable("COSTGUARD_AWS_ROLE", "Role assumed in guarded AWS accounts: an ARN or a name, `{account}` is filled in"),
+    Variable(
+        "COSTGUARD_AWS_ROLE",
+        "Role assumed in guarded AWS accounts but the credentials' own: an ARN or a name, `{account}` is filled in",
+    ),
     Variable("COSTGUARD_AWS_EXTERNAL_ID", "ExternalId sent when assuming that role"),
     Variable("COSTGUARD_ALIBABA_ROLE", "The same for Alibaba Cloud: an ARN (`acs:ram::…`) or a name"),
     Variable("COSTGUARD_ALIBABA_EXTERNAL_ID", "ExternalId sent when assuming that role"),

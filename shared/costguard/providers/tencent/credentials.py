@@ -88,7 +88,7 @@ class Roles:
         """
         identity = self.identity()
         target = self.routes.get(account)
-        if account in (OWN, identity.account) and (target is None or target.organisation or not target.role):
+        if account in (OWN, identity.account) and (target is None or not target.own_role):
             return OWN
         if target is None or not target.role:
             message = (
