@@ -116,7 +116,8 @@ class SmallHost(ABC):
     """One function; use it as a context manager.
 
     `folder` holds the handler's module, `handler` is `module.attribute`, `environ` what is configured on the
-    function, `role` the keys of its role at this moment: tests let them go out of date by naming others.
+    function, `role` the keys of its role at this moment: tests let them go out of date by naming others. `python` runs
+    it: a bundle wants that of its host's version. An answer is waited for `patience_seconds`.
     """
 
     folder: Path
@@ -124,6 +125,8 @@ class SmallHost(ABC):
     handler: str = "handler.handler"
     environ: Mapping[str, str] = field(default_factory=dict)
     role: RoleKey = field(default_factory=RoleKey)
+    python: str = field(default=sys.executable, kw_only=True)
+    patience_seconds: float = field(default=_PATIENCE_SECONDS, kw_only=True)
     _process: _Process | None = field(default=None, init=False)
     _calls: int = field(default=0, init=False)
     _before: int = field(default=0, init=False)
@@ -225,10 +228,10 @@ class SmallHost(ABC):
 
     def _start(self) -> _Process:
         ours, theirs = socket.socketpair()
-        ours.settimeout(_PATIENCE_SECONDS)
+        ours.settimeout(self.patience_seconds)
         with self.log.open("ab") as output, theirs:
             popen = subprocess.Popen(  # noqa: S603 - our own interpreter, our own program
-                [sys.executable, "-W", "ignore", str(self.program)],
+                [self.python, "-W", "ignore", str(self.program)],
                 env={"PATH": os.defpath, **self.surroundings(), **self.environ, CHANNEL: str(theirs.fileno())},
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,

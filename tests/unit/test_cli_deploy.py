@@ -28,6 +28,11 @@ OUTPUTS = {
 }
 
 
+WITH_PASSWORD = {
+    **OUTPUTS,
+    "ledger": {"value": "postgresql://costguard@pgm-1.pg.rds.aliyuncs.com:5432/costguard"},
+    "ledger_from_desk": {"value": "postgresql://costguard@pgm-1o.pg.rds.aliyuncs.com:5432/costguard"},
+}
 NO_OTHER_END: Mapping[str, int] = {}
 
 
@@ -47,7 +52,13 @@ class Fake:
     folder: Path
 
     def answers(
-        self, plan: Mapping[str, Any], /, *, changes: bool = True, status: Mapping[str, int] = NO_OTHER_END
+        self,
+        plan: Mapping[str, Any],
+        /,
+        *,
+        changes: bool = True,
+        status: Mapping[str, int] = NO_OTHER_END,
+        outputs: Mapping[str, Any] = OUTPUTS,
     ) -> Fake:
         """What it says from now on; `status` by command is what that ends with."""
         ends = {"plan": 2 if changes else 0, **status}
@@ -57,7 +68,7 @@ import json, sys
 with open({str(self.folder / "calls")!r}, "a") as calls:
     calls.write(json.dumps(sys.argv[1:]) + "\\n")
 what = sys.argv[2]
-told = {{"show": {json.dumps(json.dumps(plan))}, "output": {json.dumps(json.dumps(OUTPUTS))}}}
+told = {{"show": {json.dumps(json.dumps(plan))}, "output": {json.dumps(json.dumps(outputs))}}}
 print(told.get(what, "terraform speaks of " + what))
 sys.exit({ends!r}.get(what, 0))
 """
@@ -124,6 +135,18 @@ def test_people_are_told_what_is_left_to_do(fake: Fake, capfd: pytest.CaptureFix
     assert "costguard doctor" in said
     assert "https://abc.lambda-url.example.com/" in said
     assert "hush" not in said
+
+
+def test_an_address_that_lacks_its_password_is_not_told_as_one_to_use(
+    fake: Fake, capfd: pytest.CaptureFixture[str]
+) -> None:
+    fake.answers(planned(), changes=False, outputs=WITH_PASSWORD)
+    assert fake.deploy("--yes", cloud="alibaba") == Exit.OK
+
+    said = capfd.readouterr().out
+    assert "Set COSTGUARD_LEDGER first" in said
+    assert "costguard policy publish DIR --to 's3://acme-policy/costguard?region=eu-central-1' --by NAME" in said
+    assert "--ledger" not in said
 
 
 def test_nothing_to_change_applies_nothing(fake: Fake, capfd: pytest.CaptureFixture[str]) -> None:

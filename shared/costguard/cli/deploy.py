@@ -192,10 +192,13 @@ def _next(outputs: Mapping[str, Any]) -> list[str]:
     lines = []
     source, ledger, answers = (outputs.get(name) for name in ("policy_source", "ledger", "answer_url"))
     if isinstance(source, str) and isinstance(ledger, str) and source and ledger:
+        with_password = "ledger_from_desk" in outputs  # its address is the networks' own, and lacks the password
+        there = "" if with_password else f" --ledger '{ledger}'"
+        lines += ["Set COSTGUARD_LEDGER first, as the page on deploying says."] if with_password else []
         lines += [
-            f"Publish a policy: costguard policy publish DIR --to '{source}' --ledger '{ledger}' --by NAME",
-            f"Then ask whether all is well: costguard doctor --policy '{source}' --ledger '{ledger}'",
+            f"Publish a policy: costguard policy publish DIR --to '{source}'{there} --by NAME",
+            f"Then ask whether all is well: costguard doctor --policy '{source}'{there}",
         ]
     if isinstance(answers, str) and answers:
-        lines.append(f"Slack's requests go to: {answers}")
+        lines.append(f"Slack's requests go to: {answers.rstrip('/')}/slack")
     return lines

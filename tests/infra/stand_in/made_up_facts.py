@@ -67,7 +67,7 @@ DATA: Final[Mapping[str, Mapping[str, Any]]] = {
                 "trigger_attribute": "",
                 # where its address stands is known from the console alone: infra/tencent/http.tf
                 "trigger_desc": '{{"AuthType": "NONE", "NetConfig": {{"EnableExtranet": true, "ExtranetUrl": '
-                f'"https://{_APP_ID}-{{function_name}}.scf.example.com/"}}}}}}}}',
+                f'"https://{_APP_ID}-a1b2c3d4e5.scf.example.com/"}}}}}}}}',
             }
         ],
     },

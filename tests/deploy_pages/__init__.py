@@ -1,0 +1,1 @@
+"""The deploy pages, followed word for word against the sandbox."""

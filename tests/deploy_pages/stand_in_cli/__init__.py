@@ -1,0 +1,1 @@
+"""The vendors' command lines on a reader's path, answered by the sandbox."""
