@@ -20,7 +20,7 @@ from costguard.domain.errors import (
 )
 from costguard.domain.facts import InstanceFact, ShardFacts
 from costguard.domain.findings import Finding
-from costguard.domain.reasons import ReasonCode
+from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import Shard, Subject
 from costguard.domain.resources import Billing, Gap, GapKind, InstanceState
 from costguard.engine.doctor_checks import (
@@ -232,7 +232,7 @@ def test_the_unmeasured_are_named_with_their_reason_also_where_they_are_never_to
 
     (detail,) = check.details
     assert detail.where == "aws:111122223333:us-east-1:instance:i-silent idle?"
-    assert not isinstance(detail.said, str | Gap)
+    assert isinstance(detail.said, Reason)
     assert detail.said.code is ReasonCode.NO_DATA
 
 

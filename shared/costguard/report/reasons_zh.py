@@ -184,7 +184,8 @@ FIXES: Mapping[Code, str] = {
 _NOT_READ = "Costguard 目前不读取这类设备的指标，因此从不对其下判断；请询问负责人。"
 DEVICE_FIXES: Mapping[Kind, str] = {
     Kind.NVIDIA_GPU: (
-        "请安装 CloudWatch agent 并配置 `nvidia_gpu`，或安装 NVIDIA DCGM exporter，"
+        "请安装所在云的监控代理（AWS 为配置了 `nvidia_gpu` 的 CloudWatch agent，其他云为云监控插件和 GPU 驱动），"
+        "或安装 NVIDIA DCGM exporter，"
         "由策略 `signals` 中指定的 Prometheus 采集。"
     ),
     Kind.AMD_GPU: _NOT_READ,
