@@ -170,6 +170,7 @@ def _ledger(at: Place, settings: Settings) -> None:
                 kept = ledger.put(Row("case", f"one-{number}", {"a": 1}), 0)
                 ledger.transact([Put(Row("case", f"two-{number}", {}), 0), Check("case", kept.key, kept.version)])
                 assert ledger.get("case", kept.key) is not None
+                assert ledger.get_many("case", [kept.key, "none"]).keys() == {kept.key}
                 assert len(list(ledger.query("case"))) == 2 * (number + 1)
         ledger.close()
     dynamodb_backends.pop(RESEARCH, None)

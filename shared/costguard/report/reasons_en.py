@@ -226,8 +226,8 @@ _NOT_READ = "Costguard reads no metric of these devices yet, so it never judges 
 DEVICE_FIXES: Mapping[Kind, str] = {
     Kind.NVIDIA_GPU: (
         "Install the cloud's own agent (on AWS the CloudWatch agent with an `nvidia_gpu` section, elsewhere its"
-        " monitoring agent and the GPU driver), or NVIDIA's DCGM exporter scraped by a Prometheus that the policy names under"
-        " `signals`."
+        " monitoring agent and the GPU driver), or NVIDIA's DCGM exporter scraped by a Prometheus that the policy"
+        " names under `signals`."
     ),
     Kind.AMD_GPU: _NOT_READ,
     Kind.NEURON: _NOT_READ,
