@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.infra.parity_published import Cloud
-from tests.infra.stand_in.deployment import Deployment, checked
+from tests.infra.stand_in.deployment import Deployment, by_names, checked
 
 _REFUSED = """
 resource "tencentcloud_vpc" "unknown" {
@@ -101,3 +101,8 @@ _HERE = Deployment(
 def check(*, apply: bool = False) -> list[str]:
     """What is wrong, a line each; none where all is well."""
     return checked(_HERE, apply=apply)
+
+
+def check_names() -> list[str]:
+    """What is wrong as far as names go, without Terraform."""
+    return by_names(_HERE)

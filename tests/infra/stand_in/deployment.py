@@ -45,13 +45,18 @@ class Deployment:
         return f"infra/{self.cloud.folder}"
 
 
+def by_names(one: Deployment) -> list[str]:
+    """What can be said without Terraform: words that the provider does not publish, pages that its source denies."""
+    return [*against_published(one.cloud), *disagreements(one.cloud)]
+
+
 def checked(one: Deployment, *, apply: bool) -> list[str]:
     """What is wrong, a line each; `apply` sets both modules up with the stand-in, and takes them down again.
 
     Raises:
         NotPossibleError: there is no Terraform here, or not what the stand-in is made with.
     """
-    wrong = [*against_published(one.cloud), *disagreements(one.cloud)]
+    wrong = by_names(one)
     try:
         return wrong + _by_terraform(one, apply=apply)
     except NotPossibleError as err:
