@@ -74,6 +74,8 @@ def test_nothing_leaves_where_all_is_well_and_where_everything_goes_wrong(
     scene.note("standard error", err)
     assert leaks(scene) == []
     assert len(scene.everything()) > 20
+    assert scene.reached == []  # a Prometheus that the settings do not name is not even asked
+    assert f"authorization is not sent to {scene.unbound.url.removeprefix('http://')}" in told
 
 
 def test_nothing_leaves_by_reports_and_other_files(scene: Scene) -> None:

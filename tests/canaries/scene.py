@@ -90,11 +90,21 @@ class Scene:
         self.echo = LoopbackServer(self._echo, self.sandbox.clock)
         opened.callback(self.echo.close)
         self.ledger = f"sqlite:///{folder / 'ledger.db'}"
-        (folder / "costguard.yaml").write_text(_POLICY.format(prometheus=self.echo.url), "utf-8")
+        self.reached: list[str] = []
+        self.unbound = LoopbackServer(self._reached, self.sandbox.clock)
+        opened.callback(self.unbound.close)
+        servers = {"prometheus": self.echo.url, "unbound": self.unbound.url}
+        (folder / "costguard.yaml").write_text(_POLICY.format(**servers), "utf-8")
         (folder / "owners.yaml").write_text(_OWNERS.format(hook=self._hook()), "utf-8")
 
     def _hook(self) -> str:
         return f"{self.echo.url}/services/{self.planted.put('webhook', 'canary-webhook-path-0123456789')}"
+
+    def _reached(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        """A Prometheus of the policy that the settings do not name: whatever it is sent is noted."""
+        self.reached.append(" ".join(f"{name}={value}" for name, value in environ.items()))
+        start("200 OK", [("Content-Length", "0")])
+        return []
 
     def _echo(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         """Prometheus, and any other, refusing with all that it was told."""
@@ -143,6 +153,7 @@ class Scene:
             "COSTGUARD_MAIL_FROM": "costguard@example.com",
             "COSTGUARD_ANSWER_URL": "https://answers.example.com",
             "COSTGUARD_WEBHOOK_PRIVATE": "1",
+            "COSTGUARD_PROMETHEUS_HOSTS": self.echo.url.removeprefix("http://").rstrip("/"),
         }
         settings = replace(load_settings({**given, **more}), aws=mine.aws)
         settings = SecretKeeper().settled(settings, self.sandbox.clock.now())
@@ -263,7 +274,7 @@ accounts:
   - {{cloud: aws, id: "111122223333", regions: [us-east-1], role: costguard, external_id: costguard-sandbox}}
   - {{cloud: alibaba, id: "1234567890123456", regions: [cn-hangzhou]}}
   - {{cloud: tencent, id: "100012345678", regions: [ap-guangzhou]}}
-signals: {{prometheus: [{{url: "{prometheus}"}}]}}
+signals: {{prometheus: [{{url: "{prometheus}"}}, {{url: "{unbound}"}}]}}
 idle_gpu: [{{name: all}}]
 budgets: [{{name: all, covers: {{tags: {{team: one}}}}, monthly: 1 USD, alert_at: [50%]}}]
 kms_rotation: [{{name: all, rotate_every: 90d}}]

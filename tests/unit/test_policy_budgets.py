@@ -521,7 +521,7 @@ TELL = {
     "token": tell("https://hooks.example.com/x?access_token=s3cret", "puts a secret into the policy", "without it"),
     "no host": tell("https:///x", "is not the address of a webhook", "https://hooks.example.com/costguard"),
     "loopback elsewhere": tell("http://127.0.0.1.example.com/x", "unencrypted", "write https://"),
-    "metadata service": tell("http://169.254.169.254/latest", "unencrypted", "https://"),
+    "metadata service": tell("http://169.254.169.254/latest", "link-local or metadata", "https://"),
     "console": tell("console:", "is not a channel", "slack:"),
     "default channel": main('notify: {default: »"ftp://x"}', "is not a channel", "mailto:finops@example.com"),
     "owner": main('owners: [{name: a, owns: {tags: {t: a}}, channel: »"mailto:a"}]', "address of a mailbox", "mailto:"),

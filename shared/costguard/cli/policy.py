@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from costguard.policy.model import Policy
     from costguard.policy.problems import Problem
     from costguard.policy.remarks import Remark
+    from costguard.settings import Settings
 
 app = typer.Typer(help="Look at a policy without running it.", no_args_is_help=True)
 app.command(epilog=backtest.BACKTEST_EXAMPLES)(backtest.backtest)
@@ -86,6 +87,11 @@ def check(
     commit = commit_of(path, text)
     with workplace(ctx, lang=lang) as here:
         language, found = here.language, remarks(read, here.clock.now())
+        refused = _unasked(here.settings, read)
+    if refused:
+        if as_json:
+            emit(Answer(_invalid_json(refused), exit=Exit.BAD_INPUT), as_json=True)
+        raise invalid(refused)
     emit(
         Answer(
             {**_valid_json(read, found), "commit": commit or None},
@@ -100,6 +106,18 @@ def check(
         ),
         as_json=as_json,
     )
+
+
+def _unasked(settings: Settings, read: Policy) -> tuple[Problem, ...]:
+    """The Prometheus servers that the authorization in these settings may not be sent to, and that are not asked."""
+    from costguard.connections.prometheus import refusals
+    from costguard.policy.problems import Mark, Problem
+
+    found = []
+    for server, reason, fix in refusals(settings, read):
+        path, line, column = server.where.rsplit(":", 2)
+        found.append(Problem(path, Mark(int(line), int(column)), "signals.prometheus", reason, fix))
+    return tuple(found)
 
 
 def _counted(read: Policy, files: int, lang: Language) -> str:

@@ -182,15 +182,11 @@ class Connections(ExitStack):
     def _with_prometheus(self, signals: SignalSource) -> SignalSource:
         if not self._policy.signals.prometheus:
             return signals
+        from costguard.connections.prometheus import prometheus_signals
         from costguard.signal_sources.combined import CombinedSignals
-        from costguard.signal_sources.http import http_post
-        from costguard.signal_sources.prometheus import PrometheusSignals
 
-        authorization = self._settings.prometheus_authorization.reveal()
-        servers = [
-            PrometheusSignals(server, http_post(server.url, authorization=authorization), self._signals_named())
-            for server in self._policy.signals.prometheus
-        ]
+        named = self._signals_named()
+        servers = [prometheus_signals(self._settings, server, named) for server in self._policy.signals.prometheus]
         return CombinedSignals([signals, *servers])
 
     def _seconds_left(self) -> float:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
 from costguard.domain.errors import NoticeError, RejectedNoticeError
+from costguard.domain.hosts import KEPT, is_kept, stands_for
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
@@ -31,14 +32,6 @@ _LEGAL = re.compile(r"""[!#-;=?-\[\]_a-z~]+""")  # ASCII without spaces, and wit
 _MOST_TRIED = 3  # addresses of one host
 _CONNECT_SECONDS = 5.0
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_NEVER = tuple(
-    ipaddress.ip_network(network)
-    for network in ("169.254.0.0/16", "fe80::/10", "100.100.100.200/32", "fd00:ec2::/32", "0.0.0.0/32", "::/128")
-)
-"""Where clouds hand credentials to whoever asks from inside, and what means this machine itself."""
-
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_IPV4_BITS = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +121,12 @@ def _problem(address: str, *, private: bool) -> str:
         whole = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return "something that is no IP address"
-    for each in (whole, *_within(whole)):
-        if any(each in network for network in _NEVER):
-            return "an address that clouds keep for their machines (link-local or metadata)"
+    if is_kept(whole):
+        return KEPT
+    for each in (whole, *stands_for(whole)):
         if not private and (not each.is_global or each.is_multicast):
             return "a private address; set COSTGUARD_WEBHOOK_PRIVATE=1 if webhooks may reach your own network"
     return ""
-
-
-def _within(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
-    """The IPv4 addresses that an IPv6 one stands for."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return []
-    found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-    if address in _NAT64:
-        found.append(ipaddress.IPv4Address(int(address) & _IPV4_BITS))
-    return [each for each in found if each is not None]
 
 
 def post(

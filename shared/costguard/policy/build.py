@@ -54,7 +54,7 @@ def build_policy(accepted: Accepted) -> Policy:
         calendar=None if main.calendar is None else _calendar(main.calendar),
         signals=SignalSettings(
             main.signals.cloudwatch_namespace,
-            tuple(Prometheus(p.url, p.instance_label, p.extra_matchers) for p in main.signals.prometheus),
+            tuple(_prometheus(accepted, main)),
         ),
         prices=tuple(PriceOverride(each.cloud, each.instance_types, each.hourly) for each in main.prices),
         default_channel="" if main.notify is None else main.notify.default,
@@ -212,6 +212,14 @@ def _exemptions(accepted: Accepted, main: d.MainDocument) -> Iterator[Exemption]
             expires_at=entry.expires,
             where=f"{file.document.path}:{mark.line}:{mark.column}",
         )
+
+
+def _prometheus(accepted: Accepted, main: d.MainDocument) -> Iterator[Prometheus]:
+    file = next(file for file, model in accepted if model is main)
+    for index, each in enumerate(main.signals.prometheus):
+        mark, _ = file.document.locate(("signals", "prometheus", index, "url"))
+        where = f"{file.document.path}:{mark.line}:{mark.column}"
+        yield Prometheus(each.url, each.instance_label, each.extra_matchers, where)
 
 
 def _protection(protect: d.ProtectDocument) -> Protection:

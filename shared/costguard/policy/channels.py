@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from costguard.domain.hosts import refused_host
 from costguard.policy.problems import BadValueError
 
 _SLACK = re.compile(r"slack:(?:#[^\s#@:,]{1,80}|[CGDU][A-Z0-9]{6,20})")
@@ -72,12 +73,17 @@ def _robot(text: str) -> str:
 
 
 def _webhook(text: str) -> str:
-    host = re.split(r"[/?#:]", text.partition("://")[2])[0].rpartition("@")[2].lower().rstrip(".")
+    authority = re.split(r"[/?#]", text.partition("://")[2])[0].rpartition("@")[2].lower()
+    host = re.sub(r":[0-9]*$", "", authority).rstrip(".")
     if host in _ROBOT_HOSTS:  # before anything repeats it
         raise BadValueError(
             "the hook of a chat robot is a secret and never stands in a policy",
             f"put it into COSTGUARD_ROBOTS under a name, and write {_ROBOT_HOSTS[host]}:NAME here",
         )
+    refused = refused_host(host)
+    if refused:
+        message = f"{host!r} is {refused}, which no notice is sent to"
+        raise BadValueError(message, "write for example https://hooks.example.com/costguard")
     if len(text) <= _LONGEST and (_WEBHOOK.fullmatch(text) or _LOOPBACK.fullmatch(text)):
         return text
     if text.startswith("http://") and _WEBHOOK.fullmatch(text.replace("http://", "https://", 1)):

@@ -74,13 +74,8 @@ Label = Annotated[str, AfterValidator(v.matching(_LABEL, "a Prometheus label"))]
 Matchers = Annotated[str, AfterValidator(v.matchers)]
 Url = Annotated[
     str,
-    AfterValidator(
-        v.matching(
-            _URL,
-            "an http or https address without user, password or query",
-            "write for example https://prometheus.internal:9090",
-        )
-    ),
+    AfterValidator(v.matching(_URL, "an http or https address without user, password or query", v.A_SERVER)),
+    AfterValidator(v.server),
 ]
 Channel = Annotated[str, AfterValidator(channel)]
 ResourceId = Annotated[str, AfterValidator(clouds.resource_id)]

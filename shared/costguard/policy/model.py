@@ -88,11 +88,15 @@ class PriceOverride:
 
 @dataclass(frozen=True, slots=True)
 class Prometheus:
-    """A Prometheus server with DCGM exporter metrics; `instance_label` holds the instance id or private DNS name."""
+    """A Prometheus server with DCGM exporter metrics; `instance_label` holds the instance id or private DNS name.
+
+    `where` is its place in the policy, for messages; it is no part of what the policy says.
+    """
 
     url: str
     instance_label: str = "instance_id"
     extra_matchers: str = ""
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

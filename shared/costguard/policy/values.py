@@ -8,6 +8,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import TypeVar
 
+from costguard.domain.hosts import refused_host
 from costguard.domain.money import Money
 from costguard.guards.idle_gpu_rules import MIN_COVERAGE
 from costguard.policy import units
@@ -16,6 +17,7 @@ from costguard.policy.problems import BadValueError, did_you_mean
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 ALL = "leave the key out to match all"
+A_SERVER = "write for example https://prometheus.internal:9090"
 _PERCENT = Decimal(100)
 _SLACK_USER = re.compile(r"[UW][A-Z0-9]{6,20}", re.ASCII)  # W: in an Enterprise Grid
 _LONGEST_MATCHERS = 1000  # the split below looks ahead from every comma
@@ -145,6 +147,17 @@ def slack_user(text: str) -> str:
     )
     message = f"{text!r} is {found} in Slack"
     raise BadValueError(message, "open the person's profile in Slack and copy the member ID: U and capitals and digits")
+
+
+def server(address: str) -> str:
+    """The address of a server that may be asked: what it stands for is judged again when it is."""
+    authority = re.split(r"[/?#]", address.partition("://")[2])[0]
+    host = re.sub(r":[0-9]*$", "", authority)
+    refused = refused_host(host)
+    if refused:
+        message = f"{host!r} is {refused}, which nothing is asked of"
+        raise BadValueError(message, A_SERVER)
+    return address
 
 
 def price(raw: object) -> Money:

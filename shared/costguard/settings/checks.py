@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from costguard.domain.hosts import refused_host
 from costguard.settings.model import Secret, Settings
-from costguard.settings.variables import MAIL_VIA, VARIABLES
+from costguard.settings.variables import MAIL_VIA, SLACK_API_URL, VARIABLES
 
 PREFIX = "COSTGUARD_"
 KNOWN = frozenset(variable.name for variable in VARIABLES)
@@ -23,6 +24,7 @@ _PUBLIC = re.compile(
 )
 _NAME = re.compile(r"[a-z][a-z0-9-]{1,18}[a-z0-9]", re.ASCII)  # as infra/*/variables.tf has it
 _GIT_HOST = re.compile(r"(?:private:)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?", re.ASCII)
+_BOUND_HOST = re.compile(rf"{_GIT_HOST.pattern}|(?:private:)?\[[0-9a-f:.]{{2,45}}\](?::[0-9]{{1,5}})?", re.ASCII)
 
 
 def half_a_key(values: Mapping[str, str], key_id: str, secret: str, token: str = "") -> list[str]:
@@ -74,6 +76,19 @@ def wrong_address(name: str, value: str) -> list[str]:
     except ValueError:
         good = False
     return [] if good else [f"{name} is no address, expected https://HOST/…"]
+
+
+def wrong_slack_address(value: str) -> list[str]:
+    """Where the bot token goes with each request: never unencrypted, and never where clouds keep something."""
+    problems = wrong_address("COSTGUARD_SLACK_URL", value)
+    if problems:
+        return problems
+    parts = urlsplit(value)
+    host = parts.hostname or ""
+    if parts.scheme == "http" and host not in {"127.0.0.1", "localhost", "::1"}:
+        return ["COSTGUARD_SLACK_URL would send the token unencrypted, expected https://HOST/…"]
+    refused = refused_host(host)
+    return [f"COSTGUARD_SLACK_URL names {refused}, expected {SLACK_API_URL}"] if refused else []
 
 
 def wrong_mail(settings: Settings) -> list[str]:
@@ -149,6 +164,26 @@ def wrong_git(settings: Settings) -> list[str]:
     if settings.host != "local" and settings.policy.startswith(("git:", "git+")):
         problems.append(
             f"COSTGUARD_POLICY is in git, which host {settings.host} does not read; publish the policy, and name where"
+        )
+    return problems
+
+
+def wrong_prometheus(settings: Settings) -> list[str]:
+    """Hosts that are none, and a header that may be sent to no host, or hosts that it is missing for."""
+    wrong = [host for host in settings.prometheus_hosts if not _BOUND_HOST.fullmatch(host)]
+    problems = [
+        f"COSTGUARD_PROMETHEUS_HOSTS names '{_shown(host)}', expected such as prometheus.example.com, "
+        "prometheus.example.com:9090 or private:prometheus.corp.example"
+        for host in wrong[:1]
+    ]
+    if settings.prometheus_authorization and not settings.prometheus_hosts:
+        problems.append(
+            "COSTGUARD_PROMETHEUS_AUTHORIZATION is set without COSTGUARD_PROMETHEUS_HOSTS, and is sent nowhere; set "
+            "that to the hosts of the policy's Prometheus servers, such as prometheus.example.com:9090"
+        )
+    if settings.prometheus_hosts and not settings.prometheus_authorization:
+        problems.append(
+            "COSTGUARD_PROMETHEUS_HOSTS is set without COSTGUARD_PROMETHEUS_AUTHORIZATION; set both or neither"
         )
     return problems
 

@@ -102,7 +102,8 @@ class Settings:
     `host` is `lambda`, `fc`, `scf` or `local`; `ledger` may hold a password. `alibaba_overridden`: the variable is
     set that makes Alibaba Cloud's SDK ignore the credentials it is given. `mail_via` is one of `MAIL_VIA` where mail
     is set up, and then `mail_from` is there, and for `smtp` the server's address. `robots` is JSON, read by whoever
-    builds them. `git_hosts` are `HOST` or `HOST:PORT`, `private:` before it where its addresses may be private.
+    builds them. `git_hosts` are `HOST` or `HOST:PORT`, `private:` before it where its addresses may be private;
+    `prometheus_hosts` too, and they are where `prometheus_authorization` may be sent.
     `audit_days` None keeps the audit for ever. `alibaba_region` and `tencent_region` are where the function runs.
     `plaintext` are the settings whose secret stands in the environment itself.
     """
@@ -127,6 +128,7 @@ class Settings:
     audit_days: int | None = None
     git_hosts: tuple[str, ...] = ()
     prometheus_authorization: Secret = field(default_factory=Secret)
+    prometheus_hosts: tuple[str, ...] = ()
     paused: bool = False
     language: str = "en"
     log_level: str = "INFO"

@@ -23,7 +23,9 @@ from costguard.settings.checks import (
     wrong_git,
     wrong_mail,
     wrong_name,
+    wrong_prometheus,
     wrong_secrets,
+    wrong_slack_address,
 )
 from costguard.settings.model import Access, AccessKey, Secret, SecretReference, Settings, password_of
 from costguard.settings.references import is_reference, secret_of, with_values, wrong_references
@@ -81,8 +83,9 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         link_secret=secret_of(values, "COSTGUARD_LINK_SECRET", host),
         reports=values["COSTGUARD_REPORTS"],
         audit_days=days_of(values["COSTGUARD_AUDIT_DAYS"]),
-        git_hosts=tuple(part.strip() for part in values["COSTGUARD_GIT_HOSTS"].lower().split(",") if part.strip()),
+        git_hosts=_hosts(values["COSTGUARD_GIT_HOSTS"]),
         prometheus_authorization=secret_of(values, "COSTGUARD_PROMETHEUS_AUTHORIZATION", host),
+        prometheus_hosts=_hosts(values["COSTGUARD_PROMETHEUS_HOSTS"]),
         paused=values["COSTGUARD_PAUSED"].lower() not in NOT_PAUSED,
         language=values["COSTGUARD_LANG"].lower() or "en",
         log_level=values["COSTGUARD_LOG_LEVEL"].upper() or "INFO",
@@ -102,13 +105,14 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     problems += wrong_choice("COSTGUARD_LANG", settings.language, LANGUAGES)
     problems += wrong_choice("COSTGUARD_LOG_LEVEL", settings.log_level, LOG_LEVELS)
     problems += wrong_choice("COSTGUARD_CLOUD", settings.cloud, CLOUDS)
-    problems += wrong_address("COSTGUARD_SLACK_URL", settings.slack_url)
+    problems += wrong_slack_address(settings.slack_url)
     problems += wrong_mail(settings)
     problems += wrong_choice_of_private(values["COSTGUARD_WEBHOOK_PRIVATE"])
     problems += wrong_secrets(settings)
     problems += wrong_days(values["COSTGUARD_AUDIT_DAYS"])
     problems += wrong_answers(settings)
     problems += wrong_git(settings)
+    problems += wrong_prometheus(settings)
     for name in ("AWS_ENDPOINT_URL", "COSTGUARD_ALIBABA_ENDPOINT", "COSTGUARD_TENCENT_ENDPOINT"):
         problems += wrong_address(name, values[name])
     for key in (ALIBABA_KEY, SCF_KEY, TENCENT_KEY):
@@ -129,6 +133,10 @@ def with_secrets(settings: Settings, read: Callable[[SecretReference], str]) -> 
     if problems:
         raise InvalidInputError("secret store: " + "; ".join(problems))
     return found
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.lower().split(",") if part.strip())
 
 
 def _in_plain_text(values: Mapping[str, str]) -> tuple[str, ...]:

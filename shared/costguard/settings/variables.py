@@ -107,8 +107,15 @@ VARIABLES = (
     Variable("COSTGUARD_TENCENT_ENDPOINT", "Address that answers instead of every Tencent Cloud product"),
     Variable(
         "COSTGUARD_PROMETHEUS_AUTHORIZATION",
-        "Authorization header sent to the policy's Prometheus servers, such as `Bearer …`",
+        "Authorization header of the policy's Prometheus servers, such as `Bearer …`; sent over https to "
+        "`COSTGUARD_PROMETHEUS_HOSTS`, and nowhere else",
         secret=True,
+    ),
+    Variable(
+        "COSTGUARD_PROMETHEUS_HOSTS",
+        "Hosts that may be sent that header, separated by commas, such as `prometheus.example.com:9090`; "
+        "`private:prometheus.corp.example` where its addresses may be private; one is not set without the other",
+        "none",
     ),
     Variable("AWS_PROFILE", "Profile of the AWS configuration files whose credentials are used"),
     Variable("AWS_REGION", "Region where account-wide questions are asked", "the partition's first"),
