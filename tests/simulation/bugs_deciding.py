@@ -13,6 +13,7 @@ _EXEMPT = "costguard.planning.exempt"
 _BUILD = "costguard.planning.build"
 _SIGNALS = "costguard.domain.signals"
 _PROTECTION = "costguard.policy.protection"
+_SPELLING = "costguard.guards.spelling"
 _CAPS = "costguard.engine.repositories.caps"
 _HAND = "costguard.engine.instance_hand"
 
@@ -87,7 +88,7 @@ _PROTECTING = (
     Bug(
         "tags-matched-by-exact-spelling",
         (12,),
-        (Edit(_PROTECTION, "return _normal(name).translate(_SEPARATORS)", "return name"),),
+        (Edit(_SPELLING, 'return "".join(', 'return text or "".join('),),
     ),
     Bug(
         "unparsable-expiry-means-expired",
@@ -108,7 +109,7 @@ _PROTECTING = (
     Bug(
         "exceptions-ignored",
         (12,),
-        (Edit(_EXEMPT, "if exempted.expires_at > now and exempted.owns.matches(instance):", "if False:"),),
+        (Edit(_EXEMPT, "if exempted.expires_at > now and exempted.owns.spares(instance):", "if False:"),),
     ),
     Bug("termination-protection-ignored", (12,), (Edit(_RAILS, "    if protections:", "    if False:"),)),
     Bug(

@@ -227,6 +227,13 @@ def test_a_selector_reads_aliases_without_their_prefix_and_an_empty_list_matches
     assert not replace(RULE, except_for=(KeySelector(aliases=("training",)),)).covers(key())
 
 
+def test_an_exception_spares_a_key_whatever_the_spelling_of_its_tags() -> None:
+    spared = KeySelector(tags={"purpose": "customer-demo"})
+    assert not replace(RULE, except_for=(spared,)).covers(key(tags={"Purpose": "Customer_Demo"}))
+    assert replace(RULE, except_for=(spared,)).covers(key(tags={"purpose": "training"}))
+    assert not replace(RULE, applies_to=spared).covers(key(tags={"Purpose": "Customer_Demo"}))
+
+
 def test_a_key_that_its_vendor_will_rotate_within_the_period_is_on_its_way() -> None:
     def coming(days: int, **changes: Any) -> EncryptionKey:
         setting = RotationSetting(automatic=True, period_days=90, next_at=NOW + days * DAY)

@@ -172,7 +172,7 @@ def _explained(
         finding=finding,
         owners=owners,
         channel=channel_of(owners[0][0] if owners else "", policy),
-        exceptions=tuple(each for each in policy.exemptions if each.owns.matches(machine)),
+        exceptions=tuple(each for each in policy.exemptions if each.owns.spares(machine)),
         case=next((case for case in cases if case.subject == machine.ref), None),
         snoozed_until=None if snooze is None else snooze.until,
         gaps=gaps,

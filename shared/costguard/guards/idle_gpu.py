@@ -92,11 +92,7 @@ def judge(facts: Iterable[InstanceFact], rules: Sequence[IdleRule], now: datetim
 
 def gentlest_rule(instance: Instance, rules: Sequence[IdleRule]) -> IdleRule | None:
     """Of the rules that apply, the least destructive: gentler mode, weaker last verb, longer waits and window."""
-    applying = [
-        rule
-        for rule in rules
-        if rule.applies_to.matches(instance) and not any(other.matches(instance) for other in rule.except_for)
-    ]
+    applying = [rule for rule in rules if rule.applies_to.matches(instance) and not rule.leaves_out(instance)]
     return min(applying, key=IdleRule.harshness, default=None)
 
 

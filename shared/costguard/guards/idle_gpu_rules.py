@@ -7,6 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from costguard.domain.actions import Verb
+from costguard.domain.resources import Instance
 from costguard.domain.signals import SignalName
 from costguard.guards.rules import Limits, Mode, Rung, Selector, Step
 
@@ -78,6 +79,15 @@ class IdleRule:
         strongest = max((_VERB_RANK[step.verb] for step in self.ladder), default=0)
         waits = sum((step.wait for step in self.ladder), timedelta(0))
         return (int(self.mode), strongest, -waits.total_seconds(), -self.idle.lasting.total_seconds(), self.name)
+
+    def leaves_out(self, instance: Instance) -> bool:
+        """Whether an exception takes the machine out, its tags in any spelling.
+
+        What a spent budget leaves to the rule of a class is compared as that rule compares: exactly.
+        """
+        if self.cause is not None:
+            return any(each.matches(instance) for each in self.except_for)
+        return any(each.spares(instance) for each in self.except_for)
 
     def rungs(self, *, stoppable: bool = True) -> tuple[Rung, ...]:
         """The ladder as climbed: a delivered notice before every stop and again before the quarantine.

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from costguard.domain.keys import EncryptionKey, RotationMeans
 from costguard.guards.rules import Mode
+from costguard.guards.spelling import tags_spare
 
 QUARTER = timedelta(days=90)
 
@@ -28,13 +29,19 @@ class KeySelector:
 
     def matches(self, key: EncryptionKey) -> bool:
         """Whether every given restriction holds."""
+        return self._tags_match(key.tags) and self._rest_matches(key)
+
+    def spares(self, key: EncryptionKey) -> bool:
+        """Whether every given restriction holds, tags without regard to case and separators."""
+        return (self.tags is None or tags_spare(key.tags, self.tags)) and self._rest_matches(key)
+
+    def _rest_matches(self, key: EncryptionKey) -> bool:
         ref = key.ref
         return (
             _any_glob(self.clouds, (ref.cloud,))
             and _any_glob(self.accounts, (ref.account,))
             and _any_glob(self.regions, (ref.region,))
             and _any_glob(self.aliases, tuple(alias.removeprefix("alias/") for alias in key.aliases))
-            and self._tags_match(key.tags)
         )
 
     def _tags_match(self, tags: Mapping[str, str]) -> bool:
@@ -73,4 +80,4 @@ class KeyRule:
 
     def covers(self, key: EncryptionKey) -> bool:
         """Whether the rule speaks of this key."""
-        return self.applies_to.matches(key) and not any(each.matches(key) for each in self.except_for)
+        return self.applies_to.matches(key) and not any(each.spares(key) for each in self.except_for)

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from costguard.domain.mends import MendKind
 from costguard.domain.refs import ResourceRef
 from costguard.guards.rules import Mode
+from costguard.guards.spelling import tags_spare
 
 
 class Check(str, Enum):
@@ -53,12 +54,18 @@ class NetworkSelector:
 
     def matches(self, ref: ResourceRef, tags: Mapping[str, str]) -> bool:
         """Whether every given restriction holds."""
+        return self._tags_match(tags) and self._rest_matches(ref)
+
+    def spares(self, ref: ResourceRef, tags: Mapping[str, str]) -> bool:
+        """Whether every given restriction holds, tags without regard to case and separators."""
+        return (self.tags is None or tags_spare(tags, self.tags)) and self._rest_matches(ref)
+
+    def _rest_matches(self, ref: ResourceRef) -> bool:
         return (
             _any_glob(self.clouds, ref.cloud)
             and _any_glob(self.accounts, ref.account)
             and _any_glob(self.regions, ref.region)
             and (self.resources is None or ref.native_id in self.resources or str(ref) in self.resources)
-            and self._tags_match(tags)
         )
 
     def _tags_match(self, tags: Mapping[str, str]) -> bool:
@@ -114,7 +121,7 @@ class AuditRule:
 
     def covers(self, ref: ResourceRef, tags: Mapping[str, str]) -> bool:
         """Whether the rule speaks of this resource."""
-        return self.applies_to.matches(ref, tags) and not any(each.matches(ref, tags) for each in self.except_for)
+        return self.applies_to.matches(ref, tags) and not any(each.spares(ref, tags) for each in self.except_for)
 
     def keeps(self, ref: ResourceRef, *names: str) -> bool:
         """Whether the policy names it (by id, whole ref, or any of `names`) as never to be touched."""

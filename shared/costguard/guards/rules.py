@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 from costguard.domain.actions import Verb
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing, Instance
+from costguard.guards.spelling import tags_spare
 
 
 class Mode(IntEnum):
@@ -36,7 +37,8 @@ class Selector:
     """Which instances a rule applies to. None does not restrict; an empty tuple or mapping matches nothing.
 
     Patterns are shell globs (`p4d.*`), matched with case; a tag must be present and its value match. A machine without
-    a resource group, as every one on AWS, is in none of `resource_groups`.
+    a resource group, as every one on AWS, is in none of `resource_groups`. Harming is exact: `matches` brings a machine
+    under a rule. Sparing is generous: `spares` takes it out, and compares tags in any spelling.
     """
 
     clouds: tuple[str, ...] | None = None
@@ -50,6 +52,13 @@ class Selector:
 
     def matches(self, instance: Instance) -> bool:
         """Whether every given restriction holds."""
+        return self._tags_match(instance.tags) and self._rest_matches(instance)
+
+    def spares(self, instance: Instance) -> bool:
+        """Whether every given restriction holds, tags without regard to case and separators."""
+        return (self.tags is None or tags_spare(instance.tags, self.tags)) and self._rest_matches(instance)
+
+    def _rest_matches(self, instance: Instance) -> bool:
         ref = instance.ref
         return (
             _any_glob(self.clouds, ref.cloud)
@@ -59,7 +68,6 @@ class Selector:
             and (self.resources is None or ref.native_id in self.resources or str(ref) in self.resources)
             and (self.billing is None or instance.billing in self.billing)
             and (self.resource_groups is None or _in_group(self.resource_groups, instance.resource_group))
-            and self._tags_match(instance.tags)
         )
 
     def _tags_match(self, tags: Mapping[str, str]) -> bool:
@@ -155,10 +163,24 @@ def at_most(rule: RuleT, mode: Mode) -> RuleT:
     return rule if rule.mode <= mode else cast("RuleT", replace(cast("Any", rule), mode=mode))
 
 
+TAGS_DENIED_BY_ROLE = ("costguard-protect", "do-not-stop", "do-not-delete", "keep")
+"""Those that the roles' own denials name as well. A managed policy of IAM holds 6,144 characters, and each name takes
+up to six spellings there, so that the others are left to what compares every spelling: the rails."""
+
+_NOT_TO_BE = tuple(
+    f"{never}-{done}"
+    for never in ("do-not", "dont", "no", "never")
+    for done in ("stop", "shutdown", "terminate", "delete", "touch")
+)
+KNOWN_TAGS = tuple(dict.fromkeys((*TAGS_DENIED_BY_ROLE, *_NOT_TO_BE, "keep-running", "protect", "protected")))
+"""What asks in plain words to be left alone. Words that tell what something is (`persistent`, `production`, `critical`)
+ask for nothing: where they mean it, `protect.tags` says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Protection:
     """Who may never be touched, by rule of the house. Tag names match in any case and spelling variant."""
 
-    tag_names: tuple[str, ...] = ("costguard-protect", "do-not-stop", "do-not-delete", "keep")
+    tag_names: tuple[str, ...] = KNOWN_TAGS
     expiry_tag_names: tuple[str, ...] = ("costguard-keep-until", "keep-until", "protect-until")
     accounts: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ def exemption(instance: Instance, policy: Policy, now: datetime) -> Reason | Non
     if listed is not None:
         return listed
     for exempted in policy.exemptions:
-        if exempted.expires_at > now and exempted.owns.matches(instance):
+        if exempted.expires_at > now and exempted.owns.spares(instance):
             return _agreed(exempted)
     return None
 

@@ -11,9 +11,19 @@ from fnmatch import fnmatchcase
 
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
 from costguard.guards.rules import Consent, Limits, Selector, Step
+from costguard.guards.spelling import spares_no_less
 from costguard.policy.terms import rule_digest, rule_from_terms, terms, with_digest
 
-__all__ = ["loosens", "reaches_no_further", "rule_digest", "rule_from_terms", "terms", "with_digest"]
+__all__ = [
+    "leaves_out_all_of",
+    "loosens",
+    "reaches_no_further",
+    "rule_digest",
+    "rule_from_terms",
+    "spares_all_of",
+    "terms",
+    "with_digest",
+]
 
 _CONSENT_RANK = {Consent.KEEP: 0, Consent.ASK: 1, Consent.LOSE: 2}
 _GLOB_SIGNS = frozenset("*?[")
@@ -26,7 +36,7 @@ def loosens(old: IdleRule, new: IdleRule) -> bool:
         and new.cause == old.cause
         and new.mode <= old.mode
         and _within(new.applies_to, old.applies_to)
-        and all(any(_within(kept, wider) for wider in new.except_for) for kept in old.except_for)
+        and leaves_out_all_of(old, new)
         and _stricter_bounds(new.idle, old.idle)
         and _gentler_ladder(new.ladder, old.ladder)
         and _lower_limits(new.limits, old.limits)
@@ -76,6 +86,21 @@ def _lower_limits(new: Limits, old: Limits) -> bool:
 
 def _within(inner: Selector, outer: Selector) -> bool:
     """Whether everything `inner` matches is certainly matched by `outer`."""
+    return _rest_within(inner, outer) and _tags_covered(inner.tags, outer.tags)
+
+
+def leaves_out_all_of(old: IdleRule, new: IdleRule) -> bool:
+    """Whether every machine that an exception of `old` takes out is certainly taken out of `new`, too."""
+    covers = spares_all_of if new.cause is None and old.cause is None else _within  # see `IdleRule.leaves_out`
+    return all(any(covers(kept, wider) for wider in new.except_for) for kept in old.except_for)
+
+
+def spares_all_of(kept: Selector, wider: Selector) -> bool:
+    """Whether everything that `kept` spares, tags in any spelling, is certainly spared by `wider`."""
+    return _rest_within(kept, wider) and spares_no_less(kept.tags, wider.tags)
+
+
+def _rest_within(inner: Selector, outer: Selector) -> bool:
     return (
         _covered(inner.clouds, outer.clouds)
         and _covered(inner.accounts, outer.accounts)
@@ -84,7 +109,6 @@ def _within(inner: Selector, outer: Selector) -> bool:
         and _covered(inner.resource_groups, outer.resource_groups)
         and (outer.billing is None or (inner.billing is not None and set(inner.billing) <= set(outer.billing)))
         and (outer.resources is None or (inner.resources is not None and set(inner.resources) <= set(outer.resources)))
-        and _tags_covered(inner.tags, outer.tags)
     )
 
 

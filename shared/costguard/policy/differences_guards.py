@@ -15,7 +15,7 @@ from costguard.guards.network_audit_rules import AuditRule, NetworkSelector
 from costguard.guards.rules import Mode, Selector
 from costguard.policy import differences as d
 from costguard.policy import notation as n
-from costguard.policy.changes import reaches_no_further
+from costguard.policy.changes import reaches_no_further, spares_all_of
 from costguard.policy.differences import Difference, Direction, Part
 from costguard.policy.differences_idle import idle_differences
 from costguard.policy.model import Policy
@@ -164,7 +164,7 @@ def _of_network(selector: NetworkSelector) -> Selector:
 
 
 def _less_excepted(old: Sequence[Selector], new: Sequence[Selector]) -> bool:
-    return not all(any(reaches_no_further(kept, wider) for wider in new) for kept in old)
+    return not all(any(spares_all_of(kept, wider) for wider in new) for kept in old)
 
 
 _KEY: tuple[Part[KeyRule], ...] = (

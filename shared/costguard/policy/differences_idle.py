@@ -9,7 +9,7 @@ from typing import Any
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Mode, Selector
 from costguard.policy import notation as n
-from costguard.policy.changes import loosens, reaches_no_further
+from costguard.policy.changes import leaves_out_all_of, loosens, reaches_no_further
 from costguard.policy.differences import Difference, Direction
 
 IDLE = "idle_gpu"
@@ -60,9 +60,7 @@ def _falls(section: str, old: IdleRule, new: IdleRule | None, rules: Sequence[Id
 
 def _reach(new: IdleRule, old: IdleRule) -> bool:
     """Whether `new` certainly applies to every machine that `old` applied to."""
-    return reaches_no_further(old.applies_to, new.applies_to) and all(
-        any(reaches_no_further(kept, wider) for wider in old.except_for) for kept in new.except_for
-    )
+    return reaches_no_further(old.applies_to, new.applies_to) and leaves_out_all_of(new, old)
 
 
 def _apart(one: IdleRule, other: IdleRule) -> bool:

@@ -12,7 +12,7 @@ from costguard.guards.rules import Mode, Selector
 from costguard.policy import differences as d
 from costguard.policy import notation as n
 from costguard.policy.calendar import WorkingCalendar
-from costguard.policy.changes import reaches_no_further
+from costguard.policy.changes import spares_all_of
 from costguard.policy.differences import Difference, Direction, Part
 from costguard.policy.differences_guards import budget_differences, key_differences, network_differences
 from costguard.policy.differences_idle import idle_differences
@@ -169,7 +169,7 @@ def _later(old: datetime, new: datetime) -> bool:
 
 
 def _narrower(old: Selector, new: Selector) -> bool:
-    return not reaches_no_further(old, new)
+    return not spares_all_of(old, new)
 
 
 _POLICY: tuple[Part[Policy], ...] = (

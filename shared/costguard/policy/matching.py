@@ -10,6 +10,7 @@ from costguard.domain.resources import Instance, Launch
 from costguard.guards.idle_gpu import gentlest_rule
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Selector
+from costguard.guards.spelling import tags_spare
 from costguard.policy.model import Policy
 from costguard.policy.notation import written
 from costguard.policy.ownership import OwnerSource, owner_of
@@ -50,26 +51,31 @@ def matches_of(instance: Instance, rules: Sequence[IdleRule]) -> tuple[RuleMatch
         RuleMatch(
             rule,
             tuple(asked_of(instance, rule.applies_to)),
-            tuple(tuple(asked_of(instance, each)) for each in rule.except_for if each.matches(instance)),
+            tuple(
+                tuple(asked_of(instance, each, sparing=True))
+                for each in rule.except_for
+                if replace(rule, except_for=(each,)).leaves_out(instance)
+            ),
             applied=rule is chosen,
         )
         for rule in sorted(rules, key=IdleRule.harshness)
     )
 
 
-def asked_of(instance: Instance, selector: Selector) -> Iterator[Asked]:
-    """Each restriction alone, by the same comparison as the whole."""
+def asked_of(instance: Instance, selector: Selector, *, sparing: bool = False) -> Iterator[Asked]:
+    """Each restriction alone, by the same comparison as the whole; `sparing` as an exception compares tags."""
     for part in fields(Selector):
         value = getattr(selector, part.name)
         if value is None:
             continue
         if part.name == "tags" and value:
             for key, pattern in value.items():
-                holds = Selector(tags={key: pattern}).matches(instance)
-                yield Asked(f"tags.{key}", pattern, instance.tags.get(key, ""), holds)
+                alone = Selector(tags={key: pattern})
+                holds = alone.spares(instance) if sparing else alone.matches(instance)
+                yield Asked(f"tags.{key}", pattern, _tag(instance, key, pattern, sparing=sparing), holds)
             continue
-        alone = replace(Selector(), **{part.name: value})
-        yield Asked(part.name, written(value), _found(instance, part.name), alone.matches(instance))
+        part_alone = replace(Selector(), **{part.name: value})
+        yield Asked(part.name, written(value), _found(instance, part.name), part_alone.matches(instance))
 
 
 def owners_in_line(
@@ -83,6 +89,14 @@ def owners_in_line(
             return tuple(found)
         found.append((name, source))
         passed.add(name)
+
+
+def _tag(instance: Instance, key: str, pattern: str, *, sparing: bool) -> str:
+    """The value of the tag that is meant; of an exception, the one by which it holds, with its own name."""
+    if key in instance.tags or not sparing:
+        return instance.tags.get(key, "")
+    held = ((name, value) for name, value in instance.tags.items() if tags_spare({name: value}, {key: pattern}))
+    return next((f"{name}: {value}" for name, value in held), "")
 
 
 def _found(instance: Instance, key: str) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta, timezone
 
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules import Protection
+from costguard.guards.spelling import folded, spelling
 from costguard.policy.moments import parse_date, parse_moment
 
-_SEPARATORS = str.maketrans("", "", "-_.: ")
 _DENIALS = frozenset({"false", "no", "0", "off"})
 _LAST_ZONE_ON_EARTH = timezone(timedelta(hours=-12))
 
@@ -25,26 +24,16 @@ def protected_by_tag(tags: Mapping[str, str], protection: Protection, now: datet
     names = _spellings(protection.tag_names)
     expiry_names = _spellings(protection.expiry_tag_names)
     for key in sorted(tags):
-        spelling = _spelling(key)
-        value = _normal(tags[key])
-        if spelling in names and value not in _DENIALS:
+        name, value = spelling(key), folded(tags[key])
+        if name in names and value not in _DENIALS:
             return Reason(ReasonCode.PROTECTED_TAG, {"tag": key, "value": tags[key]})
-        if spelling in expiry_names and not _expired(value, now):
+        if name in expiry_names and not _expired(value, now):
             return Reason(ReasonCode.PROTECTED_TAG, {"tag": key, "value": tags[key]})
     return None
 
 
 def _spellings(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(spelling for spelling in map(_spelling, names) if spelling)
-
-
-def _spelling(name: str) -> str:
-    """One form for `Do-Not-Stop`, `do_not_stop`, `doNotStop` and full-width letters."""
-    return _normal(name).translate(_SEPARATORS)
-
-
-def _normal(text: str) -> str:
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).strip()
+    return frozenset(found for found in map(spelling, names) if found)
 
 
 def _expired(value: str, now: datetime) -> bool:

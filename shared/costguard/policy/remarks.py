@@ -12,6 +12,7 @@ from costguard.policy.budget_remarks import budget_remarks
 from costguard.policy.group_remarks import group_remarks
 from costguard.policy.model import Policy
 from costguard.policy.network_remarks import network_remarks
+from costguard.policy.tag_remarks import tag_remarks
 
 _SOON = timedelta(days=7)
 _HIGH_PERCENT = 30.0  # a card a third busy is training with a slow loader more often than it is idle
@@ -33,7 +34,7 @@ def remarks(policy: Policy, now: datetime) -> tuple[Remark, ...]:
     found = [*_exemptions(policy, now), *_calendar(policy, now), *_owners(policy), *_protected(policy)]
     for rule in policy.idle_gpu:
         found += _rule(rule)
-    others = (*budget_remarks(policy, now), *network_remarks(policy), *group_remarks(policy))
+    others = (*budget_remarks(policy, now), *network_remarks(policy), *group_remarks(policy), *tag_remarks(policy))
     found += [Remark(where, message) for where, message in others]
     if not policy.default_channel and not any(owner.channel for owner in policy.owners) and policy.mode > Mode.OBSERVE:
         found.append(Remark("notify", "no channel anywhere: no notice can be delivered, so nothing is ever stopped"))

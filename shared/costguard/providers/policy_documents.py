@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from costguard.domain.errors import InvalidInputError
-from costguard.guards.rules import Protection
+from costguard.guards.rules import TAGS_DENIED_BY_ROLE
 from costguard.providers.operations import READING, Feature
 
 Document = dict[str, Any]
@@ -82,7 +82,7 @@ class Narrowing:
 
     regions: tuple[str, ...] = ()
     tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    kept_tags: tuple[str, ...] = Protection().tag_names
+    kept_tags: tuple[str, ...] = TAGS_DENIED_BY_ROLE
     name: str = NAME
     member_role: str = MEMBER_ROLE
     partition: str = "aws"

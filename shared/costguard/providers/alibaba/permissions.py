@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from costguard.guards.rules import Protection
+from costguard.guards.rules import TAGS_DENIED_BY_ROLE
 from costguard.providers.operations import Feature, Operation
 from costguard.providers.purposes import Purpose, reach
 
@@ -231,7 +231,7 @@ def policy_document(
     features: Collection[Feature],
     *,
     role_arns: Collection[str] = (),
-    protected_tags: Collection[str] = Protection().tag_names,
+    protected_tags: Collection[str] = TAGS_DENIED_BY_ROLE,
 ) -> dict[str, Any]:
     """A RAM policy that allows exactly what `features` call, and denies acting on what is protected.
 

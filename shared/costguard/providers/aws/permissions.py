@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from costguard.guards.kms_succession import SUCCESSOR_OF
-from costguard.guards.rules import Protection
+from costguard.guards.rules import TAGS_DENIED_BY_ROLE
 from costguard.providers.operations import Feature, Operation
 from costguard.providers.purposes import Purpose, reach
 from costguard.providers.succeeding import CONTEXT
@@ -209,7 +209,7 @@ def policy_document(
     role_arns: Collection[str] = (),
     flow_log_roles: Collection[str] = (),
     spot_may_terminate: bool = False,
-    protected_tags: Collection[str] = Protection().tag_names,
+    protected_tags: Collection[str] = TAGS_DENIED_BY_ROLE,
 ) -> dict[str, Any]:
     """An IAM policy that allows exactly what `features` call, and denies acting on what is protected.
 
