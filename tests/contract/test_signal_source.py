@@ -12,14 +12,25 @@ from typing import Any, ClassVar
 
 import boto3
 import pytest
+from tests.builders import rule
 from tests.contract.alibaba_world import AlibabaRig
 from tests.contract.aws_stand_in import StandIn, aws_stand_in, credentials_of, new_account, patient_pacer
 from tests.contract.tencent_rig import TencentRig
 
+from costguard.domain.findings import Verdict
 from costguard.domain.refs import ResourceRef
-from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, GapKind, Instance, InstanceState
+from costguard.domain.resources import (
+    Accelerator,
+    AcceleratorKind,
+    Billing,
+    GapKind,
+    Instance,
+    InstanceState,
+    Inventory,
+)
 from costguard.domain.signals import SignalHistory, SignalName, Statistic
-from costguard.guards.idle_gpu import bound_for
+from costguard.guards.idle_gpu import bound_for, examine, judge_instance
+from costguard.guards.idle_gpu_rules import IdleBounds
 from costguard.ports import SignalReport, SignalSource
 from costguard.providers.aws.metrics import AwsSignals
 from costguard.providers.aws.session import AwsSession
@@ -351,3 +362,65 @@ def test_a_reading_says_how_late_its_source_may_be(rig: Rig) -> None:
     machine = rig.instance()
     delay = read(rig.source(GPU), machine).readings[machine.ref].documented_delay
     assert timedelta(0) < delay <= timedelta(minutes=30)
+
+
+def measured_on_every_card(rig: Rig, hours: Hours) -> Instance:
+    machine = rig.instance()
+    for card in ("0", "1"):
+        rig.measured(machine, GPU, card, hours)
+    return machine
+
+
+def covered(rig: Rig, machine: Instance, hours: int) -> set[float]:
+    """How much of the last hour was measured, by what a look over `hours` of them shows."""
+    histories = read(rig.source(GPU), machine, hours=hours).readings[machine.ref].histories
+    return {round(one.over(START + (hours - 1) * HOUR, START + hours * HOUR).coverage, 2) for one in histories}
+
+
+def test_a_sender_that_loses_four_samples_of_five_is_known_by_its_fullest_hour(rig: Rig) -> None:
+    machine = measured_on_every_card(rig, {0: (0.0, 60), **dict.fromkeys(range(1, 24), (0.0, 12))})
+    assert covered(rig, machine, hours=24) == {0.2}
+
+
+@pytest.mark.parametrize(("rig", "found"), [("alibaba", 0.2), ("tencent", 0.2), ("aws", 1.0)], indirect=["rig"])
+def test_where_the_source_documents_its_cadence_no_hour_need_be_full(rig: Rig, found: float) -> None:
+    """The CloudWatch agent sends as often as its owner set it to, every five minutes for instance, and nobody says."""
+    machine = measured_on_every_card(rig, dict.fromkeys(range(24), (0.0, 12)))
+    assert covered(rig, machine, hours=24) == {found}
+
+
+def unseen_minutes(rig: Rig, per_hour: int) -> int | None:
+    """How many minutes before a look a job may have begun at the most, for the machine to be called idle all the same.
+
+    It began just after a sample was taken, and whatever was measured since then has not been published.
+    """
+    into_the_hour = 25
+    newest, last = 8 * HOUR + timedelta(minutes=into_the_hour), into_the_hour * per_hour // 60 + 1
+    machine = measured_on_every_card(rig, {**dict.fromkeys(range(8), (0.0, per_hour)), 8: (0.0, last)})
+    lasting = rule(idle=IdleBounds(lasting=7 * HOUR))
+
+    def idle_at(minutes: int) -> bool:
+        now = START + newest + timedelta(minutes=minutes)
+        report = rig.source(GPU, CPU, NETWORK).read([machine], now - lasting.idle.lasting, now)
+        shard = Inventory(machine.ref.shard, (machine,))
+        facts = examine(shard, report.readings, {}, report.gaps, {lasting.idle.lasting}, now)
+        return judge_instance(facts.instances[0], lasting, now).verdict is Verdict.VIOLATION
+
+    return max((minutes for minutes in range(1, 31) if idle_at(minutes)), default=None)
+
+
+@pytest.mark.parametrize(
+    ("rig", "per_hour", "minutes"),
+    [
+        ("aws", 60, 6),
+        ("alibaba", 60, 6),
+        ("tencent", 60, 6),
+        ("aws", 12, 15),
+        ("alibaba", 12, None),
+        ("tencent", 12, None),
+    ],
+    indirect=["rig"],
+)
+def test_how_late_a_job_may_begin_and_not_be_seen(rig: Rig, per_hour: int, minutes: int | None) -> None:
+    """By the cards alone, whatever else is read; where every minute is documented, five minutes are no cadence."""
+    assert unseen_minutes(rig, per_hour) == minutes

@@ -38,7 +38,7 @@ def lived(policy: Policy, machine: Machine, terms: Terms) -> Lived:  # noqa: C90
     """Replay one machine under the rule that applies to it, which there must be."""
     written = gentlest_rule(machine.instance, policy.idle_gpu)
     assert written is not None
-    longest = max(rule.idle.lasting for rule in policy.idle_gpu)
+    longest = max(24 * ONE_HOUR, *(rule.idle.lasting for rule in policy.idle_gpu))
     policy = in_earnest(policy, written)
     rule = policy.idle_gpu[0]
     found = Lived([])
@@ -121,8 +121,16 @@ def recorded_runs(machine: Machine, terms: Terms) -> list[tuple[datetime, dateti
             else:
                 runs.append((run.since, min(run.until, terms.until), run.until <= terms.until))
     elif measured:
-        runs.append((min(measured), end, False))
+        runs.append((min(began(each) for each in machine.histories if any(each.samples)), end, False))
     return [run for run in runs if run[0] < run[1] and run[1] > terms.since]
+
+
+def began(history: SignalHistory) -> datetime:
+    """Its first sample at the latest: the samples of its first hour may all lie at the end of it."""
+    place = next(place for place, samples in enumerate(history.samples) if samples)
+    whole = history.samples_per_hour
+    missing = whole - min(whole, history.samples[place])
+    return history.start + place * ONE_HOUR + missing * (ONE_HOUR / whole)
 
 
 def comes_back(machine: Machine, rule: IdleRule, now: datetime, until: datetime) -> datetime | None:

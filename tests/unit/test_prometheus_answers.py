@@ -206,6 +206,25 @@ def test_samples_are_counted_in_minutes_whatever_the_scrape_interval(density: st
     assert history.samples[0] == covered
 
 
+def test_a_server_that_lost_four_scrapes_of_five_is_known_by_its_densest_five_minutes() -> None:
+    answer = success(
+        series("maximum", ["0"] * 3), series("samples", ["60", "12", "12"]), series("density", ["5", "1", "1"])
+    )
+    (history,) = read(answer).readings[instance().ref].histories
+    assert history.over(SINCE + timedelta(hours=1), UNTIL).coverage < 0.25
+
+
+def test_how_late_a_job_may_begin_and_not_be_seen() -> None:
+    """Six minutes where the cards are scraped every minute or oftener, fifteen where it is every five."""
+    found = {}
+    for density, samples in (("20", "240"), ("5", "60"), ("1", "12")):
+        counted = series("samples", [samples] * 3), series("density", [density] * 3)
+        reading = read(success(series("maximum", ["0"] * 3), *counted)).readings[instance().ref]
+        (history,) = reading.histories
+        found[density] = history.over(SINCE, UNTIL, reading.documented_delay).unseen / timedelta(minutes=1)
+    assert found == {"20": 6, "5": 6, "1": 15}
+
+
 def test_a_slow_scrape_may_be_as_late_as_two_scrapes() -> None:
     answer = success(series("maximum", ["0"] * 3), series("samples", ["12"] * 3), series("density", ["1"] * 3))
     assert read(answer).readings[instance().ref].documented_delay == timedelta(minutes=10)

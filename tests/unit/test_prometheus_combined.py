@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 from costguard.domain.errors import ThrottledError
@@ -139,6 +140,25 @@ def test_a_source_that_does_not_know_the_instance_takes_nothing_away() -> None:
     report = read(Reported(history([0.0], [60]), delay=timedelta(minutes=5)), Reported(delay=timedelta(hours=1)))
     assert len(report.readings[REF].histories) == 1
     assert report.readings[REF].documented_delay == timedelta(minutes=5)
+
+
+def test_each_series_is_as_late_as_the_sources_that_measured_it() -> None:
+    """What tells of the machine every five minutes does not make its cards late."""
+    slow = Reported(history([0.0], [12], device="9"), delay=timedelta(minutes=10))
+    found = read(Reported(history([0.0], [60]), delay=timedelta(minutes=5)), slow).readings[REF].histories
+    assert {one.device: one.delay for one in found} == {"0": timedelta(minutes=5), "9": timedelta(minutes=10)}
+
+    both = Reported(history([0.0], [60]), delay=timedelta(minutes=10))
+    (merged,) = read(Reported(history([0.0], [60]), delay=timedelta(minutes=5)), both).readings[REF].histories
+    assert merged.delay == timedelta(minutes=10)
+
+
+def test_a_documented_cadence_is_kept_where_two_sources_are_put_together() -> None:
+    lossy = replace(history([0.0, 0.0], [12, 12]), documented_per_hour=60)
+    (merged,) = read(Reported(lossy), Reported(replace(lossy, source="b"))).readings[REF].histories
+    assert merged.samples_per_hour == 60
+    (counted,) = read(Reported(lossy), Reported(history([math.nan], [0]))).readings[REF].histories
+    assert counted.samples_per_hour == 60
 
 
 def test_the_same_gap_is_told_once() -> None:

@@ -22,8 +22,10 @@ STOP_AT = datetime(2026, 3, 11, 12, 30, tzinfo=timezone.utc)
 END_AT = STOP_AT + timedelta(days=7)
 
 
+GPU = SignalSummary(SignalName.GPU, "0", 1.25, 1440, 1440, NOW, HOUR / 60, "cloudwatch", delay=timedelta(minutes=5))
+
+
 def facts(kind: NoticeKind = NoticeKind.WARNED, **changes: Any) -> NoticeFacts:
-    gpu = SignalSummary(SignalName.GPU, "0", 1.25, 1440, 1440, NOW, HOUR / 60, "cloudwatch")
     ordinary = NoticeFacts(
         kind=kind,
         resource=ref("i-0abc"),
@@ -32,7 +34,7 @@ def facts(kind: NoticeKind = NoticeKind.WARNED, **changes: Any) -> NoticeFacts:
         name="train-7",
         owner="nlp",
         rule="research",
-        evidence=Evidence(NOW - DAY, NOW, (gpu,)),
+        evidence=Evidence(NOW - DAY, NOW, (GPU,)),
         rate=HourlyRate(usd("1.006"), "aws-pricing", "2026-01-01"),
         saving=Saving(usd("1.006"), (("volume", usd("0.011")),), ("local_disk_lost", "public_ip_lost")),
         upcoming=(Upcoming(Verb.STOP, STOP_AT), Upcoming(Verb.TERMINATE, END_AT)),
@@ -65,6 +67,28 @@ def test_times_stand_on_the_readers_clock_with_utc_beside() -> None:
     text = notice(facts(zone="Asia/Shanghai")).text
 
     assert "2026-03-11 20:30 Asia/Shanghai (12:30 UTC)" in text
+
+
+@pytest.mark.parametrize(("period", "delay", "minutes"), [(1, 5, 6), (5, 5, 15), (1, 10, 11), (0.5, 0, 2)])
+def test_a_warning_says_how_late_a_job_may_begin_and_not_be_seen(period: float, delay: int, minutes: int) -> None:
+    """Two periods or what the source documents, and the period that the newest sample stands for; rounded up."""
+    gpu = replace(GPU, period=timedelta(minutes=period), delay=timedelta(minutes=delay))
+    fast = replace(GPU, device="1", period=timedelta(seconds=1), delay=timedelta(0))
+    slow = replace(GPU, name=SignalName.CPU, device="", period=timedelta(minutes=30))
+    shown = facts(evidence=Evidence(NOW - DAY, NOW, (fast, gpu, slow)))
+
+    promise, unseen = notice(shown).lines
+
+    assert promise.startswith("Nothing happens before these times")
+    assert unseen == f"A job begun in the last {minutes} minutes before a step may not be seen."
+    assert f"最后 {minutes} 分钟" in notice(shown, Language.ZH).lines[1]
+
+
+def test_what_use_does_not_keep_and_what_no_card_shows_says_nothing_of_late_jobs() -> None:
+    of_class = facts(reason=Reason(ReasonCode.BUDGET_CLASS, {"budget": "research"}))
+
+    for told in (of_class, facts(evidence=None), facts(evidence=Evidence(NOW - DAY, NOW, ()))):
+        assert len(notice(told).lines) == 1
 
 
 def test_a_different_day_in_utc_is_spelt_out() -> None:

@@ -6,14 +6,30 @@ from array import array
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from tests.builders import NOW, instance, rule
+from tests.builders import NOW, case, detail, instance, policy, rule
 
+from costguard.backtest import Machine, Run, Terms, replay
+from costguard.domain.actions import Action, Verb
 from costguard.domain.money import HourlyRate, Money
+from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceDetail, Inventory, Volume
-from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, floor_hour
+from costguard.domain.signals import (
+    CADENCE_SHOWS,
+    HOUR,
+    SignalHistory,
+    SignalName,
+    SignalReading,
+    floor_hour,
+    reads_back,
+)
+from costguard.engine.hands import Cleared
+from costguard.engine.instance_hand import InstanceHand
+from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading, scan_shard
 from costguard.guards.idle_gpu_rules import IdleBounds
+from costguard.guards.rules import Step
+from costguard.ledgers import open_ledger
 from costguard.ports import Discovery, SignalReport, Target
 
 ONE = instance()
@@ -31,7 +47,7 @@ class OneMachine:
         return Inventory(shard, (ONE,), instances_seen=1)
 
     def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
-        raise AssertionError(refs)
+        return {each: detail(ONE) for each in refs}
 
     def rates(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, HourlyRate]:
         del instances
@@ -45,12 +61,15 @@ class OneMachine:
 
 
 class Sender:
-    """Its samples, as far back as is asked."""
+    """Its samples, as far back as is asked: one in five of the last hours, `lossy` of them."""
+
+    def __init__(self, lossy: int = LOSSY) -> None:
+        self._lossy = lossy
 
     def read(self, instances: Sequence[Instance], since: datetime, until: datetime) -> SignalReport:
         start = floor_hour(since)
         hours = int((floor_hour(until) - start) / HOUR) + 1
-        counts = [60] * max(0, hours - LOSSY) + [12] * min(hours, LOSSY)
+        counts = [60] * max(0, hours - self._lossy) + [12] * min(hours, self._lossy)
         history = SignalHistory(SignalName.GPU, "0", start, array("d", [1.0] * hours), array("l", counts), "cloudwatch")
         return SignalReport({each.ref: SignalReading((history,), timedelta(0)) for each in instances})
 
@@ -65,3 +84,66 @@ def test_a_sender_that_loses_most_samples_is_not_taken_for_a_slow_one() -> None:
     reading = facts.instances[0].over(WINDOW)
     assert reading is not None
     assert [signal.coverage < 0.5 for signal in reading.signals] == [True]
+
+
+def last_look(sender: Sender) -> Reason | Cleared:
+    """What stands in the way of a stop, just before the call."""
+    short, cloud = rule(idle=IdleBounds(lasting=WINDOW)), OneMachine()
+    ours = case(rule_digest=short.digest, mode=short.mode)
+    stop = Action(
+        "action-1", "decision-1", Verb.STOP, ONE.ref, ONE.ref, ONE.run_epoch, "case-1", 1, short.name, short.digest
+    )
+    store = open_ledger("memory:")
+    try:
+        reading = Reading(cloud, sender, cloud)  # type: ignore[arg-type]
+        hand = InstanceHand({ONE.ref.cloud: reading}, {}, Memory.over(store))
+        return hand.last_look(ours, stop, policy(short), NOW)
+    finally:
+        store.close()
+
+
+def test_the_last_look_before_a_call_sees_as_far_as_the_scan() -> None:
+    """One sample in five of the window arrived: four of five jobs would not show."""
+    assert isinstance(last_look(Sender(lossy=0)), Cleared)
+
+    found = last_look(Sender())
+
+    assert isinstance(found, Reason)
+    assert found.code is ReasonCode.LOW_COVERAGE
+
+
+def test_every_look_reads_a_day_and_the_longest_window() -> None:
+    assert reads_back([]) == reads_back([WINDOW]) == CADENCE_SHOWS
+    assert reads_back([WINDOW, 7 * CADENCE_SHOWS]) == 7 * CADENCE_SHOWS
+
+
+def recorded(counts: Sequence[int], runs: tuple[Run, ...] = ()) -> Machine:
+    """A quiet machine with so many samples in each hour."""
+    quiet = array("d", [0.0] * len(counts))
+    history = SignalHistory(SignalName.GPU, "0", floor_hour(NOW), quiet, array("l", counts), "record")
+    return Machine(ONE, None, (history,), runs)
+
+
+def stops_of(machine: Machine) -> list[float]:
+    """After how many hours a rule of one hour would have stopped it, an hour after it said so."""
+    start = floor_hour(NOW)
+    ladder = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, HOUR))
+    under = policy(rule(idle=IdleBounds(lasting=WINDOW), ladder=ladder))
+    (found,) = replay(under, [machine], Terms(start, start + len(machine.histories[0].samples) * HOUR))
+    return [(stop.at - start) / HOUR for stop in found.stops]
+
+
+def test_a_sender_that_loses_most_samples_is_not_idle_in_a_record_either() -> None:
+    """Whole for two hours, of which the first opens a case; then one sample in five."""
+    assert stops_of(recorded([60, 60, 60, 60, 60])) == [2]
+    assert stops_of(recorded([60, 12, 12, 12, 12])) == []
+
+
+def test_the_first_minutes_of_a_record_are_no_hour_of_quiet() -> None:
+    """Twelve samples in its first hour: it may have begun to run at twelve minutes to."""
+    assert stops_of(recorded([12, 60, 60, 60, 60])) == [3]
+
+
+def test_where_the_record_says_since_when_it_ran_that_counts() -> None:
+    began = floor_hour(NOW)
+    assert stops_of(recorded([60, 60, 60, 60, 60], (Run(began),))) == [2]

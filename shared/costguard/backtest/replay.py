@@ -25,7 +25,7 @@ from costguard.domain.facts import ShardFacts
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import Instance, InstanceState, Inventory
-from costguard.domain.signals import HOUR, SignalHistory, SignalReading
+from costguard.domain.signals import HOUR, SignalHistory, SignalReading, reads_back
 from costguard.guards.idle_gpu import examine, gentlest_rule
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Mode
@@ -89,7 +89,11 @@ def in_earnest(policy: Policy, rule: IdleRule) -> Policy:
 
 
 def _lifetimes(machine: Machine, terms: Terms) -> tuple[_Lifetime, ...]:
-    """When it ran, within the terms: as recorded, or from its first sample to the end of its last hour with one."""
+    """When it ran, within the terms: as recorded, or from its first sample to the end of its last hour with one.
+
+    Where in its hour the first sample lies is not recorded: as late as the samples of that hour allow, so that a few
+    minutes are never taken for an hour of quiet.
+    """
     measured = [bounds for each in machine.histories if (bounds := _measured(each)) is not None]
     recorded = min(max((last for _, last in measured), default=terms.until), terms.until)
     if machine.runs:
@@ -109,7 +113,11 @@ def _ended(until: datetime | None, terms: Terms) -> bool:
 
 def _measured(history: SignalHistory) -> tuple[datetime, datetime] | None:
     places = [place for place, samples in enumerate(history.samples) if samples]
-    return (history.start + places[0] * HOUR, history.start + (places[-1] + 1) * HOUR) if places else None
+    if not places:
+        return None
+    per_hour = history.samples_per_hour
+    first = min(history.samples[places[0]], per_hour) * (HOUR / per_hour)
+    return history.start + (places[0] + 1) * HOUR - first, history.start + (places[-1] + 1) * HOUR
 
 
 def _replayed(machine: Machine, policy: Policy, terms: Terms) -> Replay:
@@ -125,7 +133,7 @@ def _replayed(machine: Machine, policy: Policy, terms: Terms) -> Replay:
     hours = hours_of(instance, machine.histories, rule.idle, start, terms.until)
     grace_end = policy.calendar.after if policy.calendar is not None else plain_time
     enforced = in_earnest(policy, rule)
-    longest = max(each.idle.lasting for each in policy.idle_gpu)  # as far back as a scan reads for all rules
+    longest = reads_back(each.idle.lasting for each in policy.idle_gpu)  # as a scan reads for all rules
     stage = _Stage(machine, enforced, enforced.idle_gpu[0], terms, hours, lifetimes, grace_end, longest)
     life = _Life()
     stops = tuple(_lived(stage, life))

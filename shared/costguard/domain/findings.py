@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 
 from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import Subject
-from costguard.domain.signals import SignalSummary
+from costguard.domain.signals import SignalName, SignalSummary
 
 
 class Verdict(str, Enum):
@@ -36,6 +36,11 @@ class Evidence:
     def coverage(self) -> float | None:
         """The worst coverage among the signals."""
         return min((signal.coverage for signal in self.signals), default=None)
+
+    @property
+    def unseen(self) -> timedelta | None:
+        """How long before a look a job may have begun that no sample of its card shows; None without a card."""
+        return max((signal.unseen for signal in self.signals if signal.name is SignalName.GPU), default=None)
 
     @property
     def newest_at(self) -> datetime | None:

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 
 HOUR = timedelta(hours=1)
+CADENCE_SHOWS = timedelta(hours=24)
+"""How often a sender means to measure shows in its fullest hour of a day; in a window of one hour alone, a sender that
+loses four samples of five looks like one that measures every five minutes."""
 _KNOWN_SAMPLES_PER_HOUR = (12, 60, 120, 180, 360, 720, 3600)  # 5 min, 1 min, 30, 20, 10, 5, 1 s agents
 OUTLINE_MAX = 24  # stretches of an outline: a day's hours, or a week's sevens
 _DRIFT = 1.05  # a 60 s agent may land 61 to 63 samples in one hour
@@ -41,7 +45,9 @@ class SignalHistory:
     """One signal of one device, hour by hour from `start` (UTC, on the hour).
 
     `maxima[i]` is the largest sample in hour i, NaN where there was none; `samples[i]` counts them.
-    `device` is the index of the card, empty for the whole machine. `source` says who measured.
+    `device` is the index of the card, empty for the whole machine. `source` says who measured. `documented_per_hour` is
+    how many samples the source documents, where it does: fewer than those are lost, however regularly. `delay` is how
+    late this series may be published, where that is known of it alone.
     """
 
     name: SignalName
@@ -51,18 +57,23 @@ class SignalHistory:
     samples: array[int]
     source: str
     statistic: Statistic = Statistic.DEVICE
+    documented_per_hour: int = 0
+    delay: timedelta | None = None
 
     @property
     def samples_per_hour(self) -> int:
         """The cadence the sender meant, from the fullest hour; at least 12, so a lone point is never full cover."""
-        fullest = max(self.samples, default=0)
+        fullest = max(self.documented_per_hour, max(self.samples, default=0))
         for known in _KNOWN_SAMPLES_PER_HOUR:
             if fullest <= known * _DRIFT:
                 return known
         return fullest
 
-    def over(self, since: datetime, until: datetime) -> SignalSummary:
-        """What was measured from `since` to `until`, both widened outwards to whole hours but never past `until`."""
+    def over(self, since: datetime, until: datetime, documented_delay: timedelta | None = None) -> SignalSummary:
+        """What was measured from `since` to `until`, both widened outwards to whole hours but never past `until`.
+
+        `documented_delay` is that of its whole reading, which counts where the series has none of its own.
+        """
         per_hour = self.samples_per_hour
         first = max(0, math.floor((since - self.start) / HOUR))
         last = min(len(self.maxima), math.ceil((until - self.start) / HOUR))
@@ -89,6 +100,7 @@ class SignalHistory:
             source=self.source,
             statistic=self.statistic,
             outline=self._outline(since, until),
+            delay=documented_delay if self.delay is None else self.delay,
         )
 
     def _outline(self, since: datetime, until: datetime) -> tuple[float | None, ...]:
@@ -114,7 +126,8 @@ class SignalSummary:
     """One signal over one window: enough to judge, small enough to travel.
 
     `maximum` is None without samples. `newest_at` is a lower bound for the newest sample's time. `outline` is for
-    people's eyes: maxima over at most 24 equal stretches of the window, None where a stretch has no sample.
+    people's eyes: maxima over at most 24 equal stretches of the window, None where a stretch has no sample. `delay` is
+    how late the source may publish a point, by its own documentation; None where it was not written down.
     """
 
     name: SignalName
@@ -127,6 +140,20 @@ class SignalSummary:
     source: str
     statistic: Statistic = Statistic.DEVICE
     outline: tuple[float | None, ...] = ()
+    delay: timedelta | None = None
+
+    @property
+    def may_lag(self) -> timedelta:
+        """How long ago the time that the newest sample stands for may have ended: beyond it the series is stale."""
+        return max(2 * self.period, self.delay or timedelta(0))
+
+    @property
+    def unseen(self) -> timedelta:
+        """How long before a look a job may have begun that no sample of this series shows.
+
+        The newest sample stands for the period that begins at its time stamp, and may have been taken at its beginning.
+        """
+        return self.period + self.may_lag
 
     @property
     def coverage(self) -> float:
@@ -144,6 +171,11 @@ class SignalReading:
 
     histories: tuple[SignalHistory, ...]
     documented_delay: timedelta
+
+
+def reads_back(windows: Iterable[timedelta]) -> timedelta:
+    """How far back every look at use reads, whatever it looks for: the longest window, and at least a day."""
+    return max(CADENCE_SHOWS, *windows, timedelta(0))
 
 
 def floor_hour(moment: datetime) -> datetime:

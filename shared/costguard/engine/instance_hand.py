@@ -11,6 +11,7 @@ from costguard.domain.errors import ProviderError
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Inventory
+from costguard.domain.signals import reads_back
 from costguard.engine.hands import Cleared, people_heard
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
@@ -76,7 +77,7 @@ def _still_true(
     if instance.state is not InstanceState.RUNNING:
         return Reason(ReasonCode.NOT_RUNNING, {"state": instance.state.value, "verb": action.verb.value})
     try:
-        report = reading.signals.read([instance], now - rule.idle.lasting, now)
+        report = reading.signals.read([instance], now - reads_back([rule.idle.lasting]), now)
     except ProviderError as err:
         return Reason(ReasonCode.SIGNALS_UNREAD, {"cause": str(err)})
     shard = Inventory(instance.ref.shard, (instance,))

@@ -20,6 +20,7 @@ from costguard.domain.facts import ShardFacts
 from costguard.domain.money import HourlyRate
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, InstanceState
+from costguard.domain.signals import reads_back
 from costguard.engine.turns import in_turn
 from costguard.engine.workers import ThreadWorkers, both
 from costguard.guards.idle_gpu import examine
@@ -27,9 +28,6 @@ from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
 from costguard.ports import Clock, Discovery, InventorySource, PriceSource, SignalReport, SignalSource, Target, Workers
 
 _LOG = logging.getLogger(__name__)
-_CADENCE_SHOWS = timedelta(hours=24)
-"""Read at least so far back: how often a sender means to measure shows in its fullest hour, and in a window of one hour
-alone a sender that loses four samples of five looks like one that measures every five minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,7 @@ def scan_shard(
     windows = {rule.idle.lasting for rule in rules}
     measured = bool(windows) or lookback is not None  # without either nobody asks how busy anything was
     running = [each for each in inventory.instances if measured and each.state is InstanceState.RUNNING]
-    since = now - max([_CADENCE_SHOWS, *windows, lookback.duration if lookback else timedelta(0)])
+    since = now - reads_back((*windows, lookback.duration if lookback else timedelta(0)))
     report, (rates, price_gaps) = both(
         workers or ThreadWorkers(),
         partial(_signals, reading.signals, running, since, now, shard),

@@ -62,6 +62,7 @@ def examine(
     for instance in listed.values():
         reading = readings.get(instance.ref)
         histories = reading.histories if reading else ()
+        delay = reading.documented_delay if reading else timedelta(0)
         facts.append(
             InstanceFact(
                 instance=instance,
@@ -71,11 +72,11 @@ def examine(
                         lasting,
                         now - lasting,
                         now,
-                        tuple(history.over(now - lasting, now) for history in histories),
+                        tuple(history.over(now - lasting, now, delay) for history in histories),
                     )
                     for lasting in lengths
                 ),
-                documented_delay=reading.documented_delay if reading else timedelta(0),
+                documented_delay=delay,
                 signals_read=reading is not None,
                 usage=None
                 if usage_since is None
@@ -244,7 +245,7 @@ def _lacking(
                     "needed_percent": round(bounds.min_coverage * 100, 1),
                 },
             )
-        allowed = max(2 * signal.period, fact.documented_delay)
+        allowed = max(signal.may_lag, fact.documented_delay) if signal.delay is None else signal.may_lag
         # a sample stands for the period that begins at its time stamp
         if signal.newest_at is None or asked_at - (signal.newest_at + signal.period) > allowed:
             age = (asked_at - signal.newest_at) / timedelta(minutes=1) if signal.newest_at else -1.0

@@ -19,7 +19,7 @@ from costguard.domain.resources import (
     Launch,
     ManagedBy,
 )
-from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, floor_hour
+from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, floor_hour, reads_back
 from costguard.guards.idle_gpu import examine
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def described_fact(
     """The machine examined over each window, as the scan examines what a cloud tells."""
     instance = described_instance(said, at, state)
     windows = tuple(windows)
-    hours = max((window // HOUR for window in windows), default=24) + 2
+    hours = reads_back(windows) // HOUR + 2
     histories = tuple(_histories(said, measured, at, hours))
     rate = None if said.hourly is None else HourlyRate(said.hourly, _SOURCE, at.date().isoformat())
     facts = examine(

@@ -6,8 +6,9 @@ what was done and how to undo it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from enum import Enum
 from zoneinfo import ZoneInfo
 
@@ -270,6 +271,10 @@ def _undoing(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
 
 
 def _closing_lines(facts: NoticeFacts, language: Language) -> tuple[str, ...]:
-    if facts.kind is NoticeKind.WARNED and facts.upcoming:
-        return (phrase("promise", language),)
-    return ()
+    if facts.kind is not NoticeKind.WARNED or not facts.upcoming:
+        return ()
+    promise = phrase("promise", language)
+    unseen = facts.evidence.unseen if facts.evidence is not None else None
+    if unseen is None or (facts.reason is not None and facts.reason.code is ReasonCode.BUDGET_CLASS):
+        return (promise,)  # of a class that a budget stops, use keeps nothing
+    return (promise, phrase("unseen", language, minutes=math.ceil(unseen / timedelta(minutes=1))))

@@ -311,6 +311,7 @@ BOOK = Book(
         "policy_refused": "The policy cannot be used and the last good one is over 7 days old: nothing is done",
         "policy_fix": "Run `costguard policy check` on it, and correct what it names.",
         "promise": "Nothing happens before these times, and nothing at all if it is used, snoozed or protected.",
+        "unseen": "A job begun in the last {minutes} minutes before a step may not be seen.",
         "saved": "Saved so far: {amount}",
     },
 )

@@ -303,6 +303,7 @@ BOOK = Book(
         "policy_refused": "策略无法使用，且最近一次有效的策略已超过 7 天：不执行任何操作",
         "policy_fix": "请用 `costguard policy check` 检查该策略，并按提示改正。",
         "promise": "在上述时间之前不会有任何操作；若它被使用、暂缓或保护，则完全不操作。",
+        "unseen": "操作前最后 {minutes} 分钟内才启动的任务可能未被监测到。",
         "saved": "目前已节省：{amount}",
     },
 )

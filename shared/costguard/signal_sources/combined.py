@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from costguard.domain.errors import ProviderError
@@ -20,6 +21,7 @@ from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalRead
 from costguard.ports import SignalReport, SignalSource
 from costguard.signal_sources.gaps import signals_gap
 
+_MINUTES = 60  # an hour, in which samples of different cadences are counted
 _Key = tuple[SignalName, str, Statistic]
 
 
@@ -51,7 +53,8 @@ def merged(readings: Sequence[SignalReading]) -> SignalReading:
     by_key: dict[_Key, list[SignalHistory]] = {}
     for reading in readings:
         for history in reading.histories:
-            by_key.setdefault((history.name, history.device, history.statistic), []).append(history)
+            own = history if history.delay is not None else replace(history, delay=reading.documented_delay)
+            by_key.setdefault((history.name, history.device, history.statistic), []).append(own)
     speaking = [reading for reading in readings if reading.histories] or readings
     return SignalReading(
         tuple(_merged_history(histories) for histories in by_key.values()),
@@ -76,17 +79,19 @@ def _merged_history(histories: Sequence[SignalHistory]) -> SignalHistory:
             samples[index] = max(samples[index], count)
     one = histories[0]
     source = "+".join(dict.fromkeys(history.source for history in histories))
-    return SignalHistory(one.name, one.device, start, maxima, samples, source, one.statistic)
+    documented = max(history.documented_per_hour for history in histories) if alike else _MINUTES
+    delay = max(history.delay or timedelta(0) for history in histories)
+    return SignalHistory(one.name, one.device, start, maxima, samples, source, one.statistic, documented, delay)
 
 
 def _minutes(history: SignalHistory) -> array[int]:
     """Samples as the minutes they cover, rounded so as never to gain."""
     per_hour = history.samples_per_hour
-    minutes = array("l", (min(count, per_hour) * 60 // per_hour for count in history.samples))
+    minutes = array("l", (min(count, per_hour) * _MINUTES // per_hour for count in history.samples))
     last = next((hour for hour in range(len(minutes) - 1, -1, -1) if minutes[hour]), None)
     if last is not None:
         # the newest of n samples may be as old as (n - 1) periods after the hour; it may not be told younger
-        minutes[last] = max(1, minutes[last] - max(0, math.ceil(60 / per_hour) - 1))
+        minutes[last] = max(1, minutes[last] - max(0, math.ceil(_MINUTES / per_hour) - 1))
     return minutes
 
 

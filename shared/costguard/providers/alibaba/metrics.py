@@ -8,7 +8,8 @@ Permissions: `cms:DescribeMetricList` and `cms:QueryMetricList`. Where the numbe
 * CPU (percent) and network (bits a second, told here in bytes) of the machine, from the host.
 
 Points are read by the minute: the hour's maximum would come 60 times cheaper, but says nothing about how much of the
-hour was measured, and an agent that died five minutes into it would pass for one that lives.
+hour was measured, and an agent that died five minutes into it would pass for one that lives. `Period` 60
+(DescribeMetricList) has a point for every minute in which its sender lived: whatever comes less often was lost.
 """
 
 from __future__ import annotations
@@ -230,6 +231,7 @@ def _report(shard: Shard, instances: Sequence[Instance], reading: _Reading) -> S
                 maxima=whole.maxima,
                 samples=whole.samples,
                 source=f"cms:{NAMESPACE}",
+                documented_per_hour=MINUTES,
             )
         )
     readings = {

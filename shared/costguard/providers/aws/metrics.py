@@ -53,6 +53,7 @@ EC2_DELAY = timedelta(minutes=10)
 """Basic monitoring publishes a 5-minute point at the end of its interval, stamped with the beginning
 (EC2 user guide, "CloudWatch metrics for your instances"): the newest is up to two intervals old."""
 
+_OF_MACHINES = frozenset({SignalName.CPU, SignalName.NETWORK})
 _MOST_PAGES = 100  # of one call: its points fit one page
 
 
@@ -216,7 +217,7 @@ class AwsSignals:
         return next_token(page)
 
     def _report(self, shard: Shard, instances: Sequence[Instance], reading: _Reading) -> SignalReport:
-        delay = EC2_DELAY if self._signals & {SignalName.CPU, SignalName.NETWORK} else AGENT_DELAY
+        delay = EC2_DELAY if self._signals & _OF_MACHINES else AGENT_DELAY
         histories: dict[ResourceRef, list[SignalHistory]] = {}
         parts: dict[tuple[ResourceRef, SignalName, str], list[Cells]] = {}
         for (ref, signal, device, _), cells in reading.cells.items():
@@ -231,6 +232,7 @@ class AwsSignals:
                     maxima=whole.maxima,
                     samples=whole.samples,
                     source=reading.sources[ref, signal, device],
+                    delay=EC2_DELAY if signal in _OF_MACHINES else AGENT_DELAY,
                 )
             )
         readings = {

@@ -42,7 +42,7 @@ NAMESPACE = "QCE/CVM"
 _DIMENSION = "InstanceId"
 _NAMES = "monitor:DescribeBaseMetrics"
 _CALLS_IN_FLIGHT = 8
-_FIVE_MINUTES = 300
+_FIVE_MINUTES, _HOUR_SECONDS = 300, 3600
 
 AGENT_DELAY = timedelta(minutes=5)
 """No page says how late a point may come; the console shows minutes after two or three."""
@@ -102,6 +102,7 @@ class _Reading:
 
     window: Window
     cells: dict[tuple[ResourceRef, Metric], Cells] = field(default_factory=dict)
+    periods: dict[Metric, int] = field(default_factory=dict)
     failures: dict[ResourceRef, ProviderError] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -141,6 +142,7 @@ class TencentSignals:
         for job in jobs:
             for ref in job.refs:
                 reading.cells.setdefault((ref, job.metric), Cells.empty(reading.window.hours))
+                reading.periods[job.metric] = job.period
         if jobs:
             with ThreadPoolExecutor(min(_CALLS_IN_FLIGHT, len(jobs))) as pool:
                 list(pool.map(lambda job: self._do(shard, job, reading), jobs))
@@ -187,8 +189,7 @@ class TencentSignals:
             reading.fail(job.refs, err)
 
     def _report(self, shard: Shard, instances: Sequence[Instance], reading: _Reading) -> SignalReport:
-        slow = self._signals & {SignalName.CPU, SignalName.NETWORK}
-        delay = SLOW_DELAY if slow else AGENT_DELAY
+        delay = AGENT_DELAY if self._signals <= _OF_CARDS else SLOW_DELAY
         of_instance: dict[ResourceRef, dict[SignalName, list[tuple[Metric, Cells]]]] = {}
         for (ref, metric), cells in reading.cells.items():
             of_instance.setdefault(ref, {}).setdefault(metric.signal, []).append((metric, cells))
@@ -197,7 +198,7 @@ class TencentSignals:
             if instance.ref in reading.failures:
                 continue
             signals = of_instance.get(instance.ref, {})
-            histories = (_history(reading.window.start, name, found) for name, found in sorted(signals.items()))
+            histories = (_history(reading, name, found) for name, found in sorted(signals.items()))
             readings[instance.ref] = SignalReading(tuple(one for one in histories if any(one.samples)), delay)
         return SignalReport(readings, tuple(signal_gaps(shard, reading.failures, len(instances), gap)))
 
@@ -253,16 +254,19 @@ def fold(
     fold_counts(cells, start, [start + hour * HOUR for hour in counts], whole)
 
 
-def _history(start: datetime, name: SignalName, found: Sequence[tuple[Metric, Cells]]) -> SignalHistory:
+def _history(reading: _Reading, name: SignalName, found: Sequence[tuple[Metric, Cells]]) -> SignalHistory:
+    """One series. A point stands for each period that was asked for: whatever comes less often was lost."""
     whole = found[0][1] if name is not SignalName.NETWORK else _added(found)
     return SignalHistory(
         name=name,
         device="",
-        start=start,
+        start=reading.window.start,
         maxima=whole.maxima,
         samples=whole.samples,
         source=f"monitor:{NAMESPACE}",
         statistic=Statistic.MEAN_OF_CARDS if name in _OF_CARDS else Statistic.DEVICE,
+        documented_per_hour=_HOUR_SECONDS // max(reading.periods[metric] for metric, _ in found),
+        delay=AGENT_DELAY if name in _OF_CARDS else SLOW_DELAY,
     )
 
 
