@@ -66,6 +66,12 @@ def somebody_elses(before: Case) -> Step:
     return Step(replace(over, reason=Reason(ReasonCode.STOPPED_BY_OTHERS)))
 
 
+def probably_ours(before: Case, request: str = "") -> Step:
+    """Closed, so that nothing is done on a guess; the request that was seen is kept for whoever starts it again."""
+    over = replace(before, status=CaseStatus.CLOSED, phase=Phase.WAITING, closed_at=NOW, stop_request=request)
+    return Step(replace(over, reason=Reason(ReasonCode.STOP_UNCERTAIN)))
+
+
 def awaited(before: Case) -> Step:
     going = replace(before, status=CaseStatus.OPEN, phase=Phase.CONFIRMING)
     return Step(replace(going, reason=Reason(ReasonCode.CONFIRMING)))
@@ -89,11 +95,17 @@ def test_an_unanswered_stop_is_ours_if_it_happened_around_the_call(outcome: Outc
 
 
 @pytest.mark.parametrize("outcome", [None, Outcome.UNKNOWN])
-@pytest.mark.parametrize("when", [None, MINUTES + SECOND, -MINUTES - SECOND])
-def test_an_unanswered_stop_is_not_ours_where_no_time_speaks_for_it(
-    outcome: Outcome | None, when: timedelta | None
+@pytest.mark.parametrize("when", [MINUTES + SECOND, -MINUTES - SECOND])
+def test_an_unanswered_stop_is_not_ours_where_the_time_speaks_against_it(
+    outcome: Outcome | None, when: timedelta
 ) -> None:
     assert after(called(), stopped(when), outcome) == somebody_elses(called())
+
+
+@pytest.mark.parametrize("outcome", [None, Outcome.UNKNOWN])
+def test_an_unanswered_stop_of_no_told_time_is_probably_ours_and_ends_the_case(outcome: Outcome | None) -> None:
+    """Nobody can say whose it was: nothing destructive follows, and it is not called somebody else's either."""
+    assert after(called(), stopped(None), outcome) == probably_ours(called())
 
 
 def test_a_stop_that_was_never_sent_is_not_ours() -> None:
@@ -140,12 +152,22 @@ def test_a_stop_that_the_cloud_names_is_ours_when_it_names_our_request(outcome: 
 
 @pytest.mark.parametrize(
     ("outcome", "request_id"),
-    [(Outcome.ACCEPTED, "req-1"), (Outcome.UNKNOWN, ""), (Outcome.REFUSED, ""), (None, "")],
+    [(Outcome.ACCEPTED, "req-1"), (Outcome.REFUSED, ""), (Outcome.HAD_NO_EFFECT, "")],
 )
 def test_a_stop_that_the_cloud_names_otherwise_is_somebody_elses(outcome: Outcome | None, request_id: str) -> None:
     before = called()
     told = seen(named("req-2"), finding=None, intent_written=True, last_outcome=outcome, last_request=request_id)
     assert advance(before, told) == somebody_elses(before)
+
+
+@pytest.mark.parametrize("outcome", [None, Outcome.UNKNOWN])
+@pytest.mark.parametrize("state", [InstanceState.STOPPED, InstanceState.STOPPING])
+def test_a_request_that_a_lost_answer_cannot_be_held_against_is_probably_ours(
+    outcome: Outcome | None, state: InstanceState
+) -> None:
+    before = called()
+    told = seen(replace(named("req-2"), state=state), finding=None, intent_written=True, last_outcome=outcome)
+    assert advance(before, told) == probably_ours(before, "req-2")
 
 
 def test_what_somebody_started_and_stopped_again_is_not_ours_any_more() -> None:

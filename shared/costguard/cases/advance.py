@@ -9,7 +9,15 @@ from datetime import datetime, timedelta
 
 from costguard.cases.case import Case, CaseStatus, Phase, Seen, Step, decision_id, ladder
 from costguard.cases.moves import climbed, closed, held, uncopied
-from costguard.cases.resolve import MAX_FAILURES, is_fresh, resolved, started_again, stopped_by_us, under_way
+from costguard.cases.resolve import (
+    MAX_FAILURES,
+    is_fresh,
+    resolved,
+    started_again,
+    stop_is_uncertain,
+    stopped_by_us,
+    under_way,
+)
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
@@ -33,7 +41,7 @@ def advance(case: Case | None, seen: Seen, grace_end: GraceEnd = plain_time) -> 
         return _opening(seen)
     ended = _ending(case, seen)
     if ended is not None:
-        return Step(closed(case, ended, seen.now))
+        return Step(closed(_with_request(case, ended, seen.instance), ended, seen.now))
     blind = _blind(case, seen)
     if blind is not None:
         return Step(held(case, blind))
@@ -115,9 +123,17 @@ def _ending(case: Case, seen: Seen) -> Reason | None:
     if instance.run_epoch not in {"", case.run_epoch} or started_again(case, instance):
         return Reason(ReasonCode.RESTARTED)
     if instance.state in {InstanceState.STOPPED, InstanceState.STOPPING} and not stopped_by_us(case, seen, instance):
-        return Reason(ReasonCode.STOPPED_BY_OTHERS)
+        lost = stop_is_uncertain(case, seen, instance)
+        return Reason(ReasonCode.STOP_UNCERTAIN if lost else ReasonCode.STOPPED_BY_OTHERS)
     # an action under way is resolved before anything is concluded from rules or use
     return _judged_over(case, seen, instance) if case.phase is Phase.WAITING else None
+
+
+def _with_request(case: Case, ended: Reason, instance: Instance | None) -> Case:
+    """With the request that shows where nobody can say whose it was: a later stop by others is told from it."""
+    if ended.code is not ReasonCode.STOP_UNCERTAIN or instance is None:
+        return case
+    return replace(case, stop_request=instance.stopped_by)
 
 
 def _judged_over(case: Case, seen: Seen, instance: Instance) -> Reason | None:

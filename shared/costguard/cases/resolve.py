@@ -177,6 +177,16 @@ def _stop_is_ours(case: Case, seen: Seen, instance: Instance) -> bool:
     return abs(instance.stopped_at - case.claimed_at) <= STOP_SHOWS_WITHIN
 
 
+def stop_is_uncertain(case: Case, seen: Seen, instance: Instance) -> bool:
+    """Whether a claimed stop that is not proven ours cannot be proven somebody else's either: its answer was lost.
+
+    Where the cloud tells when it stopped, that time has spoken. A refusal, or a call that was never made, says no.
+    """
+    if not under_way(case, seen, Verb.STOP) or not seen.intent_written or case.claimed_at is None:
+        return False
+    return seen.last_outcome in {None, Outcome.UNKNOWN} and instance.stopped_at is None
+
+
 def same_run(case: Case, instance: Instance) -> bool:
     """Whether it is still the run that the case is about, or has not run since Costguard stopped it."""
     if instance.run_epoch or not instance.stopped_by:

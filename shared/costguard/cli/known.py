@@ -148,7 +148,8 @@ def _happened(case: Case, memory: Memory) -> Iterator[Happened]:
     for intent in memory.intents.for_case(case.case_id):
         outcome = intent.outcome.value if intent.outcome is not None else "unknown"
         where = intent.action.resource.native_id
-        yield Happened(intent.claimed_at, What.CALLED, intent.action.verb, intent.detail, where, outcome)
+        action = intent.action
+        yield Happened(intent.claimed_at, What.CALLED, action.verb, intent.detail, where, outcome, action.action_id)
     for rung in case.climbed:
         if rung.verb is not Verb.WARN:
             yield Happened(rung.at, What.SEEN, rung.verb)

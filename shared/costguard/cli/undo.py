@@ -16,7 +16,7 @@ from costguard.report.words import Language, explain, phrase
 
 if TYPE_CHECKING:
     from costguard.domain.actions import Action
-    from costguard.engine.undo import Undone
+    from costguard.engine.undo import Undoing, Undone
 
 UNDO_EXAMPLES = examples(
     "costguard undo 3f1c9a5d2b7e4c60a1b2c3d4",
@@ -41,7 +41,8 @@ def undo(
 
     It rests on what was read and kept just before the action. The cloud refuses where that no longer fits. Afterwards
     the resource is left alone for 30 days, so that no run does it again. There is no way back from an address
-    released, a machine terminated or a key rotated.
+    released, a machine terminated or a key rotated. A stop whose answer was lost is taken back after a look, unless
+    the cloud shows that somebody else stopped it; what stays unknown is said first.
 
     Exit status: 0 taken back, 10 it would be (without --yes), 12 refused and nothing changed, 13 the cloud refused.
     """
@@ -52,17 +53,20 @@ def undo(
 
         with ledger_in_use(here) as memory:
             back = undoing.undoing_of(memory, action_id)
+            unknown = _uncertain(back, here.language)
             if not yes:
                 said = phrase("mend_undo_plan", here.language, mend=step_said(back.action, here.language))
-                data = _data(back.action, None)
-                emit(Answer(data, lines=(said,), exit=Exit.DUE), as_json=as_json)
+                data = _data(back, None)
+                emit(Answer(data, lines=(*unknown, said), exit=Exit.DUE), as_json=as_json)
+            for line in unknown:  # before the call, and not in the way of --json
+                typer.echo(line, err=True)
             with open_undoers(here.settings, back.action.subject, here.clock) as by_cloud:
                 paused = here.settings.paused
                 done = undoing.undo(memory, back, by_cloud, who, why, here.clock.now(), paused=paused)
         language = here.language
     emit(
         Answer(
-            _data(done.action, done),
+            _data(back, done),
             lines=(_said(done, language),),
             exit=Exit.OK if done.reason is None else Exit.HELD,
         ),
@@ -88,9 +92,20 @@ def _said(done: Undone, language: Language) -> str:
     return phrase("mend_undo_done", language, mend=step_said(done.action, language), until=until)
 
 
-def _data(action: Action, done: Undone | None) -> dict[str, Any]:
+def _uncertain(back: Undoing, language: Language) -> tuple[str, ...]:
+    """What nobody knows of the action to be taken back, said before anything is done."""
+    from costguard.report.evidence import utc_words
+
+    if not back.is_uncertain:
+        return ()
+    asked, subject = utc_words(back.intent.claimed_at), str(back.action.subject)
+    return (phrase("mend_undo_uncertain", language, asked=asked, subject=subject),)
+
+
+def _data(back: Undoing, done: Undone | None) -> dict[str, Any]:
     from costguard.report.json_values import moment
 
+    action = back.action if done is None else done.action
     until = done.left_alone_until if done is not None else None
     return {
         "schema": 1,
@@ -98,6 +113,7 @@ def _data(action: Action, done: Undone | None) -> dict[str, Any]:
         "undoes": action.parameters["undoes"],
         "id": str(action.subject),
         "verb": action.verb.value,
+        "uncertain": back.is_uncertain,
         "mend": action.mend.kind.value if action.mend is not None else None,
         "outcome": done.outcome.value if done is not None else None,
         "reason": done.reason.code.value if done is not None and done.reason is not None else None,

@@ -98,6 +98,7 @@ class ReasonCode(str, Enum):
     RECOVERED = "recovered"
     RESTARTED = "restarted"
     STOPPED_BY_OTHERS = "stopped_by_others"
+    STOP_UNCERTAIN = "stop_uncertain"
     VANISHED = "vanished"
     TERMINATED = "terminated"
     LADDER_DONE = "ladder_done"

@@ -28,6 +28,7 @@ _CLOSINGS_TOLD = frozenset(
     {
         ReasonCode.RECOVERED,
         ReasonCode.RESTARTED,
+        ReasonCode.STOP_UNCERTAIN,
         ReasonCode.PROTECTED_TAG,
         ReasonCode.PROTECTED_BY_CLOUD,
         ReasonCode.EXCEPTION,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from costguard.cases import Case, same_run
+from costguard.cases.resolve import STOP_SHOWS_WITHIN
 from costguard.domain.actions import Action, Outcome, Receipt, Verb
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -18,7 +19,7 @@ from costguard.domain.errors import (
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.domain.resources import InstanceState
+from costguard.domain.resources import Instance, InstanceState
 from costguard.engine import answers
 from costguard.engine.act import pause_reason
 from costguard.engine.key_succession import AliasBack, alias_back
@@ -31,15 +32,20 @@ LEFT_ALONE = timedelta(days=30)
 """How long a subject is left alone after people took something back: else the next run would do it again."""
 
 _DONE = frozenset({Outcome.ACCEPTED, Outcome.TOOK_EFFECT})
+_LOST = frozenset({None, Outcome.UNKNOWN})
 _MOST_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Undoing:
-    """What would take an action back."""
+    """What would take an action back. `is_uncertain`: the answer to that action was lost, and a person says it is ours.
+
+    Nothing then proves whose stop it was. Where something proves that it was somebody else's, `undo` refuses.
+    """
 
     intent: Intent
     action: Action
+    is_uncertain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +80,9 @@ def undoing_of(memory: Memory, action_id: str) -> Undoing:
     if intent is None:
         message = f"there is no action {action_id}; its notice names it, and so does `costguard why RESOURCE`"
         raise InvalidInputError(message)
-    if intent.outcome not in _DONE:
-        said = "nobody knows yet what it did" if intent.outcome in {None, Outcome.UNKNOWN} else "it changed nothing"
+    lost = intent.action.verb is Verb.STOP and intent.outcome in _LOST
+    if intent.outcome not in _DONE and not lost:
+        said = "nobody knows yet what it did" if intent.outcome in _LOST else "it changed nothing"
         message = f"action {action_id} is not taken back: {said}"
         raise InvalidInputError(message)
     back = _inverse(intent)
@@ -83,7 +90,7 @@ def undoing_of(memory: Memory, action_id: str) -> Undoing:
         what = intent.action.mend.kind.value if intent.action.mend is not None else intent.action.verb.value
         message = f"there is no way back from {what}"
         raise InvalidInputError(message)
-    return Undoing(intent, replace(back, action_id=_free_id(memory, intent)))
+    return Undoing(intent, replace(back, action_id=_free_id(memory, intent)), is_uncertain=lost)
 
 
 def undo(memory: Memory, undoing: Undoing, by: Undoers, who: str, why: str, now: datetime, *, paused: bool) -> Undone:
@@ -182,14 +189,40 @@ def _check_stopped(memory: Memory, undoing: Undoing, inventory: InventorySource)
         message = f"{ref} is {state}, so there is nothing to start"
         raise StalePlanError(message)
     case = _case_of(memory, undoing.intent, ref)
-    if case is not None and not same_run(case, detail.instance):
+    if undoing.is_uncertain:
+        _check_not_others(undoing.intent, case, detail.instance)
+    elif case is not None and not same_run(case, detail.instance):
         message = f"{ref} has run since Costguard stopped it, and somebody else stopped it again"
         raise StalePlanError(message)
 
 
+def _check_not_others(intent: Intent, case: Case | None, instance: Instance) -> None:
+    """Refuse what is known to be somebody else's stop; what remains unknown, a person has decided.
+
+    Raises:
+        StalePlanError: it ran since, it stopped at another time, or another request stopped it than a run has seen.
+    """
+    at = instance.stopped_at
+    if at is not None and abs(at - intent.claimed_at) > STOP_SHOWS_WITHIN:
+        said = f"it stopped at {at.isoformat(timespec='minutes')}, and Costguard's call was at"
+        message = f"{instance.ref}: {said} {intent.claimed_at.isoformat(timespec='minutes')}: somebody else stopped it"
+        raise StalePlanError(message)
+    if case is None:
+        message = f"{instance.ref}: its case is not in the ledger any more, so nobody can tell whose stop this is"
+        raise StalePlanError(message)
+    unseen = not instance.run_epoch and instance.stopped_by and not case.stop_request
+    if not unseen and not same_run(case, instance):
+        message = f"{instance.ref} has run since Costguard's call, and somebody else stopped it again"
+        raise StalePlanError(message)
+
+
 def _case_of(memory: Memory, intent: Intent, ref: ResourceRef) -> Case | None:
-    known = (case for guard in ("idle_gpu", "budget") for case in memory.cases.all(guard) if case.subject == ref)
-    return next((case for case in known if case.case_id == intent.action.case_id), None)
+    """The case that asked for it, also where another one of the same machine came after it."""
+    for latest in (case for guard in ("idle_gpu", "budget") for case in memory.cases.all(guard) if case.subject == ref):
+        for case in (latest, *memory.cases.closed(f"{latest.key}/")):
+            if case.case_id == intent.action.case_id:
+                return case
+    return None
 
 
 def _move_back(action: Action, by: Undoers) -> AliasBack | None:

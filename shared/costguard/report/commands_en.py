@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "happened_opened": "case opened[ under rule {rule}]",
     "happened_told": "told {where}: {detail}",
     "happened_not_told": "not told {where}: {detail}",
-    "happened_called": "asked the cloud to {verb} {where}: {outcome}[ ({detail})]",
+    "happened_called": "asked the cloud to {verb} {where}: {outcome}[ ({detail})][; action {action}]",
     "happened_seen": "seen done: {verb}",
     "happened_closed": "case closed[. {why}]",
     "earlier_case": "An earlier case: {opened} to {closed}. {why}",

@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "happened_opened": "立案[，规则 {rule}]",
     "happened_told": "已通知 {where}：{detail}",
     "happened_not_told": "未能通知 {where}：{detail}",
-    "happened_called": "请求云平台{verb} {where}：{outcome}[（{detail}）]",
+    "happened_called": "请求云平台{verb} {where}：{outcome}[（{detail}）][；操作编号 {action}]",
     "happened_seen": "已确认：{verb}",
     "happened_closed": "结案[。{why}]",
     "earlier_case": "更早的案件：{opened} 至 {closed}。{why}",

@@ -33,7 +33,10 @@ class What(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """One thing that happened; `where` is a channel, or what a call changed, `outcome` what came of it."""
+    """One thing that happened; `where` is a channel, or what a call changed, `outcome` what came of it.
+
+    `action_id` is what `costguard undo` takes.
+    """
 
     at: datetime
     what: What
@@ -41,6 +44,7 @@ class Happened:
     detail: str = ""
     where: str = ""
     outcome: str = ""
+    action_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ def history_json(history: History, language: Language = Language.EN) -> dict[str
                 "verb": event.verb.value if event.verb is not None else None,
                 "where": clean(event.where),
                 "outcome": event.outcome or None,
+                "action_id": event.action_id or None,
                 "detail": clean(event.detail),
             }
             for event in history.happened
@@ -189,6 +194,7 @@ def _line(event: Happened, history: History, language: Language) -> str:
         where=clean(event.where),
         outcome=choice(event.outcome, language) if event.outcome else "",
         detail=clean(event.detail, _LONGEST_DETAIL),
+        action=event.action_id,
         why=sentence(case.reason, language) if case is not None and event.what is What.CLOSED else "",
     )
     return f"{utc_words(event.at)}  {said}"

@@ -54,4 +54,8 @@ MENDS: Mapping[str, str] = {
     "mend_undo_done": "Taken back: {mend}. Left alone until {until}, so that no run does it again.",
     "mend_undo_plan": "Would take back: {mend}.",
     "mend_undo_start": "start {subject} again",
+    "mend_undo_uncertain": (
+        "Unknown: the answer to Costguard's stop of {asked} was lost. It is probably what stopped {subject}; that"
+        " nobody else did is not proven."
+    ),
 }

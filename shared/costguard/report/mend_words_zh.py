@@ -50,4 +50,7 @@ MENDS: Mapping[str, str] = {
     "mend_undo_done": "已撤回：{mend}。在 {until} 之前不再处理，以免再次执行。",
     "mend_undo_plan": "将撤回：{mend}。",
     "mend_undo_start": "重新启动 {subject}",
+    "mend_undo_uncertain": (
+        "未知：Costguard 于 {asked} 的停止调用应答丢失。{subject} 很可能由它停止，但无法证明不是他人停止的。"
+    ),
 }

@@ -118,6 +118,10 @@ REASONS: Mapping[Code, str] = {
     Code.RECOVERED: "In use again, so the case is closed[: {signal}][ reached {maximum}][ {unit}].",
     Code.RESTARTED: "It was started again, so the case is closed.",
     Code.STOPPED_BY_OTHERS: "Somebody else stopped it, so the case is closed.",
+    Code.STOP_UNCERTAIN: (
+        "Stopped, outcome unknown, probably ours: the answer to Costguard's stop was lost. The case is closed, nothing"
+        " further is done, and no saving is counted."
+    ),
     Code.VANISHED: "It no longer exists, so the case is closed[ (account {account} was closed)].",
     Code.TERMINATED: "Terminated, and seen gone.",
     Code.LADDER_DONE: "Every step of the rule has been taken.",
@@ -207,6 +211,7 @@ FIXES: Mapping[Code, str] = {
     Code.APPROVAL_NEEDED: "Run `costguard approve` with its id, or let it be.",
     Code.CANNOT_STOP: "Set `unstoppable: terminate` in the rule if it may be terminated.",
     Code.SNAPSHOT_FAILED: "Look at the disk in the console; nothing is terminated without its snapshot.",
+    Code.STOP_UNCERTAIN: "If it is needed: `costguard why` names the action, `costguard undo` with it starts it again.",
     Code.NOT_TAKEN_EFFECT: "Look at the instance in the console.",
     Code.PERMISSION_MISSING: "Add it to the role's policy.",
     Code.KILL_SWITCH: "Run `costguard resume` to go on.",

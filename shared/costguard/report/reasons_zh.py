@@ -88,6 +88,9 @@ REASONS: Mapping[Code, str] = {
     Code.RECOVERED: "恢复使用，结案[：{signal}][达到 {maximum}][ {unit}]。",
     Code.RESTARTED: "实例被重新启动，结案。",
     Code.STOPPED_BY_OTHERS: "实例被他人停止，结案。",
+    Code.STOP_UNCERTAIN: (
+        "实例已停止，结果未知，很可能由 Costguard 停止：停止调用的应答丢失。已结案，不再执行任何操作，也不计入节省。"
+    ),
     Code.VANISHED: "实例已不存在，结案[（账号 {account} 已关闭）]。",
     Code.TERMINATED: "已释放，并确认消失。",
     Code.LADDER_DONE: "规则的所有步骤都已完成。",
@@ -166,6 +169,7 @@ FIXES: Mapping[Code, str] = {
     Code.APPROVAL_NEEDED: "请用其编号运行 `costguard approve`，或不予处理。",
     Code.CANNOT_STOP: "若允许释放，请在规则中设置 `unstoppable: terminate`。",
     Code.SNAPSHOT_FAILED: "请在控制台检查该云盘；没有快照就不会释放实例。",
+    Code.STOP_UNCERTAIN: "若仍需使用：用 `costguard why` 查操作编号，再用 `costguard undo` 加该编号重新启动。",
     Code.NOT_TAKEN_EFFECT: "请在控制台检查该实例。",
     Code.PERMISSION_MISSING: "请把它加入角色的权限策略。",
     Code.KILL_SWITCH: "运行 `costguard resume` 可恢复。",
