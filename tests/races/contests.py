@@ -7,10 +7,12 @@ from tests.races.contests_caps import CapContest
 from tests.races.contests_cases import CaseContest, ClaimContest
 from tests.races.contests_people import ApprovalContest, OutboxContest
 from tests.races.contests_runs import RunContest
+from tests.races.contests_unsent import UnsentContest
 
 _ALL: tuple[Contest, ...] = (
     CapContest("cap-actions", by_money=False),
     CapContest("cap-money", by_money=True),
+    UnsentContest(),
     CaseContest("case-move", opening=False),
     CaseContest("case-open", opening=True),
     ClaimContest("claim", moving=False),

@@ -122,6 +122,17 @@ _DOING = (
         (Edit(_ACT, "    full = _reserve(first, plan, world.memory, now)\n", "    full = None\n"),),
     ),
     Bug(
+        "sent-reservation-given-back",
+        (7,),
+        (
+            Edit(
+                "costguard.engine.aftermath",
+                "    return reserved.decision_id not in sent\n",
+                "    return True\n",
+            ),
+        ),
+    ),
+    Bug(
         "intent-not-audited",
         (19,),
         (

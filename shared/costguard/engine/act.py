@@ -27,6 +27,7 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.hands import Cleared, Hand
 from costguard.engine.memory import Memory, note
+from costguard.engine.repositories.caps import Claim
 from costguard.engine.surroundings import Surroundings
 from costguard.planning import Plan, PlanIndex, RuleLimit
 
@@ -83,7 +84,7 @@ def _act_on_case(
         case = cases.commit(planned, claimed(planned, now), run_id=plan.run_id, now=now)
     except VersionConflictError:
         return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
-    full = _reserve(first, plan, world.memory, now)
+    full = _reserve(first, plan, case, world.memory, now)
     if full is not None:
         return _left(case, actions, full, world, plan.run_id)
     found = _last_look(case, first, world, hand, now)
@@ -117,7 +118,7 @@ def _release(action: Action, guard: str, memory: Memory) -> None:
         memory.caps.release(guard, action.rule, action.decision_id)
 
 
-def _reserve(action: Action, plan: Plan, memory: Memory, now: datetime) -> Reason | None:
+def _reserve(action: Action, plan: Plan, case: Case, memory: Memory, now: datetime) -> Reason | None:
     if action.verb not in CAPPED:
         return None
     limit = next(limit for limit in plan.limits if limit.rule == action.rule)
@@ -132,6 +133,7 @@ def _reserve(action: Action, plan: Plan, memory: Memory, now: datetime) -> Reaso
         max_actions=limit.max_actions,
         max_hourly=limit.max_hourly,
         now=now,
+        claim=Claim(case.case_id, case.key, case.version),
     )
     return Reason(code) if code is not None else None
 

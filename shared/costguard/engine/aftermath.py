@@ -1,16 +1,22 @@
-"""What a run's observations settle: intents seen to have taken effect, and what that saves."""
+"""What a run's observations settle: intents seen to have taken effect, what that saves, and what was never sent."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
+from datetime import datetime
 
 from costguard.cases import CaseStatus
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Subject
 from costguard.engine.memory import Memory
+from costguard.engine.repositories.caps import Reservation
 from costguard.engine.savings import keep_ledger
 from costguard.planning import Plan, Transition
+
+_LOG = logging.getLogger(__name__)
+_FULL = frozenset({ReasonCode.CAP_ACTIONS, ReasonCode.CAP_SHARE, ReasonCode.CAP_MONEY})
 
 
 def settle_observed(memory: Memory, plan: Plan, billed_while_stopped: Collection[Subject] = ()) -> None:
@@ -26,6 +32,34 @@ def settle_observed(memory: Memory, plan: Plan, billed_while_stopped: Collection
                     intent.action, Outcome.TOOK_EFFECT, plan.planned_at, None, "seen complete", plan.run_id
                 )
     keep_ledger(memory, plan, billed_while_stopped)
+
+
+def release_unsent(memory: Memory, plan: Plan) -> None:
+    """Give back what a process reserved that died before its intent, for the rules that a cap keeps from acting."""
+    for rule in sorted({held.action.rule for held in plan.held if held.reason.code in _FULL}):
+        give_back_unsent(memory, plan.guard, rule, plan.planned_at)
+
+
+def give_back_unsent(memory: Memory, guard: str, rule: str, now: datetime) -> None:
+    """Give back this rule's reservations for which no intent can be written any more; safe beside whoever reserves.
+
+    The case is read before the intents: one that is past its claim gets no intent of it any more. An unknown outcome
+    has an intent, and goes on counting.
+    """
+    reserved = memory.caps.reservations(guard, rule, now)
+    unsent = [one for one in reserved if _is_unsent(memory, one)]
+    if unsent:
+        memory.caps.release_unsent(guard, rule, unsent)
+        _LOG.info("reservations without an intent were given back", extra={"rule": rule, "count": len(unsent)})
+
+
+def _is_unsent(memory: Memory, reserved: Reservation) -> bool:
+    claim = reserved.claim
+    case = memory.cases.get(claim.key) if claim is not None else None
+    if claim is None or case is None or case.version <= claim.version:
+        return False
+    sent = {intent.action.decision_id for intent in memory.intents.for_case(claim.case_id)}
+    return reserved.decision_id not in sent
 
 
 def _seen_done(step: Transition) -> bool:

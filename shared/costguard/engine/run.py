@@ -16,7 +16,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, InstanceDetail
 from costguard.engine.act import act, pause_reason
-from costguard.engine.aftermath import settle_observed
+from costguard.engine.aftermath import release_unsent, settle_observed
 from costguard.engine.hands import Hand
 from costguard.engine.instance_hand import InstanceHand
 from costguard.engine.launches import launched
@@ -305,10 +305,14 @@ def _details_of(
 
 
 def committed(world: Surroundings, plan: Plan) -> Plan:
-    """The plan with its transitions written; what another run moved first is dropped from it."""
+    """The plan with its transitions written; what another run moved first is dropped from it.
+
+    Where a cap holds something, what was reserved and can never be sent any more is given back, for the next run.
+    """
     meant = [step for step in plan.transitions if step.before != step.after]
     written = moved(world.memory, world.workers, meant, plan.run_id, plan.planned_at)
     lost = {step.after.case_id for step in meant} - written.keys()
+    release_unsent(world.memory, plan)
     return replace(
         plan,
         transitions=tuple(

@@ -1,10 +1,14 @@
 """NEVER rule 7: how much a rule may do in any rolling 24 hours, over all shards, runs and processes.
 
 One record per (guard, rule) holds its reservations, so that whoever reserves has seen all others.
+
+A process may die after it reserved and before its intent. Such a reservation names the claim it was made for, and is
+given back once that claim can lead to no intent any more: see `Claim`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -20,12 +24,26 @@ _KEPT = timedelta(hours=48)  # twice the window: a clock that is ahead must not 
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """The case a reservation was made for, at the version at which it was claimed.
+
+    An intent is written only while its case is at the version of its claim, and versions only grow: once the case has
+    moved on and there is no intent, none will ever be.
+    """
+
+    case_id: str
+    key: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reservation:
-    """One decision's share of a cap, counted for 24 hours from `at`."""
+    """One decision's share of a cap, counted for 24 hours from `at`. `claim` None: made before claims were kept."""
 
     decision_id: str
     at: datetime
     cost: Money | None
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +79,7 @@ class CapRepository:
         max_actions: int,
         max_hourly: tuple[Money, ...],
         now: datetime,
+        claim: Claim | None = None,
     ) -> ReasonCode | None:
         """Take one action and `cost` an hour from the caps; None when they were taken, else why not.
 
@@ -78,7 +97,7 @@ class CapRepository:
             if refusal is not None:
                 return refusal
             at = now if mine is None else max(now, mine.at)
-            wanted = Reservation(decision_id, at, cost)
+            wanted = Reservation(decision_id, at, cost, claim)
             if wanted != mine:
                 kept = tuple(one for one in others if now - one.at < _KEPT)
                 record = record_of(_KIND, _key(guard, rule), _Reserved((*kept, wanted)))
@@ -93,6 +112,21 @@ class CapRepository:
         def attempt() -> None:
             reserved, version = self._read(guard, rule)
             kept = tuple(one for one in reserved.reservations if one.decision_id != decision_id)
+            if kept != reserved.reservations:
+                self._store.put(record_of(_KIND, _key(guard, rule), _Reserved(kept)), version)
+
+        until_uncontested(attempt, f"the cap of rule {rule}")
+
+    def reservations(self, guard: str, rule: str, now: datetime) -> tuple[Reservation, ...]:
+        """What counts against the rule's caps in the 24 hours up to `now`."""
+        return _counting(self._read(guard, rule)[0].reservations, now)
+
+    def release_unsent(self, guard: str, rule: str, unsent: Collection[Reservation]) -> None:
+        """Give back these very reservations; one that was made anew meanwhile, for a later claim, stays."""
+
+        def attempt() -> None:
+            reserved, version = self._read(guard, rule)
+            kept = tuple(one for one in reserved.reservations if one not in unsent)
             if kept != reserved.reservations:
                 self._store.put(record_of(_KIND, _key(guard, rule), _Reserved(kept)), version)
 
