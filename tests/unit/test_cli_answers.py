@@ -277,3 +277,37 @@ def test_an_audit_that_was_altered_is_status_14(desk: Desk, capfd: pytest.Captur
     assert "it was changed" in capfd.readouterr().out
     assert desk.run("audit", "verify", "--json") == Exit.BROKEN
     assert json.loads(capfd.readouterr().out)["whole"] is False
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"),
+    [
+        ("en", ("not paused by this command", "Lambda: Configuration", "Function Compute: Configurations", "SCF: ")),
+        ("zh", ("本命令未能暂停", "Lambda：配置", "函数计算 FC：配置", "SCF：函数配置")),
+    ],
+)
+def test_a_pause_that_cannot_be_written_names_the_switch_of_each_host(
+    desk: Desk, tmp_path: Path, capfd: pytest.CaptureFixture[str], lang: str, said: tuple[str, ...]
+) -> None:
+    desk.with_case()
+    (tmp_path / "ledger.db").write_bytes(b"no ledger any more")
+    assert desk.run("pause", "--reason", "incident", "--json", "--lang", lang) == Exit.UNAVAILABLE
+    out, err = capfd.readouterr()
+    assert out == ""
+    named = (*said, "COSTGUARD_PAUSED=1", 'settings = { COSTGUARD_PAUSED = "1" }', "`costguard deploy`")
+    assert [word for word in named if word not in err] == []
+
+
+def test_a_resume_that_cannot_be_written_names_no_switch(
+    desk: Desk, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What would pause a host is no advice to whoever wants it to go on."""
+    desk.with_case()
+    (tmp_path / "ledger.db").write_bytes(b"no ledger any more")
+    assert desk.run("resume") == Exit.UNAVAILABLE
+    assert "COSTGUARD_PAUSED" not in capfd.readouterr().err
+
+
+def test_a_pause_of_the_wrong_ledger_is_still_a_wrong_option(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    assert desk.run("pause", "--reason", "incident") == Exit.BAD_INPUT
+    assert "no ledger is there" in capfd.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,17 +12,18 @@ import typer
 from costguard.cli.guards import guard_of
 from costguard.cli.options import By, GuardOfCase, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.program import ledger_in_use, workplace
-from costguard.domain.errors import InvalidInputError
+from costguard.cli.program import Program, ledger_in_use, workplace
+from costguard.domain.errors import CostguardError, InvalidInputError, LedgerError
 from costguard.report.words import Language, clean, phrase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from datetime import timedelta
 
     from costguard.engine.answers import Granted
 
 _LONGEST_TEXT = 200
+_AS_DEPLOYED = 'settings = { COSTGUARD_PAUSED = "1" }'  # infra/*/variables.tf; it reaches every function
 
 
 SNOOZE_EXAMPLES = examples(
@@ -202,7 +204,10 @@ def pause(
     as_json: Json = False,
     lang: Lang = None,
 ) -> None:
-    """Pull the kill switch: nothing that uses this ledger begins anything until `costguard resume`."""
+    """Pull the kill switch: nothing that uses this ledger begins anything until `costguard resume`.
+
+    Where the ledger cannot be written, the switch of each host, COSTGUARD_PAUSED, is named; exit status 3.
+    """
     _switch(ctx, paused=True, by=by, reason=reason, ledger=ledger, sandbox=sandbox, as_json=as_json, lang=lang)
 
 
@@ -237,7 +242,10 @@ def _switch(
     lang: Language | None,
 ) -> None:
     who, why = who_says(by), text_of(reason, "--reason")
-    with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
+    with (
+        _or_by_the_host(ctx, lang, paused=paused),
+        workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here,
+    ):
         with ledger_in_use(here) as memory:
             turn = memory.switch.pause if paused else memory.switch.resume
             turn(who, why, here.clock.now())
@@ -245,6 +253,26 @@ def _switch(
         if not paused and here.settings.paused:
             lines.append(phrase("still_paused", here.language))
     emit(Answer({"schema": 1, "paused": paused, "by": who, "reason": why}, lines=lines), as_json=as_json)
+
+
+@contextmanager
+def _or_by_the_host(ctx: typer.Context, lang: Language | None, *, paused: bool) -> Iterator[None]:
+    """A pause that the ledger does not take: the switch that needs none is named with the error.
+
+    Raises:
+        LedgerError: it was not written, or nobody knows whether it was.
+    """
+    try:
+        yield
+    except InvalidInputError:
+        raise
+    except CostguardError as err:
+        if not paused:
+            raise
+        program = ctx.obj if isinstance(ctx.obj, Program) else Program()
+        language = lang or Language(program.settings().language)
+        message = f"{err}\n{phrase('pause_not_written', language, setting=_AS_DEPLOYED)}"
+        raise LedgerError(message) from err
 
 
 def _duration(text: str) -> timedelta:

@@ -30,6 +30,16 @@ COMMANDS: Mapping[str, str] = {
     "is_snoozed": "Snoozed until {until}[ by {by}][: {reason}].",
     "approved": "The step that waited on {resource} may be done, once, until {until}.",
     "paused": "Paused[ by {by}][: {reason}]. Nothing begins until `costguard resume`.",
+    "pause_not_written": (
+        "Costguard was not paused by this command, or nobody knows whether it was: the ledger did not answer. The"
+        " switch of each host needs no ledger. Set COSTGUARD_PAUSED=1 for every function:\n"
+        "  Lambda: Configuration > Environment variables > Edit\n"
+        "  Function Compute: Configurations > Environment Variables > Modify\n"
+        "  SCF: Function configuration > Edit > Environment variables\n"
+        "  a container, cron or a shell: export COSTGUARD_PAUSED=1 where it is started\n"
+        "  as deployed by Terraform: {setting}, then `costguard deploy` again\n"
+        "A run that began before goes on with its old environment. `costguard pause` again once the ledger answers."
+    ),
     "resumed": "Going on[, says {by}][: {reason}].",
     "still_paused": "This host stays paused: COSTGUARD_PAUSED is set.",
     "audit_whole": "The audit is whole: {entries} entries in {chains} chains.",

@@ -30,6 +30,16 @@ COMMANDS: Mapping[str, str] = {
     "is_snoozed": "暂缓至 {until}[，由 {by} 设置][：{reason}]。",
     "approved": "{resource} 等待批准的步骤可执行一次，有效至 {until}。",
     "paused": "已暂停[，由 {by} 设置][：{reason}]。执行 `costguard resume` 之前不会开始任何操作。",
+    "pause_not_written": (
+        "本命令未能暂停 Costguard，或无法确认是否已暂停：账本没有应答。各主机自带的开关不需要账本。"
+        "请为每个函数设置 COSTGUARD_PAUSED=1：\n"
+        "  Lambda：配置 > 环境变量 > 编辑\n"
+        "  函数计算 FC：配置 > 环境变量 > 编辑\n"
+        "  SCF：函数配置 > 编辑 > 环境变量\n"
+        "  容器、cron 或命令行：在启动它的地方 export COSTGUARD_PAUSED=1\n"
+        "  由 Terraform 部署：{setting}，然后再次执行 `costguard deploy`\n"
+        "此前已开始的运行仍使用旧的环境变量。账本恢复应答后，请再次执行 `costguard pause`。"
+    ),
     "resumed": "已恢复运行[，由 {by} 设置][：{reason}]。",
     "still_paused": "本主机仍处于暂停：设置了 COSTGUARD_PAUSED。",
     "audit_whole": "审计记录完整：{chains} 条链，{entries} 条记录。",
