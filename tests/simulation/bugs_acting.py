@@ -119,7 +119,7 @@ _DOING = (
     Bug(
         "no-reservation",
         (7,),
-        (Edit(_ACT, "    full = _reserve(first, plan, world.memory, now)\n", "    full = None\n"),),
+        (Edit(_ACT, "    full = _reserve(first, plan, case, world.memory, now)\n", "    full = None\n"),),
     ),
     Bug(
         "sent-reservation-given-back",
