@@ -14,6 +14,7 @@ from tests.bundles.reporting import UnexpectedError, done, say
 from costguard.cli.bundle import ordered
 from costguard.cli.bundling.build import build
 from costguard.cli.bundling.material import PACKED, Material
+from costguard.cli.distribution import ci_requirements
 
 _PACKED = {"functions": "functions", "infra/requirements": "requirements"}
 _OF_A_CHECKOUT = ("pyproject.toml", "README.md", "CHANGELOG.md", "shared", "functions", "infra/requirements")
@@ -32,8 +33,10 @@ def from_a_wheel(wheels: Path, aside: Path) -> None:
     (wheel,) = installed.glob("*.whl")
     _carries(wheel, checkout)
     done([base_of(sys.executable), "-m", "venv", installed / "venv"])
+    locked = installed / "requirements.txt"  # as the CI of a policy repository installs it
+    locked.write_text(ci_requirements(checkout / "infra/requirements", str(wheel)), encoding="utf-8")
     pip = (installed / "venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    done([*pip, "--constraint", ROOT / ".ci/constraints.txt", wheel])
+    done([*pip, "--require-hashes", "--only-binary", ":all:", "--find-links", installed, "--requirement", locked])
     elsewhere = installed / "elsewhere"
     elsewhere.mkdir()
     told = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COSTGUARD_"))}

@@ -338,7 +338,7 @@ def test_without_pyarrow_parquet_says_what_to_install(put: Put) -> None:
     def missing(_: str) -> Any:
         raise ImportError
 
-    with pytest.raises(InvalidInputError, match=r"needs pyarrow: pip install 'costguard\[history\]'"):
+    with pytest.raises(InvalidInputError, match=r"needs pyarrow: pip install 'gpu-costguard\[history\]'"):
         read_record([put("h.parquet", "")], load=missing)
 
 

@@ -89,9 +89,9 @@ app.add_typer(sandbox.app, name="sandbox")
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - the signature Typer calls
     if wanted:
-        from importlib.metadata import version as version_of
+        from costguard.cli.distribution import own_version
 
-        typer.echo(f"costguard {version_of('costguard')}")
+        typer.echo(f"costguard {own_version()}")
         raise typer.Exit
 
 

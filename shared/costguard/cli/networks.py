@@ -125,10 +125,9 @@ def _look(here: Workplace, read: Policy) -> NetworkLook:
 
 def _written(here: Workplace, path: str, report: NetworkReport) -> str:
     """Write the SARIF file; the line that says so."""
-    from importlib.metadata import version
-
+    from costguard.cli.distribution import own_version
     from costguard.report.network_sarif import network_sarif
 
-    log = network_sarif(report, here.clock.now(), version("costguard"), here.language)
+    log = network_sarif(report, here.clock.now(), own_version(), here.language)
     write_file(path, f"{to_json(log)}\n")
     return phrase("networks_sarif_written", here.language, file=path)

@@ -18,10 +18,12 @@ from costguard.report.words import phrase
 INIT_EXAMPLES = examples(
     "costguard policy init gpu-policy/",
     "costguard policy init gpu-policy/ --force",
+    "costguard policy init gpu-policy/ --wheel gpu_costguard-0.1.0-py3-none-any.whl",
 )
 _TEMPLATE = Path(__file__).parents[1] / "policy" / "starter"
 _DOT = "dot-"  # names that begin with a dot are left out by too many tools
 _SCHEMAS = ".schemas"
+_LOCK = "ci/requirements.txt"
 _MAY_RUN = 0o755
 
 
@@ -32,6 +34,9 @@ def init(
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite files that are there and say something else.")
     ] = False,
+    wheel: Annotated[
+        str, typer.Option("--wheel", metavar="FILE", help="The wheel of this release, whose hash CI insists on.")
+    ] = "",
     as_json: Json = False,
     lang: Lang = None,
 ) -> None:
@@ -39,8 +44,11 @@ def init(
 
     With it come CODEOWNERS, checks for GitHub, GitLab and any other CI, tests of the policy, and schemas for editors.
     Files that are there and say something else are named, and nothing is written, unless --force is given.
+
+    CI installs from ci/requirements.txt alone, where each package is pinned and hashed. Without --wheel the hash of
+    this program itself is missing there, and CI installs nothing until it is added; the file says how.
     """
-    root, files = Path(folder), starter_files()
+    root, files = Path(folder), starter_files(wheel)
     there = [name for name, text in files.items() if _differs(root / name, text)]
     if there and not force:
         message = f"{folder}: nothing was written; --force overwrites: {', '.join(there)}"
@@ -53,14 +61,23 @@ def init(
         Answer(
             {"schema": 1, "folder": folder, "written": sorted(files), "overwritten": sorted(there)},
             lines=tuple(phrase("policy_init_overwrote", language, file=name) for name in there),
-            closing=(phrase("policy_init_done", language, count=len(files), folder=folder),),
+            closing=(
+                phrase("policy_init_done", language, count=len(files), folder=folder),
+                *(() if wheel else (phrase("policy_init_unhashed", language, file=f"{root / _LOCK}"),)),
+            ),
         ),
         as_json=as_json,
     )
 
 
-def starter_files() -> Mapping[str, str]:
-    """Every file of the starter by its path, schemas included."""
+def starter_files(wheel: str = "") -> Mapping[str, str]:
+    """Every file of the starter by its path, schemas and what CI installs included; `wheel` is this release's.
+
+    Raises:
+        InvalidInputError: as `ci_requirements`.
+    """
+    from costguard.cli.bundling.material import find_material
+    from costguard.cli.distribution import ci_requirements
     from costguard.policy.json_schema import FILES, schema_of
 
     paths = sorted(path for path in _TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
@@ -70,7 +87,7 @@ def starter_files() -> Mapping[str, str]:
         for file in FILES
         if file != "machine"
     }
-    return {**files, **schemas}
+    return {**files, **schemas, _LOCK: ci_requirements(find_material().requirements, wheel)}
 
 
 def _named(path: Path) -> str:

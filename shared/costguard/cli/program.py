@@ -134,7 +134,7 @@ def start_sandbox() -> Sandbox:
     except ModuleNotFoundError as err:
         if (err.name or "").partition(".")[0] not in _SANDBOX_NEEDS:
             raise
-        message = f"the sandbox needs {err.name}, which is not installed: pip install 'costguard[sandbox]'"
+        message = f"the sandbox needs {err.name}, which is not installed: pip install 'gpu-costguard[sandbox]'"
         raise InvalidInputError(message) from err
 
 

@@ -24,7 +24,7 @@ def drawing() -> Drawing:
     except ModuleNotFoundError as err:
         if (err.name or "").partition(".")[0] not in _CHARTS_NEED:
             raise
-        return Drawing(None, f"{err.name} is not installed: pip install 'costguard[charts]'")
+        return Drawing(None, f"{err.name} is not installed: pip install 'gpu-costguard[charts]'")
     return Drawing(svg)
 
 

@@ -25,7 +25,7 @@ def read_parquet(path: Path, book: Book, load: Callable[[str], Any]) -> None:
     try:
         arrow, parquet = load("pyarrow"), load("pyarrow.parquet")
     except ImportError as err:
-        raise wrong(str(path), 0, "", "reading Parquet needs pyarrow: pip install 'costguard[history]'") from err
+        raise wrong(str(path), 0, "", "reading Parquet needs pyarrow: pip install 'gpu-costguard[history]'") from err
     try:
         with path.open("rb") as raw:
             _read(path, parquet.ParquetFile(raw), arrow, book)

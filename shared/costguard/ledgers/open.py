@@ -75,6 +75,6 @@ def _postgresql(url: str) -> RecordStore:
         message = f"the PostgreSQL ledger's address cannot be read; {_ACCEPTED}"
         raise InvalidInputError(message) from err
     except ImportError as err:
-        message = "a PostgreSQL ledger needs the driver psycopg: pip install 'costguard[postgres]'"
+        message = "a PostgreSQL ledger needs the driver psycopg: pip install 'gpu-costguard[postgres]'"
         raise InvalidInputError(message) from err
     return SqlLedger(engine, durable=True)

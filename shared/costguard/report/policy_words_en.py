@@ -92,4 +92,5 @@ PHRASES: Mapping[str, str] = {
     "policy_fmt_total": "{changed} of {files} files; the policy means the same.",
     "policy_init_overwrote": "{file}: overwritten",
     "policy_init_done": "{count} files in {folder}; begin with costguard.yaml.",
+    "policy_init_unhashed": "CI installs nothing until {file} holds the hash of this release; it says how to get it.",
 }

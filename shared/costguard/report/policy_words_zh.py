@@ -92,4 +92,5 @@ PHRASES: Mapping[str, str] = {
     "policy_fmt_total": "共 {files} 个文件，其中 {changed} 个；策略含义不变。",
     "policy_init_overwrote": "{file}：已覆盖",
     "policy_init_done": "已在 {folder} 中写入 {count} 个文件；请从 costguard.yaml 开始。",
+    "policy_init_unhashed": "在 {file} 写入本版本的哈希值之前，CI 不会安装任何软件包；获取方法见该文件。",
 }

@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 
 from costguard.cli.bundling.archive import sha256_of, sums_of, write_zip
@@ -20,6 +19,7 @@ from costguard.cli.bundling.sbom import Part, Whole, bill_of
 from costguard.cli.bundling.trimming import WITH_SOURCES
 from costguard.cli.bundling.unpacking import Unpacked, unpack
 from costguard.cli.bundling.wheels import Wanted, fetch, in_folder
+from costguard.cli.distribution import own_version
 
 SUMS = "SHA256SUMS"
 _HANDLER = "handler.py"
@@ -137,7 +137,7 @@ def _bundle(
         recipe.python,
         recipe.arch.value,
         recipe.ledger.value,
-        version("costguard"),
+        own_version(),
         bundle.sha256,
         f"CPython {order.interpreter.version}" if order.interpreter is not None else "",
     )
