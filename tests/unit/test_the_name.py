@@ -24,6 +24,7 @@ LOCKS = ROOT / "infra" / "requirements"
 STARTER = ROOT / "infra" / "config-repo"
 MADE = {"__pycache__", ".git", ".venv", ".terraform", ".mypy_cache", ".ruff_cache", ".hypothesis", ".pytest_cache"}
 NOT_TEXT = {".png", ".pyc", ".zip", ".db", ".sqlite3"}
+ABOUT_IT = (Path(__file__), ROOT / "docs/decisions/the-name.md")  # they show what is wrong
 INSTALLS = re.compile(
     r"(?:\bpip[0-9.]* (?:install|download|wheel)|\bpipx (?:install|run)|\buvx"
     r"|\buv (?:pip install|tool (?:install|run)|add)|\bpoetry add|\bpdm add)\b(?P<rest>[^\n|;&`]*)"
@@ -39,12 +40,12 @@ ELSEWHERE = (
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Every file of the project by its path, but this one and what tools made."""
+    """Every file of the project by its path, but those that are about it and what tools made."""
     for folder, within, names in os.walk(ROOT):
         within[:] = [name for name in within if name not in MADE and not name.startswith((".venv", ".git/"))]
         for name in names:
             path = Path(folder, name)
-            if path.suffix not in NOT_TEXT and path != Path(__file__) and not path.is_symlink():
+            if path.suffix not in NOT_TEXT and path not in ABOUT_IT and not path.is_symlink():
                 yield path.relative_to(ROOT).as_posix(), path.read_text("utf-8", errors="replace")
 
 
