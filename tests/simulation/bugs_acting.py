@@ -44,6 +44,11 @@ _LOOKING = (
         ),
     ),
     Bug(
+        "last-look-reads-the-window-only",
+        (1,),
+        (Edit(_HAND, "now - reads_back([rule.idle.lasting])", "now - rule.idle.lasting"),),
+    ),
+    Bug(
         "last-look-not-at-volumes",
         (4, 5),
         (Edit(_HAND, " or _railed(action, case, rule, detail, self._memory, now)", ""),),

@@ -68,6 +68,11 @@ _MEASURING = (
         (Edit(_SIGNALS, "return min(1.0, self.samples / self.expected) if self.expected > 0 else 0.0", "return 1.0"),),
     ),
     Bug(
+        "cadence-learnt-from-the-window-alone",
+        (1,),
+        (Edit(_SIGNALS, "return max(CADENCE_SHOWS, *windows, timedelta(0))", "return max([*windows, timedelta(0)])"),),
+    ),
+    Bug(
         "window-cut-short",
         (1,),
         (

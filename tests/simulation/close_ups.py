@@ -191,11 +191,27 @@ def _copies(random: Random, seed: int) -> Scenario:
 
 
 def _silent(random: Random, seed: int) -> Scenario:
-    """The agent dies an hour or two before a stop is due: enough was measured, but not lately."""
+    """The agent dies an hour or two before a stop is due: enough was measured, but not lately. Or it loses samples."""
     one = _one(random)
     story = _story(random, seed, (one,), rule=replace(_LADDER, lasting=24), runs=6)
     dies = START + random.choice((1, 2)) * DAY - timedelta(minutes=random.randrange(15, 140))
+    if random.random() < 0.5:
+        return _lossy(random, seed, one)
     return replace(story, silences=((one.native_id, dies, dies + 4 * HOUR),))
+
+
+def _lossy(random: Random, seed: int, one: MachineSpec) -> Scenario:
+    """From a run on the agent gets one sample in five through, and the run is frozen somewhere on its way to the call.
+
+    For seven hours: in a window of one hour alone it looks like an agent that measures every five minutes.
+    """
+    story = _story(random, seed, (one,), rule=replace(_LADDER, lasting=1), kinds=(Fault.FREEZE,), rate=0.04, runs=5)
+    minute = timedelta(minutes=1)
+    begins = START + random.choice((1, 2)) * DAY
+    lost = tuple(
+        (one.native_id, begins + place * minute, begins + (place + 4) * minute) for place in range(1, 7 * 60, 5)
+    )
+    return replace(story, silences=lost, ports=frozenset({Port.DETAILS, Port.STORE, Port.LOAD}))
 
 
 def _paused(random: Random, seed: int) -> Scenario:
