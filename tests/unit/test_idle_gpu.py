@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -72,6 +73,24 @@ def test_one_datapoint_in_the_window_is_not_idle() -> None:
 def test_an_agent_that_died_is_stale() -> None:
     dead = history(missing=(0,), per_hour=60)
     assert verdict_of(fact(None, dead)) == (Verdict.UNMEASURED, ReasonCode.STALE)
+
+
+def test_a_series_is_as_late_as_it_may_be_itself_whatever_is_read_beside_it() -> None:
+    """Its newest sample ended ten minutes ago; its source documents five."""
+    late = history()
+    late.samples[-1] -= 10
+    assert verdict_of(fact(None, late)) == (Verdict.UNMEASURED, ReasonCode.STALE)
+    assert verdict_of(fact(None, replace(late, delay=timedelta(minutes=10))))[0] is Verdict.VIOLATION
+
+
+def test_what_was_recorded_without_a_delay_of_each_series_counts_that_of_the_reading() -> None:
+    late = history()
+    late.samples[-1] -= 4
+    seen = fact(None, late)
+    bare = tuple(replace(signal, delay=None) for signal in seen.readings[0].signals)
+    before = replace(seen, readings=(replace(seen.readings[0], signals=bare),))
+    assert verdict_of(before)[0] is Verdict.VIOLATION
+    assert verdict_of(replace(before, documented_delay=timedelta(0))) == (Verdict.UNMEASURED, ReasonCode.STALE)
 
 
 def test_a_failed_read_is_unmeasured() -> None:
