@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 from tests.builders import NOW, instance
+from tests.contract.loopback_tls import serving_tls, trusting, write_certificate
 from tests.unit.test_prometheus_http import answering
 
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.connections.prometheus import prometheus_signals, refusal
-from costguard.domain.errors import AccessDeniedError, InvalidInputError
+from costguard.domain.errors import AccessDeniedError, InvalidInputError, UnavailableError
 from costguard.domain.resources import GapKind
 from costguard.domain.signals import SignalName
 from costguard.policy.model import Prometheus
@@ -150,6 +151,26 @@ def test_the_connection_goes_to_the_address_that_was_judged() -> None:
     assert answer.status == 200
     assert answers == [["169.254.169.254"]]
     assert f"Host: prometheus.example.com:{port}\r\n".encode() in received[0]
+
+
+@pytest.mark.parametrize("name", ["prometheus.example.com", "elsewhere.example.com"])
+def test_over_tls_the_token_is_sent_to_who_proves_the_name_and_nobody_else(name: str, tmp_path: Path) -> None:
+    certificate = write_certificate(tmp_path / "own.pem", "prometheus.example.com")
+    received: list[bytes] = []
+    with answering(OK, received, tls=serving_tls(certificate)) as url:
+        port = url.removeprefix("http://").partition("/")[0].rpartition(":")[2]
+        endpoint = HttpEndpoint(
+            f"https://{name}:{port}",
+            authorization=TOKEN,
+            resolve=lambda *_: ["127.0.0.1"],
+            tls=trusting(certificate),
+        )
+        if name == "prometheus.example.com":
+            assert endpoint.post_form("/api/v1/query", {"query": "up"}).status == 200
+        else:
+            with pytest.raises(UnavailableError, match="certificate"):
+                endpoint.post_form("/api/v1/query", {"query": "up"})
+    assert [TOKEN.encode() in each for each in received] == ([True] if name == "prometheus.example.com" else [])
 
 
 def test_this_machine_by_name_is_sent_the_token_only_where_the_name_stands_for_it() -> None:

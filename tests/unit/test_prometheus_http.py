@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,12 +16,17 @@ from costguard.signal_sources.http import HttpEndpoint
 
 
 @contextmanager
-def answering(raw: bytes, received: list[bytes] | None = None) -> Iterator[str]:
+def answering(raw: bytes, received: list[bytes] | None = None, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """A server that takes one request and sends `raw`, or closes at once if that is empty."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
 
         def serve() -> None:
             connection, _ = listener.accept()
+            try:
+                connection = tls.wrap_socket(connection, server_side=True) if tls is not None else connection
+            except OSError:
+                connection.close()  # whoever called does not believe the certificate
+                return
             with closing(connection):
                 request = b""
                 while b"\r\n\r\n" not in request or not request.endswith(b"query=up"):

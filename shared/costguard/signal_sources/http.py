@@ -64,8 +64,8 @@ class HttpEndpoint:
     """One backend at a fixed `url` (`https://metrics.example.com/prometheus`).
 
     `authorization` is the whole header value (`Bearer …`), sent with every request and never logged. Without `private`
-    the host may have public addresses only. `timeout` bounds connecting and each wait for bytes. `resolve` stands in
-    for this system's resolver.
+    the host may have public addresses only. `timeout` bounds connecting and each wait for bytes. `resolve` and
+    `tls` stand in for this system's resolver and certificates.
 
     Raises:
         InvalidInputError: the address is not http or https with a host, carries credentials or a query, or would send
@@ -80,6 +80,7 @@ class HttpEndpoint:
         private: bool = True,
         timeout: timedelta = timedelta(seconds=30),
         resolve: Resolve | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         try:
             parts = urlsplit(url)
@@ -98,6 +99,7 @@ class HttpEndpoint:
         self._port = port or (443 if self._tls else 80)
         self._within_reach = _here if authorization and not self._tls else _anywhere if private else _public
         self._resolve = resolve or resolved
+        self._context = tls
         if authorization and not self._tls and self._host not in LOOPBACK:
             message = f"the authorization would reach {self._host} unencrypted; write https://"
             raise InvalidInputError(message)
@@ -172,7 +174,8 @@ class HttpEndpoint:
             raise last or OSError("no address")
         connection.sock = plain  # closed with the connection
         if self._tls:
-            connection.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=self._host)
+            context = self._context or ssl.create_default_context()
+            connection.sock = context.wrap_socket(plain, server_hostname=self._host)
 
 
 def resolved(host: str, port: int) -> Sequence[str]:
