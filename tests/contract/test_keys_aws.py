@@ -134,6 +134,18 @@ def altered(**changes: Any) -> Callable[[bytes], bytes]:
     return lambda body: json.dumps({**json.loads(body), **changes}).encode()
 
 
+def test_a_key_of_which_aws_names_no_spec_is_unknown_and_not_one_that_cannot_rotate(rig: AwsKeyRig) -> None:
+    def without_spec(body: bytes) -> bytes:
+        told = json.loads(body)["KeyMetadata"]
+        return json.dumps({"KeyMetadata": {name: told[name] for name in told if not name.endswith("KeySpec")}}).encode()
+
+    rig.stand_in.change_answers("DescribeKey", without_spec)
+    inventory = rig.read()
+    assert {key.state for key in inventory.keys} == {KeyState.UNKNOWN}
+    assert all("KeySpec is missing" in gap.detail for gap in inventory.gaps)
+    assert {key.rotation.automatic for key in inventory.keys} == {None}
+
+
 @pytest.mark.parametrize(
     ("action", "changes"),
     [
@@ -200,13 +212,13 @@ def test_imported_material_rotates_once_its_owner_imported_more_and_then_no_more
     refused(lambda: aws.rotator().rotate(key), "KMSInvalidStateException")
 
 
-def test_the_eleventh_rotation_on_demand_is_offered_no_more_and_refused_by_the_stand_in(rig: AwsKeyRig) -> None:
+def test_past_the_quota_a_rotation_on_demand_is_offered_no_more_and_refused_by_the_stand_in(rig: AwsKeyRig) -> None:
     key = rig.found(STILL)
-    for _ in range(10):
+    for _ in range(25):
         rig.rotator().rotate(key)
         rig.advance(DAY)
     found = rig.found(STILL)
-    assert found.rotation.on_demand_used == 10
+    assert found.rotation.on_demand_used == 25
     assert found.rotatability.means == {RotationMeans.AUTOMATIC, RotationMeans.SUCCESSOR}
     err = refused(lambda: rig.rotator().rotate(key), "LimitExceededException")
     assert "used up" in str(err)

@@ -73,9 +73,9 @@ def test_period_and_next_date_count_only_while_rotation_is_on() -> None:
     assert setting({**OFF, **dates}) == RotationSetting(automatic=False, on_demand_used=0)
 
 
-def test_at_the_lower_of_the_documented_caps_no_rotation_on_demand_is_left() -> None:
+def test_at_the_documented_cap_no_rotation_on_demand_is_left() -> None:
     used = [rotated(days) for days in range(1, MOST_ON_DEMAND + 1)]
-    assert MOST_ON_DEMAND == 10
+    assert MOST_ON_DEMAND == 25
     assert means(*used[1:]) == EVERY
     assert means(*used) == EVERY - {RotationMeans.ON_DEMAND}
 
@@ -142,6 +142,8 @@ def test_of_a_kind_that_is_not_known_nothing_is_allowed_and_its_rotation_is_unto
         {"KeyManager": "SOMEBODY"},
         {"KeyManager": ""},
         {"KeyState": None},
+        {"KeySpec": ""},
+        {"KeySpec": None},
         {"MultiRegion": "yes"},
         {"MultiRegion": True},
         {"MultiRegion": True, "MultiRegionConfiguration": {"MultiRegionKeyType": "COUSIN"}},
@@ -152,6 +154,12 @@ def test_of_a_kind_that_is_not_known_nothing_is_allowed_and_its_rotation_is_unto
 def test_an_answer_that_is_not_as_documented_is_not_trusted(more: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError, LookupError)):
         to_key(REF, KeyAnswers(metadata(**more)), (), ())
+
+
+def test_a_key_spec_may_stand_under_its_older_name() -> None:
+    told = metadata(CustomerMasterKeySpec="SYMMETRIC_DEFAULT")
+    del told["KeySpec"]
+    assert facts_of(told).symmetric
 
 
 def test_a_replica_names_its_primary_in_its_own_partition() -> None:

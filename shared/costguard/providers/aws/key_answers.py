@@ -75,8 +75,14 @@ class KeyAnswers:
 
 
 def facts_of(metadata: Fields) -> KeyFacts:
-    """What decides how the key can be rotated."""
-    spec = text(metadata, "KeySpec") or text(metadata, "CustomerMasterKeySpec")
+    """What decides how the key can be rotated.
+
+    API: KMS DescribeKey, KeyMetadata: `KeySpec` is not required there, and `CustomerMasterKeySpec` is its older name.
+
+    Raises:
+        ValueError: neither is told: the kind of the key is not known, and so not "asymmetric, never rotates".
+    """
+    spec = text(metadata, "KeySpec") or text(metadata, "CustomerMasterKeySpec") or named(metadata, "KeySpec")
     return KeyFacts(
         spec=spec,
         symmetric=spec == "SYMMETRIC_DEFAULT" or spec.startswith("HMAC_"),

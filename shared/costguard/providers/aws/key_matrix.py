@@ -22,10 +22,11 @@ from costguard.providers.key_matrix import KeyFacts, MatrixRow, rotatability_of
 SHORTEST_DAYS, LONGEST_DAYS = 90, 2560
 """API: KMS EnableKeyRotation, RotationPeriodInDays; 365 where it is not named, which costguard always does."""
 
-MOST_ON_DEMAND = 10
-"""Rotations on demand in the life of one key. AWS's documents disagree (10 and 25): the lower is taken as the cap.
+MOST_ON_DEMAND = 25
+"""Rotations on demand in the life of one key, in every partition; not adjustable. Older copies of the API reference
+say 10: where a region still holds to that, it refuses with `LimitExceededException`, and nothing changes.
 
-API: KMS RotateKeyOnDemand; "Resource quotas" of the developer guide.
+Source: KMS developer guide, "Resource quotas" and "Perform on-demand key rotation"; the China regions' guide as well.
 """
 
 AWS_MANAGED_DAYS = 365
@@ -39,7 +40,7 @@ _FREE = RotationCost(CostKind.NOTHING, source=_PRICES, as_of=_PRICES_AS_OF)
 _FIRST_TWO = RotationCost(CostKind.FIRST_TWO, _A_KEY, _PRICES, _PRICES_AS_OF)
 _NEW_KEY = RotationCost(CostKind.NEW_KEY, _A_KEY, _PRICES, _PRICES_AS_OF)
 _GUIDE = 'KMS developer guide, "Rotate AWS KMS keys"'
-_CAPPED = f"{MOST_ON_DEMAND} rotations on demand in a key's life (documents say 10 and 25: the lower counts)"
+_CAPPED = f"{MOST_ON_DEMAND} rotations on demand in a key's life"
 _BY_SUCCESSOR = frozenset({RotationMeans.SUCCESSOR})
 
 

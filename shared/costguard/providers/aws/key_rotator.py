@@ -18,7 +18,7 @@ _SAID = {
     "ConflictException": "a rotation of this key is under way or begins within minutes: read it back",
     "DisabledException": "the key is disabled",
     "KMSInvalidStateException": "the key is in a state in which it does not rotate",
-    "LimitExceededException": f"its rotations on demand are used up (documents say {MOST_ON_DEMAND} and 25)",
+    "LimitExceededException": f"its rotations on demand are used up (AWS documents {MOST_ON_DEMAND} in a key's life)",
     "UnsupportedOperationException": "a key of this kind does not rotate in this way",
 }
 

@@ -36,7 +36,7 @@ ROWS: Rows = {
     Row.CONSOLE_BUDGETS: "with amount, thresholds and filters; what they count is read as well",
     Row.FREEZE: "a service control policy or an IAM group's; the role is held to one policy by IAM; attaching twice is"
     " refused for an organisation, and nothing for a group",
-    Row.KEYS: "every 90 to 2560 days, first a whole period after it is turned on; on demand at most 10 times in a key's"
+    Row.KEYS: "every 90 to 2560 days, first a whole period after it is turned on; on demand at most 25 times in a key's"
     " life",
     Row.RULES: "a union, nothing is denied; access lists of subnets beside it, in the order of their numbers",
     Row.INTERNET: "a public address and a route to an internet gateway",

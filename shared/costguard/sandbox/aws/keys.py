@@ -18,7 +18,7 @@ _PARTITIONS = ("aws", "aws-cn", "aws-us-gov")
 _MOST = 1_000
 _DEFAULT_DAYS = 365
 _SHORTEST_DAYS, _LONGEST_DAYS = 90, 2560
-_MOST_ON_DEMAND = 10  # some documents say 25
+_MOST_ON_DEMAND = 25  # KMS developer guide, "Resource quotas"
 _STATES = {
     KeyState.ENABLED: "Enabled",
     KeyState.DISABLED: "Disabled",
