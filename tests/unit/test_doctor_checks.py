@@ -118,6 +118,25 @@ def test_a_region_that_does_not_answer_in_full_is_never_called_safe(
     assert {detail.said for detail in check.details} == {*inside, *outside}
 
 
+def test_a_region_that_the_organisation_closes_bars_nothing_and_is_to_be_left_out() -> None:
+    shards, closed = (shard_facts(fact()),), (Shard("aws", WEST.account, "eu-west-3"), WEST)
+
+    check = regions_check(T, shards, (), closed)
+
+    assert (check.code, check.health) == (Code.REGIONS_CLOSED, Health.WARNING)
+    assert (check.facts["closed"], check.facts["closed_names"]) == (2, "eu-west-1, eu-west-3")
+    assert check.details == ()  # nothing is to be granted
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [(GapKind.DENIED, Code.REGIONS_DENIED), (GapKind.UNAVAILABLE, Code.REGIONS_UNREAD)]
+)
+def test_a_closed_region_hides_no_other_that_does_not_answer(kind: GapKind, code: Code) -> None:
+    shards = (shard_facts(fact()), shard_facts(shard=WEST, gaps=(gap("inventory", kind),)))
+
+    assert regions_check(T, shards, (), (Shard("aws", WEST.account, "eu-west-3"),)).code is code
+
+
 def test_what_answered_is_counted_and_named() -> None:
     shards = (shard_facts(fact()), shard_facts(shard=WEST, gaps=(gap("inventory"),)))
     other = gap("accounts", shard=Shard("aws", "444455556666"))

@@ -5,6 +5,8 @@ CostguardError
 │   └── StalePlanError       the plan no longer matches the world: refuse, say why, plan again
 ├── ProviderError            a cloud or metrics backend did not answer as documented
 │   ├── AccessDeniedError    record a gap (reading) or hold the case (acting); name the permission
+│   │   └── DeniedByOrganisationError   a policy of the organisation denies it: the same, but no grant helps
+│   ├── ClosedRegionError    the organisation denies everything in the region: like one not opted in, no gap
 │   ├── ThrottledError       retried within the deadline by the transport; then a gap
 │   ├── NotFoundError        the resource is gone: close its case as vanished
 │   ├── RefusedError         the cloud refused for a stated reason: hold the case with it
@@ -54,6 +56,14 @@ class ProviderError(CostguardError):
 
 class AccessDeniedError(ProviderError):
     """The credentials lack a permission; `operation` names it."""
+
+
+class DeniedByOrganisationError(AccessDeniedError):
+    """A policy of the organisation denies it to everybody in the account, whatever their roles are granted."""
+
+
+class ClosedRegionError(ProviderError):
+    """The organisation denies whatever is asked in a region: nothing was read there, and nothing is known of it."""
 
 
 class ThrottledError(ProviderError):

@@ -129,7 +129,7 @@ def _examine_target(practice: Practice, target: Target) -> Iterator[Check]:
     )
     judged = judge_all(practice.policy, seen.facts, practice.clock.now())
     findings = {finding.subject: finding for finding in judged}
-    yield checks.regions_check(name, seen.facts, seen.gaps)
+    yield checks.regions_check(name, seen.facts, seen.gaps, seen.closed)
     yield _permissions(practice, name, seen, findings)
     yield checks.measured_check(name, seen.facts, findings)
     yield checks.other_check(name, _traces(practice, seen))

@@ -19,7 +19,7 @@ from costguard.domain.errors import (
 from costguard.domain.facts import InstanceFact, ShardFacts
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
-from costguard.domain.refs import Subject
+from costguard.domain.refs import Shard, Subject
 from costguard.domain.resources import Gap, GapKind, InstanceState, Snapshot
 from costguard.engine.repositories.switch import SwitchState
 from costguard.guards.idle_gpu_rules import IdleRule
@@ -57,10 +57,13 @@ def clock_check(target: str, skew: timedelta | None) -> Check:
     return Check(Code.CLOCK_OFF if abs(skew) <= CLOCK_WRONG_BEYOND else Code.CLOCK_WRONG, target, facts)
 
 
-def regions_check(target: str, shards: Sequence[ShardFacts], gaps: Sequence[Gap]) -> Check:
+def regions_check(
+    target: str, shards: Sequence[ShardFacts], gaps: Sequence[Gap], closed: Sequence[Shard] = ()
+) -> Check:
     """Which regions of which accounts answered; nothing is done in one that did not, so it is not known to be safe.
 
-    `gaps` are those outside shards. What was denied is mended by a grant, and bars until then.
+    `gaps` are those outside shards. What was denied is mended by a grant, and bars until then. `closed` are regions
+    that the organisation closes: no grant mends that, and nobody can use them.
     """
     every = (*gaps, *(gap for shard in shards for gap in shard.gaps))
     hiding = [gap for gap in every if gap.what in _LISTINGS]
@@ -72,11 +75,15 @@ def regions_check(target: str, shards: Sequence[ShardFacts], gaps: Sequence[Gap]
         "names": ", ".join(sorted({shard.shard.region for shard in answered})),
         "instances": sum(shard.instances_seen for shard in shards),
     }
+    if closed:
+        facts |= {"closed": len(closed), "closed_names": ", ".join(sorted({shard.region for shard in closed}))}
     details = tuple(Detail(str(gap.shard), gap) for gap in dict.fromkeys(every))
     if any(gap.kind is GapKind.DENIED for gap in hiding):
         return Check(Code.REGIONS_DENIED, target, facts, details)
     if any(gap.what in _LISTINGS or gap.kind is not GapKind.DENIED for gap in every):
         return Check(Code.REGIONS_UNREAD, target, facts, details)
+    if closed:
+        return Check(Code.REGIONS_CLOSED, target, facts, details)
     return Check(Code.REGIONS_ANSWER if shards else Code.REGIONS_NONE, target, facts, details)
 
 

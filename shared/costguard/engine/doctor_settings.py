@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from costguard.domain.errors import AccessDeniedError, ProviderError
+from costguard.domain.errors import AccessDeniedError, ClosedRegionError, ProviderError
 from costguard.domain.reasons import FactValue
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
@@ -68,11 +68,26 @@ def examine_secrets(plaintext: Sequence[str], host: str) -> Iterator[Check]:
 
 
 def _examined(targets: Sequence[Target], readings: Mapping[str, Reading], question: _Question) -> Iterator[Check]:
-    first: dict[tuple[str, str], Shard] = {}
+    of_account: dict[tuple[str, str], list[Shard]] = {}
     for shard in sorted(discovered(readings, targets).shards):
-        first.setdefault((shard.cloud, shard.account), shard)
-    for shard in first.values():
-        yield _asked(shard, question)
+        of_account.setdefault((shard.cloud, shard.account), []).append(shard)
+    for shards in of_account.values():
+        yield _asked_in_first_open(shards, question)
+
+
+def _asked_in_first_open(shards: Sequence[Shard], question: _Question) -> Check:
+    """Of one region that the organisation leaves open; where it closes all, of the last."""
+    for shard in shards[:-1]:
+        try:
+            return _asked(shard, question)
+        except ClosedRegionError:
+            continue
+    try:
+        return _asked(shards[-1], question)
+    except ClosedRegionError as err:
+        shard = shards[-1]
+        name = str(Shard(shard.cloud, shard.account))
+        return Check(question.untold, name, {"region": shard.region, "detail": str(err)})
 
 
 def _asked(shard: Shard, question: _Question) -> Check:
@@ -80,6 +95,8 @@ def _asked(shard: Shard, question: _Question) -> Check:
     facts: dict[str, FactValue] = {"region": shard.region}
     try:
         count, gaps = question.read(shard)
+    except ClosedRegionError:
+        raise
     except AccessDeniedError as err:
         fix = f"allow {err.operation}" if err.operation else ""
         return Check(question.denied, name, {**facts, "detail": str(err)}, (Detail(str(shard), str(err), fix),))

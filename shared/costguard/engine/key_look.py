@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from costguard.domain.errors import ProviderError
+from costguard.domain.errors import ClosedRegionError, ProviderError
 from costguard.domain.findings import Verdict
 from costguard.domain.keys import EncryptionKey, KeyInventory
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.scan import Progress, Reading, discovered, gap_of, no_progress
+from costguard.engine.scan import Progress, Reading, discovered, gap_of, no_progress, truly_closed
 from costguard.engine.turns import in_turn
 from costguard.engine.workers import ThreadWorkers
 from costguard.guards.kms_rotation import gentlest, judge_key, mend_of
@@ -82,14 +82,19 @@ def look_at_keys(
     tasks = [partial(_read_or_skip, sources[shard.cloud], shard, clock, deadline) for shard in shards]
     inventories: list[KeyInventory] = []
     gaps = list(found.gaps)
+    shut: dict[Shard, Gap] = {}
     for done, (place, read) in enumerate((workers or ThreadWorkers()).each(tasks), start=1):
         shard = shards[place]
-        if isinstance(read, Gap):
+        if isinstance(read, ClosedRegionError):
+            shut[shard] = gap_of(read, shard, KEYS)
+        elif isinstance(read, Gap):
             gaps.append(read)
         else:
             inventories.append(read)
             gaps.extend(replace(gap, what=_WHAT.get(gap.what, gap.what)) for gap in read.gaps)
         progress(done, len(shards), str(shard))
+    closed = truly_closed(shut, [read.shard for read in inventories])
+    gaps.extend(gap for shard, gap in shut.items() if shard not in closed)
     now = clock.now()
     keys = sorted((key for read in inventories for key in read.keys), key=lambda key: key.ref)
     by_key = judged_keys(keys, policy, now)
@@ -131,11 +136,15 @@ def judged_key(key: EncryptionKey, policy: Policy, now: datetime, line: Lineage 
     return found
 
 
-def _read_or_skip(source: KeySource, shard: Shard, clock: Clock, deadline: datetime | None) -> KeyInventory | Gap:
+def _read_or_skip(
+    source: KeySource, shard: Shard, clock: Clock, deadline: datetime | None
+) -> KeyInventory | Gap | ClosedRegionError:
     if deadline is not None and clock.now() >= deadline:
         return Gap(shard, KEYS, GapKind.DEADLINE, "the time allowed was used up before this shard was read")
     try:
         inventory = source.read(shard)
+    except ClosedRegionError as err:
+        return err
     except ProviderError as err:
         return gap_of(err, shard, KEYS)
     _LOG.info("keys read", extra={"shard": str(shard), "keys": len(inventory.keys)})

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from costguard.domain.errors import ProviderError
+from costguard.domain.errors import ClosedRegionError, ProviderError
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.network import NetworkInventory
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, Inventory
 from costguard.engine.network_sightings import Sightings, sighted
-from costguard.engine.scan import Progress, Reading, discovered, gap_of, no_progress
+from costguard.engine.scan import Progress, Reading, discovered, gap_of, no_progress, truly_closed
 from costguard.engine.turns import in_turn
 from costguard.engine.workers import ThreadWorkers, both
 from costguard.guards.network_audit import judge, last_admin_path, mend_of
@@ -70,11 +70,12 @@ class NetworkLook:
 
 @dataclass(frozen=True, slots=True)
 class _ShardRead:
-    """One shard's network and instances. `network` None: not even a part was read."""
+    """One shard's network and instances. `network` None: not even a part was read; `closed` by the organisation."""
 
     network: NetworkInventory | None
     instances: tuple[Instance, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    closed: bool = False
 
     def judged_as(self, shard: Shard) -> NetworkInventory:
         """The network for the guard: what is not known of the shard are its gaps, never its absence."""
@@ -115,6 +116,9 @@ def look_at_networks(
     for done, (place, read) in enumerate(workers.each(tasks), start=1):
         reads[shards[place]] = read
         progress(done, len(shards), str(shards[place]))
+    shut = [shard for shard, read in reads.items() if read.closed]
+    closed = truly_closed(shut, [shard for shard, read in reads.items() if read.network is not None])
+    reads = {shard: read for shard, read in reads.items() if shard not in closed}
     now = clock.now()
     inventories = tuple(reads[shard].judged_as(shard) for shard in sorted(reads))
     instances = tuple(sorted((one for read in reads.values() for one in read.instances), key=lambda one: one.ref))
@@ -233,18 +237,22 @@ def _read_or_skip(
         late = Gap(shard, NETWORKS, GapKind.DEADLINE, "the time allowed was used up before this shard was read")
         return _ShardRead(None, gaps=(late, replace(late, what=INSTANCES)))
     network, machines = both(workers, partial(_network, source, shard), partial(_machines, reading, shard))
+    closed = isinstance(network, ClosedRegionError) and (isinstance(machines, Gap) or not machines.complete)
+    network = gap_of(network, shard, NETWORKS) if isinstance(network, ClosedRegionError) else network
     gaps = (network,) if isinstance(network, Gap) else ()
     instances = () if isinstance(machines, Gap) else machines.instances
     gaps = (*gaps, machines) if isinstance(machines, Gap) else (*gaps, *machines.gaps)
     if isinstance(network, Gap):
-        return _ShardRead(None, instances, gaps)
+        return _ShardRead(None, instances, gaps, closed=closed)
     _LOG.info("network read", extra={"shard": str(shard), "groups": len(network.groups), "vpcs": len(network.vpcs)})
     return _ShardRead(network, instances, gaps)
 
 
-def _network(source: NetworkSource, shard: Shard) -> NetworkInventory | Gap:
+def _network(source: NetworkSource, shard: Shard) -> NetworkInventory | Gap | ClosedRegionError:
     try:
         return source.read(shard)
+    except ClosedRegionError as err:
+        return err
     except ProviderError as err:
         return gap_of(err, shard, NETWORKS)
 

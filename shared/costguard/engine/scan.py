@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
 from costguard.domain.errors import (
     AccessDeniedError,
+    ClosedRegionError,
     CostguardError,
+    DeniedByOrganisationError,
     InvalidInputError,
     ProviderError,
     ThrottledError,
@@ -28,6 +30,7 @@ from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
 from costguard.ports import Clock, Discovery, InventorySource, PriceSource, SignalReport, SignalSource, Target, Workers
 
 _LOG = logging.getLogger(__name__)
+_NARROW = "take the region out of the policy's regions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,15 @@ class Lookback:
 class Scan:
     """What all targets together showed; `gaps` are those that belong to no single shard's facts.
 
-    `members` are the accounts found for each target.
+    `members` are the accounts found for each target. `closed` are shards that the organisation closes: like regions not
+    opted in they are in no facts, so that nothing is done there and no case there ends.
     """
 
     facts: tuple[ShardFacts, ...]
     gaps: tuple[Gap, ...]
     closed_accounts: frozenset[str]
     members: Mapping[Target, tuple[str, ...]] = field(default_factory=dict)
+    closed: tuple[Shard, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +104,32 @@ def scan(
     found = discovered(readings, targets)
     shards = found.shards if begin_at is None else in_turn(found.shards, begin_at)
     facts: list[ShardFacts] = []
+    shut: dict[Shard, Gap] = {}
     workers = workers or ThreadWorkers()
     tasks = [
         partial(_scan_or_skip, readings[shard.cloud], shard, rules, clock, deadline, lookback, workers)
         for shard in shards
     ]
     for done, (place, examined) in enumerate(workers.each(tasks), start=1):
-        facts.append(examined)
+        if isinstance(examined, Gap):
+            shut[shards[place]] = examined
+        else:
+            facts.append(examined)
         progress(done, len(shards), str(shards[place]))
-    return Scan(tuple(sorted(facts, key=lambda fact: fact.shard)), found.gaps, found.closed_accounts, found.members)
+    closed = truly_closed(shut, [fact.shard for fact in facts if fact.complete])
+    facts += [ShardFacts(shard, (), (gap,)) for shard, gap in shut.items() if shard not in closed]
+    return Scan(
+        tuple(sorted(facts, key=lambda fact: fact.shard)), found.gaps, found.closed_accounts, found.members, closed
+    )
+
+
+def truly_closed(shut: Iterable[Shard], answered: Iterable[Shard]) -> tuple[Shard, ...]:
+    """Of the shards that an organisation closes, those of accounts that answer elsewhere.
+
+    Where an account answers in no region, it is the account that cannot be read and no region that is closed: a gap.
+    """
+    accounts = {(shard.cloud, shard.account) for shard in answered}
+    return tuple(sorted(shard for shard in shut if (shard.cloud, shard.account) in accounts))
 
 
 def discovered(readings: Mapping[str, Reading], targets: Sequence[Target]) -> Discovered:
@@ -140,9 +162,15 @@ def scan_shard(
     lookback: Lookback | None = None,
     workers: Workers | None = None,
 ) -> ShardFacts:
-    """Inventory, signals and prices of one shard, examined. Never raises for what a cloud answers."""
+    """Inventory, signals and prices of one shard, examined. Else it raises nothing for what a cloud answers.
+
+    Raises:
+        ClosedRegionError: the organisation denies everything there.
+    """
     try:
         inventory = reading.inventory.read(shard)
+    except ClosedRegionError:
+        raise
     except ProviderError as err:
         return ShardFacts(shard, (), (gap_of(err, shard, "inventory"),))
     windows = {rule.idle.lasting for rule in rules}
@@ -168,6 +196,8 @@ def scan_shard(
 
 def gap_of(err: CostguardError, shard: Shard, what: str) -> Gap:
     """The gap an error leaves, with the operation that failed."""
+    if isinstance(err, ClosedRegionError):
+        return Gap(shard, what, GapKind.UNREADABLE, str(err), _NARROW)
     if isinstance(err, AccessDeniedError):
         kind = GapKind.DENIED
     elif isinstance(err, ThrottledError):
@@ -178,6 +208,8 @@ def gap_of(err: CostguardError, shard: Shard, what: str) -> Gap:
         kind = GapKind.UNAVAILABLE
     operation = err.operation if isinstance(err, ProviderError) else ""
     fix = f"allow {operation}" if kind is GapKind.DENIED and operation else ""
+    if isinstance(err, DeniedByOrganisationError):
+        fix = f"no grant helps: change the organisation's policy, or {_NARROW}"
     return Gap(shard, what, kind, str(err), fix)
 
 
@@ -198,12 +230,17 @@ def _scan_or_skip(
     deadline: datetime | None,
     lookback: Lookback | None,
     workers: Workers,
-) -> ShardFacts:
+) -> ShardFacts | Gap:
+    """The shard examined; a gap where the organisation closes it."""
     now = clock.now()
     if deadline is not None and now >= deadline:
         gap = Gap(shard, "inventory", GapKind.DEADLINE, "the time allowed was used up before this shard was read")
         return ShardFacts(shard, (), (gap,))
-    facts = scan_shard(reading, shard, rules, now, lookback, workers)
+    try:
+        facts = scan_shard(reading, shard, rules, now, lookback, workers)
+    except ClosedRegionError as err:
+        _LOG.info("region closed by the organisation", extra={"shard": str(shard)})
+        return gap_of(err, shard, "inventory")
     _LOG.info(
         "shard scanned",
         extra={"shard": str(shard), "instances": facts.instances_seen, "accelerators": len(facts.instances)},

@@ -64,7 +64,12 @@ class InventorySource(Protocol):
         """
 
     def read(self, shard: Shard) -> Inventory:
-        """Every accelerator instance of the shard, all pages, in every state but long-terminated."""
+        """Every accelerator instance of the shard, all pages, in every state but long-terminated.
+
+        Raises:
+            ClosedRegionError: the organisation denies everything there. Nothing is known of what runs there.
+            ProviderError: not even a part could be read.
+        """
 
     def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
         """These instances read anew, with volumes, snapshots, kept addresses and protections.
@@ -149,6 +154,7 @@ class KeySource(Protocol):
         A region where the service is not opened or not offered has no keys, once the vendor's own code says so.
 
         Raises:
+            ClosedRegionError: the organisation denies everything there.
             ProviderError: not even a part could be read.
         """
 

@@ -16,6 +16,7 @@ class Row(str, Enum):
     CARD_METRIC = "utilisation of the cards"
     SAMPLES = "how often and how late"
     DENIED = "a role that may not list"
+    CLOSED = "a region that the organisation closes"
     RUN = "how a restart is told"
     STOP = "what a stop ends on the bill"
     ADDRESS = "a plain public address"

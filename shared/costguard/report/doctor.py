@@ -61,6 +61,7 @@ class Code(str, Enum):
     CLOCK_UNTOLD = "clock_untold"
     REGIONS_ANSWER = "regions_answer"
     REGIONS_NONE = "regions_none"
+    REGIONS_CLOSED = "regions_closed"
     REGIONS_UNREAD = "regions_unread"
     REGIONS_DENIED = "regions_denied"
     PERMISSIONS_GRANTED = "permissions_granted"
@@ -131,6 +132,7 @@ VERDICTS: Mapping[Code, tuple[Question, Health]] = MappingProxyType(
         Code.CLOCK_UNTOLD: (Question.CLOCK, _UNTOLD),
         Code.REGIONS_ANSWER: (Question.REGIONS, _OK),
         Code.REGIONS_NONE: (Question.REGIONS, _WARNING),
+        Code.REGIONS_CLOSED: (Question.REGIONS, _WARNING),
         Code.REGIONS_UNREAD: (Question.REGIONS, _UNTOLD),
         Code.REGIONS_DENIED: (Question.REGIONS, _BARS),
         Code.PERMISSIONS_GRANTED: (Question.PERMISSIONS, _OK),

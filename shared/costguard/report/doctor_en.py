@@ -49,6 +49,12 @@ DOCTOR: Mapping[str, str] = {
     ),
     "doctor_regions_none": "There is no region to guard.",
     "doctor_fix_regions_none": "Name regions in the policy, or `regions: all`.",
+    "doctor_regions_closed": (
+        "All {answered} regions of {accounts} accounts that the organisation leaves open answered in full: {names}. "
+        "{instances} instances stand there. "
+        "Its policies close {closed} more, where nothing is seen or done: {closed_names}."
+    ),
+    "doctor_fix_regions_closed": "Narrow `regions` in the policy to those that are open; no grant opens the others.",
     "doctor_regions_unread": "Only {answered} of {asked} regions answered in full[: {names}].",
     "doctor_fix_regions_unread": _READ_ALL,
     "doctor_regions_denied": "Only {answered} of {asked} regions may be read[: {names}].",

@@ -45,6 +45,11 @@ DOCTOR: Mapping[str, str] = {
     ),
     "doctor_regions_none": "没有需要守护的地域。",
     "doctor_fix_regions_none": "请在策略中写明地域，或使用 `regions: all`。",
+    "doctor_regions_closed": (
+        "{accounts} 个账号中组织允许使用的 {answered} 个地域均已完整应答：{names}。共有 {instances} 台实例。"
+        "组织的管控策略另外禁用了 {closed} 个地域：{closed_names}，这些地域既不扫描，也不执行任何操作。"
+    ),
+    "doctor_fix_regions_closed": "请将策略中的 `regions` 缩小到允许使用的地域；授予权限无法开放被禁用的地域。",
     "doctor_regions_unread": "{asked} 个地域中只有 {answered} 个完整应答[：{names}]。",
     "doctor_fix_regions_unread": _READ_ALL,
     "doctor_regions_denied": "{asked} 个地域中只有 {answered} 个允许读取[：{names}]。",

@@ -19,6 +19,7 @@ ROWS: Rows = {
     Row.SAMPLES: f"every minute; at most {DELAY.seconds // _MINUTE} minutes late; {MOST_INSTANCES} instances and"
     f" {MOST_POINTS:,} points a call",
     Row.DENIED: "**an empty list**: an empty answer is asked for again as a dry run, and is a gap when that is denied",
+    Row.CLOSED: "a gap: no page at hand tells what ECS answers where a control policy denies it",
     Row.RUN: "`StartTime`, to the minute: two starts within one minute cannot be told apart",
     Row.STOP: "the instance, in economical mode; **ignored without an error** for types with local disks and some more,"
     " which is read back, told to people, and counted as no saving",

@@ -14,6 +14,7 @@ from costguard.domain.resources import Instance, InstanceDetail, Inventory
 from costguard.ports import Discovery, Target
 from costguard.providers.aws import accounts, errors
 from costguard.providers.aws.attached import read_attached
+from costguard.providers.aws.closed import require_open
 from costguard.providers.aws.commitments import with_reservations, with_spot_requests
 from costguard.providers.aws.instance_types import CATALOGUE, TypeCatalogue, may_carry_accelerator
 from costguard.providers.aws.instances import to_instance
@@ -44,6 +45,9 @@ class AwsInventory:
 
         A failure leaves what was read so far and an inventory gap.
 
+        Raises:
+            ClosedRegionError: the organisation denies everything in this region.
+
         API: EC2 DescribeInstances, 1,000 a page; DescribeInstanceTypes once for each type a process meets;
         DescribeSpotInstanceRequests and DescribeReservedInstances where there are instances they concern.
         """
@@ -55,6 +59,8 @@ class AwsInventory:
                 with as_documented(_API):
                     reading.take(page)
         except ProviderError as err:
+            if not reading.seen:
+                require_open(self._session, shard, err)
             reading.gaps.append(errors.gap(shard, "inventory", err))
         found: Sequence[Instance] = reading.found
         try:

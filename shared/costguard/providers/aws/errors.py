@@ -9,6 +9,7 @@ from typing import Any
 
 from costguard.domain.errors import (
     AccessDeniedError,
+    DeniedByOrganisationError,
     NotFoundError,
     OutcomeUnknownError,
     ProviderError,
@@ -85,6 +86,14 @@ _DENIED = frozenset(
     }
 )
 _EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
+_BY_ORGANISATION = "explicit deny in a service control policy"
+"""IAM guide, "Troubleshoot access denied error messages": said of a missing Allow in such a policy as well."""
+
+_NO_GRANT = (
+    "no grant helps: change the organisation's service control policy, or where it closes the region take that out of "
+    "the policy's regions"
+)
+
 _GONE = frozenset(
     {
         "NoSuchBucket",
@@ -161,7 +170,9 @@ def _from_answer(response: Any, operation: str, *, changes: bool) -> ProviderErr
     if throttled or status == 429:  # noqa: PLR2004 - HTTP's own number
         kind = ThrottledError
     elif code in _DENIED or status in (401, 403):
-        kind = AccessDeniedError
+        # in the whole message: what is kept of it is shortened
+        by_organisation = _BY_ORGANISATION in _text(error, "Message").lower()
+        kind = DeniedByOrganisationError if by_organisation else AccessDeniedError
     elif code.endswith(".NotFound") or code in _GONE or (operation.split(":", 1)[0], code) in _GONE_OF:
         kind = NotFoundError
     elif code == NO_BILL_YET:
@@ -206,14 +217,20 @@ def fix_for(error: ProviderError) -> str:
     if error.code in _EXPIRED:
         return "renew the credentials, and check that this machine's clock is right"
     if isinstance(error, AccessDeniedError):
-        if error.operation == "sts:GetCallerIdentity" or error.code.endswith(("CredentialsError", "ProfileNotFound")):
-            return "provide valid AWS credentials: a profile, environment variables, or a role"
-        if error.operation == "sts:AssumeRole":
-            return "allow sts:AssumeRole on the role, and check its trust policy and external id"
-        granted = f"grant {permission_for(error.operation)} to these credentials"
-        return f"{granted}, in the policy of the key as well" if error.operation.startswith("kms:") else granted
+        return _fix_for_denial(error)
     if isinstance(error, ThrottledError):
         return "run again later, or ask AWS for a higher request rate"
     if isinstance(error, UnavailableError):
         return "run again later; check network, proxy and endpoint if it stays"
     return ""
+
+
+def _fix_for_denial(error: AccessDeniedError) -> str:
+    if isinstance(error, DeniedByOrganisationError):
+        return _NO_GRANT
+    if error.operation == "sts:GetCallerIdentity" or error.code.endswith(("CredentialsError", "ProfileNotFound")):
+        return "provide valid AWS credentials: a profile, environment variables, or a role"
+    if error.operation == "sts:AssumeRole":
+        return "allow sts:AssumeRole on the role, and check its trust policy and external id"
+    granted = f"grant {permission_for(error.operation)} to these credentials"
+    return f"{granted}, in the policy of the key as well" if error.operation.startswith("kms:") else granted

@@ -11,11 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from costguard.domain.errors import NotFoundError, ProviderError, RefusedError
+from costguard.domain.errors import DeniedByOrganisationError, NotFoundError, ProviderError, RefusedError
 from costguard.domain.keys import EncryptionKey, KeyInventory, KeyManager
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
 from costguard.providers.aws import errors
+from costguard.providers.aws.closed import VOLUMES, require_open
 from costguard.providers.aws.key_answers import KeyAnswers, Rotations, asks_for, facts_of, key_named, state_of, to_key
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.documented import Fields, as_documented, flag, named, part, parts, text
@@ -53,10 +54,15 @@ class AwsKeys:
         `CALLS_A_KEY`.
 
         Raises:
+            ClosedRegionError: the organisation denies it, and EC2 as well.
             ProviderError: not even the first page of keys could be read.
         """
         gaps: list[Gap] = []
-        ids = self._listed(shard, gaps)
+        try:
+            ids = self._listed(shard, gaps)
+        except DeniedByOrganisationError as err:
+            require_open(self._session, shard, err, (VOLUMES,))
+            raise
         if not ids:
             return KeyInventory(shard, (), tuple(gaps))
         by_alias = self._aliases(shard, gaps)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from costguard.domain.errors import ProviderError
+from costguard.domain.errors import DeniedByOrganisationError, ProviderError
 from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import Shard
+from costguard.providers.aws.closed import closed
 from costguard.providers.aws.network_parts import LISTINGS, Answers, Listing, inventory_of
 from costguard.providers.aws.network_rules import network
 from costguard.providers.aws.session import AwsSession
@@ -37,6 +38,7 @@ class AwsNetwork:
         all at once; GetManagedPrefixListEntries for each list that a rule or route names, 100 networks a page.
 
         Raises:
+            ClosedRegionError: the organisation denies all of it.
             ProviderError: not even a part could be read.
         """
         answers = Answers(shard)
@@ -46,7 +48,10 @@ class AwsNetwork:
                 if failed is not None:
                     answers.failed[listing] = failed
             if len(answers.failed) == len(LISTINGS) and not any(answers.items.values()):
-                raise answers.failed[LISTINGS[0]]
+                first = answers.failed[LISTINGS[0]]
+                if all(isinstance(failed, DeniedByOrganisationError) for failed in answers.failed.values()):
+                    raise closed(shard, first) from first
+                raise first
             ids = sorted(answers.lists_named())
             answers.lists = dict(zip(ids, pool.map(lambda one: self._prefix_list(answers, one), ids), strict=True))
         return inventory_of(answers)

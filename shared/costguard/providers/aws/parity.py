@@ -17,6 +17,8 @@ ROWS: Rows = {
     Row.SAMPLES: f"as the agent sends, usually every minute; at most {AGENT_DELAY.seconds // _MINUTE} minutes late"
     f" (CPU and network {EC2_DELAY.seconds // _MINUTE})",
     Row.DENIED: "an error: a gap that names the permission",
+    Row.CLOSED: "no gap, as of one not opted in, where a service control policy denies further reads as well and the"
+    " account answers elsewhere; a case there waits",
     Row.RUN: "`LaunchTime`, to the second",
     Row.STOP: "the instance; disks and kept addresses stay billed",
     Row.ADDRESS: "released by a stop; an Elastic IP stays, and is billed",

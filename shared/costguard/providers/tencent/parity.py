@@ -19,6 +19,7 @@ ROWS: Rows = {
     Row.SAMPLES: f"every {FINEST} s; at most {AGENT_DELAY.seconds // _MINUTE} minutes late; {MAX_INSTANCES} instances"
     f" and {MAX_POINTS:,} points a call",
     Row.DENIED: "an error: a gap that names the permission",
+    Row.CLOSED: "a gap: no page at hand tells what CVM answers where a policy of the organisation denies it",
     Row.RUN: "no time of a start: the id of the latest operation's request; our own stop is known by its request id,"
     " and a stop whose answer was lost counts as somebody else's",
     Row.STOP: "the instance, with `STOP_CHARGING`; where that is not to be had it is read back, told to people, and"
