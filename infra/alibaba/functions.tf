@@ -22,7 +22,7 @@ locals {
 
   # What this deployment knows itself; each function gets what it reads.
   made_settings = { COSTGUARD_NAME = var.name, COSTGUARD_POLICY = local.policy_source, COSTGUARD_REPORTS = local.reports }
-  enters        = { for name, facts in local.functions : name => facts if length(var.member_accounts) > 0 && can(facts.needs.policies.members) }
+  enters        = { for name, facts in local.functions : name => facts if local.has_members && can(facts.needs.policies.members) }
   environment = {
     for name, reads in local.reads : name => merge(
       { COSTGUARD_CLOUD = "alibaba" }, # where the policy names no account; the international site is alibaba-intl, said in `settings`
@@ -96,7 +96,7 @@ resource "alicloud_fcv3_function" "timed" {
     security_group_id = alicloud_security_group.functions.id
   }
 
-  depends_on = [alicloud_ram_role_policy_attachment.own, alicloud_ram_role_policy_attachment.deny]
+  depends_on = [alicloud_ram_role_policy_attachment.own, alicloud_ram_role_policy_attachment.deny, alicloud_ram_role_policy_attachment.members]
 }
 
 # Apart from the others, because they are told this one's address.
@@ -134,7 +134,7 @@ resource "alicloud_fcv3_function" "asked" {
     security_group_id = alicloud_security_group.functions.id
   }
 
-  depends_on = [alicloud_ram_role_policy_attachment.own, alicloud_ram_role_policy_attachment.deny]
+  depends_on = [alicloud_ram_role_policy_attachment.own, alicloud_ram_role_policy_attachment.deny, alicloud_ram_role_policy_attachment.members]
 }
 
 # A failed run is tried twice more with the same event, hence under the same run id; after an hour the next run has come.

@@ -17,7 +17,7 @@ locals {
       for purpose in distinct(concat(
         facts.needs.policies.always,
         var.enforce ? try(facts.needs.policies.enforcing, []) : [],
-        length(var.member_accounts) > 0 ? try(facts.needs.policies.members, []) : [],
+        local.has_members ? try(facts.needs.policies.members, []) : [],
         tolist(setintersection(try(facts.needs.policies.asked, []), concat(local.mails, ["reports"], var.enforce ? tolist(var.grants) : []))),
       )) : purpose if contains(keys(local.purposes), purpose)
     ]
@@ -29,14 +29,13 @@ locals {
   }
 
   narrowed = {
-    for pair in flatten([for name, purposes in local.granted : [for purpose in purposes : { function = name, purpose = purpose } if purpose != "deny"]]) :
+    for pair in flatten([for name, purposes in local.granted : [for purpose in purposes : { function = name, purpose = purpose } if !contains(["deny", "members"], purpose)]]) :
     "${pair.function}/${pair.purpose}" => merge(pair, {
-      document = replace(replace(replace(replace(
+      document = replace(replace(replace(
         local.purposes[pair.purpose],
         "\"acs:oss:*:*:costguard*/*\"", jsonencode("acs:oss:*:${local.account}:${local.bucket}/policy/*")),
         "\"acs:oss:*:*:costguard*/reports/*\"", jsonencode("acs:oss:*:${local.account}:${local.bucket}/reports/*")),
-        "\"acs:kms:*:*:secret/costguard*\"", join(",", [for secret in local.secret_names[pair.function] : jsonencode("acs:kms:${var.region}:${local.account}:secret/${secret}")])),
-        "\"acs:ram::*:role/costguard\"", join(",", [for id in var.member_accounts : jsonencode("acs:ram::${id}:role/${var.member_role}-${local.dashed[pair.function]}")])
+        "\"acs:kms:*:*:secret/costguard*\"", join(",", [for secret in local.secret_names[pair.function] : jsonencode("acs:kms:${var.region}:${local.account}:secret/${secret}")])
       )
     }) if pair.purpose != "secrets" || length(local.secret_names[pair.function]) > 0
   }
@@ -54,6 +53,24 @@ locals {
   deny = jsonencode(jsondecode(lookup(local.purposes, "deny", "{}")))
 }
 
+# Whom each function enters: its own role in the accounts listed, 60 names to a policy of 6,144 letters; or, of a whole
+# organisation, in any account. RAM has no condition on whose role it is: then the program's policy says which accounts
+# are entered, and each member's role whom it lets in. A role holds ten policies of one's own ("Limitations"; a ticket raises it).
+locals {
+  has_members  = var.organisation_id != "" || length(var.member_accounts) > 0
+  listed       = chunklist(distinct(var.member_accounts), 60)
+  member_lists = merge({ for id in [var.organisation_id] : "organisation" => ["*"] if id != "" }, { for part, ids in local.listed : part => ids })
+  members = {
+    for pair in setproduct([for name, purposes in local.granted : name if contains(purposes, "members")], keys(local.member_lists)) :
+    "${pair[0]}/${pair[1]}" => {
+      function = pair[0]
+      list     = pair[1]
+      document = jsonencode(jsondecode(replace(lookup(local.purposes, "members", "{}"),
+      "\"acs:ram::*:role/costguard\"", join(",", [for id in local.member_lists[pair[1]] : jsonencode("acs:ram::${id}:role/${var.member_role}-${local.dashed[pair[0]]}")]))))
+    }
+  }
+}
+
 resource "alicloud_ram_role" "function" {
   for_each = local.functions
 
@@ -65,6 +82,13 @@ resource "alicloud_ram_role" "function" {
     Version   = "1"
     Statement = [{ Effect = "Allow", Principal = { Service = ["fc.aliyuncs.com"] }, Action = "sts:AssumeRole" }]
   })
+
+  lifecycle {
+    precondition {
+      condition     = length(local.member_lists) <= 8
+      error_message = "A role holds ten policies, and eight name ${8 * 60} accounts: ${length(var.member_accounts)} take ${length(local.listed)}. Say `organisation_id` in place of `member_accounts`: one policy then, whatever its size."
+    }
+  }
 }
 
 resource "alicloud_ram_policy" "own" {
@@ -82,7 +106,7 @@ resource "alicloud_ram_policy" "own" {
       error_message = "RAM takes 6,144 letters a policy; that of ${each.key} has ${length(local.documents[each.key])}."
     }
     precondition {
-      condition     = alltrue([for one in local.narrowed : !strcontains(one.document, "costguard*") && !strcontains(one.document, "role/costguard\"")])
+      condition     = alltrue([for one in local.narrowed : !strcontains(one.document, "costguard*")])
       error_message = "A policy is not narrowed: a file in policies/ names something unknown here."
     }
   }
@@ -116,5 +140,30 @@ resource "alicloud_ram_role_policy_attachment" "deny" {
 
   role_name   = alicloud_ram_role.function[each.key].role_name
   policy_name = alicloud_ram_policy.deny.policy_name
+  policy_type = "Custom"
+}
+
+resource "alicloud_ram_policy" "members" {
+  for_each = local.members
+
+  policy_name     = "${var.name}-${local.dashed[each.value.function]}-members-${each.value.list}"
+  description     = "Costguard: whose accounts ${each.value.function} enters"
+  policy_document = each.value.document
+  rotate_strategy = "DeleteOldestNonDefaultVersionWhenLimitExceeded"
+  tags            = local.tags
+
+  lifecycle {
+    precondition {
+      condition     = length(each.value.document) <= 6144 && !strcontains(each.value.document, "role/costguard\"")
+      error_message = "RAM takes 6,144 letters a policy; that of ${each.key} has ${length(each.value.document)}. Or policies/members.json is not written as it is read here."
+    }
+  }
+}
+
+resource "alicloud_ram_role_policy_attachment" "members" {
+  for_each = local.members
+
+  role_name   = alicloud_ram_role.function[each.value.function].role_name
+  policy_name = alicloud_ram_policy.members[each.key].policy_name
   policy_type = "Custom"
 }

@@ -158,13 +158,24 @@ variable "deletion_protection" {
 }
 
 variable "grants" {
-  description = "Purposes that only some policies ask for, where `enforce`: succeed, freeze."
+  description = "Purposes that only some policies ask for, where `enforce`: succeed, freeze, freeze-organisation."
   type        = set(string)
   default     = []
 
   validation {
-    condition     = length(setsubtract(var.grants, ["succeed", "freeze"])) == 0
-    error_message = "succeed or freeze. A freeze of an organisation needs its policy's id: `costguard budgets freeze-role` prints it."
+    condition     = length(setsubtract(var.grants, ["succeed", "freeze", "freeze-organisation"])) == 0
+    error_message = "succeed, freeze or freeze-organisation. RAM narrows the last to no policy: only the session of a freeze does."
+  }
+}
+
+variable "organisation_id" {
+  description = "Guard accounts of this Alibaba Cloud resource directory, rd-…, however many: each has the roles of infra/alibaba/member. RAM cannot hold a role to one organisation, so that the policy and the members' trust do. Empty: those of `member_accounts` alone."
+  type        = string
+  default     = ""
+
+  validation {
+    condition     = var.organisation_id == "" || can(regex("^rd-[0-9A-Za-z]{4,32}$", var.organisation_id))
+    error_message = "An organisation's id, such as rd-Ab12Cd."
   }
 }
 

@@ -29,6 +29,13 @@ locals {
   phases           = { for name, mib in local.phase_memory_mib : name => mib if var.distributed }
   once             = { for name in ["organisation"] : name => name if var.distributed }
   runs             = "${local.bucket}-runs"
+
+  phase_seconds = 900
+  phase_alarms = {
+    errors    = { threshold = 1, says = "failed; the log of idle_gpu has a line `run failed`" }
+    throttles = { threshold = 1, says = "was not started at once: the account's concurrency is used up, or lower `distributed_concurrency`" }
+    duration  = { threshold = local.phase_seconds * 1000 * 0.8, says = "takes over 80 % of its time; the next run goes on" }
+  }
 }
 
 # What phases hand to each other: facts, plans and results. Which of them count is in the ledger, by their hash.
@@ -135,7 +142,7 @@ resource "aws_lambda_function" "phase" {
   runtime          = "python3.13"
   architectures    = [var.architecture]
   memory_size      = each.value
-  timeout          = 900
+  timeout          = local.phase_seconds
 
   environment {
     variables = merge(local.environment["idle_gpu"], { COSTGUARD_REPORTS = "s3://${local.runs}/phases?region=${var.region}" })
@@ -146,7 +153,16 @@ resource "aws_lambda_function" "phase" {
     log_group  = aws_cloudwatch_log_group.function["idle_gpu"].name
   }
 
-  depends_on = [aws_iam_role_policy.platform, aws_iam_role_policy.runs, aws_iam_role_policy_attachment.function]
+  depends_on = [aws_iam_role_policy.platform, aws_iam_role_policy.runs, aws_iam_role_policy_attachment.function, aws_iam_role_policy_attachment.members]
+}
+
+# The phases log where idle_gpu does: its lines are counted there. The state machine's own failures have a log of theirs.
+resource "aws_cloudwatch_log_group" "organisation" {
+  for_each = local.once
+
+  name              = "/aws/vendedlogs/states/${var.name}-${each.key}" # else each state machine makes a shared permission longer
+  retention_in_days = var.log_retention_days
+  kms_key_id        = var.log_key_arn == "" ? null : var.log_key_arn
 }
 
 resource "aws_sfn_state_machine" "organisation" {
@@ -160,10 +176,16 @@ resource "aws_sfn_state_machine" "organisation" {
     { partition = local.partition, scan_concurrency = var.distributed_concurrency, act_concurrency = 5 },
   ))
 
+  logging_configuration {
+    log_destination        = "${aws_cloudwatch_log_group.organisation[each.key].arn}:*"
+    include_execution_data = false # what phases hand to each other stays in their bucket
+    level                  = "ERROR"
+  }
+
   depends_on = [aws_iam_role_policy.organisation]
 }
 
-# It can call these five functions, and start the children of its own map.
+# It can call these five functions, start the children of its own map, and have its log delivered.
 resource "aws_iam_role" "organisation" {
   for_each = local.once
 
@@ -200,6 +222,16 @@ resource "aws_iam_role_policy" "organisation" {
         Effect   = "Allow"
         Action   = "states:StartExecution"
         Resource = "arn:${local.partition}:states:${var.region}:${local.account}:stateMachine:${var.name}-organisation"
+      },
+      {
+        # Step Functions guide, "Using CloudWatch Logs to log execution history": deliveries have no ARN to narrow to.
+        Sid    = "DeliverItsLog"
+        Effect = "Allow"
+        Action = [
+          "logs:CreateLogDelivery", "logs:GetLogDelivery", "logs:UpdateLogDelivery", "logs:DeleteLogDelivery", "logs:ListLogDeliveries",
+          "logs:PutResourcePolicy", "logs:DescribeResourcePolicies", "logs:DescribeLogGroups",
+        ]
+        Resource = "*"
       },
       {
         Sid      = "FollowParts"
@@ -286,9 +318,28 @@ resource "aws_iam_role_policy" "organisation_scheduler" {
   })
 }
 
-# A part that fails is a gap and no failure of the run; a run that fails or takes too long is one.
+# Phases are watched as every function is; a phase that could not end leaves a gap, and its alarm says which.
+resource "aws_cloudwatch_metric_alarm" "phase" {
+  for_each = { for pair in setproduct(keys(local.phases), keys(local.functions_alarms)) : "${pair[0]}/${pair[1]}" => { phase = pair[0], kind = pair[1], alarm = local.functions_alarms[pair[1]] } }
+
+  alarm_name          = "${var.name}-idle_gpu-${each.value.phase}-${each.value.kind}"
+  alarm_description   = "The phase ${each.value.phase} of Costguard's idle_gpu ${local.phase_alarms[each.value.kind].says}. ${local.deployment}"
+  namespace           = "AWS/Lambda"
+  metric_name         = each.value.alarm.metric
+  dimensions          = { FunctionName = aws_lambda_function.phase[each.value.phase].function_name }
+  statistic           = each.value.alarm.statistic
+  period              = 300
+  evaluation_periods  = 1
+  comparison_operator = each.value.alarm.operator
+  threshold           = local.phase_alarms[each.value.kind].threshold
+  treat_missing_data  = "notBreaching"
+  alarm_actions       = [aws_sns_topic.alarms.arn]
+  ok_actions          = [aws_sns_topic.alarms.arn]
+}
+
+# A part that fails is a gap and no failure of the run; a run that fails, is aborted or takes too long is one.
 resource "aws_cloudwatch_metric_alarm" "organisation" {
-  for_each = { for metric in ["ExecutionsFailed", "ExecutionsTimedOut"] : metric => metric if var.distributed }
+  for_each = { for metric in ["ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted"] : metric => metric if var.distributed }
 
   alarm_name          = "${var.name}-organisation-${lower(each.key)}"
   alarm_description   = "A run of Costguard's idle_gpu in phases did not end well: its execution says at which phase. ${local.deployment}"

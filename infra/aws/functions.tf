@@ -30,7 +30,7 @@ locals {
       { for key, value in local.made_settings : key => value if contains(reads, key) },
       { for key, value in var.settings : key => value if contains(reads, key) || contains(local.for_all, key) || !contains(local.known_settings, key) },
       { for key, at in var.secrets : key => "secret:${at}" if contains(reads, key) },
-      contains(reads, "COSTGUARD_AWS_ROLE") && length(var.member_accounts) > 0 ? { COSTGUARD_AWS_ROLE = "${var.member_role}-${name}" } : {},
+      contains(reads, "COSTGUARD_AWS_ROLE") && local.has_members ? { COSTGUARD_AWS_ROLE = "${var.member_role}-${name}" } : {},
     )
   }
 }
@@ -74,7 +74,7 @@ resource "aws_lambda_function" "function" {
     log_group  = aws_cloudwatch_log_group.function[each.key].name
   }
 
-  depends_on = [aws_iam_role_policy.platform, aws_iam_role_policy_attachment.function]
+  depends_on = [aws_iam_role_policy.platform, aws_iam_role_policy_attachment.function, aws_iam_role_policy_attachment.members]
 
   lifecycle {
     precondition {
@@ -97,7 +97,7 @@ resource "aws_lambda_function_event_invoke_config" "timed" {
   maximum_event_age_in_seconds = 3600
 
   dynamic "destination_config" {
-    for_each = contains(keys(local.beating), each.key) ? [local.bus] : []
+    for_each = contains(local.beats_itself, each.key) ? [local.bus] : []
 
     content {
       on_success {

@@ -1,5 +1,6 @@
 # A heartbeat for somebody who watches from elsewhere: each run of idle_gpu that ended well calls `heartbeat_url`.
-# It tells what the dead-man's switch cannot: that the whole account or region is silent.
+# It tells what the dead-man's switch cannot: that the whole account or region is silent. Where idle_gpu runs in phases
+# (`distributed`), the run is its state machine's.
 
 variable "heartbeat_url" {
   description = "An https address that is called after each run of idle_gpu; who serves it misses the call. It stands in the state: take one that can only be pinged."
@@ -13,6 +14,22 @@ variable "heartbeat_url" {
 }
 
 locals {
+  # A function tells EventBridge of its own success; Step Functions does so by itself (its guide, "Automating Step
+  # Functions event delivery with EventBridge"). Children of a map have another ARN, with the map's label behind.
+  beats_itself = var.distributed ? [] : keys(local.beating)
+  beat = {
+    function = {
+      source        = ["lambda"]
+      "detail-type" = ["Lambda Function Invocation Result - Success"]
+      detail        = { requestContext = { functionArn = [for name in local.beats_itself : { prefix = aws_lambda_function.function[name].arn }] } }
+    }
+    phases = {
+      source        = ["aws.states"]
+      "detail-type" = ["Step Functions Execution Status Change"]
+      detail        = { status = ["SUCCEEDED"], stateMachineArn = [for machine in aws_sfn_state_machine.organisation : machine.arn] }
+    }
+  }
+
   beating = { for name in ["idle_gpu"] : name => var.heartbeat_url if var.heartbeat_url != "" && contains(keys(local.timed), name) }
   bus     = "arn:${local.partition}:events:${var.region}:${local.account}:event-bus/default"
 }
@@ -45,13 +62,9 @@ resource "aws_cloudwatch_event_api_destination" "heartbeat" {
 resource "aws_cloudwatch_event_rule" "heartbeat" {
   for_each = local.beating
 
-  name        = "${var.name}-heartbeat"
-  description = "A run of Costguard's ${each.key} ended well"
-  event_pattern = jsonencode({
-    source        = ["lambda"]
-    "detail-type" = ["Lambda Function Invocation Result - Success"]
-    detail        = { requestContext = { functionArn = [{ prefix = aws_lambda_function.function[each.key].arn }] } }
-  })
+  name          = "${var.name}-heartbeat"
+  description   = "A run of Costguard's ${each.key} ended well"
+  event_pattern = var.distributed ? jsonencode(local.beat.phases) : jsonencode(local.beat.function)
 }
 
 resource "aws_cloudwatch_event_target" "heartbeat" {

@@ -25,7 +25,7 @@ output "roles" {
 
 output "logs" {
   description = "Function → its log group, for `aws logs tail`."
-  value       = { for name, group in aws_cloudwatch_log_group.function : name => group.name }
+  value       = { for name, group in merge(aws_cloudwatch_log_group.function, aws_cloudwatch_log_group.organisation) : name => group.name }
 }
 
 output "alarms" {
@@ -38,6 +38,8 @@ output "alarms" {
       [for alarm in aws_cloudwatch_metric_alarm.missed : alarm.alarm_name],
       [for alarm in aws_cloudwatch_metric_alarm.line : alarm.alarm_name],
       [for alarm in aws_cloudwatch_metric_alarm.dead_man : alarm.alarm_name],
+      [for alarm in aws_cloudwatch_metric_alarm.phase : alarm.alarm_name],
+      [for alarm in aws_cloudwatch_metric_alarm.organisation : alarm.alarm_name],
       [aws_cloudwatch_metric_alarm.dead_letters.alarm_name],
     ))
   }

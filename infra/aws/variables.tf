@@ -188,12 +188,39 @@ variable "deletion_protection" {
 }
 
 variable "grants" {
-  description = "Purposes that only some policies ask for, where `enforce`: succeed, freeze."
+  description = "Purposes that only some policies ask for, where `enforce`: succeed, freeze, freeze-organisation."
   type        = set(string)
   default     = []
 
   validation {
-    condition     = length(setsubtract(var.grants, ["succeed", "freeze"])) == 0
-    error_message = "succeed or freeze. A freeze of an organisation needs its policy's id: `costguard budgets freeze-role` prints it."
+    condition     = length(setsubtract(var.grants, ["succeed", "freeze", "freeze-organisation"])) == 0
+    error_message = "succeed, freeze or freeze-organisation."
+  }
+
+  validation {
+    condition     = contains(var.grants, "freeze-organisation") == (length(var.freeze_policies) > 0)
+    error_message = "freeze-organisation and `freeze_policies` go together: the role may attach just those policies."
+  }
+}
+
+variable "freeze_policies" {
+  description = "The service control policies that launch freezes attach, by their ids, p-…; `grants` has freeze-organisation with them."
+  type        = set(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for id in var.freeze_policies : can(regex("^p-[0-9a-z]{8,128}$", id))])
+    error_message = "The id that Organizations gave a policy people wrote, such as p-a1b2c3d4; AWS's own have capitals."
+  }
+}
+
+variable "organisation_id" {
+  description = "Guard accounts of this AWS organisation, o-…, however many: each has the roles of infra/aws/member. Empty: those of `member_accounts` alone."
+  type        = string
+  default     = ""
+
+  validation {
+    condition     = var.organisation_id == "" || can(regex("^o-[a-z0-9]{10,32}$", var.organisation_id))
+    error_message = "An organisation's id, such as o-a1b2c3d4e5: `aws organizations describe-organization` tells it."
   }
 }

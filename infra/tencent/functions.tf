@@ -25,7 +25,7 @@ locals {
 
   # What this deployment knows itself; each function gets what it reads.
   made_settings = { COSTGUARD_NAME = var.name, COSTGUARD_POLICY = local.policy_source, COSTGUARD_REPORTS = local.reports }
-  enters        = { for name, facts in local.functions : name => facts if length(var.member_accounts) > 0 && can(facts.needs.policies.members) }
+  enters        = { for name, facts in local.functions : name => facts if local.has_members && can(facts.needs.policies.members) }
   environment = {
     for name, reads in local.reads : name => merge(
       { COSTGUARD_CLOUD = "tencent" }, # where the policy names no account; the international site is tencent-intl, said in `settings`
@@ -87,7 +87,7 @@ resource "tencentcloud_scf_function" "timed" {
   environment       = merge(local.environment[each.key], local.told_answer_url[each.key])
   tags              = local.tags
 
-  depends_on = [tencentcloud_cam_role_policy_attachment.own, tencentcloud_cam_role_policy_attachment.deny]
+  depends_on = [tencentcloud_cam_role_policy_attachment.own, tencentcloud_cam_role_policy_attachment.deny, tencentcloud_cam_role_policy_attachment.members]
 }
 
 # Apart from the others, because they are told this one's address.
@@ -113,7 +113,7 @@ resource "tencentcloud_scf_function" "asked" {
   environment       = local.environment[each.key]
   tags              = local.tags
 
-  depends_on = [tencentcloud_cam_role_policy_attachment.own, tencentcloud_cam_role_policy_attachment.deny]
+  depends_on = [tencentcloud_cam_role_policy_attachment.own, tencentcloud_cam_role_policy_attachment.deny, tencentcloud_cam_role_policy_attachment.members]
 }
 
 # What functions write; a line is one JSON object (docs/hosts.md), which SCF puts into SCF_Message.

@@ -11,7 +11,7 @@ locals {
       for purpose in distinct(concat(
         facts.needs.policies.always,
         var.enforce ? try(facts.needs.policies.enforcing, []) : [],
-        length(var.member_accounts) > 0 ? try(facts.needs.policies.members, []) : [],
+        local.has_members ? try(facts.needs.policies.members, []) : [],
         tolist(setintersection(try(facts.needs.policies.asked, []), concat(["reports"], var.enforce ? tolist(var.grants) : []))),
       )) : purpose if contains(keys(local.purposes), purpose)
     ]
@@ -23,14 +23,13 @@ locals {
   }
 
   narrowed = {
-    for pair in flatten([for name, purposes in local.granted : [for purpose in purposes : { function = name, purpose = purpose } if purpose != "deny"]]) :
+    for pair in flatten([for name, purposes in local.granted : [for purpose in purposes : { function = name, purpose = purpose } if !contains(["deny", "members"], purpose)]]) :
     "${pair.function}/${pair.purpose}" => merge(pair, {
-      document = replace(replace(replace(replace(
+      document = replace(replace(replace(
         local.purposes[pair.purpose],
         "\"qcs::cos:::costguard*/*\"", jsonencode("qcs::cos:${var.region}:uid/${local.app_id}:${local.bucket}/policy/*")),
         "\"qcs::cos:::costguard*/reports/*\"", jsonencode("qcs::cos:${var.region}:uid/${local.app_id}:${local.bucket}/reports/*")),
-        "\"qcs::ssm:::secret/creatorUin/*/costguard*\"", join(",", [for secret in local.secret_names[pair.function] : jsonencode("qcs::ssm:${var.region}:uin/${local.account}:secret/creatorUin/*/${secret}")])),
-        "\"qcs::cam::uin/*:roleName/costguard\"", join(",", [for id in var.member_accounts : jsonencode("qcs::cam::uin/${id}:roleName/${var.member_role}-${pair.function}")])
+        "\"qcs::ssm:::secret/creatorUin/*/costguard*\"", join(",", [for secret in local.secret_names[pair.function] : jsonencode("qcs::ssm:${var.region}:uin/${local.account}:secret/creatorUin/*/${secret}")])
       )
     }) if pair.purpose != "secrets" || length(local.secret_names[pair.function]) > 0
   }
@@ -42,6 +41,24 @@ locals {
     })
   }
   deny = jsonencode(jsondecode(lookup(local.purposes, "deny", "{}")))
+}
+
+# Whom each function enters: its own role in the accounts listed, 60 names to a policy of 6,144 letters; or, of a whole
+# organisation, in any account. CAM has no condition on whose role it is: then the program's policy says which accounts
+# are entered, and each member's role whom it lets in. A role holds many policies; of how many no page at hand tells, so it is held to ten here.
+locals {
+  has_members  = var.organisation_id != "" || length(var.member_accounts) > 0
+  listed       = chunklist(distinct(var.member_accounts), 60)
+  member_lists = merge({ for id in [var.organisation_id] : "organisation" => ["*"] if id != "" }, { for part, ids in local.listed : part => ids })
+  members = {
+    for pair in setproduct([for name, purposes in local.granted : name if contains(purposes, "members")], keys(local.member_lists)) :
+    "${pair[0]}/${pair[1]}" => {
+      function = pair[0]
+      list     = pair[1]
+      document = jsonencode(jsondecode(replace(lookup(local.purposes, "members", "{}"),
+      "\"qcs::cam::uin/*:roleName/costguard\"", join(",", [for id in local.member_lists[pair[1]] : jsonencode("qcs::cam::uin/${id}:roleName/${var.member_role}-${pair[0]}")]))))
+    }
+  }
 }
 
 resource "tencentcloud_cam_role" "function" {
@@ -56,6 +73,13 @@ resource "tencentcloud_cam_role" "function" {
     version   = "2.0"
     statement = [{ effect = "allow", principal = { service = ["scf.qcloud.com"] }, action = ["name/sts:AssumeRole"] }]
   })
+
+  lifecycle {
+    precondition {
+      condition     = length(local.member_lists) <= 8
+      error_message = "A role holds ten policies, and eight name ${8 * 60} accounts: ${length(var.member_accounts)} take ${length(local.listed)}. Say `organisation_id` in place of `member_accounts`: one policy then, whatever its size."
+    }
+  }
 }
 
 resource "tencentcloud_cam_policy" "own" {
@@ -71,7 +95,7 @@ resource "tencentcloud_cam_policy" "own" {
       error_message = "CAM takes 6,144 letters a policy; that of ${each.key} has ${length(local.documents[each.key])}."
     }
     precondition {
-      condition     = alltrue([for one in local.narrowed : !strcontains(one.document, "costguard*") && !strcontains(one.document, "roleName/costguard\"")])
+      condition     = alltrue([for one in local.narrowed : !strcontains(one.document, "costguard*")])
       error_message = "A policy is not narrowed: a file in policies/ names something unknown here."
     }
   }
@@ -102,4 +126,26 @@ resource "tencentcloud_cam_role_policy_attachment" "deny" {
 
   role_id   = tencentcloud_cam_role.function[each.key].id
   policy_id = tencentcloud_cam_policy.deny.id
+}
+
+resource "tencentcloud_cam_policy" "members" {
+  for_each = local.members
+
+  name        = "${var.name}-${each.value.function}-members-${each.value.list}"
+  description = "Costguard: whose accounts ${each.value.function} enters"
+  document    = each.value.document
+
+  lifecycle {
+    precondition {
+      condition     = length(each.value.document) <= 6144 && !strcontains(each.value.document, "roleName/costguard\"")
+      error_message = "CAM takes 6,144 letters a policy; that of ${each.key} has ${length(each.value.document)}. Or policies/members.json is not written as it is read here."
+    }
+  }
+}
+
+resource "tencentcloud_cam_role_policy_attachment" "members" {
+  for_each = local.members
+
+  role_id   = tencentcloud_cam_role.function[each.value.function].id
+  policy_id = tencentcloud_cam_policy.members[each.key].id
 }

@@ -158,13 +158,24 @@ variable "deletion_protection" {
 }
 
 variable "grants" {
-  description = "Purposes that only some policies ask for, where `enforce`: freeze."
+  description = "Purposes that only some policies ask for, where `enforce`: freeze, freeze-organisation."
   type        = set(string)
   default     = []
 
   validation {
-    condition     = length(setsubtract(var.grants, ["freeze"])) == 0
-    error_message = "freeze. A freeze of an organisation needs its policy's id: `costguard budgets freeze-role` prints it."
+    condition     = length(setsubtract(var.grants, ["freeze", "freeze-organisation"])) == 0
+    error_message = "freeze or freeze-organisation. CAM narrows the last to no policy: only the session of a freeze does."
+  }
+}
+
+variable "organisation_id" {
+  description = "Guard accounts of this Tencent Cloud organisation, by its number, however many: each has the roles of infra/tencent/member. CAM cannot hold a role to one organisation, so that the policy and the members' trust do. Empty: those of `member_accounts` alone."
+  type        = string
+  default     = ""
+
+  validation {
+    condition     = var.organisation_id == "" || can(regex("^[1-9][0-9]{0,18}$", var.organisation_id))
+    error_message = "An organisation's id, such as 12345."
   }
 }
 

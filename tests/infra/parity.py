@@ -19,13 +19,18 @@ _OWN = {
     ("aws", "distributed"): "Step Functions; on FC and SCF one function goes on where it left off",
     ("aws", "distributed_concurrency"): "of the same",
     ("aws", "heartbeat_url"): "EventBridge calls an address after each good run; nothing of FC or SCF alone does",
+    (
+        "aws",
+        "freeze_policies",
+    ): "RAM and CAM narrow attaching to no policy of an organisation",
+    ("aws", "member/freeze_policies"): "of the same",
     ("aws", "log_key_arn"): "SLS and CLS encrypt by a role of their own",
     ("alibaba", "desk_networks"): "DynamoDB is reached by permission alone, PostgreSQL by network too",
     ("tencent", "desk_networks"): "of the same",
     ("alibaba", "secret_keys"): "its secrets are kept with keys of the customer's own, always",
     ("alibaba", "alert_region"): "where SLS keeps people depends on the site",
 }
-"""Variables that one cloud alone has, and why."""
+"""Variables that one cloud alone has, and why; those of members after a slash."""
 
 _MODULES = {".": "", "member": "member/"}
 _OUTPUTS = frozenset({"functions", "answer_url", "policy_source", "ledger", "roles", "logs", "alarms"})
@@ -49,7 +54,7 @@ def _variables(found: dict[str, dict[str, Block]], shown: str) -> list[str]:
     problems = []
     for name in sorted({name for variables in found.values() for name in variables}):
         having = {cloud: variables[name] for cloud, variables in found.items() if name in variables}
-        own = {cloud for cloud in having if (cloud, name) in _OWN and not shown}
+        own = {cloud for cloud in having if (cloud, f"{shown}{name}") in _OWN}
         if len(having) < len(found) and own != set(having):
             lacking = ", ".join(cloud for cloud in found if cloud not in having)
             problems.append(f"infra/*/{shown}variables.tf: {name} is missing on {lacking}")

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from moto.iam import models as iam
+from moto.organizations.models import organizations_backends
 
 from costguard.domain.resources import Billing, Keeper
 from costguard.sandbox.wire.authority import ANY, Authority, Wish
@@ -115,6 +116,9 @@ def _wishes(asked: Asked, world: World) -> Iterator[Wish]:
     elif asked.service == "iam":
         policy = {"iam:PolicyARN": (asked.given["PolicyArn"],)} if "PolicyArn" in asked.given else {}
         yield Wish((name,), (f"arn:aws:iam::{asked.account}:group/{asked.given['GroupName']}",), policy)
+    elif name == "sts:AssumeRole":
+        role = str(asked.given["RoleArn"])
+        yield Wish((name,), (role,), _owner(role.split(":")[4]))
     elif asked.service == "organizations" and "TargetId" in asked.given:
         yield Wish((name,), tuple(_of_organisation(asked)))
     else:
@@ -122,8 +126,15 @@ def _wishes(asked: Asked, world: World) -> Iterator[Wish]:
         yield Wish(_OTHERWISE.get(name, (name,)), (named(asked),) if named is not None else (ANY,))
 
 
+def _owner(account: str) -> dict[str, tuple[str, ...]]:
+    """Whose the resource is: its organisation is told only of an account that is in one (IAM guide, "Global keys")."""
+    leader, partition = organizations_backends.master_accounts.get(account, (account, "aws"))
+    organisation = organizations_backends[leader][partition].org
+    told: dict[str, tuple[str, ...]] = {"aws:ResourceAccount": (account,)}
+    return told if organisation is None else {**told, "aws:ResourceOrgID": (organisation.id,)}
+
+
 _NAMED: Mapping[str, Callable[[Asked], str]] = {
-    "sts:AssumeRole": lambda asked: str(asked.given["RoleArn"]),
     "ses": lambda asked: asked.arn("identity", asked.given["FromEmailAddress"]),
     "s3": lambda asked: f"arn:aws:s3:::{asked.given['path']}",
     "secretsmanager": lambda asked: (

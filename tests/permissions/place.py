@@ -14,8 +14,9 @@ from moto.iam.models import iam_backends
 from moto.organizations.models import organizations_backends
 from tests.permissions.aws_judge import AwsJudge
 
-from costguard.providers.aws.policy_documents import FREEZING_POLICY
-from costguard.providers.policy_documents import FUNCTIONS
+from costguard.providers.aws import policy_documents as aws
+from costguard.providers.policy_documents import FUNCTIONS, Narrowing
+from costguard.sandbox.aws.seeding import join_organisation
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_keys import demo_keys
 from costguard.sandbox.demo_networks import demo_networks
@@ -38,6 +39,8 @@ DOCTOR = "doctor"
 _ONE_ROLE_FOR_ALL = ("member-scan", "member-act")  # the sums of what the functions' roles in members have
 POLICIES = Path(__file__).parents[2] / "infra"
 CLOUDS = ("aws", "alibaba", "tencent")
+_IN_ONE = 350  # accounts in one policy, as in infra/aws/roles.tf
+_FIRST_MORE = 600000000000
 MEMBERS = {"alibaba": "9876543210987654", "tencent": "100087654321"}
 _NOTHING = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Deny", "Action": "x:y", "Resource": "*"}]})
 
@@ -49,7 +52,7 @@ def document(cloud: str, purpose: str) -> dict[str, Any] | None:
 
 
 def documents(cloud: str, purposes: Iterable[str]) -> list[dict[str, Any]]:
-    """Those of them that the cloud has."""
+    """Those of them that the cloud has, as their files say."""
     return [found for found in (document(cloud, purpose) for purpose in purposes) if found is not None]
 
 
@@ -97,9 +100,26 @@ def granted(cloud: str, purpose: str) -> frozenset[str]:
 class Place:
     """A sandbox whose doors ask documents. Only one at a time, as of any sandbox."""
 
-    def __init__(self, sandbox: Sandbox, judge: AwsJudge) -> None:
+    def __init__(self, sandbox: _Peopled, judge: AwsJudge) -> None:
         self.sandbox, self.judge = sandbox, judge
         self.record = Record()
+        self.listed: tuple[str, ...] = ()
+        """Accounts that are entered by their numbers; without any, those of the organisation are."""
+
+    @property
+    def policy(self) -> str:
+        """The id of the policy that freezes the organisation: AWS's own choice."""
+        return self.sandbox.frozen_by
+
+    def documents(self, cloud: str, purposes: Iterable[str]) -> list[dict[str, Any]]:
+        """Those of them that the cloud has, with the ids that Terraform puts in: only a deployment knows them."""
+        if cloud != "aws":
+            return documents(cloud, purposes)
+        organisation = organizations_backends[RESEARCH]["aws"].org
+        assert organisation is not None
+        made = aws.documents(Narrowing(organisation=organisation.id, freezing_policies=(self.policy,)))
+        wanted = [made[purpose] for purpose in purposes if purpose in made]
+        return wanted if not self.listed else [part for one in wanted for part in _by_number(one, self.listed)]
 
     def settings(self, bare: Settings) -> Settings:
         """Every address and key, AWS by the judge's door."""
@@ -124,7 +144,7 @@ class Place:
     def with_roles(self, called: str, own: Sequence[str], member: Sequence[str] = ()) -> Iterator[None]:
         """The documents of these purposes are all that the callers, and the role in members, may do."""
         authorities = {
-            (cloud, role): Authority(documents(cloud, purposes))
+            (cloud, role): Authority(self.documents(cloud, purposes))
             for cloud in CLOUDS
             for role, purposes in (("", own), (ROLE, member))
         }
@@ -139,7 +159,7 @@ class Place:
 
     def _enforce(self, authorities: Mapping[tuple[str, str], Authority]) -> None:
         self.judge.authorities.clear()
-        for account in (RESEARCH, PRODUCT):
+        for account in (RESEARCH, PRODUCT, *self.sandbox.more):
             authority = authorities.get(("aws", "" if account == RESEARCH else ROLE))
             if authority is not None:
                 self.judge.authorities[account] = authority
@@ -152,10 +172,22 @@ class Place:
                     emulator.authorities[MEMBERS[cloud] if role else leader, role] = authority
 
 
+def _by_number(document: dict[str, Any], accounts: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """A document in parts, as infra/aws/roles.tf makes them: the accounts in place of their organisation."""
+    if not any(one["Sid"] == "Assume" for one in document["Statement"]):
+        yield document
+        return
+    for start in range(0, len(accounts), _IN_ONE):
+        named = {"StringEquals": {"aws:ResourceAccount": list(accounts[start : start + _IN_ONE])}}
+        statements = [{**one, "Condition": named} if one["Sid"] == "Assume" else one for one in document["Statement"]]
+        yield {**document, "Statement": statements}
+
+
 @contextmanager
-def place() -> Iterator[Place]:
-    """The demo's clouds, with a member account on each."""
+def place(more: int = 0) -> Iterator[Place]:
+    """The demo's clouds, with a member account on each; and `more` that have nothing, on AWS."""
     sandbox = _Peopled(_fleet(STARTS_AT), STARTS_AT)
+    sandbox.more = tuple(f"{_FIRST_MORE + number:012d}" for number in range(more))
     with sandbox:
         sandbox.begin()
         judge = AwsJudge(sandbox.endpoint_url, sandbox.door)
@@ -168,12 +200,17 @@ def place() -> Iterator[Place]:
 class _Peopled(Sandbox):
     """A sandbox with the demo's keys and networks below a fleet of our own."""
 
+    frozen_by = ""
+    more: tuple[str, ...] = ()
+
     def begin(self) -> None:
         self._world.networks = demo_networks(STARTS_AT)
         for key in demo_keys(STARTS_AT):
             self._world.keys.add(_fit(key))
         self._start()
         self._write_freezes()
+        for account in self.more:
+            join_organisation(organizations_backends[RESEARCH]["aws"], account)
 
     def _write_freezes(self) -> None:
         """The policies that a launch freeze attaches, as people would have written them, and whom to."""
@@ -181,8 +218,7 @@ class _Peopled(Sandbox):
         written = organisation.create_policy(
             Name="freeze", Type="SERVICE_CONTROL_POLICY", Content=_NOTHING, Description="freeze", Tags=[]
         )
-        named = next(one for one in organisation.policies if one.id == written["Policy"]["PolicySummary"]["Id"])
-        named.id = FREEZING_POLICY
+        self.frozen_by = written["Policy"]["PolicySummary"]["Id"]
         iam = iam_backends[RESEARCH]["aws"]
         iam.create_group("gpu-users")
         iam.create_policy("", "/", _NOTHING, "costguard-freeze", [])

@@ -31,12 +31,28 @@ from costguard.engine.repositories.intents import Intent
 from costguard.ports import Check, Message, Put
 from costguard.ports import Record as Row
 from costguard.providers.aws.store import open_dynamodb
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, GUANGZHOU, HANGZHOU, RESEARCH, TENCENT_ACCOUNT
+from costguard.sandbox.fleets import ALIBABA_ACCOUNT, GUANGZHOU, HANGZHOU, PRODUCT, RESEARCH, TENCENT_ACCOUNT
 from costguard.sandbox.wire.authority import Authority
 from costguard.settings import Secret, SecretReference, Settings
 
 POLICY = Path(__file__).with_name("policy")
 EAST = "us-east-1"
+MANY = 1000
+_CHOSEN_BY_AWS = "p-chosenbyaws"
+_MANY_MEMBERS = """\
+version: 1
+mode: enforce
+accounts:
+  - cloud: aws
+    id: "111122223333"
+    regions: [us-east-1]
+    organisation: true
+    role: costguard
+    external_id: costguard-sandbox
+notify:
+  default: "slack:#gpu-costs"
+  answers: {slack_team: T0SANDBOX, approvers: [U0PLATFM1, U0FINOPS1]}
+"""
 _QUARTER, _DAY = timedelta(minutes=15), timedelta(days=1)
 _SCANS = ("scan-idle_gpu", "scan-budget", "scan-kms_rotation", "scan-network_audit")
 _ASKED = {"kms_rotation": ("succeed",), "budget": ("freeze", "freeze-organisation")}
@@ -44,8 +60,11 @@ _PERSON = ("members", *_SCANS)
 
 
 def settings_of(at: Place, folder: Path) -> Settings:
-    """As each function and command here has them."""
-    return at.settings(Settings(policy=str(POLICY), ledger=Secret(f"sqlite:///{folder}/ledger.sqlite3")))
+    """As each function and command here has them; the policy names the id that the cloud gave the freezing one."""
+    policy = Path(shutil.copytree(POLICY, folder / "policy", dirs_exist_ok=True))
+    written = policy / "costguard.yaml"
+    written.write_text(written.read_text("utf-8").replace(_CHOSEN_BY_AWS, at.policy), "utf-8")
+    return at.settings(Settings(policy=str(policy), ledger=Secret(f"sqlite:///{folder}/ledger.sqlite3")))
 
 
 def live(at: Place, settings: Settings, days: Sequence[Sequence[str]]) -> None:
@@ -85,7 +104,7 @@ def rotating(at: Place, folder: Path) -> None:
     sandbox.alibaba.kms.unopened.add(MEMBERS["alibaba"])
     sandbox.tencent.key_desk.unopened.add(MEMBERS["tencent"])
     for number, (means, days, which) in enumerate(_PASSES):
-        policy = Path(shutil.copytree(POLICY, folder / f"{number}"))
+        policy = Path(shutil.copytree(settings.policy, folder / f"{number}"))
         rule = f"{{name: {means}, mode: enforce, rotate_every: 90d, wait: 1h, means: [{means}]{which}}}"
         (policy / "policies" / "keys.yaml").write_text(f"kms_rotation: [{rule}]\n", encoding="utf-8")
         changed = replace(settings, policy=str(policy))
@@ -106,6 +125,22 @@ def alone(at: Place, folder: Path) -> None:
     assert at.sandbox.tencent is not None
     at.sandbox.tencent.desk.pay_themselves = frozenset({MEMBERS["tencent"]})
     live(at, settings_of(at, folder), [("budget",)] * 3)
+
+
+def entering(at: Place, folder: Path) -> None:
+    """A thousand members of one organisation are entered: by one pattern, and by their numbers in several policies."""
+    settings = settings_of(at, folder)
+    (Path(settings.policy) / "costguard.yaml").write_text(_MANY_MEMBERS, "utf-8")
+    (Path(settings.policy) / "policies" / "budgets.yaml").unlink()
+    for listed in ((), (PRODUCT, *at.sandbox.more)):
+        at.listed = listed
+        with at.as_function("idle_gpu"):
+            figures = run_function("idle_gpu", f"entering {at.sandbox.clock.now()}", None, settings, at.sandbox.clock)
+        assert figures["gaps"] == 0, figures
+        entered = {account for account, name in at.judge.asked if name == "ec2:DescribeInstances"}
+        assert entered == {RESEARCH, PRODUCT, *at.sandbox.more}, len(entered)
+        at.judge.asked.clear()
+        at.sandbox.advance(_DAY)
 
 
 def taking_back(at: Place, settings: Settings) -> None:
@@ -245,7 +280,7 @@ def _mail(at: Place, settings: Settings) -> None:
 
 
 WALKS: Mapping[str, Callable[[Place, Path], None]] = {
-    one.__name__: one for one in (ladder, rotating, mending, alone, looking, keeping)
+    one.__name__: one for one in (entering, ladder, rotating, mending, alone, looking, keeping)
 }
 
 
@@ -253,6 +288,6 @@ def walked(name: str) -> Record:
     """One walk in a place of its own."""
     # in the signing code of Tencent's SDK, on Python 3.12 and later
     warnings.filterwarnings("ignore", "datetime.datetime.utcfromtimestamp", DeprecationWarning)
-    with tempfile.TemporaryDirectory(prefix="costguard-") as folder, place() as at:
+    with tempfile.TemporaryDirectory(prefix="costguard-") as folder, place(MANY if name == "entering" else 0) as at:
         WALKS[name](at, Path(folder))
         return at.record

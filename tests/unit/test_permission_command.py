@@ -107,6 +107,15 @@ def test_a_role_is_handed_to_flow_logs_only_where_it_is_named(capsys: pytest.Cap
     assert passing == [[role]]
 
 
+def test_accounts_of_one_organisation_are_entered_and_one_policy_of_it_attached(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assume = printed(capsys, "aws", "--role", "members", "--organisation", "o-a1b2c3d4e5")["Statement"][-1]
+    assert assume["Condition"] == {"StringEquals": {"aws:ResourceOrgID": "o-a1b2c3d4e5"}}
+    freeze = printed(capsys, "aws", "--role", "freeze-organisation", "--freeze-policy", "p-7f3k2m9q")["Statement"][-1]
+    assert freeze["Resource"][0] == "arn:aws:organizations::*:policy/o-*/service_control_policy/p-7f3k2m9q"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -121,6 +130,8 @@ def test_a_role_is_handed_to_flow_logs_only_where_it_is_named(capsys: pytest.Cap
         (("aws", "--keep", "a*"), "the name of a tag"),
         (("aws", "--name", "a:b"), "expected a name"),
         (("aws", "--account", "12"), "expected digits"),
+        (("aws", "--organisation", "*"), "expected o-a1b2c3d4e5"),
+        (("aws", "--freeze-policy", "p-FullAWSAccess"), "expected p-a1b2c3d4"),
         (("aws", "--flow-log-role", "arn:aws:iam::*:role/x"), "expected arn:aws:iam"),
     ],
 )

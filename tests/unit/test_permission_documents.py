@@ -276,18 +276,44 @@ def test_tags_are_set_on_snapshots_while_they_are_made_and_on_nothing_else() -> 
 
 
 def test_only_the_freezing_policy_is_attached() -> None:
-    documents = aws.documents()
+    """Of an organisation's, those whose ids are given: Organizations chooses them, so nobody can know them before."""
+    documents = aws.documents(Narrowing(freezing_policies=("p-7f3k2m9q", "p-0c4d8e1a")))
     role = Authority([documents["freeze"], documents["freeze-organisation"], documents["deny"]])
     group = ("arn:aws:iam::111122223333:group/gpu-users",)
     named = "arn:aws:iam::111122223333:policy"
     theirs, ours = ({"iam:PolicyARN": (f"{named}/{one}",)} for one in ("Admin", "costguard-freeze"))
     assert role.allows(Wish(("iam:AttachGroupPolicy",), group, ours))
     assert not role.allows(Wish(("iam:AttachGroupPolicy",), group, theirs))
-    base, target = "arn:aws:organizations::111122223333", "account/o-a1b2c3d4e5/444455556666"
-    ids = {"p-costguardfreeze": True, "p-fullawsaccess": False}
-    for name, may in ids.items():
-        resources = (f"{base}:policy/o-a1b2c3d4e5/service_control_policy/{name}", f"{base}:{target}")
-        assert role.allows(Wish(("organizations:AttachPolicy",), resources)) is may
+    ids = {"p-7f3k2m9q": True, "p-0c4d8e1a": True, "p-FullAWSAccess": False}
+    assert {one: role.allows(_attaching(one)) for one in ids} == ids
+
+
+def test_no_policy_of_an_organisation_is_exempt_from_the_denial_before_one_is_named() -> None:
+    """A made-up id in a document could be somebody's: none stands there."""
+    for made in (aws.documents(), aws.documents(Narrowing(freezing_policies=()))):
+        assert "/p-" not in json.dumps([made["deny"], made["freeze-organisation"]])
+        broad = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+        assert not Authority([broad, made["deny"]]).allows(_attaching("p-7f3k2m9q"))
+
+
+def _attaching(policy: str) -> Wish:
+    base = "arn:aws:organizations::111122223333"
+    named = f"{base}:policy/o-a1b2c3d4e5/service_control_policy/{policy}"
+    return Wish(("organizations:AttachPolicy",), (named, f"{base}:account/o-a1b2c3d4e5/444455556666"))
+
+
+def test_one_pattern_enters_every_account_of_an_organisation_and_no_other() -> None:
+    role = Authority([aws.documents(Narrowing(organisation="o-a1b2c3d4e5", member_role="guard"))["members"]])
+
+    def enters(organisation: str, name: str = "guard") -> bool:
+        context = {"aws:ResourceOrgID": (organisation,)} if organisation else {}
+        return role.allows(Wish(("sts:AssumeRole",), (f"arn:aws:iam::444455556666:role/{name}",), context))
+
+    assert enters("o-a1b2c3d4e5")
+    assert not enters("o-z9y8x7w6v5")
+    assert not enters("")  # an account of no organisation: the key is absent
+    assert not enters("o-a1b2c3d4e5", "Admin")
+    assert characters(aws.documents(Narrowing(organisation="o-" + "a" * 32))["members"]) < MOST_CHARACTERS
 
 
 def test_successors_are_made_and_tried_and_nothing_else_is_decrypted() -> None:

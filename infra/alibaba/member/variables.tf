@@ -42,13 +42,13 @@ variable "acting" {
 }
 
 variable "grants" {
-  description = "Purposes that only some policies ask for, where `acting`: succeed, freeze. As the deployment's `grants`."
+  description = "Purposes that only some policies ask for, where `acting`: succeed, freeze, freeze-organisation. As the deployment's `grants`."
   type        = set(string)
   default     = []
 
   validation {
-    condition     = length(setsubtract(var.grants, ["succeed", "freeze"])) == 0
-    error_message = "succeed or freeze."
+    condition     = length(setsubtract(var.grants, ["succeed", "freeze", "freeze-organisation"])) == 0
+    error_message = "succeed, freeze or freeze-organisation."
   }
 }
 

@@ -89,6 +89,57 @@ run "observing" {
   }
 }
 
+run "a_thousand_members_of_an_organisation" {
+  command = apply
+
+  variables {
+    organisation_id = "rd-Ab12Cd"
+    enforce         = true
+    grants          = ["freeze", "freeze-organisation", "succeed"]
+    secret_keys     = ["key-hzz-0001"]
+  }
+
+  assert {
+    condition     = length(alicloud_ram_policy.members) == 4 && one([for one in jsondecode(alicloud_ram_policy.members["idle_gpu/organisation"].policy_document).Statement : one.Resource if contains(one.Action, "sts:AssumeRole")]) == ["acs:ram::*:role/costguard-member-idle-gpu"]
+    error_message = "this function's role in any account, however many there are: ${alicloud_ram_policy.members["idle_gpu/organisation"].policy_document}"
+  }
+  assert {
+    condition     = contains(local.granted.budget, "freeze-organisation")
+    error_message = "a policy of the organisation is attached where that is asked for"
+  }
+}
+
+run "accounts_by_number" {
+  command = apply
+
+  variables {
+    member_accounts = [for number in range(480) : tostring(2234567890120000 + number)]
+    enforce         = true
+    grants          = ["freeze", "freeze-organisation", "succeed"]
+    secret_keys     = ["key-hzz-0001"]
+  }
+
+  assert {
+    condition     = length(alicloud_ram_policy.members) == 4 * 8 && alltrue([for policy in merge(alicloud_ram_policy.members, alicloud_ram_policy.own) : length(policy.policy_document) <= 6144])
+    error_message = "each policy within 6,144 letters"
+  }
+  assert {
+    condition     = length(flatten([for key, policy in alicloud_ram_policy.members : [for one in jsondecode(policy.policy_document).Statement : one.Resource if contains(one.Action, "sts:AssumeRole")] if startswith(key, "network_audit/")])) == 480
+    error_message = "every account, once"
+  }
+}
+
+run "more_accounts_than_a_role_can_name" {
+  command = plan
+
+  variables {
+    member_accounts = [for number in range(1000) : tostring(2234567890120000 + number)]
+    secret_keys     = ["key-hzz-0001"]
+  }
+
+  expect_failures = [alicloud_ram_role.function]
+}
+
 run "enforcing_in_further_accounts" {
   command = apply
 
@@ -109,8 +160,8 @@ run "enforcing_in_further_accounts" {
     error_message = jsonencode(local.granted)
   }
   assert {
-    condition     = strcontains(alicloud_ram_policy.own["idle_gpu"].policy_document, "acs:ram::2234567890123456:role/costguard-member-idle-gpu") && alicloud_fcv3_function.timed["idle_gpu"].environment_variables.COSTGUARD_ALIBABA_ROLE == "costguard-member-idle-gpu"
-    error_message = alicloud_ram_policy.own["idle_gpu"].policy_document
+    condition     = strcontains(alicloud_ram_policy.members["idle_gpu/0"].policy_document, "acs:ram::2234567890123456:role/costguard-member-idle-gpu") && alicloud_fcv3_function.timed["idle_gpu"].environment_variables.COSTGUARD_ALIBABA_ROLE == "costguard-member-idle-gpu"
+    error_message = alicloud_ram_policy.members["idle_gpu/0"].policy_document
   }
 }
 

@@ -1,6 +1,7 @@
 # What a guarded account has: one role for each function that reads clouds, which that function's own role in the
 # account of the deployment may assume, and nobody else. Reading; with `acting`, what the function does as well.
-# template.yaml has the same roles for CloudFormation StackSets; a test compares.
+# template.yaml has the same roles for CloudFormation StackSets, but for freezes of the organisation, which one account
+# alone attaches; a test compares.
 
 data "aws_partition" "here" {}
 
@@ -20,6 +21,16 @@ locals {
   wanted   = toset(flatten(values(local.purposes)))
   attached = merge([for name, purposes in local.purposes : { for purpose in purposes : "${name}/${purpose}" => { function = name, purpose = purpose } }]...)
   tags     = merge({ app = "costguard" }, var.tags)
+
+  # As in ../roles.tf: the files name no policy that freezes an organisation, because Organizations chooses its id.
+  attaching = "\"Action\": [\"organizations:AttachPolicy\", \"organizations:DetachPolicy\"], "
+  freezing  = join("", [for id in sort(var.freeze_policies) : "${jsonencode("arn:aws:organizations::*:policy/o-*/service_control_policy/${id}")}, "])
+  documents = {
+    for purpose in local.wanted : purpose => replace(replace(replace(file("${path.module}/../policies/${purpose}.json"),
+      "${local.attaching}\"Resource\": [", "${local.attaching}\"Resource\": [${local.freezing}"),
+      "${local.attaching}\"NotResource\": [", "${local.attaching}\"NotResource\": [${local.freezing}"),
+    "arn:aws:", "arn:${local.partition}:")
+  }
 }
 
 resource "aws_iam_policy" "purpose" {
@@ -27,8 +38,19 @@ resource "aws_iam_policy" "purpose" {
 
   name        = "${var.member_role}-${each.key}"
   description = "Costguard: ${each.key}"
-  policy      = jsonencode(jsondecode(replace(file("${path.module}/../policies/${each.key}.json"), "arn:aws:", "arn:${local.partition}:")))
+  policy      = jsonencode(jsondecode(local.documents[each.key]))
   tags        = local.tags
+
+  lifecycle {
+    precondition {
+      condition     = length(jsonencode(jsondecode(local.documents[each.key]))) <= 6144
+      error_message = "A managed policy holds 6,144 characters; ${each.key} has ${length(jsonencode(jsondecode(local.documents[each.key])))}. Name fewer `freeze_policies`: one can be attached to many targets."
+    }
+    precondition {
+      condition     = !contains(["deny", "freeze-organisation"], each.key) || alltrue([for id in var.freeze_policies : strcontains(local.documents[each.key], "/service_control_policy/${id}\"")])
+      error_message = "policies/${each.key}.json is not written as it is read here; make it with `costguard permissions aws`."
+    }
+  }
 }
 
 resource "aws_iam_role" "member" {

@@ -42,13 +42,29 @@ variable "acting" {
 }
 
 variable "grants" {
-  description = "Purposes that only some policies ask for, where `acting`: succeed, freeze. As the deployment's `grants`."
+  description = "Purposes that only some policies ask for, where `acting`: succeed, freeze, freeze-organisation. As the deployment's `grants`."
   type        = set(string)
   default     = []
 
   validation {
-    condition     = length(setsubtract(var.grants, ["succeed", "freeze"])) == 0
-    error_message = "succeed or freeze."
+    condition     = length(setsubtract(var.grants, ["succeed", "freeze", "freeze-organisation"])) == 0
+    error_message = "succeed, freeze or freeze-organisation."
+  }
+
+  validation {
+    condition     = contains(var.grants, "freeze-organisation") == (length(var.freeze_policies) > 0)
+    error_message = "freeze-organisation and `freeze_policies` go together: the role may attach just those policies."
+  }
+}
+
+variable "freeze_policies" {
+  description = "Where freezes of the organisation are attached by this account: the service control policies, by their ids, p-…"
+  type        = set(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for id in var.freeze_policies : can(regex("^p-[0-9a-z]{8,128}$", id))])
+    error_message = "The id that Organizations gave a policy people wrote, such as p-a1b2c3d4; AWS's own have capitals."
   }
 }
 

@@ -39,11 +39,15 @@ run "observes" {
     error_message = "the denials are attached to all"
   }
   assert {
+    condition     = !strcontains(aws_iam_policy.shared["deny"].policy, "service_control_policy")
+    error_message = "no policy of an organisation is left out of them before one is named"
+  }
+  assert {
     condition     = toset(local.granted["slack_actions"]) == toset(["clicks", "deny", "objects", "secrets"])
     error_message = "who takes clicks asks no cloud"
   }
   assert {
-    condition     = !anytrue([for key, _ in aws_iam_role_policy.own : endswith(key, "/members")])
+    condition     = length(aws_iam_policy.members) == 0 && !anytrue([for granted in local.granted : contains(granted, "members")])
     error_message = "nobody assumes a role where there are no members"
   }
   assert {

@@ -128,3 +128,33 @@ run "a_log_level_that_alarms_do_not_read_is_refused" {
 
   expect_failures = [var.settings]
 }
+
+run "an_organisation_that_is_none" {
+  command = plan
+
+  variables {
+    organisation_id = "r-a1b2"
+  }
+
+  expect_failures = [var.organisation_id]
+}
+
+run "a_freeze_of_an_organisation_without_its_policy" {
+  command = plan
+
+  variables {
+    grants = ["freeze-organisation"]
+  }
+
+  expect_failures = [var.grants]
+}
+
+run "a_freeze_with_a_policy_of_aws" {
+  command = plan
+
+  variables {
+    freeze_policies = ["p-FullAWSAccess"]
+  }
+
+  expect_failures = [var.freeze_policies]
+}

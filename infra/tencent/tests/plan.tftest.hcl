@@ -109,6 +109,54 @@ run "nobody_to_tell" {
   }
 }
 
+run "a_thousand_members_of_an_organisation" {
+  command = apply
+
+  variables {
+    organisation_id = "12345"
+    enforce         = true
+    grants          = ["freeze", "freeze-organisation"]
+  }
+
+  assert {
+    condition     = length(tencentcloud_cam_policy.members) == 4 && one([for one in jsondecode(tencentcloud_cam_policy.members["idle_gpu/organisation"].document).statement : one.resource if contains(one.action, "sts:AssumeRole")]) == ["qcs::cam::uin/*:roleName/costguard-member-idle_gpu"]
+    error_message = "this function's role in any account, however many there are: ${tencentcloud_cam_policy.members["idle_gpu/organisation"].document}"
+  }
+  assert {
+    condition     = contains(local.granted.budget, "freeze-organisation")
+    error_message = "a policy of the organisation is attached where that is asked for"
+  }
+}
+
+run "accounts_by_number" {
+  command = apply
+
+  variables {
+    member_accounts = [for number in range(480) : tostring(100000000000 + number)]
+    enforce         = true
+    grants          = ["freeze", "freeze-organisation"]
+  }
+
+  assert {
+    condition     = length(tencentcloud_cam_policy.members) == 4 * 8 && alltrue([for policy in merge(tencentcloud_cam_policy.members, tencentcloud_cam_policy.own) : length(policy.document) <= 6144])
+    error_message = "each policy within 6,144 letters"
+  }
+  assert {
+    condition     = length(flatten([for key, policy in tencentcloud_cam_policy.members : [for one in jsondecode(policy.document).statement : one.resource if contains(one.action, "sts:AssumeRole")] if startswith(key, "network_audit/")])) == 480
+    error_message = "every account, once"
+  }
+}
+
+run "more_accounts_than_a_role_can_name" {
+  command = plan
+
+  variables {
+    member_accounts = [for number in range(1000) : tostring(100000000000 + number)]
+  }
+
+  expect_failures = [tencentcloud_cam_role.function]
+}
+
 run "enforcing_in_further_accounts" {
   command = apply
 
@@ -128,8 +176,8 @@ run "enforcing_in_further_accounts" {
     error_message = jsonencode(local.granted)
   }
   assert {
-    condition     = strcontains(tencentcloud_cam_policy.own["idle_gpu"].document, "qcs::cam::uin/100000000002:roleName/costguard-member-idle_gpu") && tencentcloud_scf_function.timed["idle_gpu"].environment.COSTGUARD_TENCENT_ROLE == "costguard-member-idle_gpu"
-    error_message = tencentcloud_cam_policy.own["idle_gpu"].document
+    condition     = strcontains(tencentcloud_cam_policy.members["idle_gpu/0"].document, "qcs::cam::uin/100000000002:roleName/costguard-member-idle_gpu") && tencentcloud_scf_function.timed["idle_gpu"].environment.COSTGUARD_TENCENT_ROLE == "costguard-member-idle_gpu"
+    error_message = tencentcloud_cam_policy.members["idle_gpu/0"].document
   }
 }
 

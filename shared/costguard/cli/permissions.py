@@ -33,6 +33,8 @@ _REGION = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9+=,.@_-]{1,63}")
 _ROLE = re.compile(r"arn:aws(-cn|-us-gov)?:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,512}")
 _ACCOUNT = re.compile(r"[0-9]{6,20}")
+_ORGANISATION = re.compile(r"o-[a-z0-9]{10,32}")  # Organizations API, Organization.Id
+_POLICY = re.compile(r"p-[0-9a-z]{8,128}")  # those that people write, as in policy/freeze_ids.py
 
 
 class Reach(str, Enum):
@@ -68,6 +70,13 @@ def permissions(
         list[str] | None,
         typer.Option("--flow-log-role", metavar="ARN", help="AWS: hand this role to flow logs of a log group."),
     ] = None,
+    organisation: Annotated[
+        str, typer.Option("--organisation", metavar="ID", help="AWS: enter accounts of this organisation only.")
+    ] = "",
+    freeze_policy: Annotated[
+        list[str] | None,
+        typer.Option("--freeze-policy", metavar="ID", help="AWS: a service control policy that freezes attach."),
+    ] = None,
     name: Annotated[
         str, typer.Option("--name", metavar="NAME", help="What tables, buckets and secrets are called first.")
     ] = "",
@@ -92,7 +101,10 @@ def permissions(
 
     narrow = _narrowing(cloud, region, tag, keep, spot=spot, name=name, member_role=member_role, account=account)
     passed = tuple(_fitting("--flow-log-role", one, _ROLE, "arn:aws:iam::…:role/…") for one in flow_log_role or ())
-    documents = _maker(cloud)(replace(narrow, flow_log_roles=passed))
+    attached = tuple(_fitting("--freeze-policy", one, _POLICY, "p-a1b2c3d4") for one in freeze_policy or ())
+    within = _fitting("--organisation", organisation, _ORGANISATION, "o-a1b2c3d4e5") if organisation else ""
+    narrow = replace(narrow, flow_log_roles=passed, organisation=within, freezing_policies=attached)
+    documents = _maker(cloud)(narrow)
     wanted = _wanted(documents, guard or (), mode, role or ())
     if write is not None:
         for purpose, document in wanted.items():

@@ -77,7 +77,8 @@ class Narrowing:
     `tags` limit stopping, starting and terminating to machines that have one of the values for every key named.
     `kept_tags` are those that no machine may be stopped with. `name` begins the names of what Costguard keeps, and
     `account` is the one that the documents are for. `spot_may_end` leaves Spot machines out of the denials;
-    `flow_log_roles` are handed to flow logs that go to a log group of AWS.
+    `flow_log_roles` are handed to flow logs that go to a log group of AWS. `organisation` is the one whose accounts
+    alone are entered; `freezing_policies` are the service control policies that freezes attach, by id.
     """
 
     regions: tuple[str, ...] = ()
@@ -89,6 +90,8 @@ class Narrowing:
     account: str = ""
     spot_may_end: bool = False
     flow_log_roles: tuple[str, ...] = ()
+    organisation: str = ""
+    freezing_policies: tuple[str, ...] = ()
 
 
 EVERYWHERE = Narrowing()
@@ -230,7 +233,7 @@ def denials(document: Document) -> str:
     lines = []
     for statement in document.get("Statement") or document["statement"]:
         told = {key.lower(): value for key, value in statement.items()}
-        but = ", but the one policy" if "notresource" in told else ""
+        but = ", but those that are named" if "notresource" in told else ""
         lines.append(f"* {_by_service(told['action'])}{_when(told)}{but}")
     return "\n".join(lines) + "\n"
 

@@ -68,6 +68,39 @@ run "successors_and_freezes_are_asked_for" {
   }
 }
 
+run "the_account_that_freezes_the_organisation" {
+  command = apply
+
+  variables {
+    acting          = true
+    grants          = ["freeze-organisation"]
+    freeze_policies = ["p-7f3k2m9q"]
+  }
+
+  assert {
+    condition     = [for name, purposes in local.purposes : name if contains(purposes, "freeze-organisation")] == ["budget"]
+    error_message = "budgets freeze"
+  }
+  assert {
+    condition = alltrue([for named in [
+      one([for one in jsondecode(aws_iam_policy.purpose["freeze-organisation"].policy).Statement : one.Resource if one.Sid == "AttachTheFreezeAlone"]),
+      one([for one in jsondecode(aws_iam_policy.purpose["deny"].policy).Statement : one.NotResource if one.Sid == "NeverAttachInTheOrganisationButTheFreeze"]),
+      ] : [for arn in named : arn if strcontains(arn, "service_control_policy")] == ["arn:aws:organizations::*:policy/o-*/service_control_policy/p-7f3k2m9q"]
+    ])
+    error_message = "what is allowed and what the denial leaves out is this policy, by its id"
+  }
+}
+
+run "a_freeze_of_an_organisation_without_its_policy" {
+  command = plan
+
+  variables {
+    grants = ["freeze-organisation"]
+  }
+
+  expect_failures = [var.grants]
+}
+
 run "grants_wait_for_acting" {
   command = apply
 

@@ -55,9 +55,6 @@ _KINDS = (
 _BY_REGION = frozenset({"ec2", "kms", "logs"})  # what answers in the region that it changes something in
 _ON_INSTANCES = frozenset({"ec2:StartInstances", "ec2:StopInstances", "ec2:TerminateInstances"})
 
-FREEZING_POLICY = "p-costguardfreeze"
-"""Stands for the service control policy's id, which nobody chooses: put yours in its place."""
-
 # each names what a run has no business with; what Costguard does itself is in none
 _NEVER: Sequence[tuple[str, tuple[str, ...]]] = (
     (
@@ -169,6 +166,11 @@ def _allowed(purpose: Purpose, narrow: Narrowing) -> list[Statement]:
     if purpose.is_of_parts:
         (read,) = allowed
         read["Action"] = reads(purpose, read["Action"], _OF_PEOPLE, _LISTED)
+    if narrow.organisation:
+        # IAM guide, "AWS global condition context keys": told of resources of accounts in an organisation, and
+        # withheld of some actions, but not of sts:AssumeRole
+        owned = {"StringEquals": {"aws:ResourceOrgID": narrow.organisation}}
+        allowed = [{**one, "Condition": owned} if one["Sid"] == "Assume" else one for one in allowed]
     return [_narrowed(one, narrow) for whole in allowed for one in _by_kind(whole, narrow)]
 
 
@@ -223,19 +225,22 @@ def _freezes_of_groups(narrow: Narrowing) -> list[Statement]:
 
 
 def _freezes_of_organisation(narrow: Narrowing) -> list[Statement]:
-    targets, policy = _organisation(narrow)
+    targets, policies = _organisation(narrow)
     changes = ["organizations:AttachPolicy", "organizations:DetachPolicy"]
     return [
         _allow("LookAtTargets", ["organizations:ListPoliciesForTarget"], targets),
-        _allow("AttachTheFreezeAlone", changes, [policy, *targets]),
+        _allow("AttachTheFreezeAlone", changes, [*policies, *targets]),
     ]
 
 
-def _organisation(narrow: Narrowing) -> tuple[list[str], str]:
-    """What a policy is attached to, and the one that may be: both are asked about."""
+def _organisation(narrow: Narrowing) -> tuple[list[str], list[str]]:
+    """What a policy is attached to, and those that may be: both are asked about, so without any nothing is allowed.
+
+    Organizations chooses the ids (API CreatePolicy): none can stand here before the policy does.
+    """
     base = f"arn:{narrow.partition}:organizations::*"
-    kept = f"{base}:policy/o-*/service_control_policy/{FREEZING_POLICY}"
-    return [f"{base}:{kind}/o-*/*" for kind in ("account", "ou", "root")], kept
+    named = [f"{base}:policy/o-*/service_control_policy/{policy}" for policy in narrow.freezing_policies]
+    return [f"{base}:{kind}/o-*/*" for kind in ("account", "ou", "root")], named
 
 
 def _protections(narrow: Narrowing) -> Iterable[Statement]:
@@ -273,12 +278,12 @@ def _refusals(narrow: Narrowing) -> Iterable[Statement]:
         "Resource": "*",
         "Condition": {"ArnNotLike": {"iam:PolicyARN": f"arn:{narrow.partition}:iam::*:policy/{narrow.name}-freeze*"}},
     }
-    targets, policy = _organisation(narrow)
+    targets, policies = _organisation(narrow)
     yield {
         "Sid": "NeverAttachInTheOrganisationButTheFreeze",
         "Effect": "Deny",
         "Action": ["organizations:AttachPolicy", "organizations:DetachPolicy"],
-        "NotResource": [policy, *targets],
+        "NotResource": [*policies, *targets],
     }
 
 

@@ -18,7 +18,7 @@ from costguard.sandbox.aws.bridge import Bridge
 from costguard.sandbox.aws.keys import Kms
 from costguard.sandbox.aws.metrics import Metrics
 from costguard.sandbox.aws.patching import Pages, Wire, applied
-from costguard.sandbox.aws.seeding import Credentials, accounts_of, regions_of, seed_accounts
+from costguard.sandbox.aws.seeding import Credentials, accounts_of, in_organisation, regions_of, seed_accounts
 from costguard.sandbox.aws.server import Gateway
 from costguard.sandbox.aws.trail import CloudTrail
 from costguard.sandbox.wire.door import WorldDoor
@@ -71,7 +71,7 @@ class EmbeddedAws:
             self.gateway = Gateway(
                 bridge.refresh,
                 regions_of(self._world),
-                assumable=frozenset(accounts_of(self._world)),
+                assumable=lambda account: account in accounts_of(self._world) or in_organisation(account),
                 external_id=self._external_id,
                 lock=self._door.lock,
                 billing=Billing(self._world, accounts_of(self._world)),

@@ -18,7 +18,7 @@ from costguard.sandbox.aws.networking import networking
 from costguard.sandbox.aws.patching import Patch, Wire
 from costguard.sandbox.aws.policies import attaching
 from costguard.sandbox.aws.reading import reading
-from costguard.sandbox.aws.seeding import accounts_of
+from costguard.sandbox.aws.seeding import accounts_of, in_organisation
 
 
 def before_seeding() -> tuple[Patch, ...]:
@@ -46,6 +46,6 @@ def _identifying(wire: Wire) -> tuple[Patch, ...]:
 
     def get_account_id_from(access_key: str) -> str:
         account = issued(access_key)
-        return account if account in accounts else accounts[0]
+        return account if account in accounts or in_organisation(account) else accounts[0]
 
     return (Patch(iam, "get_account_id_from", get_account_id_from, "unknown keys belong to account 123456789012"),)

@@ -9,7 +9,7 @@ from moto.ec2.models import EC2Backend, ec2_backends
 from moto.ec2.models.elastic_ip_addresses import ElasticAddress
 from moto.ec2.models.instances import Instance
 from moto.iam.models import iam_backends
-from moto.organizations.models import organizations_backends
+from moto.organizations.models import OrganizationsBackend, organizations_backends
 
 from costguard.domain.resources import Billing
 from costguard.sandbox.aws.catalogue import TYPES
@@ -40,12 +40,22 @@ def seed_accounts(world: World) -> Credentials:
     management = organizations_backends[accounts[0]]["aws"]
     management.create_organization(region="us-east-1", FeatureSet="ALL")
     for account in accounts[1:]:
-        management.create_account(AccountName=f"member-{account[-4:]}", Email=f"aws+{account}@example.com")
-        created = management.accounts[-1]
-        organizations_backends.master_accounts[account] = organizations_backends.master_accounts.pop(created.id)
-        created.id = account
+        join_organisation(management, account)
     key = iam_backends[accounts[0]]["aws"].create_temp_access_key()
     return Credentials(key.access_key_id, key.secret_access_key)
+
+
+def join_organisation(management: OrganizationsBackend, account: str) -> None:
+    """A member of the organisation, with a number of our own: moto chooses one itself."""
+    management.create_account(AccountName=f"member-{account[-4:]}", Email=f"aws+{account}@example.com")
+    created = management.accounts[-1]
+    organizations_backends.master_accounts[account] = organizations_backends.master_accounts.pop(created.id)
+    created.id = account
+
+
+def in_organisation(account: str) -> bool:
+    """Whether some organisation here has it as a member."""
+    return account in organizations_backends.master_accounts
 
 
 def accounts_of(world: World) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ class Gateway:
         self,
         refresh: Callable[[], None],
         regions: tuple[str, ...],
-        assumable: frozenset[str],
+        assumable: Callable[[str], bool],
         external_id: str,
         lock: AbstractContextManager[Any],
         billing: Billing,
@@ -138,11 +138,11 @@ class Gateway:
                     answer.close()
 
     def _may_assume(self, body: bytes) -> bool:
-        """Whether the role is in an account of the world and the ExternalId its own; moto hands out any role."""
+        """Whether the role is in an account of the world or its organisation, with its ExternalId; moto asks none."""
         asked = parse_qs(body.decode("utf-8", "replace"))
         arn = asked.get("RoleArn", [""])[0].split(":")
         return len(arn) > _ACCOUNT_IN_ARN and (
-            arn[_ACCOUNT_IN_ARN] in self._assumable and asked.get("ExternalId") == [self._external_id]
+            self._assumable(arn[_ACCOUNT_IN_ARN]) and asked.get("ExternalId") == [self._external_id]
         )
 
     def _answered(
