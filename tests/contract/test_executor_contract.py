@@ -138,6 +138,16 @@ def test_termination_protection_is_a_refusal(world: World) -> None:
     assert world.state(native_id) == "running"
 
 
+def test_termination_protection_refuses_no_stop(world: World) -> None:
+    """What `termination_protection_bars: terminate` rests on."""
+    native_id = world.launch()
+    world.protect(native_id)
+
+    world.executor.execute(action(world, Verb.STOP, native_id))
+
+    assert world.state(native_id) == "stopped"
+
+
 @pytest.mark.parametrize("verb", [Verb.STOP, Verb.TERMINATE])
 def test_acting_on_what_is_gone_says_so(world: World, verb: Verb) -> None:
     with pytest.raises(NotFoundError):

@@ -12,7 +12,8 @@ import pytest
 from tests.contract.aws_stand_in import StandIn, aws_stand_in, credentials_of, new_account, patient_pacer, setup_client
 from tests.contract.cloud_worlds import AwsWorld, aws_world, environment_of, with_token
 
-from costguard.domain.errors import AccessDeniedError, InvalidInputError
+from costguard.domain.actions import Action, Verb
+from costguard.domain.errors import AccessDeniedError, InvalidInputError, RefusedError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import AcceleratorKind, Billing, GapKind, Instance, Keeper, ManagedBy
 from costguard.ports import Discovery, Target
@@ -45,6 +46,40 @@ def only(world: AwsWorld) -> Instance:
     discover(world)
     (found,) = world.inventory.read(world.shard).instances
     return found
+
+
+# --- protections, which EC2 tells up close alone
+
+
+@pytest.mark.parametrize(
+    ("set_at_ec2", "told"),
+    [
+        ({"DisableApiStop": {"Value": True}}, ("stop_protection",)),
+        ({"DisableApiTermination": {"Value": True}}, ("termination_protection",)),
+    ],
+)
+def test_each_protection_is_told_by_its_own_name_and_by_no_listing(
+    world: AwsWorld, set_at_ec2: dict[str, Any], told: tuple[str, ...]
+) -> None:
+    native_id = world.launch()
+    world.ec2.modify_instance_attribute(InstanceId=native_id, **set_at_ec2)
+
+    listed = only(world)
+
+    assert listed.protected_by == ()
+    assert world.inventory.details([listed.ref])[listed.ref].protected_by == told
+
+
+def test_stop_protection_is_a_refusal_to_stop(world: AwsWorld) -> None:
+    native_id = world.launch()
+    world.ec2.modify_instance_attribute(InstanceId=native_id, DisableApiStop={"Value": True})
+    subject = only(world).ref
+
+    stop = Action("a", "d", Verb.STOP, subject, subject, "epoch-1", "case-1", 1, "research", "digest")
+    with pytest.raises(RefusedError):
+        world.executor.execute(stop)
+
+    assert world.state(native_id) == "running"
 
 
 # --- accounts

@@ -36,6 +36,7 @@ accounts:
   - {{cloud: alibaba, id: "1234567890123456", {REACHED}}}
   - {{cloud: tencent, id: "100012345678", {REACHED}}}
 notify: {{default: "slack:#gpu"}}
+protect: {{termination_protection_bars: terminate}}
 idle_gpu:
   - name: everything
     applies_when_all: {{tags: {{team: research}}}}
@@ -111,8 +112,6 @@ DIFFERENT = {
     ("tencent", "one-of-four-works"): "partly_idle is not told",
     # a capacity reservation on AWS, a prepaid machine on the others
     ("aws", "paid-ahead"): "reserved",
-    # EC2's listing does not tell of protection: the closer look does, and holds every step
-    ("aws", "kept-by-cloud"): "protected_by_cloud, held",
     # CloudWatch still lists the metric of an agent that fell silent; the others know no series without samples
     ("aws", "silent-agent"): "no_data",
 }
@@ -177,7 +176,21 @@ def test_the_forgotten_machine_climbs_the_whole_ladder(lives: Mapping[tuple[str,
 
 
 def test_only_what_was_idle_for_the_whole_window_was_touched(lives: Mapping[tuple[str, str], Life]) -> None:
-    assert {name for (_, name), life in lives.items() if life.end != "running"} == {"forgotten", "just-born"}
+    assert {name for (_, name), life in lives.items() if life.end != "running"} == {
+        "forgotten",
+        "just-born",
+        "kept-by-cloud",
+    }
+
+
+def test_what_the_cloud_protects_from_termination_is_stopped_and_held_there(
+    lives: Mapping[tuple[str, str], Life],
+) -> None:
+    for cloud in CLOUDS:
+        life = lives[cloud, "kept-by-cloud"]
+        assert [step.split()[1] for step in life.due] == ["warn", "stop"]
+        assert {reason.split()[1] for reason in life.held} == {"protected_by_cloud"}
+        assert life.end == "stopped"
 
 
 def test_every_named_difference_is_one(lives: Mapping[tuple[str, str], Life]) -> None:

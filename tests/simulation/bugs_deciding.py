@@ -14,6 +14,7 @@ _BUILD = "costguard.planning.build"
 _SIGNALS = "costguard.domain.signals"
 _PROTECTION = "costguard.policy.protection"
 _SPELLING = "costguard.guards.spelling"
+_CLOUD = "costguard.guards.cloud_protection"
 _CAPS = "costguard.engine.repositories.caps"
 _HAND = "costguard.engine.instance_hand"
 
@@ -116,7 +117,45 @@ _PROTECTING = (
         (12,),
         (Edit(_EXEMPT, "if exempted.expires_at > now and exempted.owns.spares(instance):", "if False:"),),
     ),
-    Bug("termination-protection-ignored", (12,), (Edit(_RAILS, "    if protections:", "    if False:"),)),
+    Bug("termination-protection-ignored", (12,), (Edit(_RAILS, "    if barred:", "    if False:"),)),
+    Bug(
+        "termination-protection-bars-nothing",
+        (12,),
+        (Edit(_CLOUD, "TERMINATION: frozenset({Verb.TERMINATE}),", "TERMINATION: frozenset(),"),),
+    ),
+    Bug(
+        "stop-protection-ignored",
+        (12,),
+        (Edit(_CLOUD, "STOP: frozenset({Verb.STOP, Verb.TERMINATE}),", "STOP: frozenset({Verb.TERMINATE}),"),),
+    ),
+    Bug(
+        "protection-set-after-the-notice-keeps-it",
+        (9,),
+        (Edit(_ADVANCE, "return Step(held(_restarted_wait(case, seen), reason))", "return Step(held(case, reason))"),),
+    ),
+    Bug(
+        "loosened-protection-keeps-the-wait",
+        (9,),
+        (
+            Edit(
+                "costguard.policy.changes",
+                "new.termination_protection_bars in {old.termination_protection_bars, Bars.EVERYTHING}",
+                "new.termination_protection_bars in Bars",
+            ),
+        ),
+    ),
+    Bug(
+        "exceptions-matched-by-exact-spelling",
+        (9, 11, 12),
+        (
+            Edit(_EXEMPT, "exempted.owns.spares(instance)", "exempted.owns.matches(instance)"),
+            Edit(
+                "costguard.guards.idle_gpu_rules",
+                "return any(each.spares(instance)",
+                "return any(each.matches(instance)",
+            ),
+        ),
+    ),
     Bug(
         "harshest-rule-wins",
         (9,),

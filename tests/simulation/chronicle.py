@@ -111,6 +111,7 @@ class Attempt:
     verb: Verb
     machine: str
     unanswered: bool
+    process: Process
     guard: str = ""
 
 

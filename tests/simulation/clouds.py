@@ -287,7 +287,8 @@ class FaultyExecutor(Reader):
     def _execute(self, action: Action, fault: Fault | None) -> Receipt:
         operation = f"{action.subject.cloud}:{action.verb.value}"
         unanswered = fault in {Fault.LOST, Fault.LOST_ANSWER}
-        attempt = Attempt(self.clouds.hub.now, action.verb, action.subject.native_id, unanswered, self.process.guard)
+        now, machine = self.clouds.hub.now, action.subject.native_id
+        attempt = Attempt(now, action.verb, machine, unanswered, self.process, self.process.guard)
         self.clouds.watch_attempt(attempt)
         self.clouds.chronicle.attempts.append(attempt)
         if fault is Fault.LOST:

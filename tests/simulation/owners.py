@@ -43,6 +43,14 @@ def owner_acts(simulation: Simulation, machine_id: str) -> None:
     simulation.hub.trace.note(simulation.hub.now, f"owner of {machine_id}: {done}")
 
 
+_PROTECTING = {
+    Deed.BAR_TERMINATE: ("termination_protection", True),
+    Deed.LET_TERMINATE: ("termination_protection", False),
+    Deed.BAR_STOP: ("stop_protection", True),
+    Deed.LET_STOP: ("stop_protection", False),
+}
+
+
 def does(simulation: Simulation, native_id: str, deed: Deed) -> None:
     """The owner does one thing, where the cloud lets them."""
     world = simulation.world
@@ -56,6 +64,9 @@ def does(simulation: Simulation, native_id: str, deed: Deed) -> None:
             world.stop(native_id, "owner")
         elif deed is Deed.ATTACH:
             _attach(world, native_id)
+        elif deed in _PROTECTING:
+            protection, on = _PROTECTING[deed]
+            world.protect(native_id, protection, "owner", on=on)
         else:
             _delete_copy(world, native_id, simulation.acts)
     except WorldRefusalError as err:

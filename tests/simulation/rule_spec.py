@@ -9,7 +9,10 @@ MODES = ("observe", "warn", "enforce")
 
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
-    """One rule in plain terms. Hours; `terminate` None ends the ladder at stop; `stop` None at the notice."""
+    """One rule in plain terms. Hours; `terminate` None ends the ladder at stop; `stop` None at the notice.
+
+    `spares`: it leaves out what has the tag that these policies spare by.
+    """
 
     name: str = "research"
     team: str = "research"
@@ -23,6 +26,7 @@ class RuleSpec:
     cny: int | None = 1000
     local_disk: str = "ask"
     unstoppable: str = "hold"
+    spares: bool = False
 
     @property
     def harshness(self) -> tuple[int, int, int, int, str]:
@@ -47,11 +51,12 @@ class RuleSpec:
         if self.terminate is not None:
             ladder.append(f"{{terminate: {{wait: {self.terminate}h}}}}")
         caps = [f"{amount} {unit}" for amount, unit in ((self.usd, "USD"), (self.cny, "CNY")) if amount is not None]
+        spared = "    except_when_any: [{tags: {purpose: customer-demo}}]\n" if self.spares else ""
         return (
             f"  - name: {self.name}\n"
             f"    mode: {self.mode}\n"
             f"    applies_when_all: {{tags: {{team: {self.team}}}}}\n"
-            f"    idle_when_all: {{lasting: {self.lasting}h, every_gpu_max_below: 5%}}\n"
+            f"    idle_when_all: {{lasting: {self.lasting}h, every_gpu_max_below: 5%}}\n{spared}"
             f"    then: [{', '.join(ladder)}]\n"
             f"    safety: {{actions_per_day: {self.actions}, fleet_share_per_day: {self.share_percent}%,"
             f" hourly_cost_stopped_per_day: [{', '.join(caps)}],"

@@ -22,9 +22,23 @@ TEAM, OWNED, OWNER, APPROVERS = "T0CAFE01", "research", "U0OWNER1", ("U0BOSS01",
 ANY_TEAM = "'*'"  # as YAML wants it: a bare star is an alias there
 
 
+SPARED_IN = (
+    ("purpose", "customer-demo"),
+    ("Purpose", "Customer-Demo"),
+    ("PURPOSE", "customer_demo"),
+    ("pur/pose", "CustomerDemo"),
+)
+"""The tag that policies spare by, as they write it and as people write it on machines."""
+
+
+def spared_by_tag(tags: Mapping[str, str]) -> bool:
+    """Whether the tag is there in one of the spellings of these stories."""
+    return any(tags.get(key) == value for key, value in SPARED_IN)
+
+
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """An exception for one machine until a moment."""
+    """An exception until a moment, for one machine; without one for whatever has the tag that is spared by."""
 
     resource: str
     expires: datetime
@@ -34,6 +48,7 @@ class Agreed:
 class PolicyVersion:
     """One state of the config repo. `broken` is a document that cannot be a policy.
 
+    `terminate_alone`: termination protection bars terminate, and nothing else.
     `clicks`: answers in the chat count; `two`: stopping now and approving take two people, as every machine is dear.
     """
 
@@ -46,6 +61,7 @@ class PolicyVersion:
     rates: bool = True
     clicks: bool = False
     two: bool = False
+    terminate_alone: bool = False
 
     def budget(self, name: str) -> BudgetSpec | None:
         """The budget of this name."""
@@ -54,7 +70,8 @@ class PolicyVersion:
     def gentlest(self, tags: Mapping[str, str]) -> RuleSpec | None:
         """The least destructive of the rules that apply to a machine with these tags."""
         team = tags.get("team")
-        applying = [rule for rule in self.rules if team is not None and rule.team in (team, ANY_TEAM)]
+        left = [rule for rule in self.rules if not (rule.spares and spared_by_tag(tags))]
+        applying = [rule for rule in left if team is not None and rule.team in (team, ANY_TEAM)]
         return min(applying, key=lambda rule: rule.harshness, default=None)
 
     def text(self) -> PolicyText:
@@ -69,9 +86,12 @@ def _text(version: PolicyVersion) -> PolicyText:
         lines.append(f"owners: [{{name: {OWNED}, owns: {{tags: {{team: {OWNED}}}}}, people: [{OWNER}]}}]\n")
     if version.working_hours:
         lines.append('calendar: {zone: UTC, days: mon-fri, hours: "08:00-18:00"}\n')
+    protect = ["termination_protection_bars: terminate"] if version.terminate_alone else []
     if version.protected_accounts:
         accounts = ", ".join(f'"{account}"' for account in version.protected_accounts)
-        lines.append(f"protect: {{accounts: [{accounts}]}}\n")
+        protect.append(f"accounts: [{accounts}]")
+    if protect:
+        lines.append(f"protect: {{{', '.join(protect)}}}\n")
     if version.rules:
         lines.append("idle_gpu:\n")
         lines.extend(rule.yaml() for rule in version.rules)
@@ -80,7 +100,7 @@ def _text(version: PolicyVersion) -> PolicyText:
     if version.exceptions:
         lines.append("exceptions:\n")
         lines.extend(
-            f'  - {{resource: "{one.resource}", owner: vision, reason: agreed, approver: platform,'
+            f"  - {{{_meant(one)}, owner: vision, reason: agreed, approver: platform,"
             f' expires: "{one.expires.isoformat()}"}}\n'
             for one in version.exceptions
         )
@@ -91,6 +111,13 @@ def _text(version: PolicyVersion) -> PolicyText:
     if not version.broken:
         _WRITTEN[whole] = version
     return text
+
+
+def _meant(agreed: Agreed) -> str:
+    if agreed.resource:
+        return f'resource: "{agreed.resource}"'
+    key, value = SPARED_IN[0]
+    return f"applies_when_all: {{tags: {{{key}: {value}}}}}"
 
 
 def _answers(version: PolicyVersion) -> str:
@@ -122,7 +149,8 @@ def load(text: PolicyText) -> Policy:
 def _composed(version: PolicyVersion) -> Policy:
     frame = _compiled(_text(replace(version, rules=version.rules[:1])).files["costguard.yaml"])
     rules = sorted(version.rules, key=lambda rule: rule.name)
-    single = (_compiled(_text(PolicyVersion((rule,))).files["costguard.yaml"]).idle_gpu[0] for rule in rules)
+    alone = (PolicyVersion((rule,), terminate_alone=version.terminate_alone) for rule in rules)
+    single = (_compiled(_text(each).files["costguard.yaml"]).idle_gpu[0] for each in alone)
     return with_policy_digest(replace(frame, idle_gpu=tuple(single)))
 
 

@@ -84,6 +84,10 @@ class Deed(str, Enum):
     STOP = "stop"
     ATTACH = "attach a volume"
     DELETE_COPY = "delete a snapshot"
+    BAR_TERMINATE = "set termination protection"
+    LET_TERMINATE = "lift termination protection"
+    BAR_STOP = "set stop protection"
+    LET_STOP = "lift stop protection"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,9 @@ def scenario(seed: int) -> Scenario:
         from tests.simulation.close_ups import answered
 
         return with_clicks(answered(Random(seed), seed), always=True)  # noqa: S311 - reproducible on purpose
-    return with_clicks(_scenario(seed))
+    from tests.simulation.sparing import with_sparing
+
+    return with_sparing(with_clicks(_scenario(seed)))
 
 
 def with_clicks(made: Scenario, *, always: bool = False) -> Scenario:

@@ -81,6 +81,7 @@ def test_stopping_what_is_stopped_changes_nothing() -> None:
     [
         ({"billing": Billing.SPOT, "one_time_spot": True}, "stop", Refusal.CANNOT_STOP),
         ({"protections": ("stop_protection",)}, "stop", Refusal.STOP_PROTECTED),
+        ({"protections": ("stop_protection",)}, "terminate", Refusal.TERMINATION_PROTECTED),
         ({"protections": ("termination_protection",)}, "terminate", Refusal.TERMINATION_PROTECTED),
     ],
 )

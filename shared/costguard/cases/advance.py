@@ -22,6 +22,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState
+from costguard.guards.cloud_protection import Bars, barring, leads_to, protections_of
 from costguard.guards.idle_gpu_rules import BUDGET
 from costguard.guards.rules import Mode, Rung
 from costguard.policy.changes import loosens, rule_from_terms, terms
@@ -67,7 +68,9 @@ def _heeding(step: Step, seen: Seen) -> Step:
     ended = _judged_over(case, seen, seen.instance)
     if ended is not None:
         return Step(closed(case, ended, seen.now))
-    return step if seen.snoozed_until is None else Step(_snoozed(case, seen.snoozed_until))
+    if seen.snoozed_until is not None:
+        return Step(_snoozed(case, seen.snoozed_until))
+    return _barred_anew(case, seen) or step
 
 
 def _snoozed(case: Case, until: datetime) -> Case:
@@ -222,6 +225,9 @@ def _waiting(case: Case, seen: Seen, grace_end: GraceEnd) -> Step:
         facts = dict(seen.finding.reason.facts) if seen.finding else {}
         cause = seen.finding.reason.code.value if seen.finding else ""
         return Step(held(case, Reason(ReasonCode.UNMEASURED, {**facts, "cause": cause})))
+    barred = _barred_anew(case, seen)
+    if barred is not None:
+        return barred
     if case.failures >= MAX_FAILURES:
         return Step(held(case, Reason(ReasonCode.NOT_TAKEN_EFFECT, {"failures": case.failures})))
     rung = rungs[case.rung]
@@ -243,6 +249,22 @@ def _hastened(case: Case, rung: Rung, seen: Seen) -> bool:
     """Whether people gave up the rest of the wait: only for a stop, and only right behind a delivered notice."""
     told = bool(case.climbed) and case.climbed[-1].verb is Verb.WARN
     return seen.hastened and told and rung.verb is Verb.STOP and case.mode is Mode.ENFORCE
+
+
+def _barred_anew(case: Case, seen: Seen) -> Step | None:
+    """Back to the notice where a protection set since then bars what it announced: once lifted, that is told anew.
+
+    Where termination protection bars everything, what it bars waits where it is, as it always did.
+    """
+    rule = seen.rule
+    ahead = [rung.verb for rung in ladder(rule, seen.instance)[case.rung :]] if rule is not None else []
+    if rule is None or rule.termination_protection_bars is Bars.EVERYTHING or not ahead or ahead[0] is Verb.WARN:
+        return None
+    barred = barring(protections_of(seen.instance, seen.detail), leads_to(ahead), rule.termination_protection_bars)
+    if not barred:
+        return None
+    reason = Reason(ReasonCode.PROTECTED_BY_CLOUD, {"protection": ", ".join(barred)})
+    return Step(held(_restarted_wait(case, seen), reason))
 
 
 def _by_copies(case: Case, rung: Rung, rungs: Sequence[Rung], seen: Seen) -> Step | None:

@@ -20,6 +20,7 @@ from costguard.engine.memory import notice_views
 from costguard.engine.repositories.codec import from_body, to_body
 from costguard.engine.scan import Scan, gap_of
 from costguard.engine.surroundings import Surroundings
+from costguard.guards.cloud_protection import Bars
 from costguard.guards.idle_gpu import NAME, kept_reason
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.planning import NoticeView, Plan, PlanInputs, build_plan
@@ -97,7 +98,7 @@ def _details(
             fact.instance.ref
             for fact in shard.instances
             if fact.instance.ref in open_cases
-            or (fact.instance.state is InstanceState.RUNNING and kept_reason(fact.instance) is None)
+            or (fact.instance.state is InstanceState.RUNNING and kept_reason(fact.instance, Bars.TERMINATE) is None)
         ]
         try:
             details += world.readings[shard.shard.cloud].inventory.details(wanted).values() if wanted else ()

@@ -114,7 +114,7 @@ def under_budgets(world: Surroundings, looked: BudgetLook) -> Surroundings:
             and (period := period_at(rule.period, now)) is not None
             and period.key == periods[rule.name]
         ]
-        made = machine_rules(current, policy.priority_classes)
+        made = machine_rules(current, policy.priority_classes, policy.protection.termination_protection_bars)
         return replace(policy, idle_gpu=tuple(map(with_digest, made.rules)))
 
     return replace(

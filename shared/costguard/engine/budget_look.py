@@ -45,7 +45,8 @@ class BudgetLook:
 
 def rules_watched(policy: Policy) -> tuple[IdleRule, ...]:
     """The rules that all steps of all budgets would make, whether they are reached or not."""
-    every_step = machine_rules([Standing(rule, None) for rule in policy.budgets], policy.priority_classes)
+    standings = [Standing(rule, None) for rule in policy.budgets]
+    every_step = machine_rules(standings, policy.priority_classes, policy.protection.termination_protection_bars)
     return tuple(map(with_digest, every_step.rules))
 
 

@@ -9,18 +9,20 @@ from datetime import datetime, timedelta
 
 from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
-from costguard.domain.actions import Action, Verb
+from costguard.domain.actions import DESTRUCTIVE, Action, Verb
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.letters import choices_for, is_clickable, next_step
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.surroundings import Surroundings
+from costguard.guards.cloud_protection import barring, leads_to
+from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Consent, Mode
 from costguard.planning import PlanIndex, Transition
 from costguard.policy.changes import rule_from_terms
 from costguard.policy.ownership import channel_of
 from costguard.report.evidence import picture
-from costguard.report.notices import NoticeFacts, NoticeKind, Upcoming, notice
+from costguard.report.notices import Barred, NoticeFacts, NoticeKind, Upcoming, notice
 from costguard.report.words import Language
 
 _LOG = logging.getLogger(__name__)
@@ -62,6 +64,11 @@ def _news(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
     """What people should know and no rung depends on: stopped, ended, or waiting for their word."""
     plan = index.plan
     barred = {item.action.case_id: item for item in plan.held if item.reason.code in _BARS_TOLD}
+    unannounced = {
+        item.action.case_id
+        for item in plan.held
+        if item.action.verb is Verb.WARN and item.reason.code is ReasonCode.PROTECTED_BY_CLOUD
+    }
     for step in plan.transitions:
         case = step.after
         if case.mode is Mode.OBSERVE or not case.climbed:
@@ -70,7 +77,7 @@ def _news(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
             ended = case.reason.code is ReasonCode.TERMINATED
             kind = NoticeKind.TERMINATED if ended else NoticeKind.CLOSED
             yield _notice(world, index, case, kind, f"{case.case_id}-closed")
-        elif just_climbed(step, Verb.STOP) and not _warns_next(case):
+        elif _only_stopped(step, announces_more=case.case_id not in unannounced):
             yield _notice(world, index, case, NoticeKind.STOPPED, f"{case.case_id}-stopped-{len(case.climbed)}")
         elif case.case_id in barred:
             held_ = barred[case.case_id]
@@ -116,6 +123,7 @@ def _notice(
         rate=finding.rate if finding else None,
         saving=index.savings.get(case.case_id),
         upcoming=tuple(_upcoming(world, index, case, now)) if promises else (),
+        barred=_barred(world, index, case) if promises else None,
         snapshots=_snapshots(world, case),
         approve=approve,
         zone=zone_of(world),
@@ -156,20 +164,47 @@ def _why(finding: Finding | None, case: Case) -> Reason:
 def _upcoming(world: Surroundings, index: PlanIndex, case: Case, now: datetime) -> Iterator[Upcoming]:
     """The rungs still to come, each with its earliest moment if nothing speaks against it.
 
-    None where a local disk stands in the way: a date is a promise, and without leave nothing will follow.
+    None where a local disk stands in the way: a date is a promise, and without leave nothing will follow. Nor does
+    anything that a protection at the cloud bars, and what would only lead there.
     """
-    rule = world.policy.rule(case.rule) or rule_from_terms(case.terms)
+    rule = _rule_of(world, case)
     saving = index.savings.get(case.case_id)
     loses_disk = saving is not None and "local_disk_lost" in saving.risks and case.climbed_at(Verb.STOP) is None
     if loses_disk and rule.limits.local_disk is not Consent.LOSE:
         return
     grace_end: GraceEnd = world.policy.calendar.after if world.policy.calendar else plain_time
     at = now if case.decision_id else case.since
-    for rung in ladder(rule, None)[case.rung :]:
+    barred = _barred(world, index, case)
+    rungs = ladder(rule, None)[case.rung :]
+    for place, rung in enumerate(rungs):
         if rung.verb is Verb.WARN:
             continue
+        if barred is not None and leads_to([each.verb for each in rungs[place:]]) is barred.verb:
+            return
         at = due_at(replace(case, since=at), rung, grace_end)
         yield Upcoming(rung.verb, at)
+
+
+def _barred(world: Surroundings, index: PlanIndex, case: Case) -> Barred | None:
+    """The first step still to come that a protection at the cloud keeps from being done, and which."""
+    protections = index.protections.get(case.subject, ())
+    rule = _rule_of(world, case)
+    for rung in ladder(rule, None)[case.rung :] if protections else ():
+        by = barring(protections, rung.verb, rule.termination_protection_bars)
+        if rung.verb in DESTRUCTIVE and by:
+            return Barred(rung.verb, by)
+    return None
+
+
+def _rule_of(world: Surroundings, case: Case) -> IdleRule:
+    return world.policy.rule(case.rule) or rule_from_terms(case.terms)
+
+
+def _only_stopped(step: Transition, *, announces_more: bool) -> bool:
+    """Whether a stop is news by itself: no notice follows it, or what that would announce is barred at the cloud."""
+    if not announces_more:
+        return step.after.climbed[-1].verb is Verb.STOP
+    return just_climbed(step, Verb.STOP) and not _warns_next(step.after)
 
 
 def just_climbed(step: Transition, verb: Verb) -> bool:

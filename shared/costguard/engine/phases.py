@@ -337,6 +337,7 @@ def _errand(plan: Plan, due: tuple[Action, ...]) -> Plan:
         rehearsed=(),
         gaps=(),
         kept={},
+        protected_by=(),
         billed_while_stopped=(),
         sightings=(),
         looked=(),

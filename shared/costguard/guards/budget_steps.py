@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -15,6 +15,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason
 from costguard.domain.spend import SpendScope
 from costguard.guards.budget_rules import BudgetRule, BudgetStep, PriorityClass, StepKind
+from costguard.guards.cloud_protection import Bars
 from costguard.guards.idle_gpu_rules import BudgetCause, IdleRule, percent_words
 from costguard.guards.rules import Selector, Step
 
@@ -43,7 +44,9 @@ class MachineRules:
     doubts: Mapping[str, Reason]
 
 
-def machine_rules(standings: Sequence[Standing], classes: Sequence[PriorityClass]) -> MachineRules:
+def machine_rules(
+    standings: Sequence[Standing], classes: Sequence[PriorityClass], reading: Bars = Bars.EVERYTHING
+) -> MachineRules:
     """The rules in force. A machine whose class is asked for is asked for by that step alone, idle or not.
 
     Budgets may lie inside one another: a machine that several ask for is under the gentlest of these rules, and is
@@ -66,7 +69,7 @@ def machine_rules(standings: Sequence[Standing], classes: Sequence[PriorityClass
         if standing.reached(step) and step.kind is StepKind.STOP_IDLE
     ]
     for standing, rule in (*of_classes, *of_idle):
-        rules.append(rule)
+        rules.append(replace(rule, termination_protection_bars=reading))
         if standing.doubt is not None:
             doubts[rule.name] = standing.doubt
     return MachineRules(tuple(sorted(rules, key=lambda rule: rule.name)), doubts)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from costguard.domain.actions import Verb
 from costguard.domain.facts import InstanceFact, ShardFacts, WindowReading
 from costguard.domain.findings import Evidence, Finding, Verdict
 from costguard.domain.money import HourlyRate
@@ -18,6 +19,7 @@ from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import AcceleratorKind, Billing, Gap, Instance, InstanceState, Inventory, Keeper
 from costguard.domain.signals import SignalName, SignalReading, SignalSummary, Statistic
+from costguard.guards.cloud_protection import Bars, barring
 from costguard.guards.idle_gpu_rules import BUDGET, SPENT, BudgetCause, IdleBounds, IdleRule, percent_words
 from costguard.guards.idle_gpu_usage import usage_of
 
@@ -107,7 +109,7 @@ def judge_instance(fact: InstanceFact, rule: IdleRule | None, now: datetime) -> 
     verdict, reason = _utilisation(fact, rule.idle, reading, now)
     if rule.cause is not None:
         verdict, reason = _by_budget(rule.cause, instance, verdict, reason)
-    kept = kept_reason(instance)
+    kept = kept_reason(instance, rule.termination_protection_bars)
     if kept is not None:
         facts = {**kept.facts, "utilisation": reason.code.value}
         return _finding(fact, rule, Verdict.EXEMPT, Reason(kept.code, facts), evidence)
@@ -127,8 +129,8 @@ def _by_budget(cause: BudgetCause, instance: Instance, verdict: Verdict, reason:
     return verdict, reason
 
 
-def kept_reason(instance: Instance) -> Reason | None:
-    """Why an instance may be shown but never touched, from how it is paid for and who manages it."""
+def kept_reason(instance: Instance, reading: Bars) -> Reason | None:
+    """Why an instance may be shown but never touched, from how it is paid for, who manages it and what protects it."""
     if instance.managed_by is not None:
         code = _KEEPER_REASONS[instance.managed_by.keeper]
         return Reason(code, {"manager": instance.managed_by.name})
@@ -136,9 +138,8 @@ def kept_reason(instance: Instance) -> Reason | None:
         until = instance.paid_until
         facts = {} if until is None else {"until": until.date().isoformat()}
         return Reason(_BILLING_REASONS[instance.billing], facts)
-    if instance.protected_by:
-        return Reason(ReasonCode.PROTECTED_BY_CLOUD, {"protection": ", ".join(instance.protected_by)})
-    return None
+    barred = barring(instance.protected_by, Verb.WARN, reading)
+    return Reason(ReasonCode.PROTECTED_BY_CLOUD, {"protection": ", ".join(barred)}) if barred else None
 
 
 def _utilisation(

@@ -9,6 +9,7 @@ from decimal import Decimal
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Instance
 from costguard.domain.signals import SignalName
+from costguard.guards.cloud_protection import Bars
 from costguard.guards.rules import Limits, Mode, Rung, Selector, Step
 
 BUDGET, SPENT = "budget", "spent"
@@ -61,7 +62,7 @@ class BudgetCause:
 class IdleRule:
     """One entry of `idle_gpu:` in the policy, or with a `cause` what a spent budget makes of one of its steps.
 
-    `digest` is a hash of everything else here.
+    `digest` is a hash of everything else here, and so of how the policy reads termination protection.
     """
 
     name: str
@@ -73,6 +74,7 @@ class IdleRule:
     digest: str
     except_for: tuple[Selector, ...] = ()
     cause: BudgetCause | None = None
+    termination_protection_bars: Bars = Bars.EVERYTHING
 
     def harshness(self) -> tuple[int, int, float, float, str]:
         """Sort key: where rules overlap, the smallest (least destructive) is applied."""

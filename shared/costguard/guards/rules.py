@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 from costguard.domain.actions import Verb
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing, Instance
+from costguard.guards.cloud_protection import Bars
 from costguard.guards.spelling import tags_spare
 
 
@@ -179,8 +180,12 @@ ask for nothing: where they mean it, `protect.tags` says so."""
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """Who may never be touched, by rule of the house. Tag names match in any case and spelling variant."""
+    """Who may never be touched, by rule of the house. Tag names match in any case and spelling variant.
+
+    Policies from before `termination_protection_bars` keep the stricter reading: a default that loosens is no default.
+    """
 
     tag_names: tuple[str, ...] = KNOWN_TAGS
     expiry_tag_names: tuple[str, ...] = ("costguard-keep-until", "keep-until", "protect-until")
     accounts: tuple[str, ...] = ()
+    termination_protection_bars: Bars = Bars.EVERYTHING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -15,6 +15,7 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.resources import Instance, Launch
+from costguard.guards.cloud_protection import protections_of
 from costguard.guards.idle_gpu import gentlest_rule, judge
 from costguard.guards.rules import Mode, at_most
 from costguard.planning.exempt import overlaid
@@ -129,6 +130,7 @@ def build_plan(inputs: PlanInputs) -> Plan:
         gaps=(*inputs.gaps, *(gap for shard in inputs.facts for gap in shard.gaps)),
         limits=tuple(limits.values()),
         kept=inputs.kept,
+        protected_by=tuple(_protections(wanted)),
         instances_seen=sum(shard.instances_seen for shard in inputs.facts),
         billed_while_stopped=tuple(
             fact.instance.ref
@@ -139,6 +141,13 @@ def build_plan(inputs: PlanInputs) -> Plan:
         sightings=sightings_in(inputs.facts, findings, inputs.launches),
         looked=tuple(shard.shard for shard in inputs.facts if shard.complete),
     )
+
+
+def _protections(wanted: Iterable[Wanted]) -> Iterator[tuple[ResourceRef, tuple[str, ...]]]:
+    for item in wanted:
+        told = protections_of(item.seen.instance, item.seen.detail)
+        if told:
+            yield item.case.subject, told
 
 
 def advanced(inputs: PlanInputs, findings: tuple[Finding, ...]) -> list[Wanted]:

@@ -18,7 +18,7 @@ from costguard.policy.protection import protected_by_tag
 
 def exemption(instance: Instance, policy: Policy, now: datetime) -> Reason | None:
     """Why `instance` is shown and never touched, or None."""
-    kept = kept_reason(instance)
+    kept = kept_reason(instance, policy.protection.termination_protection_bars)
     if kept is not None:
         return kept
     tagged = protected_by_tag(instance.tags, policy.protection, now)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from costguard.cases import Case
 from costguard.domain.actions import Action, Saving
 from costguard.domain.findings import Finding
-from costguard.domain.refs import Subject
+from costguard.domain.refs import ResourceRef, Subject
 from costguard.planning.plan import Plan
 
 
@@ -24,6 +24,7 @@ class PlanIndex:
     findings: Mapping[Subject, Finding]
     of_checks: Mapping[tuple[str, Subject], Finding]
     savings: Mapping[str, Saving | None]
+    protections: Mapping[ResourceRef, tuple[str, ...]]
 
     @classmethod
     def of(cls, plan: Plan) -> PlanIndex:
@@ -37,6 +38,7 @@ class PlanIndex:
             findings={finding.subject: finding for finding in findings},
             of_checks={(finding.check, finding.subject): finding for finding in findings},
             savings={action.case_id: action.saving for action in reversed(plan.due)},
+            protections=dict(plan.protected_by),
         )
 
     def case_of(self, action: Action) -> Case:

@@ -176,6 +176,7 @@ class Plan:
     """All a run has decided. Only `due` reaches the executor.
 
     `sightings` are the machines it saw and `looked` the shards where absence proves absence: what savings rest on.
+    `protected_by` are the protections at the cloud of machines that have a case: what their notices may not announce.
     """
 
     guard: str
@@ -190,6 +191,7 @@ class Plan:
     gaps: tuple[Gap, ...]
     limits: tuple[RuleLimit, ...] = ()
     kept: Mapping[ResourceRef, KeptLines] = field(default_factory=dict)
+    protected_by: tuple[tuple[ResourceRef, tuple[str, ...]], ...] = ()
     instances_seen: int = 0
     billed_while_stopped: tuple[ResourceRef, ...] = ()
     sightings: tuple[Sighting, ...] = ()

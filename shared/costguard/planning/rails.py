@@ -10,11 +10,12 @@ import math
 from collections.abc import Iterable
 from decimal import Decimal
 
-from costguard.cases import Case, uncopied
+from costguard.cases import Case, ladder, uncopied
 from costguard.domain.actions import DESTRUCTIVE, Verb
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState
+from costguard.guards.cloud_protection import barring, leads_to, protections_of
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Consent, Limits, Mode
 from costguard.planning.plan import CapUse, RuleLimit
@@ -24,11 +25,11 @@ def world_rail(
     verb: Verb, case: Case, rule: IdleRule, instance: Instance, detail: InstanceDetail | None, *, approved: bool
 ) -> Reason | None:
     """Rails that depend on the resource itself: what protects it and what would be lost."""
+    barred = _barred(verb, case, rule, instance, detail)
+    if barred:
+        return Reason(ReasonCode.PROTECTED_BY_CLOUD, {"protection": ", ".join(barred)})
     if detail is None:
         return None if verb is Verb.WARN else Reason(ReasonCode.DETAIL_UNREAD)
-    protections = (*instance.protected_by, *detail.protected_by)
-    if protections:
-        return Reason(ReasonCode.PROTECTED_BY_CLOUD, {"protection": ", ".join(sorted(set(protections)))})
     if verb is Verb.WARN:
         return None  # a notice promises what would follow, so it stops only at what will surely never follow
     if verb is Verb.STOP and instance.cannot_stop:
@@ -42,6 +43,14 @@ def world_rail(
     if verb is Verb.TERMINATE:
         return _terminate_rail(case, instance, detail)
     return None
+
+
+def _barred(
+    verb: Verb, case: Case, rule: IdleRule, instance: Instance, detail: InstanceDetail | None
+) -> tuple[str, ...]:
+    """The protections that bar this step, or what it would only announce or prepare."""
+    ahead = [rung.verb for rung in ladder(rule, instance)[case.rung + 1 :]]
+    return barring(protections_of(instance, detail), leads_to([verb, *ahead]), rule.termination_protection_bars)
 
 
 def _towards_the_end(verb: Verb, rule: IdleRule, instance: Instance) -> bool:

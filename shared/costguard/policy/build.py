@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from costguard.guards.budget_rules import PriorityClass
+from costguard.guards.cloud_protection import Bars
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
 from costguard.guards.rules import Limits, Mode, Protection, Selector
 from costguard.policy import documents as d
@@ -40,7 +41,7 @@ _WEEK = timedelta(weeks=1)
 def build_policy(accepted: Accepted) -> Policy:
     """The policy of documents that passed every check."""
     main = _main(accepted)
-    by_shadow = {shadow: _idle_rules(accepted, main.mode, shadow=shadow) for shadow in (False, True)}
+    by_shadow = {shadow: _idle_rules(accepted, main, shadow=shadow) for shadow in (False, True)}
     zone = None if main.calendar is None else main.calendar.zone
     budgets = [budget_of(budget, main.mode, zone) for _, _, budget in budgets_of(accepted)]
     owners = [*main.owners, *_listed(accepted, FileKind.OWNERS)]
@@ -111,10 +112,11 @@ def _rules(accepted: Accepted) -> Iterator[tuple[PolicyFile, tuple[str | int, ..
                 yield file, ("idle_gpu", index), rule
 
 
-def _idle_rules(accepted: Accepted, ceiling: Mode, *, shadow: bool) -> tuple[IdleRule, ...]:
+def _idle_rules(accepted: Accepted, main: d.MainDocument, *, shadow: bool) -> tuple[IdleRule, ...]:
     """Those that decide, or those in the shadow, by name; a rule in the shadow only observes."""
     written = [rule for _, _, rule in _rules(accepted) if rule.shadow is shadow]
-    rules = (_rule(rule, Mode.OBSERVE if shadow else ceiling) for rule in written)
+    reading = main.protect.termination_protection_bars
+    rules = (_rule(rule, Mode.OBSERVE if shadow else main.mode, reading) for rule in written)
     return tuple(sorted(rules, key=lambda rule: rule.name))
 
 
@@ -124,7 +126,7 @@ def _listed(accepted: Accepted, kind: FileKind) -> Iterator[Any]:
             yield from model
 
 
-def _rule(rule: d.RuleDocument, ceiling: Mode) -> IdleRule:
+def _rule(rule: d.RuleDocument, ceiling: Mode, reading: Bars) -> IdleRule:
     idle, safety = rule.idle_when_all, rule.safety
     return with_digest(
         IdleRule(
@@ -149,6 +151,7 @@ def _rule(rule: d.RuleDocument, ceiling: Mode) -> IdleRule:
                 unstoppable_may_terminate=safety.unstoppable,
             ),
             digest="",
+            termination_protection_bars=reading,
         )
     )
 
@@ -229,6 +232,7 @@ def _protection(protect: d.ProtectDocument) -> Protection:
         tag_names=tuple(dict.fromkeys((*shipped.tag_names, *sorted(protect.tags)))),
         expiry_tag_names=tuple(dict.fromkeys((*shipped.expiry_tag_names, *sorted(protect.expiry_tags)))),
         accounts=tuple(sorted((*shipped.accounts, *protect.accounts))),
+        termination_protection_bars=protect.termination_protection_bars,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
+from costguard.guards.cloud_protection import Bars
 from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
 from costguard.guards.rules import Consent, Limits, Selector, Step
 from costguard.guards.spelling import spares_no_less
@@ -40,6 +41,7 @@ def loosens(old: IdleRule, new: IdleRule) -> bool:
         and _stricter_bounds(new.idle, old.idle)
         and _gentler_ladder(new.ladder, old.ladder)
         and _lower_limits(new.limits, old.limits)
+        and new.termination_protection_bars in {old.termination_protection_bars, Bars.EVERYTHING}
     )
     return not tightened
 

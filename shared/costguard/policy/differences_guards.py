@@ -102,7 +102,7 @@ def _budget_words(rule: BudgetRule) -> str:
 def _machine_rules(policy: Policy) -> tuple[IdleRule, ...]:
     """What every step would make of itself if it were reached."""
     standings = [Standing(rule, None) for rule in policy.budgets]
-    return machine_rules(standings, policy.priority_classes).rules
+    return machine_rules(standings, policy.priority_classes, policy.protection.termination_protection_bars).rules
 
 
 def _freezes(rule: BudgetRule) -> frozenset[str]:

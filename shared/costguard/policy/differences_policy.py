@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import TypeVar
 
 from costguard.domain.money import Money
+from costguard.guards.cloud_protection import Bars
 from costguard.guards.rules import Mode, Selector
 from costguard.policy import differences as d
 from costguard.policy import notation as n
@@ -184,6 +185,11 @@ _POLICY: tuple[Part[Policy], ...] = (
     Part("protect.tags", lambda policy: policy.protection.tag_names, d.fewer),
     Part("protect.expiry_tags", lambda policy: policy.protection.expiry_tag_names, d.fewer),
     Part("protect.accounts", lambda policy: policy.protection.accounts, d.fewer),
+    Part(
+        "protect.termination_protection_bars",
+        lambda policy: policy.protection.termination_protection_bars,
+        lambda _, new: new is not Bars.EVERYTHING,
+    ),
     Part(
         "prices",
         lambda policy: tuple(((each.cloud, each.instance_types), each.hourly) for each in policy.prices),

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, ValidationInfo, field_validator, model_vali
 from typing_extensions import Self
 
 from costguard.domain.actions import Verb
+from costguard.guards.cloud_protection import Bars
 from costguard.guards.idle_gpu_rules import IdleBounds
 from costguard.guards.rules import Limits, Mode, Step
 from costguard.policy import fields as f
@@ -127,6 +128,7 @@ class ProtectDocument(Document):
     tags: f.TagNames = ()
     expiry_tags: f.TagNames = ()
     accounts: f.AccountIds = ()
+    termination_protection_bars: f.BarsWord = Bars.EVERYTHING
 
 
 class PriceDocument(Document):

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator
 from costguard.domain.money import Money
 from costguard.domain.refs import CLOUDS
 from costguard.domain.resources import Billing
+from costguard.guards.cloud_protection import Bars
 from costguard.guards.rules import Consent, Mode, Step
 from costguard.policy import cloud_values as clouds
 from costguard.policy import time_values as times
@@ -37,6 +38,7 @@ CLOUD_WORDS = {cloud: cloud for cloud in CLOUDS}
 
 Version = Annotated[int, BeforeValidator(v.version)]
 ModeWord = Annotated[Mode, BeforeValidator(v.choice({mode.name.lower(): mode for mode in Mode}, "a mode"))]
+BarsWord = Annotated[Bars, BeforeValidator(v.choice_of(Bars, "what it bars"))]
 ConsentWord = Annotated[Consent, BeforeValidator(v.choice_of(Consent, "an answer"))]
 BillingWord = Annotated[Billing, BeforeValidator(v.choice_of(Billing, "a way of billing"))]
 CloudWord = Annotated[str, BeforeValidator(v.choice(CLOUD_WORDS, "a cloud"))]

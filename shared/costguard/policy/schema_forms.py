@@ -15,6 +15,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import CLOUDS
 from costguard.domain.resources import Billing, InstanceState, Keeper
 from costguard.guards.budget_rules import CostBasis
+from costguard.guards.cloud_protection import Bars
 from costguard.guards.network_audit_rules import Check
 from costguard.guards.rules import Consent, Mode
 from costguard.policy import budget_fields as b
@@ -92,6 +93,7 @@ FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (k.KeyMode, _MODE),
     (network_documents.AuditMode, _MODE),
     (f.ConsentWord, _words(each.value for each in Consent)),
+    (f.BarsWord, _words(each.value for each in Bars)),
     (f.BillingWord, _words(each.value for each in Billing)),
     (f.CloudWord, _words(CLOUDS)),
     (f.CloudPattern, _words(CLOUDS)),

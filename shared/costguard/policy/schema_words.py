@@ -61,6 +61,7 @@ WORDS: Mapping[str, str] = {
     "external_id": "The ExternalId to send with it.",
     "organisation": "Also every account that its organisation lists.",
     "protected": "Shown, and never touched.",
+    "termination_protection_bars": "What termination protection at a cloud bars: terminate, or everything (default).",
     "expiry_tags": "Names of tags that protect until the moment they hold.",
     "hourly": "The price of an hour.",
     "cloudwatch_namespace": "The namespace of the CloudWatch agent. Default: CWAgent.",

@@ -20,6 +20,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError, NewerSchemaError
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing
+from costguard.guards.cloud_protection import Bars
 from costguard.guards.idle_gpu_rules import BudgetCause, IdleBounds, IdleRule
 from costguard.guards.rules import Consent, Limits, Mode, Selector, Step
 
@@ -56,6 +57,8 @@ def terms(rule: IdleRule) -> str:
     }
     if rule.cause is not None:
         body["cause"] = [rule.cause.budget, _decimal(rule.cause.at), rule.cause.priority_class]
+    if rule.termination_protection_bars is not Bars.EVERYTHING:  # the strict reading is what rules of before had
+        body["termination_protection_bars"] = rule.termination_protection_bars.value
     return _json(body)
 
 
@@ -131,6 +134,7 @@ def _rule(body: dict[str, Any]) -> IdleRule:
         ),
         digest="",
         cause=_cause(body["cause"]) if "cause" in body else None,
+        termination_protection_bars=Bars(body.get("termination_protection_bars", Bars.EVERYTHING)),
     )
 
 

@@ -23,6 +23,8 @@ class Row(str, Enum):
     LOCAL_DISK = "local disks"
     COPIES = "copies of disks"
     TERMINATE = "terminate"
+    TERMINATION_PROTECTION = "termination protection"
+    STOP_PROTECTION = "stop protection"
     PREPAID = "paid in advance"
     SPOT = "spot"
     MANAGED = "who else manages it"

@@ -58,13 +58,22 @@ class Upcoming:
 
 
 @dataclass(frozen=True, slots=True)
+class Barred:
+    """A step that will not come while these protections are set at the cloud."""
+
+    verb: Verb
+    by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NoticeFacts:
     """All a notice is made of; what is unknown stays empty and is left out.
 
     `reason` is why: the verdict for a warning, the end of a closed case, the rail of a held one.
     `saving` belongs to the next step before it and to the step itself after it. `snapshots` are ids.
     `zone` is where the reader lives. `approve` is the resource whose next step waits for approval. `clickable`: the
-    channel shows buttons, so that no command need be said.
+    channel shows buttons, so that no command need be said. `barred` is the first step that a protection at the cloud
+    keeps from being done: it and what follows are not in `upcoming`.
     """
 
     kind: NoticeKind
@@ -83,6 +92,7 @@ class NoticeFacts:
     approve: str = ""
     zone: str = "UTC"
     clickable: bool = False
+    barred: Barred | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +234,9 @@ def _steps(facts: NoticeFacts, language: Language) -> list[tuple[str, str]]:
             if when
             else phrase("then", language, verb=verb(step.verb, language))
         )
+    if facts.barred is not None:
+        by = ", ".join(facts.barred.by)
+        said.append(phrase("barred", language, verb=verb(facts.barred.verb, language), protection=by))
     if not said:
         return [(label("next", language), phrase("nothing_automatic", language))]
     return [(label("next", language), book_in(language).list_separator.join(said))]

@@ -296,6 +296,7 @@ BOOK = Book(
         "nothing_automatic": "Nothing will be done to it automatically.",
         "not_before": "{verb}: not before {when}",
         "then": "{verb}: after that",
+        "barred": "{verb}: barred by {protection}, set at the cloud",
         "keep_snooze": "costguard snooze {resource} --for 48h",
         "keep_tag": "or tag it {tag}=YYYY-MM-DD",
         "keep_use": "or use it: the case closes by itself",

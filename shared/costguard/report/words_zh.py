@@ -288,6 +288,7 @@ BOOK = Book(
         "nothing_automatic": "不会自动对它做任何操作。",
         "not_before": "{verb}：不早于 {when}",
         "then": "{verb}：在此之后",
+        "barred": "{verb}：受云上保护设置 {protection} 阻止，不会执行",
         "keep_snooze": "costguard snooze {resource} --for 48h",
         "keep_tag": "或添加标签 {tag}=YYYY-MM-DD",
         "keep_use": "或直接使用它：案件会自动关闭",

@@ -38,7 +38,8 @@ def _cause(judged: Judged, listing: Listing, instance: Instance, told_at: dateti
     if version is None:
         return ""
     shown = InstanceDetail(instance, (), ())
-    protected = truth.why_untouchable(shown, judged.versions[version], listing.at + timedelta(minutes=20))
+    at, verb = listing.at + timedelta(minutes=20), judged.effect.verb
+    protected = truth.why_untouchable(shown, judged.versions[version], at, verb)
     if protected:
         return protected
     if judged.demand is not None:
@@ -97,7 +98,10 @@ def _loosened(judged: Judged, version: int, told_at: datetime) -> str:
     before = [read.version for read in judged.chronicle.policies if read.at <= told_at and read.version is not None]
     if not before:
         return ""
-    old, new = (judged.versions[number].gentlest(judged.shown.instance.tags) for number in (before[-1], version))
+    versions = [judged.versions[number] for number in (before[-1], version)]
+    if versions[1].terminate_alone and not versions[0].terminate_alone:
+        return "termination protection began to bar terminate alone"
+    old, new = (each.gentlest(judged.shown.instance.tags) for each in versions)
     if old is None or new is None or old.name != new.name:
         return ""
     return "its rule was loosened" if new.looser_than(old) else ""

@@ -292,7 +292,7 @@ def _warned(judged: Judged, verb: Verb) -> datetime | None:
 
 def untouchable(judged: Judged) -> str:
     """Rule 12: nothing that was shown as protected, committed or managed is touched."""
-    return truth.why_untouchable(judged.shown, judged.version, judged.effect.at + SKEW)
+    return truth.why_untouchable(judged.shown, judged.version, judged.effect.at + SKEW, judged.effect.verb)
 
 
 def nobody_objected(judged: Judged) -> str:

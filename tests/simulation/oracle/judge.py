@@ -61,6 +61,9 @@ Check = Callable[[Judged], str]
 """What is wrong with an effect by one rule; empty when nothing is."""
 
 
+_AS_THE_CLOUDS = PolicyVersion((), terminate_alone=True)
+
+
 class Judge:
     """Keeps the violations of one simulation."""
 
@@ -91,8 +94,16 @@ class Judge:
             self.add(Violation(number, effect.at, effect.machine, f"{effect.verb.value}: {what}"))
 
     def watch_attempt(self, attempt: Attempt) -> None:
-        """Rule 6: no guard calls to stop what another guard has stopped in the same run of the machine."""
+        """Rule 12: nothing is called that the cloud was seen to bar, though it would refuse that anyway.
+
+        Rule 6: no guard calls to stop what another guard has stopped in the same run of the machine.
+        """
         machine = self._world.machines[attempt.machine]
+        looks = [one for one in self._chronicle.looks.get(attempt.machine, []) if one.process is attempt.process]
+        shown = looks[-1].shown.protected_by if looks and looks[-1].shown is not None else ()
+        if truth.barred(shown, _AS_THE_CLOUDS, attempt.verb):
+            what = f"{attempt.verb.value}: called, though the cloud was seen to bar it: {shown}"
+            self.add(Violation(12, attempt.at, attempt.machine, what))
         for effect in self._chronicle.effects:
             same = (effect.machine, effect.verb, attempt.verb) == (attempt.machine, Verb.STOP, Verb.STOP)
             if same and effect.changed and effect.process.guard != attempt.guard and effect.at >= machine.runs[-1][0]:

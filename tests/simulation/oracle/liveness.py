@@ -11,6 +11,7 @@ from tests.simulation.oracle import truth
 from tests.simulation.oracle.judge import Violation
 
 from costguard.cases import Case, CaseStatus, Phase
+from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import InstanceState, SnapshotState
@@ -81,7 +82,7 @@ def forgotten(simulation: Simulation) -> Iterator[Violation]:
         if machine.state is not InstanceState.RUNNING or machine.native_id in held | snoozed:
             continue
         shown = simulation.clouds.inventory.details([ref]).get(ref)
-        if shown is None or truth.why_untouchable(shown, version, now):
+        if shown is None or truth.why_untouchable(shown, version, now, Verb.STOP):
             continue
         rule = truth.rule_of(shown, version)
         if rule is None or truth.why_not_idle(machine, timedelta(hours=rule.lasting), now - timedelta(minutes=1)):

@@ -13,6 +13,7 @@ from tests.simulation.oracle.judge import Violation
 from tests.simulation.oracle.trust import Sight, why_not
 
 from costguard.cases import CaseStatus
+from costguard.domain.actions import Verb
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import InstanceState
 from costguard.sandbox.world.records import Machine
@@ -61,7 +62,7 @@ def _asked(simulation: Simulation, machine: Machine, now: datetime) -> Iterator[
     """The steps that have surely asked for this machine for long enough, where no gentler one may have."""
     world, version = simulation.world, simulation.versions[simulation.version]
     shown = simulation.clouds.inventory.details([machine.ref]).get(machine.ref)
-    if shown is None or truth.why_untouchable(shown, version, now) or machine.spec.one_time_spot:
+    if shown is None or truth.why_untouchable(shown, version, now, Verb.STOP) or machine.spec.one_time_spot:
         return
     started = machine.runs[-1][0]
     process = simulation.last_process("budget")

@@ -9,9 +9,10 @@ from typing import Protocol, TypeVar
 
 from tests.simulation.hub import Process
 from tests.simulation.rule_spec import RuleSpec
-from tests.simulation.rules import PolicyVersion
+from tests.simulation.rules import PolicyVersion, spared_by_tag
 from tests.simulation.scenario import PROTECTING_TAGS
 
+from costguard.domain.actions import Verb
 from costguard.domain.resources import Billing, InstanceDetail, SnapshotState
 from costguard.domain.signals import SignalName
 from costguard.sandbox.world.prices import SPOT_SHARE
@@ -88,8 +89,22 @@ def tag_protects(tags: Mapping[str, str]) -> bool:
     return any(tags.get(key) == value for key, value in PROTECTING_TAGS)
 
 
-def why_untouchable(shown: InstanceDetail, version: PolicyVersion, at: datetime) -> str:
-    """Why nobody may touch a machine that looks like this; empty when nothing protects it."""
+_BARRED_BY = {
+    "termination_protection": (Verb.SNAPSHOT, Verb.TERMINATE),
+    "stop_protection": (Verb.STOP, Verb.SNAPSHOT, Verb.TERMINATE),
+}
+"""What each bars at its cloud; of the ladders of these stories a copy is made for the end alone."""
+
+
+def barred(protections: tuple[str, ...], version: PolicyVersion, verb: Verb) -> bool:
+    """Whether the cloud's own protections keep this from being done, as the policy reads them."""
+    if not version.terminate_alone:
+        return bool(protections)
+    return any(verb in _BARRED_BY[each] for each in protections)
+
+
+def why_untouchable(shown: InstanceDetail, version: PolicyVersion, at: datetime, verb: Verb) -> str:
+    """Why nobody may do this to a machine that looks like this; empty when nothing protects it."""
     instance = shown.instance
     if tag_protects(instance.tags):
         return f"its tags protect it: {instance.tags}"
@@ -97,12 +112,13 @@ def why_untouchable(shown: InstanceDetail, version: PolicyVersion, at: datetime)
         return f"it is {instance.billing.value}"
     if instance.managed_by is not None:
         return f"it is managed by {instance.managed_by.keeper.value}"
-    if shown.protected_by or instance.protected_by:
+    if barred((*shown.protected_by, *instance.protected_by), version, verb):
         return f"the cloud protects it: {shown.protected_by or instance.protected_by}"
     if instance.ref.account in version.protected_accounts:
         return "its account is protected"
     for agreed in version.exceptions:
-        if agreed.resource == str(instance.ref) and agreed.expires > at:
+        meant = agreed.resource == str(instance.ref) if agreed.resource else spared_by_tag(instance.tags)
+        if meant and agreed.expires > at:
             return "an exception was agreed"
     return ""
 

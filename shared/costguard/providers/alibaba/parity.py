@@ -27,6 +27,8 @@ ROWS: Rows = {
     Row.LOCAL_DISK: "lost by an economical stop: held unless policy says `lose`, or `ask` and the owner agreed",
     Row.COPIES: "one copy of a disk at a time; a client token makes a repeated request the same copy",
     Row.TERMINATE: "final; refused for prepaid and protected instances",
+    Row.TERMINATION_PROTECTION: "`DeletionProtection` of what is paid by the hour; the listing tells it",
+    Row.STOP_PROTECTION: "there is none: a tag or an exception spares a machine from `stop`",
     Row.PREPAID: "shown with owner, cost and the end of the term; never touched",
     Row.SPOT: "stops and starts as any other",
     Row.MANAGED: "ESS, ACK, EMR, E-HPC, PAI, and whatever tags of `acs:` are not known to be people's",

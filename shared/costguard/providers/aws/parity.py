@@ -25,6 +25,8 @@ ROWS: Rows = {
     Row.LOCAL_DISK: "lost by a stop: held unless policy says `lose`, or `ask` and the owner agreed",
     Row.COPIES: "several copies of a disk at once; tagged in the same call",
     Row.TERMINATE: "final; batches fail by zone, so one instance a call",
+    Row.TERMINATION_PROTECTION: "`DisableApiTermination`, told by the closer look alone; Spot Instances have none",
+    Row.STOP_PROTECTION: "`DisableApiStop`, told by the closer look alone; it bars `stop`, and `terminate` as well",
     Row.PREPAID: "a Reserved Instance is a discount, not a machine; capacity reservations, blocks and dedicated hosts"
     " are shown, never touched",
     Row.SPOT: "one-time requests cannot stop: held unless policy says `unstoppable: terminate`",

@@ -29,6 +29,8 @@ ROWS: Rows = {
     Row.COPIES: "one copy of a disk at a time; a failed one never says so and stays pending",
     Row.TERMINATE: "may only put the instance into the recycle bin; **a second call destroys it**, so there is"
     " never one",
+    Row.TERMINATION_PROTECTION: "`DisableApiTermination`; the listing tells it",
+    Row.STOP_PROTECTION: "there is none: a tag or an exception spares a machine from `stop`",
     Row.PREPAID: "shown with owner, cost and the end of the term; never touched",
     Row.SPOT: "stops and starts as any other",
     Row.MANAGED: "scaling groups and TKE clusters as their own APIs list them; EMR and Batch by name",

@@ -196,7 +196,7 @@ class World(Storage):
         assert_never(verb)
 
     def _terminate_refusal(self, machine: Machine) -> Refusal | None:
-        if "termination_protection" in machine.protections:
+        if machine.protections & {"termination_protection", "stop_protection"}:  # EC2: the latter protects from both
             return Refusal.TERMINATION_PROTECTED
         if machine.spec.billing is not Billing.PREPAID or machine.terminate_requested_at is not None:
             return None
