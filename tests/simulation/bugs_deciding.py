@@ -117,7 +117,7 @@ _PROTECTING = (
         (12,),
         (Edit(_EXEMPT, "if exempted.expires_at > now and exempted.owns.spares(instance):", "if False:"),),
     ),
-    Bug("termination-protection-ignored", (12,), (Edit(_RAILS, "    if barred:", "    if False:"),)),
+    Bug("termination-protection-ignored", (9, 12), (Edit(_RAILS, "    if barred:", "    if False:"),)),
     Bug(
         "termination-protection-bars-nothing",
         (12,),

@@ -84,6 +84,20 @@ def answered(random: Random, seed: int) -> Scenario:
     return _story(random, seed, (one,), rule=rule, kinds=(Fault.PEOPLE,), rate=0.01, hours=6, runs=30)
 
 
+def guarded(random: Random, seed: int) -> Scenario:
+    """Termination or stop protection that is set and lifted between the steps of a ladder; nothing else goes wrong."""
+    one = machine(random.choice(_CLOUDS), "one")
+    bar, let = Deed.BAR_TERMINATE, Deed.LET_TERMINATE
+    if one.cloud == "aws" and random.random() < 0.6:
+        bar, let = Deed.BAR_STOP, Deed.LET_STOP
+    story = _story(random, seed, (one,), rule=replace(_LADDER, terminate=72), runs=16)
+    alone = replace(story.policy, terminate_alone=random.random() < 0.85)
+    set_at = story.start + 12 * HOUR + random.choice((-1, 0, 1, 2, 3, 4, 5, 6)) * DAY
+    lifted = set_at + random.choice((1, 2, 3, 4)) * DAY
+    deeds = ((set_at, one.native_id, bar), (lifted, one.native_id, let))
+    return replace(story, policy=alone, deeds=deeds)
+
+
 def _doubt(random: Random, seed: int) -> Scenario:
     """One kind of failure, and a spell of use or protection somewhere."""
     one = _one(random)

@@ -159,6 +159,10 @@ def scenario(seed: int) -> Scenario:
         from tests.simulation.close_ups import answered
 
         return with_clicks(answered(Random(seed), seed), always=True)  # noqa: S311 - reproducible on purpose
+    if seed % 10 == 3:
+        from tests.simulation.close_ups import guarded
+
+        return with_clicks(guarded(Random(seed), seed))  # noqa: S311 - reproducible on purpose
     from tests.simulation.sparing import with_sparing
 
     return with_sparing(with_clicks(_scenario(seed)))

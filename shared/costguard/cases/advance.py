@@ -68,9 +68,8 @@ def _heeding(step: Step, seen: Seen) -> Step:
     ended = _judged_over(case, seen, seen.instance)
     if ended is not None:
         return Step(closed(case, ended, seen.now))
-    if seen.snoozed_until is not None:
-        return Step(_snoozed(case, seen.snoozed_until))
-    return _barred_anew(case, seen) or step
+    barred = _barred_anew(case, seen)
+    return (barred or step) if seen.snoozed_until is None else Step(_snoozed(case, seen.snoozed_until))
 
 
 def _snoozed(case: Case, until: datetime) -> Case:
