@@ -144,6 +144,21 @@ def test_a_plan_is_applied_once_and_exactly(cli: Cli, plan: Path) -> None:
     assert "it was applied already" in again.err
 
 
+def test_a_plan_agreed_to_minutes_ago_opens_its_cases_now(cli: Cli, plan: Path) -> None:
+    """A case that a plan opens gets its ids when it is applied: all else that was agreed to is the same."""
+    agreed = json.loads(plan.read_text(encoding="utf-8"))["due"]
+    cli.sandbox.advance(timedelta(minutes=20))
+
+    told = cli("apply", "--plan", str(plan), "--json")
+
+    assert told.status == Exit.OK, told.out
+    done = [(result["subject"], result["verb"], result["outcome"]) for result in told.json["results"]]
+    assert done == [(action["subject"], action["verb"], "took_effect") for action in agreed]
+    known = {case["case_id"] for case in cli("cases", "--json").json["cases"]}
+    assert {result["case_id"] for result in told.json["results"]} <= known
+    assert not {action["case_id"] for action in agreed} & known
+
+
 @pytest.mark.parametrize(
     ("what", "said"),
     [("body", "does not match its plan_hash"), ("shown", "what it shows to people is not what its plan would do")],

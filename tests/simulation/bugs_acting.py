@@ -15,6 +15,13 @@ _ADVANCE = "costguard.cases.advance"
 _INTENTS = "costguard.engine.repositories.intents"
 _SNOOZES = "costguard.engine.repositories.snoozes"
 
+TOLD_AS_THE_CASE_SAYS = Edit(
+    _HANDS,
+    "    if warned is None:\n        return None\n",
+    "    if True:\n        return None if warned is None else warned.at\n",
+)
+"""The last look asks no outbox whether the notice was delivered."""
+
 _LOOKING = (
     Bug(
         "no-last-look",
@@ -23,7 +30,7 @@ _LOOKING = (
             Edit(
                 _ACT,
                 "    found = _last_look(case, first, world, hand, now)\n",
-                "    found: Reason | Cleared = Cleared(())\n",
+                "    found: Reason | Cleared = Cleared((), frozenset(action.resource for action in actions))\n",
             ),
         ),
     ),
@@ -38,8 +45,8 @@ _LOOKING = (
         (
             Edit(
                 _HAND,
-                "        bar = _still_true(action, case, instance, reading, rule, now)\n",
-                "        bar = None\n",
+                "        bar = bar or _still_true(action, case, instance, reading, rule, now)\n",
+                "",
             ),
         ),
     ),
@@ -124,7 +131,7 @@ _DOING = (
     Bug(
         "no-reservation",
         (7,),
-        (Edit(_ACT, "    full = _reserve(first, plan, case, world.memory, now)\n", "    full = None\n"),),
+        (Edit(_ACT, "    full = _reserve(first, plan, case, world, hand, now)\n", "    full = None\n"),),
     ),
     Bug(
         "sent-reservation-given-back",
@@ -185,6 +192,7 @@ _TELLING = (
                 "            after = noticed(case, arrived.delivered_at)",
                 "if arrived is not None:\n            after = noticed(case, clock.now())",
             ),
+            TOLD_AS_THE_CASE_SAYS,
         ),
     ),
     Bug(
@@ -197,6 +205,7 @@ _TELLING = (
                 "if arrived is not None and arrived.delivered_at is not None:",
             ),
             Edit(_MEMORY, "proven = notice.delivered_at if notice.proven else None", "proven = notice.delivered_at"),
+            TOLD_AS_THE_CASE_SAYS,
         ),
     ),
     Bug(

@@ -6,7 +6,7 @@ from tests.simulation.planting import Bug, Edit
 
 _ANSWERING = "costguard.cases.answering"
 _ADVANCE = "costguard.cases.advance"
-_BUILD = "costguard.planning.build"
+_LAST = "costguard.planning.last_look"
 _REPLIES = "costguard.engine.replies"
 _SPEAKS = "ref.case_id == case.case_id and speaks_for(ref.decision_id, case)"
 
@@ -59,9 +59,9 @@ ANSWERING: tuple[Bug, ...] = (
         "stop-now-hastens-the-end-too",
         (9, 15),
         (
-            Edit(_ADVANCE, "return seen.hastened and told and rung.verb is Verb.STOP and", "return seen.hastened and"),
+            Edit(_ADVANCE, "return told and verb is Verb.STOP and", "return"),
             Edit(
-                _BUILD,
+                _LAST,
                 "ref.case_id == case.case_id and speaks_for(ref.decision_id, case)",
                 "ref.case_id == case.case_id",
             ),
@@ -72,7 +72,7 @@ ANSWERING: tuple[Bug, ...] = (
         (9, 15),
         (
             Edit(
-                _BUILD,
+                _LAST,
                 "ref.case_id == case.case_id and speaks_for(ref.decision_id, case)",
                 "ref.case_id == case.case_id",
             ),

@@ -17,6 +17,17 @@ _SPELLING = "costguard.guards.spelling"
 _CLOUD = "costguard.guards.cloud_protection"
 _CAPS = "costguard.engine.repositories.caps"
 _HAND = "costguard.engine.instance_hand"
+_LAST = "costguard.planning.last_look"
+
+NO_GRACE_AT_LAST = Edit(
+    _LAST,
+    "if standing.now < due and not (standing.hastened and may_be_hastened(case, verb)):",
+    "if False:",
+)
+"""The last look does not ask whether the grace is over."""
+
+ANY_MODE_AT_LAST = Edit(_LAST, "gentle = mode_rail(verb, min(case.mode, standing.mode))", "gentle = None")
+"""Nor how far the rule may go."""
 
 _MEASURING = (
     Bug("coverage-not-asked", (1,), (Edit(_GUARD, "if signal.coverage < bounds.min_coverage:", "if False:"),)),
@@ -170,11 +181,25 @@ _PROTECTING = (
 )
 
 _LADDER = (
-    Bug("no-grace", (9, 15), (Edit(_ADVANCE, "if seen.now < due and not _hastened(case, rung, seen):", "if False:"),)),
+    Bug(
+        "no-grace",
+        (9, 15),
+        (
+            Edit(
+                _ADVANCE,
+                "if seen.now < due and not (seen.hastened and may_be_hastened(case, rung.verb)):",
+                "if False:",
+            ),
+            NO_GRACE_AT_LAST,
+        ),
+    ),
     Bug(
         "half-the-grace",
         (9, 15),
-        (Edit(_ADVANCE, "return grace_end(case.since, rung.after)", "return grace_end(case.since, rung.after / 2)"),),
+        (
+            Edit(_ADVANCE, "return grace_end(case.since, rung.after)", "return grace_end(case.since, rung.after / 2)"),
+            Edit(_LAST, "at = grace_end(at, rungs[place].after)", "at = grace_end(at, rungs[place].after / 2)"),
+        ),
     ),
     Bug(
         "calendar-ignored",
@@ -184,6 +209,11 @@ _LADDER = (
                 _BUILD,
                 "return inputs.policy.calendar.after if inputs.policy.calendar is not None else plain_time",
                 "return plain_time",
+            ),
+            Edit(
+                "costguard.engine.hands",
+                "grace_end=policy.calendar.after if policy.calendar is not None else plain_time,",
+                "grace_end=plain_time,",
             ),
         ),
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.simulation.bugs_acting import TOLD_AS_THE_CASE_SAYS
+from tests.simulation.bugs_deciding import ANY_MODE_AT_LAST
 from tests.simulation.planting import Bug, Edit
 
 _CASE = "costguard.cases.mending"
@@ -14,6 +16,12 @@ _SIGHTINGS = "costguard.engine.network_sightings"
 _NET_MENDS = "costguard.guards.network_mends"
 _HANDS = "costguard.engine.hands"
 _UNDO = "costguard.engine.undo"
+
+_OTHER_KEY_MEND = Edit(
+    _KEY_HAND,
+    "if judged.mend != action.mend or mend_terms(judged.rule, judged.mend) != case.terms:",
+    "if False:",
+)
 
 _TOLD = (
     Bug(
@@ -38,6 +46,7 @@ _TOLD = (
                 "            after = noticed(case, arrived.delivered_at)",
                 "if arrived is not None:\n            after = noticed(case, clock.now())",
             ),
+            TOLD_AS_THE_CASE_SAYS,
         ),
         settings=True,
     ),
@@ -66,7 +75,7 @@ _TOLD = (
         (
             Edit(_CASE, "if is_same and terms == case.terms:", "if True:"),
             Edit(_KEY_HAND, "judged.rule is None or judged.rule.digest != action.rule_digest:", "judged.rule is None:"),
-            Edit(_KEY_HAND, "if mend_terms(judged.rule, judged.mend) != case.terms:", "if False:"),
+            _OTHER_KEY_MEND,
             Edit(_NET_HAND, "if judged.rule is None or judged.rule.digest != action.rule_digest:", "if False:"),
             Edit(
                 _NET_HAND,
@@ -130,7 +139,7 @@ _LOOKED = (
         (
             Edit(_KEY_HAND, "if key.version != case.run_epoch:", "if False:"),
             Edit(_KEY_HAND, "if judged.finding.verdict is not Verdict.VIOLATION:", "if False:"),
-            Edit(_KEY_HAND, "if mend_terms(judged.rule, judged.mend) != case.terms:", "if False:"),
+            _OTHER_KEY_MEND,
             Edit(_KEY_HAND, "if judged.bar is not None:", "if False:"),
         ),
         settings=True,
@@ -216,6 +225,7 @@ _SPARED = (
                 "observed(inputs.observing, case, mode_rail(verb, case.mode))",
                 "None",
             ),
+            ANY_MODE_AT_LAST,
         ),
         settings=True,
     ),
@@ -276,8 +286,8 @@ _BACK = (
         (
             Edit(
                 _NET_HAND,
-                "return Cleared((*heard, *unturned), before_of(mend, network, instances))",
-                "return Cleared(heard)",
+                "((*heard, *unturned), frozenset({subject}), before_of(mend, network, instances))",
+                "(heard, frozenset({subject}))",
             ),
         ),
         settings=True,

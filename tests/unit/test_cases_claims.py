@@ -143,7 +143,8 @@ def test_a_notice_counts_from_its_delivery() -> None:
     delivered = NOW - timedelta(minutes=20)
     step = notice(told(), intent_written=True, notice_delivered_at=delivered).case
     assert step is not None
-    assert (step.rung, step.since, step.climbed) == (1, delivered, (ClimbedRung(Verb.WARN, delivered),))
+    climbed = ClimbedRung(Verb.WARN, delivered, told().decision_id)
+    assert (step.rung, step.since, step.climbed) == (1, delivered, (climbed,))
 
 
 def test_a_notice_that_was_never_handed_over_is_decided_anew() -> None:

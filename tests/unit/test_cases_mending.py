@@ -218,7 +218,7 @@ def test_a_delivered_notice_starts_the_wait() -> None:
     claim = claimed(opened(), NOW - timedelta(hours=1))
     step = advance_mend(claim, seen(intent_written=True, notice_delivered_at=NOW - timedelta(minutes=50)))
     assert step.case is not None
-    assert step.case.climbed == (ClimbedRung(Verb.WARN, NOW - timedelta(minutes=50)),)
+    assert step.case.climbed == (ClimbedRung(Verb.WARN, NOW - timedelta(minutes=50), claim.decision_id),)
     unproven = advance_mend(replace(claim, claimed_at=NOW - DAY), seen(intent_written=True))
     assert code_of(unproven) is ReasonCode.NOTICE_UNDELIVERED
 

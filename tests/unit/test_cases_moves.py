@@ -55,12 +55,13 @@ def test_an_accepted_call_is_awaited() -> None:
 
 def test_a_delivered_notice_starts_the_next_wait_at_its_delivery() -> None:
     """The grace runs from when people could know, not from when we wrote."""
-    delivered = NOW - DAY / 2
+    delivered, told = NOW - DAY / 2, claimed(replace(waiting(), rung=0), NOW)
+    rung = ClimbedRung(Verb.WARN, delivered, told.decision_id)
     expected = replace(
-        case(rung=1, climbed=(WARNED, ClimbedRung(Verb.WARN, delivered)), since=delivered, attempt=4),
+        case(rung=1, climbed=(WARNED, rung), since=delivered, attempt=4),
         reason=Reason(ReasonCode.CONFIRMED, {"verb": "warn"}),
     )
-    assert noticed(claimed(replace(waiting(), rung=0), NOW), delivered) == expected
+    assert noticed(told, delivered) == expected
 
 
 def test_a_hold_changes_the_reason_alone() -> None:

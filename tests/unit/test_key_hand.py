@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from tests.builders import NOW, policy
 from tests.unit.test_kms_rotation import key
 
-from costguard.cases import Case
+from costguard.cases import Case, claimed, noticed
 from costguard.cases.mending import MendSeen, advance_mend
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.errors import RefusedError, ThrottledError
@@ -20,13 +21,16 @@ from costguard.engine.hands import Cleared
 from costguard.engine.key_hand import KeyHand
 from costguard.engine.key_look import judged_key
 from costguard.engine.memory import Memory
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
 from costguard.guards.rules import Mode
 from costguard.ledgers.open import open_ledger
 from costguard.policy.key_terms import with_key_digest
+from costguard.ports import Delivery
 
 RULE = with_key_digest(KeyRule("ninety-days", Mode.ENFORCE, KeySelector()))
 POLICY = replace(policy(), kms_rotation=(RULE,))
+TOLD_AT = NOW - timedelta(days=2)
 OFF = key(rotation=RotationSetting(automatic=False))
 
 
@@ -63,17 +67,27 @@ def memory() -> Iterator[Memory]:
 
 
 def decided() -> tuple[Case, Action]:
-    """The case of a key whose rotation is off, and the mend that it came to."""
+    """The case of a key whose rotation is off and whose owner was told two days ago, and the mend that it came to."""
     judged = next(iter(judged_key(OFF, POLICY, NOW)))
     seen = MendSeen(NOW, RULE, judged.finding, judged.mend, shard_read=True, shard_complete=True)
     case = advance_mend(None, seen).case
     assert case is not None
+    case = noticed(claimed(case, TOLD_AT), TOLD_AT)
     action = Action("a", "a", Verb.MEND, OFF.ref, OFF.ref, "1", case.case_id, 1, RULE.name, RULE.digest)
     return case, replace(action, mend=judged.mend)
 
 
+def told(memory: Memory, case: Case) -> None:
+    """The notice of the case in the outbox, with its proven delivery."""
+    told_with = case.climbed[0].notice
+    notice = Notice(told_with, told_with, case.key, "slack:#keys", "title", "text", TOLD_AT)
+    memory.outbox.enqueue(notice)
+    memory.outbox.delivered([notice], Delivery("ts", proves_delivery=True), TOLD_AT)
+
+
 def looked(memory: Memory, kms: Kms) -> Reason | Cleared:
     case, action = decided()
+    told(memory, case)
     return KeyHand({"aws": kms}, {"aws": lambda: kms}, memory).last_look(case, action, POLICY, NOW)
 
 
@@ -104,6 +118,7 @@ def test_what_moved_since_the_decision_keeps_it_as_it_is(memory: Memory, now: ob
 
 def test_a_key_that_was_not_looked_at_is_never_called(memory: Memory) -> None:
     kms, (case, action) = Kms(OFF), decided()
+    told(memory, case)
     hand = KeyHand({"aws": kms}, {"aws": lambda: kms}, memory)
     with pytest.raises(RefusedError):
         hand.call(action)

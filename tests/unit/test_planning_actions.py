@@ -123,7 +123,7 @@ def test_a_plan_names_the_limit_of_every_rule() -> None:
     fleet = [fact(instance(f"i-{n}")) for n in range(3)]
     foreign = fact(instance("i-9", instance_type="t3.nano"))
     plan = build_plan(inputs(*fleet, foreign, policy=policy(day, night), cases=()))
-    assert plan.limits == (RuleLimit("day", 3, (usd("1000"),)), RuleLimit("night", 0, (usd("1000"),)))
+    assert plan.limits == (RuleLimit("day", 3, (usd("1000"),), seen=3), RuleLimit("night", 0, (usd("1000"),)))
 
 
 def test_an_action_is_bound_to_its_decision_machine_and_rule() -> None:

@@ -43,7 +43,7 @@ def test_a_share_is_rounded_down_to_at_least_one_and_never_over_the_count(share:
 
 
 def test_a_limit_names_its_rule_and_its_money() -> None:
-    assert limit(5, hourly_cost_stopped_per_day=(YUAN,)) == RuleLimit("research", 5, (YUAN,))
+    assert limit(5, hourly_cost_stopped_per_day=(YUAN,)) == RuleLimit("research", 5, (YUAN,), seen=5)
 
 
 @pytest.mark.parametrize("verb", [Verb.STOP, Verb.TERMINATE])

@@ -231,7 +231,7 @@ def _waiting(case: Case, seen: Seen, grace_end: GraceEnd) -> Step:
         return Step(held(case, Reason(ReasonCode.NOT_TAKEN_EFFECT, {"failures": case.failures})))
     rung = rungs[case.rung]
     due = due_at(case, rung, grace_end)
-    if seen.now < due and not _hastened(case, rung, seen):
+    if seen.now < due and not (seen.hastened and may_be_hastened(case, rung.verb)):
         facts = {"verb": rung.verb.value, "due": due.isoformat(timespec="minutes")}
         return Step(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.WAITING, facts)))
     copied = _by_copies(case, rung, rungs, seen)
@@ -244,10 +244,10 @@ def _waiting(case: Case, seen: Seen, grace_end: GraceEnd) -> Step:
     return Step(replace(ready, decision_id=decision_id(ready)), rung.verb)
 
 
-def _hastened(case: Case, rung: Rung, seen: Seen) -> bool:
-    """Whether people gave up the rest of the wait: only for a stop, and only right behind a delivered notice."""
+def may_be_hastened(case: Case, verb: Verb) -> bool:
+    """Whether people may give up the rest of the wait: only for a stop, and only right behind a delivered notice."""
     told = bool(case.climbed) and case.climbed[-1].verb is Verb.WARN
-    return seen.hastened and told and rung.verb is Verb.STOP and case.mode is Mode.ENFORCE
+    return told and verb is Verb.STOP and case.mode is Mode.ENFORCE
 
 
 def _barred_anew(case: Case, seen: Seen) -> Step | None:

@@ -35,10 +35,14 @@ class Phase(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class ClimbedRung:
-    """A rung seen complete: a notice delivered, an instance seen stopped, every snapshot seen complete."""
+    """A rung seen complete: a notice delivered, an instance seen stopped, every snapshot seen complete.
+
+    `notice` is the id of the notice that was delivered; "" where an earlier Costguard wrote the case.
+    """
 
     verb: Verb
     at: datetime
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,13 +34,14 @@ def has_snapshot(case: Case, detail: InstanceDetail, volume: Volume, state: Snap
 
 
 def climbed(case: Case, verb: Verb, at: datetime) -> Case:
-    """The rung was seen complete at `at`; the next wait runs from there."""
+    """The rung was seen complete at `at`; the next wait runs from there. The id of a notice is its decision's."""
+    notice = case.decision_id if verb is Verb.WARN else ""
     return replace(
         case,
         status=CaseStatus.OPEN,
         phase=Phase.WAITING,
         rung=case.rung + 1,
-        climbed=(*case.climbed, ClimbedRung(verb, at)),
+        climbed=(*case.climbed, ClimbedRung(verb, at, notice)),
         since=at,
         attempt=case.attempt + 1,
         failures=0,

@@ -94,16 +94,19 @@ def worth_showing(plan: Plan) -> Plan:
     return plan
 
 
-def ready_to_carry_out(world: Surroundings, agreed: Plan, language: Language, step: Step) -> Surroundings:
-    """The surroundings to carry a plan of budgets out in: under the rules that they make as they stand now.
+def ready_to_carry_out(
+    world: Surroundings, agreed: Plan, looked: BudgetLook | None, language: Language
+) -> Surroundings:
+    """The surroundings to carry a plan out in: of budgets under the rules that they make as they were just `looked` at.
 
     Raises:
         StalePlanError: a budget no longer asks for it, or is no longer sure.
     """
+    if looked is None:
+        return world
     from costguard.engine.budget import under_budgets
-    from costguard.engine.budget_look import look
 
-    under = under_budgets(world, look(world, progress=step))
+    under = under_budgets(world, looked)
     for action in agreed.due:
         if under.policy.rule(action.rule) is None:
             message = f"this plan is not applied: no budget asks for it now ({clean(action.rule)}); plan again"

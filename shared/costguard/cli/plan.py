@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from costguard.cli.exits import Exit
-from costguard.cli.guards import BUDGET, GUARDS, carried_out, check_guard, planned, ready_to_carry_out, worth_showing
+from costguard.cli.guards import GUARDS, carried_out, check_guard, planned, ready_to_carry_out, worth_showing
 from costguard.cli.options import GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, draws_blocks, emit
 from costguard.cli.program import ledger_read_only, workplace
@@ -20,14 +20,16 @@ from costguard.domain.errors import ProviderError, StalePlanError
 from costguard.report.words import Language, explain, phrase
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from costguard.domain.actions import ActionResult
+    from costguard.domain.actions import Action, ActionResult
+    from costguard.domain.reasons import Reason
     from costguard.engine.budget_look import BudgetLook
-    from costguard.engine.memory import Memory
+    from costguard.engine.repositories.outbox_notice import Notice
     from costguard.engine.run import RunReport
     from costguard.engine.surroundings import Surroundings
     from costguard.planning import Plan
+    from costguard.planning.agreed import Agreement
     from costguard.report.tables import Table
 
 
@@ -110,12 +112,13 @@ def apply(
     as_json: Json = False,
     lang: Lang = None,
 ) -> None:
-    """Do exactly what a plan says, or refuse.
+    """Do what a plan says and what follows now as well, or refuse.
 
-    Refuses with status 12 and the reason, and changes nothing, when the file was altered, the policy is
-    another one, the plan is older than an hour, a case has moved since, a machine was snoozed since, or
-    Costguard is paused. Every rail is asked again just before each call; what one holds back is shown, and
-    the status is 13.
+    The file is a proposal: every action is derived again from ledger, policy and a fresh look, and what differs is
+    shown and not done. Refuses with status 12 and the reason, and changes nothing, when the file was altered, the
+    policy is another one, the plan is older than an hour, a case has moved since, a machine was snoozed since,
+    Costguard is paused, or nothing of the plan follows now. Every rail is asked again just before each call. Where
+    only a part was done, the status is 13.
     """
     from costguard.cli.plan_file import check_still_true, read_plan
 
@@ -123,33 +126,39 @@ def apply(
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         from costguard.bootstrap import open_surroundings, read_policy
         from costguard.engine.act import pause_reason
+        from costguard.planning.agreed import in_both
 
         language = here.language
         current = read_policy(here.settings)
         with ledger_read_only(here) as memory:  # a plan that is refused leaves no ledger file behind
             check_still_true(agreed, GUARDS, current, memory, here.clock.now())
             paused = pause_reason(memory, host_paused=here.settings.paused)
-        if paused is not None:
-            message = f"this plan is not applied: {explain(paused, language)}"
-            raise StalePlanError(message)
-        with open_surroundings(here.settings, agreed.guard, policy=current, clock=here.clock) as connected:
-            world = _made_ready(connected, agreed, language)
-            report = carried_out(world, agreed)
-            results = _results(agreed, report, world.memory, here.clock.now())
-    emit(_applied(agreed, report, results, language), as_json=as_json)
+            if paused is not None:
+                message = f"this plan is not applied: {explain(paused, language)}"
+                raise StalePlanError(message)
+            with (
+                open_surroundings(
+                    here.settings, agreed.guard, policy=current, memory=memory, clock=here.clock, may_act=False
+                ) as world,
+                shard_progress("Reading") as step,
+            ):
+                fresh, looked = planned(world, agreed.run_id, step)
+                ready_to_carry_out(world, agreed, looked, language)
+        both = in_both(agreed, fresh)
+        report: RunReport | None = None
+        notices: Mapping[str, Notice] = {}
+        if not both.refuses_all:
+            with open_surroundings(here.settings, agreed.guard, policy=current, clock=here.clock) as connected:
+                _enter_accounts(connected)
+                report = carried_out(ready_to_carry_out(connected, both.plan, looked, language), both.plan)
+                notices = connected.memory.outbox.get_many(action.decision_id for action in both.plan.due)
+        results = _results(both, report, notices, here.clock.now())
+    emit(_applied(agreed, both, report, results, language), as_json=as_json)
 
 
 def run_id_of(guard: str, now: datetime) -> str:
     """A run by hand has a name of its own, so that it is never taken for a scheduled one."""
     return "cli-" + hashlib.sha256(f"{guard}\n{now.isoformat()}".encode()).hexdigest()[:16]
-
-
-def _made_ready(world: Surroundings, agreed: Plan, language: Language) -> Surroundings:
-    if agreed.guard == BUDGET:
-        with shard_progress("Reading") as step:
-            return ready_to_carry_out(world, agreed, language, step)
-    _enter_accounts(world)
-    return world
 
 
 def _budgets(world: Surroundings, looked: BudgetLook, language: Language) -> tuple[Table, ...]:
@@ -168,34 +177,40 @@ def _enter_accounts(world: Surroundings) -> None:
             world.readings[target.cloud].inventory.discover(target)
 
 
-def _results(agreed: Plan, report: RunReport, memory: Memory, now: datetime) -> tuple[ActionResult, ...]:
-    """One result for everything that was due: calls, notices, and what another run moved first."""
+def _results(
+    both: Agreement, report: RunReport | None, notices: Mapping[str, Notice], now: datetime
+) -> tuple[ActionResult, ...]:
+    """One result for everything that was agreed to: calls, notices, what another run moved first, what is refused."""
     from costguard.domain.actions import ActionResult, Outcome, Verb
     from costguard.domain.reasons import Reason, ReasonCode
 
-    results = {result.action.action_id: result for result in report.results}
-    for action in agreed.due:
-        if action.action_id in results:
-            continue
-        notice = memory.outbox.get(action.decision_id) if action.verb is Verb.WARN else None
+    called = {result.action.action_id: result for result in (report.results if report is not None else ())}
+
+    def result_of(agreed: Action, action: Action | Reason) -> ActionResult:
+        if isinstance(action, Reason):
+            return ActionResult(agreed, None, now, action)
+        if action.action_id in called:
+            return called[action.action_id]
+        notice = notices.get(action.decision_id) if action.verb is Verb.WARN else None
         if notice is None:
-            reason = Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"})
-            results[action.action_id] = ActionResult(action, None, now, reason)
-        elif notice.proven:
-            results[action.action_id] = ActionResult(action, Outcome.TOOK_EFFECT, now, detail=notice.channel)
-        else:
-            reason = Reason(ReasonCode.NOTICE_UNDELIVERED, {"channel": notice.channel, "detail": notice.last_error})
-            results[action.action_id] = ActionResult(action, None, now, reason, notice.last_error)
-    return tuple(results[action.action_id] for action in agreed.due)
+            return ActionResult(action, None, now, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}))
+        if notice.proven:
+            return ActionResult(action, Outcome.TOOK_EFFECT, now, detail=notice.channel)
+        reason = Reason(ReasonCode.NOTICE_UNDELIVERED, {"channel": notice.channel, "detail": notice.last_error})
+        return ActionResult(action, None, now, reason, notice.last_error)
+
+    return tuple(result_of(agreed, action) for agreed, action in both.answers)
 
 
-def _applied(agreed: Plan, report: RunReport, results: Sequence[ActionResult], language: Language) -> Answer:
+def _applied(
+    agreed: Plan, both: Agreement, report: RunReport | None, results: Sequence[ActionResult], language: Language
+) -> Answer:
     from costguard.cli.plan_file import plan_hash
     from costguard.engine.repositories.codec import to_body
-    from costguard.report.plan_json import result_json
-    from costguard.report.plan_views import results_table
+    from costguard.report.plan_json import left_json, result_json
+    from costguard.report.plan_views import left_line, results_table
 
-    names = {finding.subject: finding.name for finding in agreed.findings}
+    names = {finding.subject: finding.name for finding in both.plan.findings}
     undone = [result for result in results if result.reason is not None]
     data: dict[str, Any] = {
         "schema": 1,
@@ -203,13 +218,20 @@ def _applied(agreed: Plan, report: RunReport, results: Sequence[ActionResult], l
         "run_id": agreed.run_id,
         "plan_hash": plan_hash(to_body(agreed)),
         "results": [result_json(result, language) for result in results],
-        "notices": [{"channel": notice.channel, "title": notice.title} for notice in report.notices],
+        "left": [left_json(case, reason, language) for case, reason in both.left],
+        "notices": [
+            {"channel": notice.channel, "title": notice.title} for notice in (report.notices if report else ())
+        ],
     }
     table = results_table(results, language, names)
     total = phrase("applied_total", language, done=len(results) - len(undone), undone=len(undone))
+    held = Exit.HELD if undone or both.left else Exit.OK
     return Answer(
         data,
         tables=(table,) if results else (),
-        closing=(total,),
-        exit=Exit.HELD if undone else Exit.OK,
+        closing=(
+            *(left_line(case, reason, language) for case, reason in both.left),
+            total if report is not None else phrase("applied_nothing", language),
+        ),
+        exit=Exit.REFUSED if report is None else held,
     )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
@@ -22,6 +25,7 @@ from costguard.report.words import Language, clean
 
 VALID_FOR = timedelta(hours=1)  # long enough to be read and agreed to, short enough that idle is still idle
 _CLOCK_SKEW = timedelta(minutes=5)
+_BY_HAND = re.compile(r"cli-[0-9a-f]{16}")
 _BODY, _LANGUAGE = "plan", "language"
 _FIRST_YEAR, _LAST_YEAR = 2000, 2999  # other years overflow once an offset or a wait is added
 _MOST_DIGITS = 40  # of an amount; exact quotients have 28
@@ -40,17 +44,35 @@ def plan_answer(plan: Plan, language: Language) -> dict[str, Any]:
 
 
 def write_plan(path: Path, plan: Plan, language: Language) -> None:
-    """The documented JSON, and beside it the plan's body, from which alone `apply` acts.
+    """The documented JSON, and beside it the plan's body, which `apply` compares with what follows then.
+
+    The file is its owner's alone (0600), and is there as a whole or not at all: what stood in its place is replaced.
 
     Raises:
-        InvalidInputError: the file cannot be written.
+        InvalidInputError: the file cannot be written, or a link or something else than a file stands in its place.
     """
     document = {**plan_answer(plan, language), _LANGUAGE: language.value, _BODY: to_body(plan)}
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
-        path.write_text(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    except OSError as err:
-        message = f"{path}: cannot be written: {err.strerror}"
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            message = f"{path}: cannot be written: it is a link, or something else than a file"
+            raise InvalidInputError(message)
+        _replace(path, text)
+    except (OSError, ValueError) as err:  # ValueError: a NUL in the name
+        message = f"{clean(path)}: cannot be written: {getattr(err, 'strerror', None) or err}"
         raise InvalidInputError(message) from err
+
+
+def _replace(path: Path, text: str) -> None:
+    """Put a file in this place that nobody else may read or write, from its first byte on."""
+    made, name = tempfile.mkstemp(prefix=".plan-", dir=path.parent)  # 0600, and never one that is there
+    try:
+        with os.fdopen(made, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink()
+        raise
 
 
 def read_plan(path: Path) -> Plan:
@@ -91,6 +113,9 @@ def check_still_true(plan: Plan, guards: tuple[str, ...], policy: Policy, memory
     """
     if plan.guard not in guards:
         message = f"this plan is not applied: it is one of guard {clean(plan.guard)!r}; there is {', '.join(guards)}"
+        raise StalePlanError(message)
+    if not _BY_HAND.fullmatch(plan.run_id):  # a scheduled run of that name would count as completed
+        message = "this plan is not applied: its run id is not one that `costguard plan` gives; plan again"
         raise StalePlanError(message)
     if any(step.after.guard != plan.guard for step in plan.transitions):
         message = f"this plan is not applied: it has cases of another guard than {plan.guard}; plan again"

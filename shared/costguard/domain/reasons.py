@@ -137,6 +137,7 @@ class ReasonCode(str, Enum):
     POLICY_STALE = "policy_stale"
     RULE_CHANGED = "rule_changed"
     CHANGED_SINCE_PLAN = "changed_since_plan"
+    PLAN_DIFFERS = "plan_differs"
     MERGED = "merged"
     LAST_ADMIN_PATH = "last_admin_path"
     NOT_TO_BE_MENDED = "not_to_be_mended"

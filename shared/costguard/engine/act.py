@@ -30,6 +30,7 @@ from costguard.engine.memory import Memory, note
 from costguard.engine.repositories.caps import Claim
 from costguard.engine.surroundings import Surroundings
 from costguard.planning import Plan, PlanIndex, RuleLimit
+from costguard.planning.last_look import not_its_step
 
 _LOG = logging.getLogger(__name__)
 ACT_WITHIN = timedelta(minutes=5)  # from reserving to calling; a process frozen for longer must look again
@@ -79,15 +80,23 @@ def _act_on_case(
         return _not_done(actions, paused, now)
     first = actions[0]
     cases = world.memory.cases
-    plan, planned = index.plan, index.case_of(first)
+    plan, planned = index.plan, index.cases.get(first.case_id)
+    known = cases.get(planned.key) if planned is not None else None
+    if known is None or known != planned:  # a plan may say anything of a case: only the ledger's own is moved
+        return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
+    misplaced = not_its_step(known, actions)
+    if misplaced is not None:
+        return _not_done(actions, misplaced, now)
     try:
-        case = cases.commit(planned, claimed(planned, now), run_id=plan.run_id, now=now)
+        case = cases.commit(known, claimed(known, now), run_id=plan.run_id, now=now)
     except VersionConflictError:
         return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
-    full = _reserve(first, plan, case, world.memory, now)
+    full = _reserve(first, plan, case, world, hand, now)
     if full is not None:
         return _left(case, actions, full, world, plan.run_id)
     found = _last_look(case, first, world, hand, now)
+    if isinstance(found, Cleared) and not found.resources.issuperset(action.resource for action in actions):
+        found = Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "step"})
     if isinstance(found, Reason):
         _release(first, plan.guard, world.memory)
         return _left(case, actions, found, world, plan.run_id)
@@ -118,14 +127,18 @@ def _release(action: Action, guard: str, memory: Memory) -> None:
         memory.caps.release(guard, action.rule, action.decision_id)
 
 
-def _reserve(action: Action, plan: Plan, case: Case, memory: Memory, now: datetime) -> Reason | None:
+def _reserve(action: Action, plan: Plan, case: Case, world: Surroundings, hand: Hand, now: datetime) -> Reason | None:
+    """Take it from the caps of the policy in force; of the plan counts only how many of its subjects were seen."""
     if action.verb not in CAPPED:
         return None
-    limit = next(limit for limit in plan.limits if limit.rule == action.rule)
+    seen = next((limit.seen for limit in plan.limits if limit.rule == action.rule), 0)
+    limit = hand.limit(action, world.policy, seen)
+    if limit is None:
+        return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
     cost = action.saving.stops_billing if action.saving is not None else None
     if action.verb is not Verb.STOP:
         cost = _nothing_more(limit)  # what it cost an hour was counted when it stopped; no mend stops anything
-    code = memory.caps.reserve(
+    code = world.memory.caps.reserve(
         plan.guard,
         action.rule,
         action.decision_id,

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
-from costguard.cases import Case
-from costguard.domain.actions import Action, Receipt
+from costguard.cases import Case, decision_id
+from costguard.cases.advance import plain_time
+from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ResourceRef
 from costguard.engine.memory import Memory
+from costguard.engine.repositories.accounts import AccountRepository
+from costguard.engine.repositories.outbox_notice import Notice
+from costguard.guards.rules import MendRule, Mode, Rung
+from costguard.planning import RuleLimit
+from costguard.planning.last_look import Standing, asked_for, not_its_turn
+from costguard.planning.mending import mend_limit
+from costguard.planning.new_accounts import account_key, observing
 from costguard.policy.model import Policy
 from costguard.ports import Check
 
@@ -19,10 +28,12 @@ from costguard.ports import Check
 class Cleared:
     """Nothing stands in the way: what must not change until the intent is written, and how the subject is now.
 
-    `before` is kept with the intent: what an undo puts back.
+    `resources` are what may be called about: what was looked at, and nothing beside it. `before` is kept with the
+    intent: what an undo puts back.
     """
 
     unchanged: tuple[Check, ...]
+    resources: frozenset[ResourceRef]
     before: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -31,6 +42,12 @@ class Hand(Protocol):
 
     def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | Cleared:
         """Why not, after reading the subject again just before the call."""
+
+    def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
+        """The caps of the action's rule as `policy` has it; None where it has no such rule, or says something else.
+
+        `seen` is how many subjects the rule applies to.
+        """
 
     def call(self, action: Action) -> Receipt:
         """The one call; errors as `ActionExecutor.execute`."""
@@ -51,3 +68,58 @@ def people_heard(memory: Memory, case: Case, now: datetime) -> Reason | tuple[Ch
     if case.owner in passed:
         return Reason(ReasonCode.OWNER_CHANGED, {"before": case.owner})
     return (unsnoozed, unturned, owned)
+
+
+def limit_of(rules: Sequence[MendRule], action: Action, seen: int) -> RuleLimit | None:
+    """The caps of the action's rule among these; None where none of them says what it was decided by."""
+    rule = next((rule for rule in rules if (rule.name, rule.digest) == (action.rule, action.rule_digest)), None)
+    return None if rule is None else replace(mend_limit(rule), seen=seen)
+
+
+def out_of_turn(
+    memory: Memory, case: Case, verb: Verb, mode: Mode, rungs: tuple[Rung, ...], policy: Policy, now: datetime
+) -> Reason | None:
+    """Why the step may not be taken now, by the policy and the ledger of this moment: mode, rung, notice and grace.
+
+    `mode` and `rungs` are those of the rule of `policy` that applies to the subject.
+    """
+    account = account_key(case.subject)
+    since = AccountRepository(memory.store).known_since(account)
+    standing = Standing(
+        now=now,
+        mode=mode,
+        rungs=rungs,
+        told_at=_told_at(memory, case),
+        grace_end=policy.calendar.after if policy.calendar is not None else plain_time,
+        observing=observing(
+            (account,), {} if since is None else {account: since}, policy.observe_new_accounts_for, now
+        ),
+    )
+    bar = not_its_turn(case, verb, standing)
+    if bar is None or bar.code is not ReasonCode.WAITING:
+        return bar
+    return not_its_turn(case, verb, replace(standing, hastened=asked_for(case, memory.haste.granted(now))))
+
+
+def _told_at(memory: Memory, case: Case) -> datetime | None:
+    """When the notice that the case rests on was delivered, as the outbox has it."""
+    warned = next((rung for rung in reversed(case.climbed) if rung.verb is Verb.WARN), None)
+    if warned is None:
+        return None
+    found = [memory.outbox.get(warned.notice)] if warned.notice else _candidates(memory, case)
+    proven = (
+        notice.delivered_at
+        for notice in found
+        if notice is not None and notice.proven and notice.case_key == case.key and notice.decision_id
+    )
+    return next((at for at in proven if at is not None and (warned.notice or at == warned.at)), None)
+
+
+def _candidates(memory: Memory, case: Case) -> list[Notice | None]:
+    """Of a case that an earlier Costguard wrote the notices that it may rest on."""
+    earlier = (
+        decision_id(replace(case, rung=rung, attempt=attempt))
+        for rung in range(case.rung)
+        for attempt in range(1, case.attempt + 1)
+    )
+    return [memory.outbox.said_of(case.case_id), *memory.outbox.get_many(earlier).values()]

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from costguard.cases import Case, same_run
+from costguard.cases import Case, ladder, same_run, uncopied
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.errors import ProviderError
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Inventory
 from costguard.domain.signals import reads_back
-from costguard.engine.hands import Cleared, people_heard
+from costguard.engine.hands import Cleared, out_of_turn, people_heard
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
 from costguard.guards.idle_gpu import examine, gentlest_rule, judge_instance
 from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.planning import exemption, world_rail
+from costguard.planning import RuleLimit, exemption, world_rail
+from costguard.planning.rails import rule_limit
 from costguard.policy.model import Policy
 from costguard.ports import ActionExecutor
 
@@ -48,9 +50,15 @@ class InstanceHand:
         rule = gentlest_rule(instance, policy.idle_gpu)
         if rule is None or rule.digest != action.rule_digest or rule.name != action.rule:
             return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
-        bar = _still_true(action, case, instance, reading, rule, now)
+        bar = out_of_turn(self._memory, case, action.verb, rule.mode, ladder(rule, instance), policy, now)
+        bar = bar or _still_true(action, case, instance, reading, rule, now)
         bar = bar or _railed(action, case, rule, detail, self._memory, now)
-        return bar or Cleared(heard)
+        return bar or Cleared(heard, _resources(action, case, detail))
+
+    def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
+        """That of the rule for machines, where it still says the same."""
+        rule = policy.rule(action.rule)
+        return None if rule is None or rule.digest != action.rule_digest else rule_limit(rule, seen)
 
     def call(self, action: Action) -> Receipt:
         """One call to the machine's own cloud."""
@@ -65,6 +73,13 @@ def _reread(reading: Reading, case: Case, policy: Policy, now: datetime) -> Inst
     if not same_run(case, instance):
         return Reason(ReasonCode.RESTARTED)
     return exemption(instance, policy, now) or detail
+
+
+def _resources(action: Action, case: Case, detail: InstanceDetail) -> frozenset[ResourceRef]:
+    """What may be called about: the machine itself, or those of its volumes that have no copy."""
+    if action.verb is not Verb.SNAPSHOT:
+        return frozenset({case.subject})
+    return frozenset(volume.ref for volume in uncopied(case, detail))
 
 
 def _still_true(

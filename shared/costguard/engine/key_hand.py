@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from costguard.cases import Case
-from costguard.cases.mending import mend_terms
+from costguard.cases.mending import mend_rungs, mend_terms
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import ProviderError, RefusedError
 from costguard.domain.findings import Verdict
 from costguard.domain.mends import SUCCESSION, Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.engine.hands import Cleared, people_heard
+from costguard.engine.hands import Cleared, limit_of, out_of_turn, people_heard
 from costguard.engine.key_look import judged_key
 from costguard.engine.key_succession import Followed, followed, not_again, not_moved_back, not_ours
 from costguard.engine.memory import Memory
 from costguard.guards.kms_rotation import before_of
+from costguard.planning import RuleLimit
 from costguard.policy.model import Policy
 from costguard.ports import KeyRotator, KeySource, KeySuccessor
 
@@ -57,15 +58,21 @@ class KeyHand:
             return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
         if judged.finding.verdict is not Verdict.VIOLATION:
             return judged.finding.reason
-        if mend_terms(judged.rule, judged.mend) != case.terms:
+        if judged.mend != action.mend or mend_terms(judged.rule, judged.mend) != case.terms:
             return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
         if judged.bar is not None:
             return judged.bar
-        forbidden = self._forbidden(case, read, judged.mend)
+        rungs = mend_rungs(judged.rule, judged.mend)
+        early = out_of_turn(self._memory, case, action.verb, judged.rule.mode, rungs, policy, now)
+        forbidden = early or self._forbidden(case, read, judged.mend)
         if forbidden is not None:
             return forbidden
         self._seen[key.ref] = read
-        return Cleared(heard, before_of(key))
+        return Cleared(heard, frozenset({key.ref}), before_of(key))
+
+    def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
+        """That of the rule for keys, where it still says the same."""
+        return limit_of(policy.kms_rotation, action, seen)
 
     def call(self, action: Action) -> Receipt:
         """One call, to the key as it was just read.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from costguard.cases import Case
-from costguard.cases.mending import mend_terms
+from costguard.cases.mending import mend_rungs, mend_terms
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import OutcomeUnknownError, ProviderError, RefusedError, VersionConflictError
 from costguard.domain.findings import Verdict
@@ -16,12 +16,13 @@ from costguard.domain.network import NetworkInventory
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance
-from costguard.engine.hands import Cleared, people_heard
+from costguard.engine.hands import Cleared, limit_of, out_of_turn, people_heard
 from costguard.engine.network_look import is_whole, judged_networks, network_now
 from costguard.engine.network_sightings import SightingsRepository, first_seen
 from costguard.engine.repositories.codec import record_of, value_of
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.network_audit import before_of
+from costguard.planning import RuleLimit
 from costguard.policy.model import Policy
 from costguard.ports import Check, Put, RecordStore
 
@@ -81,7 +82,13 @@ class NetworkHand:
             return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
         if judged.bar is not None:
             return judged.bar
-        return Cleared((*heard, *unturned), before_of(mend, network, instances))
+        rungs = mend_rungs(judged.rule, judged.mend)
+        early = out_of_turn(world.memory, case, action.verb, judged.rule.mode, rungs, policy, now)
+        return early or Cleared((*heard, *unturned), frozenset({subject}), before_of(mend, network, instances))
+
+    def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
+        """That of the rule for networks, where it still says the same."""
+        return limit_of(policy.network_audit, action, seen)
 
     def call(self, action: Action) -> Receipt:
         """One call, with the image of what it changes: a cloud that can refuse what has moved is asked to.

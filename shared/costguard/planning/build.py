@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from costguard.cases import Case, CaseStatus, Phase, Seen, Step, advance, decision_id, ladder, speaks_for, uncopied
+from costguard.cases import Case, CaseStatus, Phase, Seen, Step, advance, decision_id, ladder, uncopied
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.domain.actions import Action, Verb
-from costguard.domain.answers import AnswerRef
 from costguard.domain.facts import InstanceFact, ShardFacts
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
@@ -19,6 +18,7 @@ from costguard.guards.cloud_protection import protections_of
 from costguard.guards.idle_gpu import gentlest_rule, judge
 from costguard.guards.rules import Mode, at_most
 from costguard.planning.exempt import overlaid
+from costguard.planning.last_look import asked_for
 from costguard.planning.merging import merged
 from costguard.planning.new_accounts import account_key, observed
 from costguard.planning.plan import CapUse, Held, Plan, PlanInputs, Rehearsed, RuleLimit, Transition
@@ -197,15 +197,11 @@ def _steps(
             intent_written=claim is not None or notice is not None,
             last_outcome=claim.last_outcome if claim else None,
             last_request=claim.request_id if claim else "",
-            hastened=case is not None and _hastened(case, inputs.hastened),
+            hastened=case is not None and asked_for(case, inputs.hastened),
         )
         step = advance(case, seen, _grace(inputs))
         if step.case is not None:
             yield Wanted(step, step.case, seen, fact)
-
-
-def _hastened(case: Case, asked: frozenset[AnswerRef]) -> bool:
-    return any(ref.case_id == case.case_id and speaks_for(ref.decision_id, case) for ref in asked)
 
 
 def _grace(inputs: PlanInputs) -> GraceEnd:

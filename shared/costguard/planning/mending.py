@@ -80,7 +80,7 @@ class _Wanted:
 def build_mend_plan(inputs: MendInputs) -> Plan:
     """The whole decision of one run. The engine commits `transitions`, then acts on `due` and nothing else."""
     before = {case.case_id: case for case in inputs.cases}
-    limits = {rule.name: RuleLimit(rule.name, rule.actions_per_day, (_NOTHING,)) for rule in inputs.rules}
+    limits = {rule.name: mend_limit(rule) for rule in inputs.rules}
     used = {name: inputs.caps.get(name, CapUse()).actions for name in limits}
     told: dict[str, int] = {}
     due: list[Action] = []
@@ -122,6 +122,11 @@ def build_mend_plan(inputs: MendInputs) -> Plan:
         limits=tuple(limits.values()),
         instances_seen=inputs.seen,
     )
+
+
+def mend_limit(rule: MendRule) -> RuleLimit:
+    """The caps of a rule in numbers."""
+    return RuleLimit(rule.name, rule.actions_per_day, (_NOTHING,))
 
 
 def _advanced(inputs: MendInputs) -> Iterator[_Wanted]:

@@ -164,11 +164,12 @@ class Shadow:
 
 @dataclass(frozen=True, slots=True)
 class RuleLimit:
-    """What act may reserve for a rule in any rolling 24 hours."""
+    """What act may reserve for a rule in any rolling 24 hours; `seen` is how many a share of them was taken of."""
 
     rule: str
     max_actions: int
     max_hourly: tuple[Money, ...]
+    seen: int = 0
 
 
 @dataclass(frozen=True, slots=True)

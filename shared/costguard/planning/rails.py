@@ -94,7 +94,8 @@ def rule_limit(rule: IdleRule, instances_seen: int) -> RuleLimit:
     by_share = math.floor(share * Decimal(instances_seen))
     if share > 0 and instances_seen > 0:
         by_share = max(1, by_share)
-    return RuleLimit(rule.name, min(rule.limits.actions_per_day, by_share), rule.limits.hourly_cost_stopped_per_day)
+    allowed = min(rule.limits.actions_per_day, by_share)
+    return RuleLimit(rule.name, allowed, rule.limits.hourly_cost_stopped_per_day, instances_seen)
 
 
 def cap_rail(verb: Verb, limit: RuleLimit, used: CapUse, rate: HourlyRate | None) -> Reason | None:

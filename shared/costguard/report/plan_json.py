@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from costguard.cases import Case
 from costguard.domain.actions import Action, ActionResult, Saving, Verb
 from costguard.domain.findings import Finding
 from costguard.domain.mends import Mend
+from costguard.domain.reasons import Reason
 from costguard.planning import Held, Plan, Rehearsed
 from costguard.report.evidence import evidence_json
 from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
@@ -50,6 +52,11 @@ def result_json(result: ActionResult, language: Language = Language.EN) -> dict[
         "receipt": clean(result.receipt.native_id or result.receipt.request_id) if result.receipt else None,
         **reason,
     }
+
+
+def left_json(case: Case, reason: Reason, language: Language = Language.EN) -> dict[str, Any]:
+    """A case that an agreed plan would have moved otherwise than it moves now, and what differs."""
+    return {**subject_json(case.subject), "case_id": case.case_id, **reason_json(reason, language)}
 
 
 def _finding_json(finding: Finding, language: Language) -> dict[str, Any]:

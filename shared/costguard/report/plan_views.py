@@ -8,6 +8,7 @@ from types import MappingProxyType
 from costguard.cases import Case
 from costguard.domain.actions import Action, ActionResult, Verb
 from costguard.domain.findings import Finding, Verdict
+from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef, Subject
 from costguard.planning import Held, Plan, Rehearsed
 from costguard.report.evidence import evidence_words, utc_words
@@ -168,6 +169,11 @@ def results_table(results: Iterable[ActionResult], language: Language = Language
         for result in results
     )
     return Table(phrase("results_title", language, count=len(rows)), columns, rows)
+
+
+def left_line(case: Case, reason: Reason, language: Language = Language.EN) -> str:
+    """That a case of an agreed plan stays as it is, and what differs."""
+    return phrase("applied_left", language, subject=place(case.subject), why=sentence(reason, language))
 
 
 def cases_table(cases: Iterable[Case], language: Language = Language.EN) -> Table:

@@ -168,6 +168,10 @@ REASONS: Mapping[Code, str] = {
     Code.POLICY_STALE: "Held: the policy cannot be loaded and the last good one is too old[ ({age_days} days)].",
     Code.RULE_CHANGED: "Held: the rule[ {rule}] changed since this was decided.",
     Code.CHANGED_SINCE_PLAN: "Held: it changed since the plan was made[: {what}].",
+    Code.PLAN_DIFFERS: (
+        "Refused: the plan file says something else than what follows now[: {what}]"
+        "[, in the file {planned}][, now {now}]."
+    ),
     Code.MERGED: "Covered by the same step of another rule[ ({rule})].",
     Code.DEADLINE: "Left for the next run: this one's time was used up.",
 }
@@ -218,6 +222,7 @@ FIXES: Mapping[Code, str] = {
     Code.LEDGER_NOT_DURABLE: "Name a ledger file or database with `--ledger`.",
     Code.POLICY_STALE: "Repair the policy; `costguard policy check` says where it fails.",
     Code.CHANGED_SINCE_PLAN: "Plan again.",
+    Code.PLAN_DIFFERS: "Plan again, and ask who wrote the file.",
     Code.KEY_SUCCESSOR_MADE: "Look for it among the keys, disabled and deleted ones too, and move the alias by hand.",
     Code.KEY_ALIAS_BACK: "See why the new key cannot be used (its policy, grants), then snooze: it begins anew after.",
     Code.KEY_SUCCESSOR_FOREIGN: "Move the alias by hand if that key is yours; else ask who wrote its tags.",

@@ -128,6 +128,7 @@ REASONS: Mapping[Code, str] = {
     Code.POLICY_STALE: "搁置：策略无法加载，且上一份有效策略过旧[（{age_days} 天）]。",
     Code.RULE_CHANGED: "搁置：做出决定之后规则[ {rule} ]已改变。",
     Code.CHANGED_SINCE_PLAN: "搁置：计划之后资源已改变[：{what}]。",
+    Code.PLAN_DIFFERS: "拒绝：计划文件与现在得出的结果不一致[：{what}][，文件中为 {planned}][，现在为 {now}]。",
     Code.MERGED: "已由另一条规则的同一步骤覆盖[（{rule}）]。",
     Code.DEADLINE: "留待下次运行：本次时间已用完。",
 }
@@ -176,6 +177,7 @@ FIXES: Mapping[Code, str] = {
     Code.LEDGER_NOT_DURABLE: "请用 `--ledger` 指定账本文件或数据库。",
     Code.POLICY_STALE: "请修复策略；`costguard policy check` 会指出出错位置。",
     Code.CHANGED_SINCE_PLAN: "请重新生成计划。",
+    Code.PLAN_DIFFERS: "请重新生成计划，并查明文件由谁写成。",
     Code.KEY_SUCCESSOR_MADE: "请在密钥（含已禁用和待删除的）中查找，并手动移动别名。",
     Code.KEY_ALIAS_BACK: "请查明新密钥为何无法使用（策略、授权），然后暂缓；到期后会重新开始。",
     Code.KEY_SUCCESSOR_FOREIGN: "若该密钥属于您，请手动移动别名；否则请查明其标签由谁写入。",

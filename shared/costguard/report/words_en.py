@@ -279,6 +279,8 @@ BOOK = Book(
         "plan_total": "{findings} findings, {due} due, {held} held, {rehearsed} rehearsed, {gaps} gaps.",
         "plan_written": "The plan is in {file}; `costguard apply --plan {file}` does exactly this, within an hour.",
         "applied_total": "{done} done, {undone} not done.",
+        "applied_nothing": "Nothing of this plan follows now: nothing was changed, plan again.",
+        "applied_left": "The case of {subject} is left as it is. {why}",
         "results_title": "Done ({count})",
         "cases_title": "Cases ({count})",
         "cases_none": "No case.",

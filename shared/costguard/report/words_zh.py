@@ -272,6 +272,8 @@ BOOK = Book(
         "plan_total": "检查结果 {findings}，待执行 {due}，搁置 {held}，演练 {rehearsed}，读取缺口 {gaps}。",
         "plan_written": "计划已写入 {file}；一小时内可用 `costguard apply --plan {file}` 精确执行。",
         "applied_total": "已完成 {done} 项，未完成 {undone} 项。",
+        "applied_nothing": "这份计划中没有任何一项现在仍然成立：未做任何更改，请重新生成计划。",
+        "applied_left": "{subject} 的案例保持原样。{why}",
         "results_title": "已处理（{count}）",
         "cases_title": "案件（{count}）",
         "cases_none": "没有案件。",

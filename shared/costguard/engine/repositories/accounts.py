@@ -33,6 +33,11 @@ class AccountRepository:
         known = (value_of(KnownAccount, record) for record in self._store.query(_KIND))
         return {each.account: each.first_seen for each in known}
 
+    def known_since(self, account: str) -> datetime | None:
+        """The same of one account; None where it is not known."""
+        record = self._store.get(_KIND, account)
+        return None if record is None else value_of(KnownAccount, record).first_seen
+
     def note(self, accounts: Iterable[str], known: Mapping[str, datetime], now: datetime) -> None:
         """Remember those that are not `known` yet; of two runs that see an account first, either is right."""
         new = [

@@ -1,0 +1,101 @@
+"""What the last look before a call asks of the case, the rule and the notice, whoever wants the call. Pure.
+
+A plan is not asked: it may be old, or have been written by anybody. The rule, its ladder, the notice and the time are
+those of the moment, and the case is as the ledger has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from costguard.cases import Case, CaseStatus, Phase, decision_id, speaks_for
+from costguard.cases.advance import GraceEnd, may_be_hastened, plain_time
+from costguard.domain.actions import Action, Verb
+from costguard.domain.answers import AnswerRef
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.guards.rules import Mode, Rung
+from costguard.planning.new_accounts import account_key, observed
+from costguard.planning.rails import mode_rail
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What holds for a case at the moment of the call.
+
+    `mode` and `rungs` are those of the rule in force for its subject. `told_at` is the proven delivery of the notice
+    that the case rests on, None where there is none. `observing` as in `PlanInputs`. `hastened`: whoever may say so
+    asked for the stop now.
+    """
+
+    now: datetime
+    mode: Mode
+    rungs: tuple[Rung, ...]
+    told_at: datetime | None
+    grace_end: GraceEnd = plain_time
+    observing: Mapping[str, datetime] = field(default_factory=dict)
+    hastened: bool = False
+
+
+def not_its_step(case: Case, actions: Sequence[Action]) -> Reason | None:
+    """Why these actions are not the step that the case waits for. `case` is as the ledger has it."""
+    if case.status is not CaseStatus.OPEN or case.phase is not Phase.WAITING:
+        return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"})
+    decision = decision_id(case)
+    mine = (case.case_id, case.subject, case.run_epoch, case.rule, case.rule_digest, case.rung, decision)
+    for action in actions:
+        theirs = (
+            action.case_id,
+            action.subject,
+            action.run_epoch,
+            action.rule,
+            action.rule_digest,
+            action.rung,
+            action.decision_id,
+        )
+        named = action.action_id in {decision, f"{decision}-{action.resource.native_id}"}
+        if theirs != mine or not named or action.verb is not actions[0].verb:
+            return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "step"})
+    return None
+
+
+def not_its_turn(case: Case, verb: Verb, standing: Standing) -> Reason | None:
+    """Why the step may not be taken now: its mode, its rung, its notice or its grace."""
+    gentle = mode_rail(verb, min(case.mode, standing.mode))
+    if gentle is None and account_key(case.subject) in standing.observing:
+        gentle = mode_rail(verb, Mode.OBSERVE)
+    if gentle is not None:
+        return observed(standing.observing, case, gentle)
+    rungs = standing.rungs
+    if case.rung >= len(rungs) or rungs[case.rung].verb is not verb or _skips_the_stop(case, rungs):
+        return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "step"})
+    if standing.told_at is None:
+        return Reason(ReasonCode.NOTICE_UNDELIVERED)
+    due = grace_ends(case, rungs, standing.told_at, standing.grace_end)
+    if standing.now < due and not (standing.hastened and may_be_hastened(case, verb)):
+        return Reason(ReasonCode.WAITING, {"verb": verb.value, "due": due.isoformat(timespec="minutes")})
+    return None
+
+
+def grace_ends(case: Case, rungs: Sequence[Rung], told_at: datetime, grace_end: GraceEnd = plain_time) -> datetime:
+    """When every wait between the notice and the case's rung is over, at the earliest.
+
+    What was confirmed before the notice was delivered is not waited for again: copies are made anew behind it.
+    """
+    notice = max((place for place in range(case.rung) if rungs[place].verb is Verb.WARN), default=-1)
+    at = told_at
+    for place in range(notice + 1, case.rung + 1):
+        climbed = case.climbed_at(rungs[place].verb)
+        if place == case.rung or climbed is None or climbed > told_at:
+            at = grace_end(at, rungs[place].after)
+    return at
+
+
+def asked_for(case: Case, asked: Collection[AnswerRef]) -> bool:
+    """Whether one of these answers, by enough people, is to a notice that still says how the case stands."""
+    return any(ref.case_id == case.case_id and speaks_for(ref.decision_id, case) for ref in asked)
+
+
+def _skips_the_stop(case: Case, rungs: Sequence[Rung]) -> bool:
+    return any(rung.verb is Verb.STOP for rung in rungs[: case.rung]) and case.climbed_at(Verb.STOP) is None
