@@ -189,6 +189,42 @@ def test_a_refused_call_is_made_again_in_a_later_run(stage: Any) -> None:
     assert month.frozen
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"mode": Mode.OBSERVE},
+        {"steps": ()},
+        {"steps": (replace(STEP, wait=timedelta(days=2)),)},
+        {"steps": (replace(STEP, at=Decimal(3)),)},
+        {"amount": usd("4000")},
+    ],
+)
+def test_the_policy_is_read_again_just_before_launches_are_frozen(stage: Any, changed: dict[str, Any]) -> None:
+    """It came after the run had looked at the budgets: it holds for the call all the same."""
+    month = stage()
+    month.until(SPENT + 3 * HOUR, every=HOUR)
+    assert month.phase is FreezePhase.ANNOUNCED
+    (budget,) = month.policy.budgets
+    month.policy_now = lambda: replace(month.policy, budgets=(replace(budget, **changed),))
+    month.until(SPENT + 8 * HOUR, every=HOUR)
+    assert (month.organisation.calls, month.phase) == ([], FreezePhase.ANNOUNCED)
+    month.policy_now = lambda: month.policy
+    month.until(SPENT + 9 * HOUR, every=HOUR)
+    assert month.frozen
+
+
+def test_a_policy_that_cannot_be_read_just_before_freezes_nothing(stage: Any) -> None:
+    month = stage()
+    month.until(SPENT + 3 * HOUR, every=HOUR)
+
+    def unread() -> Any:
+        raise UnavailableError("did not answer", operation="policy")
+
+    month.policy_now = unread
+    month.until(SPENT + 8 * HOUR, every=HOUR)
+    assert month.organisation.calls == []
+
+
 @pytest.mark.parametrize("case", ["observe", "blind", "paused", "undelivered", "no_bill"])
 def test_nothing_is_frozen_without_leave_sight_delivery_or_certain_figures(stage: Any, case: str) -> None:
     month = stage(**({"mode": Mode.OBSERVE} if case == "observe" else {}))

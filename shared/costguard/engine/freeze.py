@@ -8,7 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError, VersionConflictError
+from costguard.domain.errors import (
+    CostguardError,
+    InvalidInputError,
+    OutcomeUnknownError,
+    ProviderError,
+    VersionConflictError,
+)
 from costguard.domain.freeze import LaunchFreeze
 from costguard.engine.repositories.audit import AuditWhat
 from costguard.engine.repositories.outbox_notice import Notice
@@ -119,8 +125,9 @@ def _moved(
     after, wants = advance_freeze(state, _seen(world, one, state, asked, attached))
     if wants is FreezeWants.ANNOUNCE:
         after = replace(after, of=one, announced=f"freeze-{one.name}-{after.period}-{after.attempt}")
-    if after == state:
-        return FreezeResult(one, state, None)
+    barred = _not_asked_now(world, one, state, asked) if wants is FreezeWants.ATTACH else ""
+    if barred or after == state:
+        return FreezeResult(one, state, None, barred)
     unturned: tuple[Check, ...] = ()
     what = AuditWhat.TRANSITION
     if wants in _CALLS:
@@ -140,6 +147,33 @@ def _moved(
         if failed:
             _say(world, FreezeWord.FAILED, one, kept, asked, f"{kept.period}-{now:%Y-%m-%d}", failed)
     return FreezeResult(one, memory.freezes.get(one.name), wants, failed)
+
+
+def _not_asked_now(world: Surroundings, one: LaunchFreeze, state: FreezeState, asked: _Asked) -> str:
+    """The last look: why it may not begin, by the policy and the outbox of this moment. Mode, step, notice and wait."""
+    try:
+        policy = world.policy_now()
+    except CostguardError as err:
+        return f"the policy could not be read again: {err}"
+    status, now = asked.status, world.clock.now()
+    rule = policy.budget(status.rule.name) if status is not None else None
+    if status is None or status.standing is None or rule is None or rule.mode is not Mode.ENFORCE:
+        return "no budget of the policy asks for it now"
+    looked = status.rule
+    same = (rule.covers, rule.amount, rule.period) == (looked.covers, looked.amount, looked.period)
+    standing = replace(status.standing, rule=rule)
+    steps = [
+        step
+        for step in rule.steps
+        if step.kind is StepKind.FREEZE and one.name in step.freezes and standing.reached(step)
+    ]
+    if not same or not steps or one.name not in {each.name for each in policy.launch_freezes}:
+        return "no budget of the policy asks for it now"
+    notice = world.memory.outbox.get(state.announced) if state.announced else None
+    told = notice.delivered_at if notice is not None and notice.proven else None
+    if told is None or now < told + steps[0].wait:
+        return "its announcement was not delivered, or the wait after it is not over"
+    return ""
 
 
 def _seen(
