@@ -297,8 +297,8 @@ def test_a_forged_plan_changes_nothing_and_is_told_what_differs(
     answered = desk.apply(forge(desk))
 
     assert answered.status == Exit.REFUSED, answered.err
-    (why,) = [*answered.json["results"], *answered.json["left"]]
-    assert (why["reason"], why["facts"].get("what", "")) == (code, what)
+    told_of = answered.json["results"] + answered.json["left"]
+    assert [(why["reason"], why["facts"].get("what", "")) for why in told_of] == [(code, what)]
     assert desk.remembered() == before
     assert (len(sandbox.world.history), len(sandbox.slack.posted)) == (happened, posted)
 

@@ -131,9 +131,9 @@ def test_a_plan_that_says_something_else_of_a_case_than_the_ledger_moves_it_nowh
     world = stage.world()
     hand = InstanceHand(world.readings, world.executors, world.memory)
     kept = stage.case()
+    mine = tuple(each for each in plan.due if each.case_id == case.case_id)
     for forged in (replace(case, since=START - DAY), replace(case, owner="mallory"), replace(case, rung=4)):
         told = tuple(Transition(step.before, forged if step.after == case else step.after) for step in plan.transitions)
-        mine = tuple(each for each in plan.due if each.case_id == case.case_id)
         (result,) = act(replace(plan, due=mine, transitions=told), world, hand)
         assert result.reason == Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"})
     (result,) = act(replace(plan, due=mine, transitions=()), world, hand)

@@ -32,7 +32,7 @@ MEANINGS: Mapping[Exit, str] = MappingProxyType(
         Exit.UNAVAILABLE: "A cloud, the ledger or a channel could not be used at all, so there is no answer.",
         Exit.DUE: "`plan`: something is due; `policy`: `diff` loosens, `plan` acts, `test` failed, `fmt` differs.",
         Exit.GAPS: "Something could not be read; what was read is shown. Wins over 10, 13. `doctor`: could not tell.",
-        Exit.REFUSED: "`apply`: the plan no longer matches. `deploy`, `bundle`: refused. Nothing was changed.",
+        Exit.REFUSED: "`apply`: refused as a whole. `deploy`, `bundle`: refused. Nothing was changed.",
         Exit.HELD: "`apply`, `invoke`: something due was not done: held, refused, or unknown. `outbox`: dead notices.",
         Exit.BROKEN: "`audit verify`: the audit was altered, or a part of it is missing.",
         Exit.UNSAFE: "`doctor`: do not enforce; what bars it is shown, with what mends it. Wins over 11.",

@@ -277,7 +277,7 @@ BOOK = Book(
         "held_title": "Held ({count})",
         "rehearsed_title": "Rehearsed ({count}): would be done if the rule enforced",
         "plan_total": "{findings} findings, {due} due, {held} held, {rehearsed} rehearsed, {gaps} gaps.",
-        "plan_written": "The plan is in {file}; `costguard apply --plan {file}` does what of it still follows, within an hour.",
+        "plan_written": "The plan is in {file}; `costguard apply --plan {file}` does what still follows for an hour.",
         "applied_total": "{done} done, {undone} not done.",
         "applied_nothing": "Nothing of this plan follows now: nothing was changed, plan again.",
         "applied_left": "The case of {subject} is left as it is. {why}",
