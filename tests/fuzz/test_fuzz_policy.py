@@ -94,7 +94,9 @@ POLICY: dict[str, Any] = {
         {"name": "gpus", "cloud": "aws", "via": "organisation", "policy": "p-a1b2c3d4", "target": "111122223333",
          "account": "111122223333"},
     ],
-    "protect": {"tags": ["hands-off"], "expiry_tags": ["kept-till"], "accounts": ["444455556666"]},
+    "protect": {
+        "tags": ["hands-off"], "expiry_tags": ["kept-till"], "controller_tags": ["lab/*"], "accounts": ["444455556666"],
+    },
     "prices": [{"cloud": "aws", "instance_types": ["p5.*"], "hourly": "12.5 USD"}],
     "signals": {
         "cloudwatch_namespace": "CWAgent",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import botocore.session
+import pytest
 
+from costguard.providers.aws.managed import CONTROLLER_KEYS, CONTROLLER_VALUES, keeper_of
 from costguard.providers.aws.permissions import (
     FREEZE_OPERATIONS,
     MAIL_OPERATIONS,
@@ -14,6 +16,7 @@ from costguard.providers.aws.permissions import (
     policy_document,
 )
 from costguard.providers.operations import ACTING, READING, Feature
+from costguard.sandbox.wire.authority import Authority, Wish
 
 CHANGING = {"ec2:StopInstances", "ec2:StartInstances", "ec2:TerminateInstances", "ec2:CreateSnapshot"}
 
@@ -66,13 +69,49 @@ def test_changes_are_allowed_on_their_kind_of_resource_only() -> None:
     }
 
     assert allowed == {
+        "StartInstances": (["ec2:StartInstances"], ["arn:aws-cn:ec2:*:*:instance/*"]),
         "ActOnInstances": (
-            ["ec2:StartInstances", "ec2:StopInstances", "ec2:TerminateInstances"],
+            ["ec2:StopInstances", "ec2:TerminateInstances"],
             ["arn:aws-cn:ec2:*:*:instance/*"],
         ),
         "SnapshotVolumes": ("ec2:CreateSnapshot", ["arn:aws-cn:ec2:*:*:volume/*", "arn:aws-cn:ec2:*:*:snapshot/*"]),
         "TagOwnSnapshots": ("ec2:CreateTags", ["arn:aws-cn:ec2:*:*:snapshot/*"]),
     }
+
+
+@pytest.mark.parametrize(
+    ("tags", "may"),
+    [
+        ({}, True),
+        ({"team": "nlp", "Vendor": "Dell", "CreatedBy": "terraform"}, True),
+        ({"Vendor": "Databricks"}, False),
+        ({"CreatedBy": "EC2 Image Builder"}, False),
+        ({"skypilot-cluster-name": "a"}, False),
+        ({"Ray-Cluster-Name": ""}, False),
+        ({"spotinst:aws:ec2:group:id": "sig-1"}, False),
+        ({"aws:pcs:compute-node-group-id": "pcs_1"}, False),
+        ({"AWSBatchServiceTag": "batch"}, False),
+        ({"dstack_project": "main"}, False),
+    ],
+)
+def test_the_role_may_not_stop_or_end_a_machine_of_a_known_controller(tags: dict[str, str], *, may: bool) -> None:
+    """The grant itself leaves them out: a denial for each would not fit into a managed policy."""
+    authority = Authority([policy_document(ACTING)])
+    context = {f"aws:ResourceTag/{key}": (value,) for key, value in tags.items()}
+    machine = ("arn:aws:ec2:us-east-1:111122223333:instance/i-1",)
+
+    for action in ("ec2:StopInstances", "ec2:TerminateInstances"):
+        assert authority.allows(Wish((action,), machine, context)) is may
+    assert authority.allows(Wish(("ec2:StartInstances",), machine, context))
+
+
+def test_every_controller_that_one_tag_gives_away_is_left_out_of_the_grant() -> None:
+    for key in CONTROLLER_KEYS:
+        assert keeper_of({key: "x"}, None) is not None
+    for key, value in CONTROLLER_VALUES.items():
+        assert keeper_of({key: value}, None) is not None
+    (grant,) = (one for one in policy_document(ACTING)["Statement"] if one["Sid"] == "ActOnInstances")
+    assert {f"aws:ResourceTag/{key}" for key in CONTROLLER_KEYS} == grant["Condition"]["Null"].keys()
 
 
 def test_tags_may_be_set_only_while_creating_a_snapshot() -> None:

@@ -90,7 +90,7 @@ def test_every_option_narrows(capsys: pytest.CaptureFixture[str]) -> None:
     document = printed(capsys, "aws", "--role", "act-budget", *narrow)
     (statement,) = document["Statement"]
     wanted = {"aws:RequestedRegion": ["eu-west-1"], "aws:ResourceTag/team": ["research", "nlp"]}
-    assert statement["Condition"] == {"StringEquals": wanted}
+    assert statement["Condition"]["StringEquals"] == wanted
     names = ("--name", "gpus", "--member-role", "reader", "--keep", "hands-off", "--spot")
     whole = file_text(printed(capsys, "aws", "--role", "deny", "--role", "members", "--role", "ledger", *names))
     assert all(word in whole for word in ("table/gpus*", "role/reader", "aws:ResourceTag/hands-off"))

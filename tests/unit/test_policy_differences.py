@@ -32,7 +32,7 @@ mode: enforce
 calendar: {zone: Asia/Shanghai, days: mon-fri, hours: "10:00-18:00", holidays: [2026-12-25], workdays: [2026-12-26]}
 accounts: [{cloud: aws, id: "111122223333", regions: [us-east-1, eu-west-1]}]
 new_accounts: {observe_for: 14d}
-protect: {tags: [hands-off], expiry_tags: [lease-until], accounts: ["777788889999"]}
+protect: {tags: [hands-off], expiry_tags: [lease-until], controller_tags: [lab/*], accounts: ["777788889999"]}
 notify:
   default: "slack:#a"
   answers: {slack_team: T0123ABCD, approvers: [U01AAAAAA, U02AAAAAA], two_approvers_above: [20 USD]}
@@ -90,6 +90,8 @@ CHANGES: tuple[tuple[str, str, str, Direction], ...] = (
     ("{tags: [hands-off], ", "{", "protect.tags", L),
     ("tags: [hands-off]", "tags: [hands-off, ours]", "protect.tags", T),
     ("[lease-until]", "[lease-until, free-on]", "protect.expiry_tags", T),
+    ("[lab/*]", "[lab/*, pool]", "protect.controller_tags", T),
+    ("controller_tags: [lab/*], ", "", "protect.controller_tags", L),
     (', accounts: ["777788889999"]', "", "protect.accounts", L),
     ("[U01AAAAAA, U02AAAAAA]", "[U01AAAAAA, U02AAAAAA, U05AAAAAA]", "notify.answers.approvers", L),
     (", two_approvers_above: [20 USD]", "", "notify.answers.two_approvers_above", L),

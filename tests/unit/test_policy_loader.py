@@ -59,7 +59,7 @@ idle_gpu:
       hourly_cost_stopped_per_day: [200 USD, 1400 CNY]
       local_disk: lose
       unstoppable: terminate
-protect: {tags: [hands-off], expiry_tags: [lease], accounts: ["111122223333"]}
+protect: {tags: [hands-off], expiry_tags: [lease], controller_tags: [lab/*], accounts: ["111122223333"]}
 prices: [{cloud: aws, instance_types: ["p4d.*"], hourly: 12.5 USD}]
 signals:
   cloudwatch_namespace: OurAgent
@@ -158,6 +158,7 @@ def test_every_key_reaches_the_policy() -> None:
     assert member.protected
     assert policy.protection.tag_names == (*Protection().tag_names, "hands-off")
     assert policy.protection.expiry_tag_names == (*Protection().expiry_tag_names, "lease")
+    assert policy.protection.controller_tags == ("lab/*",)
     assert policy.protection.accounts == ("111122223333",)
     assert policy.prices[0].hourly == Money(Decimal("12.5"), "USD")
     assert policy.signals.cloudwatch_namespace == "OurAgent"

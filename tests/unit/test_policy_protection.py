@@ -44,6 +44,22 @@ def test_another_name_does_not(key: str) -> None:
     assert not protects(key, "true")
 
 
+@pytest.mark.parametrize("key", ["our-runner", "Our_Runner", "lab.example/pool", "lab-example-queue"])
+@pytest.mark.parametrize("value", ["", "false", "a"])
+def test_a_tag_that_the_policy_names_as_a_controllers_keeps_its_machine_whatever_it_says(key: str, value: str) -> None:
+    rules = Protection(controller_tags=("our-runner", "lab.example/*"))
+    found = protected_by_tag({key: value}, rules, NOW)
+    assert found is not None
+    assert found.code is ReasonCode.CONTROLLER
+    assert key in str(found.facts["manager"])
+
+
+@pytest.mark.parametrize("key", ["our-runners", "runner", "lab", "labexampl", ""])
+def test_another_tag_is_no_controllers(key: str) -> None:
+    rules = Protection(controller_tags=("our-runner", "lab.example/*"))
+    assert protected_by_tag({key: "x"}, rules, NOW) is None
+
+
 @pytest.mark.parametrize("value", ["", "true", "yes", "1", "please", "nope", "00", "是", "none", "-1"])
 def test_a_tag_protects_whatever_it_says(value: str) -> None:
     assert protects("do-not-stop", value)

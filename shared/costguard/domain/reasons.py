@@ -83,6 +83,7 @@ class ReasonCode(str, Enum):
     AUTOSCALED = "autoscaled"
     KUBERNETES = "kubernetes"
     CLOUD_SERVICE = "cloud_service"
+    CONTROLLER = "controller"
     COSTGUARD_ITSELF = "costguard_itself"
     PROTECTED_TAG = "protected_tag"
     PROTECTED_BY_CLOUD = "protected_by_cloud"

@@ -65,6 +65,7 @@ class Keeper(str, Enum):
     AUTOSCALING = "autoscaling"
     KUBERNETES = "kubernetes"
     CLOUD_SERVICE = "cloud_service"
+    CONTROLLER = "controller"
     COSTGUARD = "costguard"
 
 

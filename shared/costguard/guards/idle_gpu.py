@@ -37,6 +37,7 @@ _KEEPER_REASONS: Mapping[Keeper, ReasonCode] = {
     Keeper.AUTOSCALING: ReasonCode.AUTOSCALED,
     Keeper.KUBERNETES: ReasonCode.KUBERNETES,
     Keeper.CLOUD_SERVICE: ReasonCode.CLOUD_SERVICE,
+    Keeper.CONTROLLER: ReasonCode.CONTROLLER,
     Keeper.COSTGUARD: ReasonCode.COSTGUARD_ITSELF,
 }
 _BILLING_REASONS: Mapping[Billing, ReasonCode] = {

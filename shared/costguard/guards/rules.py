@@ -182,10 +182,13 @@ ask for nothing: where they mean it, `protect.tags` says so."""
 class Protection:
     """Who may never be touched, by rule of the house. Tag names match in any case and spelling variant.
 
+    `controller_tags`, whatever they say, give away what a controller of the house runs; one that ends in `*` stands for
+    every tag that begins so.
     Policies from before `termination_protection_bars` keep the stricter reading: a default that loosens is no default.
     """
 
     tag_names: tuple[str, ...] = KNOWN_TAGS
     expiry_tag_names: tuple[str, ...] = ("costguard-keep-until", "keep-until", "protect-until")
+    controller_tags: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()
     termination_protection_bars: Bars = Bars.EVERYTHING

@@ -231,6 +231,7 @@ def _protection(protect: d.ProtectDocument) -> Protection:
     return Protection(
         tag_names=tuple(dict.fromkeys((*shipped.tag_names, *sorted(protect.tags)))),
         expiry_tag_names=tuple(dict.fromkeys((*shipped.expiry_tag_names, *sorted(protect.expiry_tags)))),
+        controller_tags=tuple(sorted({*shipped.controller_tags, *protect.controller_tags})),
         accounts=tuple(sorted((*shipped.accounts, *protect.accounts))),
         termination_protection_bars=protect.termination_protection_bars,
     )

@@ -184,6 +184,7 @@ _POLICY: tuple[Part[Policy], ...] = (
     Part("calendar", lambda policy: policy.calendar, _calendar_looser, _calendar_words),
     Part("protect.tags", lambda policy: policy.protection.tag_names, d.fewer),
     Part("protect.expiry_tags", lambda policy: policy.protection.expiry_tag_names, d.fewer),
+    Part("protect.controller_tags", lambda policy: policy.protection.controller_tags, d.fewer),
     Part("protect.accounts", lambda policy: policy.protection.accounts, d.fewer),
     Part(
         "protect.termination_protection_bars",

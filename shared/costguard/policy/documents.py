@@ -127,6 +127,7 @@ class ProtectDocument(Document):
 
     tags: f.TagNames = ()
     expiry_tags: f.TagNames = ()
+    controller_tags: f.TagNames = ()
     accounts: f.AccountIds = ()
     termination_protection_bars: f.BarsWord = Bars.EVERYTHING
 

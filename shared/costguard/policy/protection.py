@@ -19,7 +19,7 @@ def protected_by_tag(tags: Mapping[str, str], protection: Protection, now: datet
 
     A protection tag protects whatever its value, also empty, unless it says `false`, `no`, `0` or `off`.
     An expiry tag protects until its moment, a bare date through the end of that day everywhere on Earth;
-    what is not a date, or a time without offset, protects.
+    what is not a date, or a time without offset, protects. A controller's tag does whatever it says.
     """
     names = _spellings(protection.tag_names)
     expiry_names = _spellings(protection.expiry_tag_names)
@@ -29,6 +29,16 @@ def protected_by_tag(tags: Mapping[str, str], protection: Protection, now: datet
             return Reason(ReasonCode.PROTECTED_TAG, {"tag": key, "value": tags[key]})
         if name in expiry_names and not _expired(value, now):
             return Reason(ReasonCode.PROTECTED_TAG, {"tag": key, "value": tags[key]})
+    return _run_by_a_controller(tags, protection.controller_tags)
+
+
+def _run_by_a_controller(tags: Mapping[str, str], wanted: Iterable[str]) -> Reason | None:
+    whole = _spellings(name for name in wanted if not name.endswith("*"))
+    begun = tuple(_spellings(name[:-1] for name in wanted if name.endswith("*")))
+    for key in sorted(tags):
+        name = spelling(key)
+        if name in whole or name.startswith(begun):
+            return Reason(ReasonCode.CONTROLLER, {"manager": f"{key} {tags[key]}".strip()})
     return None
 
 

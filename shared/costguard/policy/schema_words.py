@@ -63,6 +63,7 @@ WORDS: Mapping[str, str] = {
     "protected": "Shown, and never touched.",
     "termination_protection_bars": "What termination protection at a cloud bars: terminate, or everything (default).",
     "expiry_tags": "Names of tags that protect until the moment they hold.",
+    "controller_tags": "Tags of what a controller runs, whatever they say; `name*` is every tag that begins so.",
     "hourly": "The price of an hour.",
     "cloudwatch_namespace": "The namespace of the CloudWatch agent. Default: CWAgent.",
     "prometheus": "Prometheus servers with the DCGM exporter's metrics.",

@@ -153,6 +153,7 @@ PURPOSES: Mapping[str, Purpose] = MappingProxyType(
 )
 
 _KEPT = ("deny", "ledger", "secrets", "objects")
+_MOST_KEYS_SHOWN = 6  # of one statement, in a table for people
 
 FUNCTIONS: Mapping[str, Needs] = MappingProxyType(
     {
@@ -239,8 +240,9 @@ def denials(document: Document) -> str:
 
 
 def _when(told: Mapping[str, Any]) -> str:
-    keys = ", ".join(f"`{key}`" for conditions in told.get("condition", {}).values() for key in conditions)
-    return f", by {keys}" if keys else ""
+    keys = [f"`{key}`" for conditions in told.get("condition", {}).values() for key in conditions]
+    more = [f"{len(keys) - _MOST_KEYS_SHOWN} more"] if len(keys) > _MOST_KEYS_SHOWN else []
+    return f", by {', '.join([*keys[:_MOST_KEYS_SHOWN], *more])}" if keys else ""
 
 
 def _by_service(actions: str | list[str]) -> str:

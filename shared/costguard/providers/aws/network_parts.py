@@ -42,7 +42,7 @@ from costguard.providers.aws.network_routes import (
 from costguard.providers.aws.network_rules import PrefixLists, group_rule, lists_named, permission_rules, rules_told
 from costguard.providers.documented import Fields, as_documented, named, tags_of, text
 
-_KEPT_BY_SERVICES = frozenset({Keeper.KUBERNETES, Keeper.CLOUD_SERVICE})
+_KEPT_BY_SERVICES = frozenset({Keeper.KUBERNETES, Keeper.CLOUD_SERVICE, Keeper.CONTROLLER})
 
 T = TypeVar("T")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from costguard.guards.kms_succession import SUCCESSOR_OF
 from costguard.guards.rules import TAGS_DENIED_BY_ROLE
+from costguard.providers.aws.managed import CONTROLLER_KEYS, CONTROLLER_VALUES
 from costguard.providers.operations import Feature, Operation
 from costguard.providers.purposes import Purpose, reach
 from costguard.providers.succeeding import CONTEXT
@@ -215,6 +216,8 @@ def policy_document(
 
     `role_arns` are the member roles that `MEMBERS` may assume: without any, assuming is not granted. `flow_log_roles`
     are those that `FIX_NETWORK` may hand to flow logs of a log group: without any, it hands over none.
+    Stopping and terminating is not granted for machines with a controller's tag (`managed.py`), as far as IAM can name
+    it: where only the beginning of a tag is known, the rails alone hold it.
     Denials hold whatever else is attached: Spot (unless allowed), machines that an AWS service operates,
     autoscaled and EKS nodes, and any instance or volume with a protection tag. IAM compares tag names
     without case, but not spelling variants beyond `-` and `_`: costguard's own rails cover those.
@@ -256,6 +259,16 @@ def policy_document(
         statements += _allow_changes(changes, partition)
         statements += _deny_protected(changes, partition, protected_tags, spot_may_terminate=spot_may_terminate)
     return {"Version": "2012-10-17", "Statement": statements}
+
+
+_HARMFUL = frozenset({"ec2:StopInstances", "ec2:TerminateInstances"})
+
+# in the grant and not in a denial each: a managed policy holds 6,144 characters, and in one statement conditions are
+# an "and", which a grant can use. A tag that is absent is Null, and not equal to anything (IAM, "Condition operators")
+_UNLESS_CONTROLLED = {
+    "Null": {f"aws:ResourceTag/{key}": "true" for key in CONTROLLER_KEYS},
+    "StringNotEquals": {f"aws:ResourceTag/{key}": value for key, value in CONTROLLER_VALUES.items()},
+}
 
 
 def _arns(partition: str, *kinds: str) -> list[str]:
@@ -331,13 +344,17 @@ def _allow_mends(partition: str, flow_log_roles: Collection[str]) -> Iterable[di
 
 
 def _allow_changes(changes: list[str], partition: str) -> Iterable[dict[str, Any]]:
-    instances = [name for name in changes if name != "ec2:CreateSnapshot"]
-    if instances:
+    machines = _arns(partition, "instance")
+    if "ec2:StartInstances" in changes:
+        yield {"Sid": "StartInstances", "Effect": "Allow", "Action": ["ec2:StartInstances"], "Resource": machines}
+    harmful = [name for name in changes if name in _HARMFUL]
+    if harmful:
         yield {
             "Sid": "ActOnInstances",
             "Effect": "Allow",
-            "Action": instances,
-            "Resource": _arns(partition, "instance"),
+            "Action": harmful,
+            "Resource": machines,
+            "Condition": _UNLESS_CONTROLLED,
         }
     if "ec2:CreateSnapshot" in changes:
         yield {
@@ -358,7 +375,7 @@ def _allow_changes(changes: list[str], partition: str) -> Iterable[dict[str, Any
 def _deny_protected(
     changes: list[str], partition: str, protected_tags: Collection[str], *, spot_may_terminate: bool
 ) -> Iterable[dict[str, Any]]:
-    harmful = [name for name in changes if name in {"ec2:StopInstances", "ec2:TerminateInstances"}]
+    harmful = [name for name in changes if name in _HARMFUL]
     if not harmful:
         return
     spot = [name for name in harmful if not (spot_may_terminate and name == "ec2:TerminateInstances")]
