@@ -39,7 +39,7 @@ PEOPLE, OUTBOX = "operator/approval", "outbox/2026-03"
 
 FACTS: Mapping[AuditWhat, Mapping[str, Any]] = {
     AuditWhat.INTENT: {"action": {"verb": "stop", "rung": 1, "parameters": {}, "risks": ["scarce_type", "a", "a"]}},
-    AuditWhat.OUTCOME: {"action_id": "act-1", "outcome": "unknown", "detail": "", "receipt": None},
+    AuditWhat.OUTCOME: {"policy": "no-new-gpus", "outcome": "unknown", "detail": "", "receipt": None},
     AuditWhat.TRANSITION: {"from": None, "to": "open claimed 1", "version": 2, "reason_facts": {"bound_percent": 5.0}},
     AuditWhat.NOTICE: {"notice_id": "n-1", "proven": True, "state": "delivered"},
     AuditWhat.SWITCH: {"paused": False, "by": "ops", "reason": "Über 实例 😀"},

@@ -39,6 +39,8 @@ def verify(
 ) -> None:
     """Read the whole audit again: every chain against itself, its head and the run that anchored it.
 
+    And against what was done: every intent and outcome in the ledger has its entry, and every entry its intent.
+
     Exit status: 0 it is whole, 14 something was changed, removed or added; each place is named.
     """
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
@@ -46,7 +48,7 @@ def verify(
 
         with ledger_in_use(here) as memory:
             found = verified(memory.store)
-        total = phrase("audit_whole", here.language, entries=found.entries, chains=found.chains)
+        total = phrase("audit_whole", here.language, entries=found.entries, chains=found.chains, intents=found.intents)
         if found.problems:
             total = phrase("audit_broken", here.language, entries=found.entries, problems=len(found.problems))
     emit(
@@ -56,6 +58,7 @@ def verify(
                 "whole": not found.problems,
                 "entries": found.entries,
                 "chains": found.chains,
+                "intents": found.intents,
                 "problems": list(found.problems),
             },
             lines=(*found.problems, total),

@@ -122,7 +122,7 @@ def ending_lines(ending: Ending, language: Language) -> Iterator[str]:
     said = (
         phrase("audit_broken", language, entries=audit.entries, problems=len(audit.problems))
         if audit.problems
-        else phrase("audit_whole", language, entries=audit.entries, chains=audit.chains)
+        else phrase("audit_whole", language, entries=audit.entries, chains=audit.chains, intents=audit.intents)
     )
     yield from wrapped(phrase("demo_audit", language, verdict=said))
     yield from wrapped(phrase("demo_next", language))

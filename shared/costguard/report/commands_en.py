@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, str] = {
     ),
     "resumed": "Going on[, says {by}][: {reason}].",
     "still_paused": "This host stays paused: COSTGUARD_PAUSED is set.",
-    "audit_whole": "The audit is whole: {entries} entries in {chains} chains.",
+    "audit_whole": "The audit is whole: {entries} entries in {chains} chains, and they tell of all {intents} intents.",
     "audit_broken": "The audit is broken: {problems} problems in {entries} entries.",
     "audit_nobody": "The audit knows nobody yet.",
     "audit_forgotten_person": "forgotten",

@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, str] = {
     ),
     "resumed": "已恢复运行[，由 {by} 设置][：{reason}]。",
     "still_paused": "本主机仍处于暂停：设置了 COSTGUARD_PAUSED。",
-    "audit_whole": "审计记录完整：{chains} 条链，{entries} 条记录。",
+    "audit_whole": "审计记录完整：{chains} 条链，{entries} 条记录，全部 {intents} 个操作意图均有记录。",
     "audit_broken": "审计记录已损坏：{entries} 条记录中有 {problems} 处问题。",
     "audit_nobody": "审计记录中尚无任何人。",
     "audit_forgotten_person": "已遗忘",

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 from costguard.domain.errors import LedgerError
 from costguard.engine.repositories.audit import ENTRY, HEAD, OF_NO_RUN, OPERATOR, ChainHead, entry_key, hash_of
+from costguard.engine.repositories.audit_intents import disagreements, intents_of
 from costguard.engine.repositories.audit_prune import RETENTION, SHORTEST, declared, is_pruned
+from costguard.engine.repositories.cases import CASE_KIND
 from costguard.engine.repositories.codec import to_body, value_of
 from costguard.engine.repositories.runs import RUN, RunRecord, whole_run
 from costguard.engine.repositories.schemas import newest_schema
@@ -17,11 +19,12 @@ from costguard.ports import Record, RecordStore
 
 @dataclass(frozen=True, slots=True)
 class AuditVerdict:
-    """How much was read, and every problem found; none means that the audit is whole."""
+    """How much was read, and every problem found; none means that the audit is whole and tells of all intents."""
 
     entries: int
     chains: int
     problems: tuple[str, ...]
+    intents: int = 0
 
 
 @dataclass(slots=True)
@@ -35,7 +38,9 @@ class _Chain:
 
 
 def verify(store: RecordStore, kept: Mapping[str, ChainHead] | None = None) -> AuditVerdict:
-    """Check every chain against itself, its head, and the anchor in its run. May run beside writers.
+    """Check every chain against itself, its head, and the anchor in its run, and all against what was done.
+
+    May run beside writers.
 
     `kept` are heads by chain that were written down elsewhere, at any time: each must still be passed through.
 
@@ -45,7 +50,8 @@ def verify(store: RecordStore, kept: Mapping[str, ChainHead] | None = None) -> A
     problems: list[str] = []
     chains: dict[str, _Chain] = {}
     _promise(chains, kept or {}, problems)
-    runs = set(OF_NO_RUN)
+    intents = intents_of(store)
+    runs = {*OF_NO_RUN, *intents.undone()}
     for record in store.query(RUN):
         runs.add(record.key)
         _promise(chains, _anchors(store, record, problems), problems)
@@ -57,16 +63,22 @@ def verify(store: RecordStore, kept: Mapping[str, ChainHead] | None = None) -> A
         count += 1
         name = record.key.rpartition("/")[0]
         problems.extend(_follow(record, name, chains.setdefault(name, _Chain())))
+        if not is_pruned(record.body):
+            intents.hear(record.key, record.body)
     for name, chain in chains.items():
         problems.extend(_end(store, name, chain))
-    problems.extend(_pruned_without_leave(store, [name for name, chain in chains.items() if chain.pruned]))
+    pruned = [name for name, chain in chains.items() if chain.pruned]
+    problems.extend(_pruned_without_leave(store, pruned))
+    problems.extend(disagreements(store, intents, frozenset(pruned)))
+    if not count and next(iter(store.query(CASE_KIND)), None) is not None:
+        problems.append("the audit is empty, and the ledger has cases: it was removed")
     unknown = sorted({name.partition("/")[0] for name in chains} - runs)
     problems.extend(
         f"run {run_id}: has chains and no record: it was removed, or the chains were added"
         for run_id in unknown
         if not run_id or store.get(RUN, run_id) is None  # it may have begun during this reading
     )
-    return AuditVerdict(count, len(chains), tuple(problems))
+    return AuditVerdict(count, len(chains), tuple(problems), len(intents.kept))
 
 
 def _anchors(store: RecordStore, record: Record, problems: list[str]) -> Mapping[str, ChainHead]:

@@ -16,10 +16,10 @@ from costguard.engine.repositories.codec import record_of, to_body, value_of
 from costguard.engine.repositories.contention import until_uncontested
 from costguard.ports import Check, Put, RecordStore
 
-_INTENT = "intent"  # key: case id / action id, so that a case's intents are read together
+INTENT = "intent"  # key: case id / action id, so that a case's intents are read together
 _CASE_OF = "intent_case"  # key: action id; at most one intent per action, whichever case it names
 _ENGAGED = "engaged"  # key: subject; the destructive action last begun on it, so that two guards never both begin one
-_FINAL = frozenset({Outcome.TOOK_EFFECT, Outcome.HAD_NO_EFFECT, Outcome.REFUSED})
+FINAL = frozenset({Outcome.TOOK_EFFECT, Outcome.HAD_NO_EFFECT, Outcome.REFUSED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Intent:
     @property
     def settled(self) -> bool:
         """Whether it is known what the call did; until then only describing the resource may tell."""
-        return self.outcome in _FINAL
+        return self.outcome in FINAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class IntentRepository:
         if self._key_of(action.action_id) is not None:
             return False
         operations: list[Put | Check] = [
-            Put(record_of(_INTENT, _key(action), Intent(action, run_id, now)), 0),
+            Put(record_of(INTENT, _key(action), Intent(action, run_id, now)), 0),
             Put(record_of(_CASE_OF, action.action_id, _CaseOf(action.case_id)), 0),
             *unchanged,
         ]
@@ -113,20 +113,20 @@ class IntentRepository:
 
         def attempt() -> Intent:
             key = self._key_of(action_id)
-            record = self._store.get(_INTENT, key) if key is not None else None
+            record = self._store.get(INTENT, key) if key is not None else None
             if record is None:
                 message = f"action {action_id} has no intent to settle"
                 raise LedgerError(message)
             intent = value_of(Intent, record)
             settled = replace(intent, outcome=outcome, receipt=receipt or intent.receipt, detail=detail, settled_at=now)
             same = replace(settled, settled_at=intent.settled_at) == intent
-            if same or (intent.settled and outcome not in _FINAL):
+            if same or (intent.settled and outcome not in FINAL):
                 return intent
             facts: dict[str, Any] = {"action_id": action_id, "outcome": outcome.value, "detail": detail}
             if receipt is not None:
                 facts["receipt"] = to_body(receipt)
             entry = AuditEntry(now, run_id, _shard(intent.action), AuditWhat.OUTCOME, facts)
-            self._audit.commit([Put(record_of(_INTENT, record.key, settled), record.version)], entry)
+            self._audit.commit([Put(record_of(INTENT, record.key, settled), record.version)], entry)
             return settled
 
         return until_uncontested(attempt, f"the outcome of action {action_id}")
@@ -134,12 +134,12 @@ class IntentRepository:
     def get(self, action_id: str) -> Intent | None:
         """The intent for an action, or None."""
         key = self._key_of(action_id)
-        record = self._store.get(_INTENT, key) if key is not None else None
+        record = self._store.get(INTENT, key) if key is not None else None
         return value_of(Intent, record) if record is not None else None
 
     def for_case(self, case_id: str) -> tuple[Intent, ...]:
         """Every intent of a case, settled or not."""
-        intents = (value_of(Intent, record) for record in self._store.query(_INTENT, f"{case_id}/"))
+        intents = (value_of(Intent, record) for record in self._store.query(INTENT, f"{case_id}/"))
         return tuple(intent for intent in intents if intent.action.case_id == case_id)
 
     def unsettled(self, case_id: str) -> tuple[Intent, ...]:
