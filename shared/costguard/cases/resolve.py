@@ -139,6 +139,25 @@ def is_fresh(case: Case, seen: NoticeSeen) -> bool:
     return case.claimed_at is not None and seen.now - case.claimed_at < SETTLE
 
 
+def is_old(case: Case, now: datetime) -> bool:
+    """Whether the claim was made so long ago that an effect would show."""
+    return case.claimed_at is not None and now - case.claimed_at >= SETTLE
+
+
+def begun_anew(case: Case, now: datetime) -> Case:
+    """A person had it looked at, and the claimed call had no effect: the wait runs again, from its notice.
+
+    A stop that happened stays climbed; every copy, notice and wait behind it is made anew, under new decisions.
+    """
+    behind = case.climbed_at(Verb.STOP) is not None
+    rungs = ladder(rule_from_terms(case.terms), None) if behind else ()
+    stop = next((place for place, rung in enumerate(rungs) if rung.verb is Verb.STOP), None)
+    again = replace(tried_again(case, ReasonCode.NOT_TAKEN_EFFECT), failures=0, since=now)
+    if stop is None:
+        return replace(again, rung=0, climbed=())
+    return replace(again, rung=stop + 1, climbed=tuple(step for step in case.climbed if step.verb is Verb.STOP))
+
+
 def _claimed_verb(case: Case, seen: Seen) -> Verb | None:
     """The verb of the rung under way, from the rule as it was when claimed."""
     rungs = ladder(rule_from_terms(case.terms), seen.instance)

@@ -28,6 +28,7 @@ from costguard.cli import (
     permissions,
     plan,
     policy,
+    recheck,
     report,
     sandbox,
     savings,
@@ -71,6 +72,7 @@ app.command(epilog=answers.DISOWN_EXAMPLES)(answers.disown)
 app.command(epilog=answers.PAUSE_EXAMPLES)(answers.pause)
 app.command(epilog=answers.RESUME_EXAMPLES)(answers.resume)
 app.command(epilog=undo.UNDO_EXAMPLES)(undo.undo)
+app.command(epilog=recheck.RECHECK_EXAMPLES)(recheck.recheck)
 app.command(epilog=savings.SAVINGS_EXAMPLES)(savings.savings)
 app.command(epilog=keys.KEYS_EXAMPLES)(keys.keys)
 app.command(epilog=networks.NETWORKS_EXAMPLES)(networks.networks)

@@ -40,6 +40,17 @@ COMMANDS: Mapping[str, str] = {
         "  as deployed by Terraform: {setting}, then `costguard deploy` again\n"
         "A run that began before goes on with its old environment. `costguard pause` again once the ledger answers."
     ),
+    "recheck_none": "No case is held because an answer was lost.",
+    "recheck_took_effect": "{resource}: it took effect. {why}",
+    "recheck_no_effect": "{resource}: it had no effect[; it is {state}]. The wait begins anew, with a notice. {why}",
+    "recheck_ended": "{resource}: the case is over. {why}",
+    "recheck_under_way": "{resource}: it is under way[; it is {state}]. {why}",
+    "recheck_unknown": (
+        "{resource}: still unknown[; it is {state}]. Look it up in the cloud's console and its audit log: do by hand"
+        " what is missing, or snooze it. {why}"
+    ),
+    "recheck_unseen": "{resource}: not seen, so nothing was decided; `costguard doctor` says why. {why}",
+    "recheck_moved": "{resource}: a run moved it at this moment; look again. {why}",
     "resumed": "Going on[, says {by}][: {reason}].",
     "still_paused": "This host stays paused: COSTGUARD_PAUSED is set.",
     "audit_whole": "The audit is whole: {entries} entries in {chains} chains, and they tell of all {intents} intents.",

@@ -40,6 +40,16 @@ COMMANDS: Mapping[str, str] = {
         "  由 Terraform 部署：{setting}，然后再次执行 `costguard deploy`\n"
         "此前已开始的运行仍使用旧的环境变量。账本恢复应答后，请再次执行 `costguard pause`。"
     ),
+    "recheck_none": "没有因应答丢失而搁置的案件。",
+    "recheck_took_effect": "{resource}：已生效。{why}",
+    "recheck_no_effect": "{resource}：未生效[；当前{state}]。等待重新计时，并重新通知。{why}",
+    "recheck_ended": "{resource}：案件已结束。{why}",
+    "recheck_under_way": "{resource}：正在进行[；当前{state}]。{why}",
+    "recheck_unknown": (
+        "{resource}：结果仍未知[；当前{state}]。请在云控制台及其操作审计中核实：手动完成尚缺的操作，或暂缓处理。{why}"
+    ),
+    "recheck_unseen": "{resource}：未能看到，因此未作决定。`costguard doctor` 会指出原因。{why}",
+    "recheck_moved": "{resource}：此刻有运行改动了它，请再次查看。{why}",
     "resumed": "已恢复运行[，由 {by} 设置][：{reason}]。",
     "still_paused": "本主机仍处于暂停：设置了 COSTGUARD_PAUSED。",
     "audit_whole": "审计记录完整：{chains} 条链，{entries} 条记录，全部 {intents} 个操作意图均有记录。",

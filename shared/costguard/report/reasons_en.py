@@ -218,6 +218,7 @@ FIXES: Mapping[Code, str] = {
     Code.CANNOT_STOP: "Set `unstoppable: terminate` in the rule if it may be terminated.",
     Code.SNAPSHOT_FAILED: "Look at the disk in the console; nothing is terminated without its snapshot.",
     Code.STOP_UNCERTAIN: "If it is needed: `costguard why` names the action, `costguard undo` with it starts it again.",
+    Code.OUTCOME_UNKNOWN: "Run `costguard recheck` with its id: it looks again and goes on from what is seen.",
     Code.NOT_TAKEN_EFFECT: "Look at the instance in the console.",
     Code.PERMISSION_MISSING: "Add it to the role's policy.",
     Code.KILL_SWITCH: "Run `costguard resume` to go on.",

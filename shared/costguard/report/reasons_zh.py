@@ -173,6 +173,7 @@ FIXES: Mapping[Code, str] = {
     Code.CANNOT_STOP: "若允许释放，请在规则中设置 `unstoppable: terminate`。",
     Code.SNAPSHOT_FAILED: "请在控制台检查该云盘；没有快照就不会释放实例。",
     Code.STOP_UNCERTAIN: "若仍需使用：用 `costguard why` 查操作编号，再用 `costguard undo` 加该编号重新启动。",
+    Code.OUTCOME_UNKNOWN: "请用其编号运行 `costguard recheck`：它会再次查看，并据此继续。",
     Code.NOT_TAKEN_EFFECT: "请在控制台检查该实例。",
     Code.PERMISSION_MISSING: "请把它加入角色的权限策略。",
     Code.KILL_SWITCH: "运行 `costguard resume` 可恢复。",

@@ -40,10 +40,13 @@ class CaseRepository:
         """Every case ever closed whose key starts with `prefix`."""
         return (_case(record) for record in self._store.query(_CLOSED, prefix))
 
-    def commit(self, before: Case | None, after: Case, *, run_id: str = "", now: datetime | None = None) -> Case:
+    def commit(
+        self, before: Case | None, after: Case, *, run_id: str = "", now: datetime | None = None, by: str = ""
+    ) -> Case:
         """Write `after` in the place of `before`; `before` None opens a case where there is none, or a closed one.
 
-        With `run_id` and `now` the move is audited in the same transaction. Returns `after` at its new version.
+        With `run_id` and `now` the move is audited in the same transaction; `by`: the person who asked for it.
+        Returns `after` at its new version.
 
         Raises:
             VersionConflictError: another run moved the case first; nothing was changed.
@@ -55,7 +58,7 @@ class CaseRepository:
             kept_key = f"{after.key}/{after.case_id}"
             kept = self._store.get(_CLOSED, kept_key)
             operations.append(Put(record_of(_CLOSED, kept_key, stored), kept.version if kept is not None else 0))
-        entries = [_moved(before, stored, run_id, now)] if run_id and now is not None else []
+        entries = [_moved(before, stored, run_id, now, by)] if run_id and now is not None else []
         self._audit.commit(operations, *entries)
         return stored
 
@@ -81,8 +84,9 @@ def _same_key(before: Case, after: Case) -> Case:
     return before
 
 
-def _moved(before: Case | None, after: Case, run_id: str, now: datetime) -> AuditEntry:
+def _moved(before: Case | None, after: Case, run_id: str, now: datetime, by: str) -> AuditEntry:
     facts = {
+        **({"by": by} if by else {}),
         "case_id": after.case_id,
         "key": after.key,
         "from": None if before is None else _place(before),

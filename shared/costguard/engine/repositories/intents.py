@@ -101,8 +101,11 @@ class IntentRepository:
         receipt: Receipt | None,
         detail: str,
         run_id: str,
+        by: str = "",
     ) -> Intent:
         """Write what came of an intent, given by its action or the action's id; returns the intent as it now is.
+
+        `by`: the person who had it looked at, if one did.
 
         Knowing less never replaces knowing more: after a final outcome, accepted and unknown change nothing.
 
@@ -123,6 +126,8 @@ class IntentRepository:
             if same or (intent.settled and outcome not in FINAL):
                 return intent
             facts: dict[str, Any] = {"action_id": action_id, "outcome": outcome.value, "detail": detail}
+            if by:
+                facts["by"] = by
             if receipt is not None:
                 facts["receipt"] = to_body(receipt)
             entry = AuditEntry(now, run_id, _shard(intent.action), AuditWhat.OUTCOME, facts)
