@@ -90,6 +90,15 @@ def history(
     return replace(SignalHistory(name, device, start, maxima, samples, "test"), **changes)
 
 
+def quiet(**how: Any) -> tuple[SignalHistory, ...]:
+    """One idle card, and a CPU and network that do nothing either."""
+    return (
+        history(**how),
+        history(SignalName.CPU, "", **{**how, "value": 1.0}),
+        history(SignalName.NETWORK, "", **{**how, "value": 1_000.0}),
+    )
+
+
 def reading(*histories: SignalHistory, delay: timedelta = timedelta(minutes=5)) -> SignalReading:
     return SignalReading(histories, delay)
 
@@ -97,9 +106,9 @@ def reading(*histories: SignalHistory, delay: timedelta = timedelta(minutes=5)) 
 def fact(
     subject: Instance | None = None, *histories: SignalHistory, now: datetime = NOW, **options: Any
 ) -> InstanceFact:
-    """One instance examined over the default window; without histories its card is idle throughout."""
+    """One instance examined over the default window; without histories it is idle throughout."""
     subject = subject or instance()
-    readings = {subject.ref: reading(*(histories or (history(now=now),)))}
+    readings = {subject.ref: reading(*(histories or quiet(now=now)))}
     lasting = options.pop("lasting", timedelta(hours=24))
     rate = options.pop("rate", HourlyRate(usd("1.00"), "test", "2026-01-01"))
     if options.pop("unread", False):

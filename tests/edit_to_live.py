@@ -247,9 +247,14 @@ class Story:
         begin = self.clock.at - 14 * _DAY
         nightly = [0.0] * 26 + [90.0] * 22
         rows = [
-            f"{(begin + timedelta(hours=hour)):%Y-%m-%dT%H:00:00Z},{ref},gpu_percent,0,{value},60\n"
+            f"{(begin + timedelta(hours=hour)):%Y-%m-%dT%H:00:00Z},{ref},{signal},{value},60\n"
             for ref, days in ((notebook, [0.0] * 336), (trainer, nightly * 7))
-            for hour, value in enumerate(days)
+            for hour, highest in enumerate(days)
+            for signal, value in (
+                ("gpu_percent,0", highest),
+                ("cpu_percent,", 2.0),
+                ("network_bytes_per_second,", 900.0),
+            )
         ]
         (history / "use.csv").write_text("time,resource_id,signal,device,value,samples\n" + "".join(rows), "utf-8")
         return ""

@@ -30,7 +30,7 @@ ANY_MODE_AT_LAST = Edit(_LAST, "gentle = mode_rail(verb, min(case.mode, standing
 """Nor how far the rule may go."""
 
 _MEASURING = (
-    Bug("coverage-not-asked", (1,), (Edit(_GUARD, "if signal.coverage < bounds.min_coverage:", "if False:"),)),
+    Bug("coverage-not-asked", (1,), (Edit(_GUARD, "if coverage < bounds.min_coverage:", "if False:"),)),
     Bug(
         "stale-metrics-trusted",
         (1,),
@@ -47,7 +47,7 @@ _MEASURING = (
         (1,),
         (
             Edit(_GUARD, "if instance.launched_at is None or instance.launched_at > reading.since:", "if False:"),
-            Edit(_GUARD, "if signal.coverage < bounds.min_coverage:", "if False:"),
+            Edit(_GUARD, "if coverage < bounds.min_coverage:", "if False:"),
         ),
     ),
     Bug(
@@ -93,7 +93,7 @@ _MEASURING = (
                 "first = max(0, math.floor((since - self.start) / HOUR))",
                 "first = max(0, math.floor((since - self.start) / HOUR)) + 2",
             ),
-            Edit(_GUARD, "if signal.coverage < bounds.min_coverage:", "if False:"),
+            Edit(_GUARD, "if coverage < bounds.min_coverage:", "if False:"),
         ),
     ),
 )

@@ -330,3 +330,60 @@ def test_nothing_to_ask_asks_nothing() -> None:
     assert monitor.read() == SignalReport({})
     assert monitor.read(machine(), hours=0).gaps == ()
     assert monitor.asked == []
+
+
+SHOWN = frozenset({CPU, NETWORK, SignalName.DISK, SignalName.POWER})
+
+
+def test_what_no_rule_names_is_read_beside_it_by_the_hour() -> None:
+    monitor = Monitor(
+        {
+            UTILIZATION: [card_hour(0, 0.0)],
+            "CPUUtilization": [[point(0, 97.0), point(60, 5.0)]],
+            "IntranetInRate": [[point(0, 8_000.0)]],
+            "IntranetOutRate": [[point(0, 800.0)]],
+            "DiskReadBPS": [[point(0, 5_000.0)]],
+            "DiskWriteBPS": [[point(0, 1_000.0)]],
+        }
+    )
+
+    report = AlibabaSignals(monitor, frozenset({GPU}), SHOWN).read([machine()], START, START + 2 * HOUR)
+
+    (reading,) = report.readings.values()
+    assert {one.name: one.maxima[0] for one in reading.histories} == {
+        GPU: 0.0,
+        CPU: 97.0,
+        NETWORK: 1_100.0,
+        SignalName.DISK: 6_000.0,
+    }
+    assert {asked["MetricName"]: asked["Period"] for asked in monitor.asked if asked["MetricName"] == UTILIZATION} == {
+        UTILIZATION: "60"
+    }
+    assert {asked["Period"] for asked in monitor.asked if asked["MetricName"] != UTILIZATION} == {"3600"}
+
+
+def test_fifty_machines_and_a_day_of_what_is_only_shown_are_one_page_a_metric() -> None:
+    monitor = Monitor()
+    fleet = [machine(f"i-{number}") for number in range(50)]
+
+    AlibabaSignals(monitor, frozenset(), frozenset({CPU})).read(fleet, START, START + 24 * HOUR)
+
+    assert len(monitor.asked) == 1
+
+
+class Failing(Monitor):
+    """Host metrics cannot be read."""
+
+    def call(self, shard: Shard, service: str, operation: str, /, **parameters: Any) -> Mapping[str, Any]:
+        if parameters["MetricName"] != UTILIZATION:
+            raise AccessDeniedError("no", operation="cms:DescribeMetricList", code="AccessForbidden")
+        return super().call(shard, service, operation, **parameters)
+
+
+def test_a_signal_that_is_only_shown_leaves_nobody_unread() -> None:
+    monitor = Failing({UTILIZATION: [card_hour(0, 0.0)]})
+
+    report = AlibabaSignals(monitor, frozenset({GPU}), SHOWN).read([machine()], START, START + HOUR)
+
+    assert [one.name for one in report.readings[machine().ref].histories] == [GPU]
+    assert report.gaps == ()

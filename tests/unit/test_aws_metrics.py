@@ -6,7 +6,7 @@ import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -500,3 +500,52 @@ def test_a_listing_of_another_form_leaves_its_instances_unread() -> None:
             yield [{"Dimensions": [{"Name": "InstanceId"}]}]
 
     assert read(Listing()).readings == {}
+
+
+SHOWN = frozenset({SignalName.CPU, SignalName.NETWORK, SignalName.DISK, SignalName.POWER})
+
+
+def shown(cloud: FakeCloudWatch, *instances: Instance) -> SignalReport:
+    return AwsSignals(cloud, GPU, shown=SHOWN).read(instances or (an_instance(),), START, START + 3 * HOUR)
+
+
+def test_what_no_rule_names_is_read_beside_it_in_calls_of_its_own() -> None:
+    cloud, machine = FakeCloudWatch(), (("InstanceId", "i-1"),)
+    cloud.has("nvidia_smi_utilization_gpu", card(), {0: (0.0, 60)})
+    cloud.has("nvidia_smi_power_draw", card(), {0: (270.0, 60)})
+    cloud.has("CPUUtilization", machine, {0: (97.0, 60)}, namespace="AWS/EC2")
+    cloud.has("EBSReadBytes", machine, {0: (6000.0, 60)}, namespace="AWS/EC2")
+    cloud.has("EBSWriteBytes", machine, {0: (1200.0, 60)}, namespace="AWS/EC2")
+
+    report = shown(cloud)
+
+    found = {(one.name, one.device): one.maxima[0] for one in report.readings[an_instance().ref].histories}
+    assert found == {
+        (SignalName.GPU, "0"): 0.0,
+        (SignalName.POWER, "0"): 270.0,
+        (SignalName.CPU, ""): 97.0,
+        (SignalName.DISK, ""): pytest.approx(120.0),
+    }
+    asked = [
+        {query["MetricStat"]["Metric"]["MetricName"] for query in call["MetricDataQueries"]} for call in cloud.asked
+    ]
+    assert asked[0] == {"nvidia_smi_utilization_gpu"}
+    assert "nvidia_smi_utilization_gpu" not in asked[1]
+    assert report.readings[an_instance().ref].documented_delay == timedelta(minutes=5)
+
+
+def test_a_signal_that_is_only_shown_leaves_nobody_unread() -> None:
+    failing = FakeCloudWatch(batch_fails={1: ThrottledError("cloudwatch:GetMetricData: Throttling")})
+    failing.has("nvidia_smi_utilization_gpu", card(), {0: (0.0, 60)})
+
+    report = shown(failing)
+
+    assert [one.name for one in report.readings[an_instance().ref].histories] == [SignalName.GPU]
+    assert report.gaps == ()
+
+
+def test_disks_that_a_machine_does_not_have_are_not_asked_about() -> None:
+    without = {series.metric for series in ec2_series([replace(an_instance(), local_disk_gib=0.0)], SHOWN)}
+    assert {"EBSReadBytes", "EBSWriteBytes"} <= without
+    assert "DiskReadBytes" not in without
+    assert "DiskReadBytes" in {series.metric for series in ec2_series([an_instance()], SHOWN)}

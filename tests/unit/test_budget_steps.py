@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.builders import NOW, case, detail, fact, history, instance, policy, ref, rule, shard_facts, usd
+from tests.builders import NOW, case, detail, fact, history, instance, policy, quiet, ref, rule, shard_facts, usd
 
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase
 from costguard.domain.actions import Verb
@@ -43,7 +43,7 @@ def rules_at(share: str | None, *steps: BudgetStep, doubt: Reason | None = None,
 
 def mine(native_id: str = "i-1", *, busy: bool = False, **tags: str) -> InstanceFact:
     machine = instance(native_id, tags={"team": "research", **tags})
-    return fact(machine, history(value=90.0 if busy else 0.0), lasting=timedelta(hours=1))
+    return fact(machine, *(quiet() if not busy else [history(value=90.0)]), lasting=timedelta(hours=1))
 
 
 def planned(rules: MachineRules, *facts: InstanceFact, cases: Sequence[Case] = (), **changes: Any) -> Plan:

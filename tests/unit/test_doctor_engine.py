@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
-from tests.builders import DAY, NOW, case, policy
+from tests.builders import DAY, NOW, case, policy, rule
 
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import AccessDeniedError, LedgerError, OutcomeUnknownError, ProviderError, UnavailableError
@@ -16,6 +16,7 @@ from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory
 from costguard.engine.doctor import Practice, examine_ledger, examine_policy, examine_switch, examine_targets
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
+from costguard.guards.idle_gpu_rules import SHIPPED_BOUNDS
 from costguard.ledgers import open_ledger
 from costguard.ports import Caller, Discovery, Permit, Record, Result, Target
 from costguard.report.doctor import Check, Code, Question
@@ -352,4 +353,8 @@ def test_a_record_of_a_newer_costguard_bars(memory: Memory, kind: str) -> None:
 def test_the_policys_own_remarks_are_told() -> None:
     looked, _ = practice(FLEET, {"aws": Desk()})
 
-    assert examine_policy(looked).code is Code.POLICY_ENFORCES
+    assert examine_policy(looked).code is Code.POLICY_REMARKED
+    assert any("names the GPU alone" in str(detail.said) for detail in examine_policy(looked).details)
+
+    whole = replace(looked, policy=policy(rule(idle=SHIPPED_BOUNDS)))
+    assert examine_policy(whole).code is Code.POLICY_ENFORCES

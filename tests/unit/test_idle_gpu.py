@@ -129,11 +129,13 @@ def test_idle_cards_under_a_busy_cpu_are_busy() -> None:
 
 
 def test_a_named_signal_that_is_not_sent_is_unmeasured() -> None:
-    assert verdict_of(fact(), WITH_CPU) == (Verdict.UNMEASURED, ReasonCode.SIGNAL_MISSING)
+    assert verdict_of(fact(None, history()), WITH_CPU) == (Verdict.UNMEASURED, ReasonCode.SIGNAL_MISSING)
 
 
 def test_a_signal_the_rule_does_not_name_is_not_needed() -> None:
-    assert verdict_of(fact(None, history(), history(SignalName.CPU, "", value=99.0)))[0] is Verdict.VIOLATION
+    """A card that reads something is believed, whatever the CPU does: the rule's writer asked for no more."""
+    working = fact(None, history(value=1.0), history(SignalName.CPU, "", value=99.0))
+    assert verdict_of(working) == (Verdict.VIOLATION, ReasonCode.IDLE)
 
 
 @pytest.mark.parametrize("value", [math.inf, 101.0, -1.0])

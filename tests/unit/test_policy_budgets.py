@@ -25,7 +25,7 @@ from costguard.guards.budget_rules import (
     StepKind,
     Trust,
 )
-from costguard.guards.idle_gpu_rules import IdleBounds
+from costguard.guards.idle_gpu_rules import SHIPPED_BOUNDS
 from costguard.guards.rules import Consent, Limits, Mode, Selector
 from costguard.policy.budget_remarks import BILLED_IN, lies_within
 from costguard.policy.budget_terms import budget_terms, with_budget_digest
@@ -103,7 +103,12 @@ def test_every_key_of_a_budget_is_read() -> None:
         alert_at=tuple(Decimal(share) for share in ("0.5", "0.8", "1", "1.1", "1.2")),
         forecast_alert_at=(Decimal(1), Decimal("1.1")),
         steps=(
-            BudgetStep(Decimal(1), StepKind.STOP_IDLE, timedelta(hours=1), idle=IdleBounds(lasting=timedelta(hours=2))),
+            BudgetStep(
+                Decimal(1),
+                StepKind.STOP_IDLE,
+                timedelta(hours=1),
+                idle=replace(SHIPPED_BOUNDS, lasting=timedelta(hours=2)),
+            ),
             BudgetStep(Decimal("1.1"), StepKind.STOP_CLASSES, timedelta(hours=8), classes=("batch", "dev")),
             BudgetStep(Decimal("1.2"), StepKind.FREEZE, timedelta(hours=4), freezes=("no-new-gpus",)),
         ),

@@ -44,7 +44,7 @@ def test_the_starter_passes_its_own_checks(tmp_path: Path, capfd: pytest.Capture
     assert run(["policy", "check", str(folder)]) == Exit.OK
     assert run(["policy", "fmt", str(folder), "--check"]) == Exit.OK
     assert run(["policy", "test", "--policy", str(folder)]) == Exit.OK
-    assert "3 tests: 3 passed, 0 failed." in capfd.readouterr().out
+    assert "5 tests: 5 passed, 0 failed." in capfd.readouterr().out
     assert stat.S_IMODE((folder / "ci" / "check.sh").stat().st_mode) & stat.S_IXUSR
     for name, script in (
         (".github/workflows/policy.yml", "sh ci/check.sh"),

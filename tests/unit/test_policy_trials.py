@@ -39,10 +39,11 @@ exceptions:
 LOADED = load_policy(PolicyText({"costguard.yaml": POLICY}, "r"))
 MACHINE = 'cloud: aws, account: "111122223333", region: us-east-1, type: g5.xlarge, hourly: 1.01 USD'
 TEAM = "tags: {team: research}"
+QUIET = "gpu: 1%, cpu: 3%, network: 2KiB/s"
 
 
 def trial(
-    machine: str = TEAM, *, signals: str = "gpu: 1%", happened: str = "", expect: str = "verdict: violation"
+    machine: str = TEAM, *, signals: str = QUIET, happened: str = "", expect: str = "verdict: violation"
 ) -> Trial:
     told = f"    happened: {{{happened}}}\n" if happened else ""
     text = (
@@ -67,10 +68,10 @@ def trial(
         ),
         (
             TEAM + ", gpus: 4",
-            {"signals": "gpu: [0%, 0%, 64%, 0%]"},
+            {"signals": "gpu: [0%, 0%, 64%, 0%], cpu: 3%, network: 2KiB/s"},
             "verdict: compliant, reason: partly_idle, next: none",
         ),
-        (TEAM, {"signals": "gpu: 0%, coverage: 80%"}, "verdict: unmeasured, reason: low_coverage"),
+        (TEAM, {"signals": QUIET + ", coverage: 80%"}, "verdict: unmeasured, reason: low_coverage"),
         (TEAM, {"signals": "cpu: 3%"}, "verdict: unmeasured, reason: no_device_metric"),
         (TEAM + ", running_for: 3h", {}, "verdict: unmeasured, reason: too_young"),
         (TEAM + ", managed_by: kubernetes", {}, "verdict: exempt, reason: kubernetes"),
@@ -103,7 +104,7 @@ TERMINATES = load_policy(PolicyText({"costguard.yaml": POLICY.replace("  - name:
 def test_the_whole_ladder_can_be_tested(happened: str, expect: str) -> None:
     text = (
         f'version: 1\ntests:\n  - name: t\n    at: "2026-11-02T10:30:00+08:00"\n    instance: {{{MACHINE}, {TEAM}}}\n'
-        f"    signals: {{gpu: 1%}}\n    happened: {{{happened}}}\n    expect: {{{expect}}}\n"
+        f"    signals: {{{QUIET}}}\n    happened: {{{happened}}}\n    expect: {{{expect}}}\n"
     )
 
     came = tried(TERMINATES, read_tests("t.yaml", text)[0].tests[0])
@@ -113,7 +114,7 @@ def test_the_whole_ladder_can_be_tested(happened: str, expect: str) -> None:
 
 @pytest.mark.parametrize(
     ("happened", "signals", "problem"),
-    [("warned: 13h", "gpu: 90%", "no_case"), ("warned: 13h, stopped: 1h, warned_again: 1h", "gpu: 1%", "no_rung")],
+    [("warned: 13h", "gpu: 90%", "no_case"), ("warned: 13h, stopped: 1h, warned_again: 1h", QUIET, "no_rung")],
 )
 def test_a_story_that_could_not_have_been_fails_and_says_so(happened: str, signals: str, problem: str) -> None:
     came = trial(happened=happened, signals=signals, expect="rule: everybody")

@@ -243,3 +243,25 @@ def test_a_negative_value_of_one_measure_is_not_hidden_by_the_other() -> None:
     )
     (history,) = report.readings[instance().ref].histories
     assert list(history.maxima) == [math.inf] * 3
+
+
+def test_what_is_only_shown_and_cannot_be_read_leaves_nobody_unread() -> None:
+    """Nor is it asked of the next batch, which would wait for the same refusal."""
+    asked: list[str] = []
+
+    def post(path: str, form: Mapping[str, str]) -> HttpAnswer:
+        del path
+        asked.append(form["query"])
+        if "DCGM_FI_DEV_GPU_UTIL" in form["query"]:
+            return whole(["0", "1.5", "0"]) if "0a" in form["query"] else success()
+        if "node_cpu" in form["query"]:
+            raise UnavailableError("too heavy")
+        return success()
+
+    source = PrometheusSignals(Prometheus("http://prometheus.test"), post, [SignalName.GPU], [SignalName.CPU])
+    report = source.read([instance(), *(instance(f"i-1{number}") for number in range(40))], SINCE, UNTIL)
+
+    assert [one.name for one in report.readings[instance().ref].histories] == [SignalName.GPU]
+    assert len(report.readings) == 41
+    assert report.gaps == ()
+    assert sum("node_cpu" in query for query in asked) == 1

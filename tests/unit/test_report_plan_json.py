@@ -143,6 +143,8 @@ def test_evidence_tells_window_coverage_and_every_signal() -> None:
         "statistic": "device",
         "source": "cloudwatch",
         "outline": [],
+        "sustained": None,
+        "judged": True,
     }
 
 

@@ -370,3 +370,31 @@ def test_a_null_among_the_values_is_a_missing_point() -> None:
     }
     (found,) = points_in(answer, frozenset({"ins-1"}), SINCE, NOW, 60)
     assert (found.timestamps, found.values) == ([SINCE + MINUTE], [2.5])
+
+
+SHOWN = frozenset({SignalName.CPU, SignalName.NETWORK, SignalName.DISK, SignalName.POWER})
+
+
+def test_what_no_rule_names_is_read_beside_it_by_the_hour() -> None:
+    monitor = Monitor()
+
+    report = TencentSignals(monitor, frozenset({SignalName.GPU}), SHOWN).read([box()], SINCE, NOW)
+
+    (reading,) = report.readings.values()
+    names = {one.name for one in reading.histories}
+    assert names == {SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK}, "and no disk"
+    periods = {asked["MetricName"]: asked["Period"] for asked in monitor.asked}
+    assert periods.pop("GpuUtil") == 60
+    assert set(periods.values()) == {3600}
+    assert reading.documented_delay == 5 * MINUTE
+
+
+def test_a_signal_that_is_only_shown_leaves_nobody_unread() -> None:
+    def no_network(answer: dict[str, Any]) -> None:
+        if answer["MetricName"] != "GpuUtil":
+            answer["Msg"] = "too much was asked for"
+
+    report = TencentSignals(Monitor(change=no_network), frozenset({SignalName.GPU}), SHOWN).read([box()], SINCE, NOW)
+
+    assert only(report).name is SignalName.GPU
+    assert report.gaps == ()

@@ -118,7 +118,7 @@ def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool
     from costguard.bootstrap import read_policy
     from costguard.connections import Connections
     from costguard.engine import scan as scanning
-    from costguard.guards.idle_gpu_rules import IdleBounds
+    from costguard.guards.idle_gpu_rules import shipped_bounds
     from costguard.planning import judge_all
     from costguard.report.waste import waste_report
 
@@ -133,7 +133,7 @@ def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool
             targets,
             policy.idle_gpu,
             here.clock,
-            lookback=scanning.Lookback(back, IdleBounds()),
+            lookback=scanning.Lookback(back, shipped_bounds(connections.signals_named)),
             progress=step,
         )
         calls = _added_up(call for ports in connections.clouds.values() for call in ports.calls.calls_made())

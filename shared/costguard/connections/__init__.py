@@ -40,11 +40,27 @@ if TYPE_CHECKING:
     from costguard.settings import Settings
 
 
-class Connections(ExitStack):
-    """The clouds a run talks to; closing it closes every connection."""
+_SHOWN = frozenset({SignalName.CPU, SignalName.NETWORK, SignalName.DISK, SignalName.POWER})
+"""What is read whatever the rules name: evidence for people, and what contradicts an exporter that is stuck at 0."""
 
-    def __init__(self, settings: Settings, policy: Policy, clock: Clock, deadline: datetime | None = None) -> None:
+
+class Connections(ExitStack):
+    """The clouds a run talks to; closing it closes every connection.
+
+    `exactly`: read the GPU, what the rules name and these as closely as what is judged, and nothing beside them.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        policy: Policy,
+        clock: Clock,
+        deadline: datetime | None = None,
+        *,
+        exactly: frozenset[SignalName] | None = None,
+    ) -> None:
         super().__init__()
+        self._exactly = exactly
         self._settings = settings
         self._policy = policy
         self._clock = clock
@@ -163,7 +179,8 @@ class Connections(ExitStack):
                     policy=self._policy,
                     now=self._clock.now,
                     seconds_left=self._seconds_left if self._deadline is not None else None,
-                    signals_named=self._signals_named(),
+                    signals_named=self.signals_named,
+                    signals_shown=self._signals_shown,
                     combined=self._with_prometheus,
                     way_into=self._way_into(cloud),
                     close_later=self.callback,
@@ -172,12 +189,17 @@ class Connections(ExitStack):
         message = f"{cloud!r} is no cloud that can be scanned; expected one of {', '.join(CLOUDS)}"
         raise InvalidInputError(message)
 
-    def _signals_named(self) -> frozenset[SignalName]:
-        """GPU always, the others only where a rule names them: each costs requests."""
+    @property
+    def signals_named(self) -> frozenset[SignalName]:
+        """GPU always, the others where a rule names them: what is judged. The rest is read coarsely and only shown."""
         of_rules = [rule.idle for rule in (*self._policy.idle_gpu, *self._policy.shadows.idle_gpu)]
         of_budgets = [step.idle for budget in self._policy.budgets for step in budget.steps]
         named = {name for bounds in (*of_rules, *of_budgets) for name, _ in bounds.bounds()}
-        return frozenset({SignalName.GPU, *named})
+        return frozenset({SignalName.GPU, *named, *(self._exactly or ())})
+
+    @property
+    def _signals_shown(self) -> frozenset[SignalName]:
+        return _SHOWN - self.signals_named if self._exactly is None else frozenset()
 
     def _with_prometheus(self, signals: SignalSource) -> SignalSource:
         if not self._policy.signals.prometheus:
@@ -185,8 +207,10 @@ class Connections(ExitStack):
         from costguard.connections.prometheus import prometheus_signals
         from costguard.signal_sources.combined import CombinedSignals
 
-        named = self._signals_named()
-        servers = [prometheus_signals(self._settings, server, named) for server in self._policy.signals.prometheus]
+        named, shown = self.signals_named, self._signals_shown
+        servers = [
+            prometheus_signals(self._settings, server, named, shown) for server in self._policy.signals.prometheus
+        ]
         return CombinedSignals([signals, *servers])
 
     def _seconds_left(self) -> float:

@@ -44,7 +44,7 @@ def connect(wiring: Wiring) -> CloudPorts:
         now=wiring.now,
     )
     wiring.close_later(session.close)
-    signals = AlibabaSignals(session, wiring.signals_named)
+    signals = AlibabaSignals(session, wiring.signals_named, wiring.signals_shown)
     prices = AlibabaPrices(session, wiring.policy.prices, now=wiring.now())
 
     def acting() -> ActionExecutor:

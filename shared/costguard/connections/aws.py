@@ -38,7 +38,8 @@ def connect(wiring: Wiring) -> CloudPorts:
         deadline=wiring.seconds_left,
     )
     wiring.close_later(session.close)
-    signals = AwsSignals(session, wiring.signals_named, wiring.policy.signals.cloudwatch_namespace)
+    namespace = wiring.policy.signals.cloudwatch_namespace
+    signals = AwsSignals(session, wiring.signals_named, namespace, wiring.signals_shown)
     prices = AwsPrices(session, wiring.policy.prices, now=wiring.now())
 
     def acting() -> ActionExecutor:

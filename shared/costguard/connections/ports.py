@@ -58,6 +58,7 @@ class CloudPorts:
 class Wiring:
     """What every cloud is connected with.
 
+    `signals_named` are judged; `signals_shown` are read beside them, decide nothing and may be missing.
     `seconds_left` tells the time until the deadline, None where there is none. `close_later` is called with what closes
     a session. `combined` adds the servers of the policy to a cloud's own signals; `way_into` names the target whose
     role leads into an account.
@@ -69,6 +70,7 @@ class Wiring:
     now: Callable[[], datetime]
     seconds_left: Callable[[], float] | None
     signals_named: frozenset[SignalName]
+    signals_shown: frozenset[SignalName]
     combined: Callable[[SignalSource], SignalSource]
     way_into: Callable[[str], Target | None]
     close_later: Callable[[Callable[[], None]], object]

@@ -21,7 +21,11 @@ _HOSTS = "COSTGUARD_PROMETHEUS_HOSTS"
 
 
 def prometheus_signals(
-    settings: Settings, server: Prometheus, signals: Collection[SignalName], resolve: Resolve = resolved
+    settings: Settings,
+    server: Prometheus,
+    signals: Collection[SignalName],
+    shown: Collection[SignalName] = (),
+    resolve: Resolve = resolved,
 ) -> SignalSource:
     """What reads `server`; where the authorization may not be sent to it, it is not asked at all, which leaves a gap.
 
@@ -33,7 +37,7 @@ def prometheus_signals(
     private = not settings.prometheus_authorization or _remote(server).may_be_private(settings.prometheus_hosts)
     authorization = settings.prometheus_authorization.reveal()
     post = http_post(server.url, authorization=authorization, private=private, resolve=resolve)
-    return PrometheusSignals(server, post, signals)
+    return PrometheusSignals(server, post, signals, shown)
 
 
 def refusal(settings: Settings, server: Prometheus) -> tuple[str, str] | None:

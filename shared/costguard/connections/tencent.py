@@ -35,7 +35,7 @@ def connect(wiring: Wiring) -> CloudPorts:
         now=wiring.now,
     )
     wiring.close_later(session.close)
-    signals = TencentSignals(session, wiring.signals_named)
+    signals = TencentSignals(session, wiring.signals_named, wiring.signals_shown)
     prices = TencentPrices(session, wiring.policy.prices, now=wiring.now())
 
     def acting() -> ActionExecutor:

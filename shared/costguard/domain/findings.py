@@ -25,16 +25,18 @@ class Verdict(str, Enum):
 class Evidence:
     """What was measured: the window, the worst coverage, the oldest of the newest points, maxima per signal and device.
 
-    `coverage` is a share, 0.0 to 1.0; None where nothing was expected.
+    `signals` are those that were judged, `shown` what was read beside them and decides nothing: neither its gaps nor
+    its age count. `coverage` is a share, 0.0 to 1.0; None where nothing was expected.
     """
 
     since: datetime
     until: datetime
     signals: tuple[SignalSummary, ...] = ()
+    shown: tuple[SignalSummary, ...] = ()
 
     @property
     def coverage(self) -> float | None:
-        """The worst coverage among the signals."""
+        """The worst coverage among the signals that were judged."""
         return min((signal.coverage for signal in self.signals), default=None)
 
     @property

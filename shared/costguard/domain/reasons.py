@@ -65,6 +65,7 @@ class ReasonCode(str, Enum):
     LOW_COVERAGE = "low_coverage"
     STALE = "stale"
     IMPLAUSIBLE = "implausible"
+    CONTRADICTED = "contradicted"
     SIGNALS_UNREAD = "signals_unread"
     # what a budget cannot be sure of: it alerts all the same, and stops nothing
     BILL_UNREAD = "bill_unread"

@@ -7,6 +7,7 @@ busy samples: the error is always towards leaving an instance alone.
 
 from __future__ import annotations
 
+import heapq
 import math
 from array import array
 from collections.abc import Iterable
@@ -20,17 +21,19 @@ CADENCE_SHOWS = timedelta(hours=24)
 loses four samples of five looks like one that measures every five minutes."""
 _KNOWN_SAMPLES_PER_HOUR = (12, 60, 120, 180, 360, 720, 3600)  # 5 min, 1 min, 30, 20, 10, 5, 1 s agents
 OUTLINE_MAX = 24  # stretches of an outline: a day's hours, or a week's sevens
+SUSTAINED_SHARE = 8  # an eighth of the hours of a window: 3 of a day, more than a nightly job takes
 _DRIFT = 1.05  # a 60 s agent may land 61 to 63 samples in one hour
 
 
 class SignalName(str, Enum):
-    """What is measured. Percent for GPU and CPU, bytes a second for network, watts for power."""
+    """What is measured. Percent for GPU and CPU, bytes a second for network and disk, watts for power."""
 
     GPU = "gpu"
     GPU_MEMORY = "gpu_memory"
     CPU = "cpu"
     NETWORK = "network"
     POWER = "power"
+    DISK = "disk"
 
 
 class Statistic(str, Enum):
@@ -101,6 +104,7 @@ class SignalHistory:
             statistic=self.statistic,
             outline=self._outline(since, until),
             delay=documented_delay if self.delay is None else self.delay,
+            sustained=_sustained(values, last - first),
         )
 
     def _outline(self, since: datetime, until: datetime) -> tuple[float | None, ...]:
@@ -121,13 +125,25 @@ def _highest(values: list[float]) -> float | None:
     return max(values, default=None)
 
 
+def _sustained(maxima: list[float], hours: int) -> float | None:
+    """The level reached in an eighth of these hours, or in the newest two that were measured, whichever is higher."""
+    believable = [value for value in maxima if value >= 0 and math.isfinite(value)]
+    needed = max(1, math.ceil(hours / SUSTAINED_SHARE))
+    levels = [min(believable[-2:])] if len(believable) > 1 else []
+    if len(believable) >= needed:
+        levels.append(heapq.nlargest(needed, believable)[-1])
+    return max(levels, default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class SignalSummary:
     """One signal over one window: enough to judge, small enough to travel.
 
     `maximum` is None without samples. `newest_at` is a lower bound for the newest sample's time. `outline` is for
     people's eyes: maxima over at most 24 equal stretches of the window, None where a stretch has no sample. `delay` is
-    how late the source may publish a point, by its own documentation; None where it was not written down.
+    how late the source may publish a point, by its own documentation; None where it was not written down. `sustained`
+    is the level that was reached in at least an eighth of the hours, or in each of the newest two: what a short job
+    leaves alone. None where fewer hours were measured.
     """
 
     name: SignalName
@@ -141,6 +157,7 @@ class SignalSummary:
     statistic: Statistic = Statistic.DEVICE
     outline: tuple[float | None, ...] = ()
     delay: timedelta | None = None
+    sustained: float | None = None
 
     @property
     def may_lag(self) -> timedelta:

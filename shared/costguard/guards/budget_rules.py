@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum
 
 from costguard.domain.money import Money
 from costguard.domain.spend import SpendScope
-from costguard.guards.idle_gpu_rules import IdleBounds
+from costguard.guards.idle_gpu_rules import SHIPPED_BOUNDS, IdleBounds
 from costguard.guards.rules import Limits, Mode, Selector
 
 DEFAULT_ALERT_SHARES = (Decimal("0.5"), Decimal("0.8"), Decimal(1))
 DEFAULT_FORECAST_SHARES = (Decimal(1),)
-SHORTLY_IDLE = IdleBounds(
-    lasting=timedelta(hours=1)
-)  # a budget that is spent waits for less than an idle machine alone
+SHORTLY_IDLE = replace(SHIPPED_BOUNDS, lasting=timedelta(hours=1))
+"""A budget that is spent waits for less than an idle machine alone; it names no signal, so all shipped bounds hold."""
 _SHIPPED_LIMITS = Limits()
 
 

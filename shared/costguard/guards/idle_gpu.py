@@ -20,7 +20,16 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import AcceleratorKind, Billing, Gap, Instance, InstanceState, Inventory, Keeper
 from costguard.domain.signals import SignalName, SignalReading, SignalSummary, Statistic
 from costguard.guards.cloud_protection import Bars, barring
-from costguard.guards.idle_gpu_rules import BUDGET, SPENT, BudgetCause, IdleBounds, IdleRule, percent_words
+from costguard.guards.idle_gpu_contradiction import contradiction
+from costguard.guards.idle_gpu_rules import (
+    BUDGET,
+    FREE_SIGNALS,
+    SPENT,
+    BudgetCause,
+    IdleBounds,
+    IdleRule,
+    percent_words,
+)
 from costguard.guards.idle_gpu_usage import usage_of
 
 NAME = "idle_gpu"
@@ -106,7 +115,7 @@ def judge_instance(fact: InstanceFact, rule: IdleRule | None, now: datetime) -> 
     if rule is None:
         return _finding(fact, None, Verdict.EXEMPT, Reason(ReasonCode.NO_RULE), None)
     reading = fact.over(rule.idle.lasting)
-    evidence = Evidence(reading.since, reading.until, reading.signals) if reading else None
+    evidence = _evidence(reading, rule.idle) if reading else None
     verdict, reason = _utilisation(fact, rule.idle, reading, now)
     if rule.cause is not None:
         verdict, reason = _by_budget(rule.cause, instance, verdict, reason)
@@ -115,6 +124,18 @@ def judge_instance(fact: InstanceFact, rule: IdleRule | None, now: datetime) -> 
         facts = {**kept.facts, "utilisation": reason.code.value}
         return _finding(fact, rule, Verdict.EXEMPT, Reason(kept.code, facts), evidence)
     return _finding(fact, rule, verdict, reason, evidence)
+
+
+def _evidence(reading: WindowReading, bounds: IdleBounds) -> Evidence:
+    judged, shown = _parted(reading, bounds)
+    return Evidence(reading.since, reading.until, tuple(judged), tuple(shown))
+
+
+def _parted(reading: WindowReading, bounds: IdleBounds) -> tuple[list[SignalSummary], list[SignalSummary]]:
+    """The signals that the rule names, and what was read beside them."""
+    named = {name for name, _ in bounds.bounds()}
+    judged = [signal for signal in reading.signals if signal.name in named]
+    return judged, [signal for signal in reading.signals if signal.name not in named]
 
 
 def _by_budget(cause: BudgetCause, instance: Instance, verdict: Verdict, reason: Reason) -> tuple[Verdict, Reason]:
@@ -152,7 +173,7 @@ def _utilisation(
     if reading is None or not fact.signals_read:
         return Verdict.UNMEASURED, Reason(ReasonCode.SIGNALS_UNREAD)
     named = bounds.bounds()
-    relevant = [signal for signal in reading.signals if signal.name in {name for name, _ in named}]
+    relevant, others = _parted(reading, bounds)
     implausible = next((signal for signal in relevant if not _plausible(signal)), None)
     if implausible is not None:
         facts = {"signal": implausible.name.value, "device": implausible.device, "value": str(implausible.maximum)}
@@ -168,9 +189,17 @@ def _utilisation(
     if busy:
         cards = {"idle_cards": len(idle_cards), "cards": len(idle_cards) + len(busy_cards)}
         return Verdict.COMPLIANT, Reason(ReasonCode.PARTLY_IDLE, cards)
+    contradicted = contradiction(instance, relevant, others)
+    if contradicted is not None:
+        return Verdict.UNMEASURED, contradicted
     highest = max((s.maximum or 0.0 for s in relevant if s.name is SignalName.GPU), default=0.0)
-    hours = round(bounds.lasting / timedelta(hours=1), 2)
-    return Verdict.VIOLATION, Reason(ReasonCode.IDLE, {"hours": hours, "gpu_max_percent": round(highest, 2)})
+    seen: dict[str, FactValue] = {
+        "hours": round(bounds.lasting / timedelta(hours=1), 2),
+        "gpu_max_percent": round(highest, 2),
+    }
+    if bounds.unlooked:
+        seen["unlooked"] = ",".join(name.value for name in bounds.unlooked)
+    return Verdict.VIOLATION, Reason(ReasonCode.IDLE, seen)
 
 
 def bound_for(signal: SignalSummary, bound: float, instance: Instance) -> float:
@@ -237,13 +266,14 @@ def _lacking(
             code = ReasonCode.DEVICE_MISSING if name is SignalName.GPU else ReasonCode.SIGNAL_MISSING
             return Reason(code, {"signal": name.value, "found": measured, "expected": wanted})
     for signal in signals:
-        if signal.coverage < bounds.min_coverage:
+        coverage = _coverage(signal, reading)
+        if coverage < bounds.min_coverage:
             return Reason(
                 ReasonCode.LOW_COVERAGE,
                 {
                     "signal": signal.name.value,
                     "device": signal.device,
-                    "coverage_percent": math.floor(signal.coverage * 1000) / 10,
+                    "coverage_percent": math.floor(coverage * 1000) / 10,
                     "needed_percent": round(bounds.min_coverage * 100, 1),
                 },
             )
@@ -256,6 +286,19 @@ def _lacking(
                 {"signal": signal.name.value, "device": signal.device, "age_minutes": round(age)},
             )
     return None
+
+
+def _coverage(signal: SignalSummary, reading: WindowReading) -> float:
+    """How much of what can have arrived did. Of the machine itself the newest samples may still be on their way.
+
+    They come every five minutes and ten late, which an hour's window would take for losses for ever; that they are not
+    too late is asked of the newest. Cards are given no such leave.
+    """
+    if signal.name not in FREE_SIGNALS or signal.newest_at is None:
+        return signal.coverage
+    silent = max(timedelta(0), reading.until - (signal.newest_at + signal.period))
+    on_the_way = min(math.ceil(silent / signal.period), signal.may_lag // signal.period)
+    return min(1.0, signal.samples / max(1, signal.expected - on_the_way)) if signal.expected > 0 else 0.0
 
 
 def _finding(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -15,6 +16,8 @@ from costguard.guards.rules import Limits, Mode, Rung, Selector, Step
 BUDGET, SPENT = "budget", "spent"
 """Guard and check of machines that a spent budget asks for; they are judged with the idle ones."""
 MIN_COVERAGE = 0.95  # NEVER rule 1; a policy may only raise it
+FREE_SIGNALS = (SignalName.CPU, SignalName.NETWORK)
+"""What every cloud measures of a machine without anything installed in it (Tencent Cloud's CPU needs its agent)."""
 _VERB_RANK = {Verb.WARN: 0, Verb.SNAPSHOT: 1, Verb.START: 1, Verb.STOP: 2, Verb.TERMINATE: 3}
 
 
@@ -33,6 +36,12 @@ class IdleBounds:
     power_max_below_watts: float | None = None
     min_coverage: float = MIN_COVERAGE
 
+    @property
+    def unlooked(self) -> tuple[SignalName, ...]:
+        """Of the signals that every cloud gives, those that are not asked for: use of these is not seen."""
+        named = {name for name, _ in self.bounds()}
+        return tuple(name for name in FREE_SIGNALS if name not in named)
+
     def bounds(self) -> tuple[tuple[SignalName, float], ...]:
         """The named signals and their bounds."""
         named = (
@@ -42,6 +51,24 @@ class IdleBounds:
             (SignalName.POWER, self.power_max_below_watts),
         )
         return tuple((name, bound) for name, bound in named if bound is not None)
+
+
+SHIPPED_CPU_PERCENT = 10.0
+SHIPPED_NETWORK_BYTES_PER_SECOND = 50.0 * 1024
+SHIPPED_BOUNDS = IdleBounds(
+    cpu_max_below_percent=SHIPPED_CPU_PERCENT,
+    network_max_below_bytes_per_second=SHIPPED_NETWORK_BYTES_PER_SECOND,
+)
+"""What idle means where nobody names a signal: the GPU alone calls machines idle that load data, simulate or serve."""
+
+
+def shipped_bounds(measured: Collection[SignalName]) -> IdleBounds:
+    """The shipped bounds of the GPU and of those signals that are measured closely enough to be judged by."""
+    return replace(
+        SHIPPED_BOUNDS,
+        cpu_max_below_percent=SHIPPED_CPU_PERCENT if SignalName.CPU in measured else None,
+        network_max_below_bytes_per_second=SHIPPED_NETWORK_BYTES_PER_SECOND if SignalName.NETWORK in measured else None,
+    )
 
 
 def percent_words(share: Decimal) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -11,7 +11,6 @@ from typing_extensions import assert_never
 
 from costguard.domain.actions import Verb
 from costguard.guards.budget_rules import SHORTLY_IDLE, BudgetStep, StepKind
-from costguard.guards.idle_gpu_rules import IdleBounds
 from costguard.policy import units
 from costguard.policy.budget_terms import HARSHNESS
 from costguard.policy.ladder import SHORTEST_WAITS, read_wait
@@ -143,7 +142,8 @@ def budget_steps(at: Mapping[str, tuple[WrittenStep, ...]]) -> tuple[BudgetStep,
     for text in sorted(at, key=share_of_budget):
         for _, step in _acting(at[text]):
             if step.kind is not None:
-                idle = IdleBounds(lasting=step.idle_for) if step.kind is StepKind.STOP_IDLE else SHORTLY_IDLE
+                lasting = step.idle_for if step.kind is StepKind.STOP_IDLE else SHORTLY_IDLE.lasting
+                idle = replace(SHORTLY_IDLE, lasting=lasting)
                 found.append(BudgetStep(share_of_budget(text), step.kind, step.wait, idle, step.classes, step.freezes))
     return tuple(found)
 

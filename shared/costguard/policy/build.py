@@ -8,7 +8,7 @@ from typing import Any
 
 from costguard.guards.budget_rules import PriorityClass
 from costguard.guards.cloud_protection import Bars
-from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
+from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Limits, Mode, Protection, Selector
 from costguard.policy import documents as d
 from costguard.policy.budget_build import budget_of, exchange_rates_of
@@ -127,21 +127,14 @@ def _listed(accepted: Accepted, kind: FileKind) -> Iterator[Any]:
 
 
 def _rule(rule: d.RuleDocument, ceiling: Mode, reading: Bars) -> IdleRule:
-    idle, safety = rule.idle_when_all, rule.safety
+    safety = rule.safety
     return with_digest(
         IdleRule(
             name=rule.name,
             mode=ceiling if rule.mode is None else rule.mode,
             applies_to=Selector() if rule.applies_when_all is None else _selector(rule.applies_when_all),
             except_for=tuple(_selector(each) for each in rule.except_when_any),
-            idle=IdleBounds(
-                lasting=idle.lasting,
-                every_gpu_max_below_percent=idle.every_gpu_max_below,
-                cpu_max_below_percent=idle.cpu_max_below,
-                network_max_below_bytes_per_second=idle.network_max_below,
-                power_max_below_watts=idle.power_max_below,
-                min_coverage=idle.min_coverage,
-            ),
+            idle=rule.idle_when_all.bounds(),
             ladder=rule.then,
             limits=Limits(
                 actions_per_day=safety.actions_per_day,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from costguard.domain.actions import Verb
-from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
+from costguard.guards.idle_gpu_rules import SHIPPED_BOUNDS, IdleRule
 from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
 from costguard.guards.network_audit_rules import AuditRule, Check
 from costguard.guards.rules import Limits, Mode, Protection, Selector, Step
@@ -22,13 +22,15 @@ ASKS_FOR_MORE = frozenset({Check.REGION, Check.WIDE_PEERING, Check.PRIVATE_SUBNE
 def default_policy() -> Policy:
     """Observe; one rule for everything: running longer than 24 h and idle over that time, warn, then stop.
 
+    Idle is GPU, CPU and network together: by the GPU alone, machines that load data, simulate or serve are idle.
+
     And one for every key: rotated by itself every 90 days; and one for every network, which mends nothing.
     """
     rule = IdleRule(
         name=DEFAULT_RULE,
         mode=Mode.OBSERVE,
         applies_to=Selector(),
-        idle=IdleBounds(),
+        idle=SHIPPED_BOUNDS,
         ladder=(Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, timedelta(hours=24))),
         limits=Limits(),
         digest="",

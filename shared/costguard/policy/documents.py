@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from typing_extensions import Self
 
 from costguard.domain.actions import Verb
 from costguard.guards.cloud_protection import Bars
-from costguard.guards.idle_gpu_rules import IdleBounds
+from costguard.guards.idle_gpu_rules import SHIPPED_BOUNDS, IdleBounds
 from costguard.guards.rules import Limits, Mode, Step
 from costguard.policy import fields as f
 from costguard.policy.budget_documents import (
@@ -30,10 +31,11 @@ from costguard.policy.values import nonempty
 _IDLE = IdleBounds()
 _LIMITS = Limits()
 _TWO = 2
+_SIGNALS = frozenset({"every_gpu_max_below", "cpu_max_below", "network_max_below", "power_max_below"})
 
 
 class IdleDocument(Document):
-    """`idle_when_all`."""
+    """`idle_when_all`. One that names no signal has the shipped bounds; one that names any is taken at its word."""
 
     lasting: f.Lasting = _IDLE.lasting
     every_gpu_max_below: f.PercentBound = _IDLE.every_gpu_max_below_percent
@@ -41,6 +43,19 @@ class IdleDocument(Document):
     network_max_below: f.RateBound | None = None
     power_max_below: f.PowerBound | None = None
     min_coverage: f.Coverage = _IDLE.min_coverage
+
+    def bounds(self) -> IdleBounds:
+        """What counts as idle."""
+        if not _SIGNALS & self.model_fields_set:
+            return replace(SHIPPED_BOUNDS, lasting=self.lasting, min_coverage=self.min_coverage)
+        return IdleBounds(
+            lasting=self.lasting,
+            every_gpu_max_below_percent=self.every_gpu_max_below,
+            cpu_max_below_percent=self.cpu_max_below,
+            network_max_below_bytes_per_second=self.network_max_below,
+            power_max_below_watts=self.power_max_below,
+            min_coverage=self.min_coverage,
+        )
 
 
 class SafetyDocument(LimitsDocument):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from costguard.guards.idle_gpu_rules import IdleRule
+from costguard.guards.idle_gpu_rules import FREE_SIGNALS, IdleRule
 from costguard.guards.rules import Consent, Mode
 from costguard.policy.budget_remarks import budget_remarks
 from costguard.policy.group_remarks import group_remarks
@@ -98,6 +98,12 @@ def _rule(rule: IdleRule) -> Iterator[Remark]:
     if rule.idle.every_gpu_max_below_percent > _HIGH_PERCENT:
         bound = f"{rule.idle.every_gpu_max_below_percent:g} %"
         yield Remark(where, f"every_gpu_max_below {bound} calls machines idle that do real work")
+    if rule.idle.unlooked == FREE_SIGNALS:
+        message = (
+            "names the GPU alone: work on CPU or network is not looked at and closes no case; "
+            "add cpu_max_below: 10% and network_max_below: 50KiB/s"
+        )
+        yield Remark(where, message)
     if rule.limits.actions_per_day == 0 or rule.limits.fleet_share_per_day == 0:
         yield Remark(where, "a cap of 0 allows nothing: this rule never acts")
     if rule.limits.local_disk is Consent.LOSE:

@@ -15,6 +15,8 @@ from typing import Any
 
 from costguard.domain.signals import HOUR, SignalName, floor_hour
 
+ADDED = frozenset({SignalName.NETWORK, SignalName.DISK})
+"""Signals whose parts (in and out, read and written) are one stream of bytes."""
 _PERCENT = frozenset({SignalName.GPU, SignalName.CPU})
 _MOST_PERCENT = 100.5  # more than rounding can add
 _MOST = sys.float_info.max  # a whole number may be larger, and fits no array
@@ -97,10 +99,10 @@ def _outside(moment: datetime) -> ValueError:
 def combine(signal: SignalName, pieces: Sequence[Cells]) -> Cells:
     """The parts of one device (cores; bytes in and out) as one: as busy as they can have been, as seen as the least.
 
-    Network adds both directions' maxima although they may fall into different minutes: an upper bound.
+    Network and disk add both directions' maxima although they may fall into different minutes: an upper bound.
     An hour that was counted and has no maximum lost it on the way: busy, for all we know.
     """
-    adds = signal is SignalName.NETWORK
+    adds = signal in ADDED
     if len(pieces) == 1 and not adds:
         for hour, count in enumerate(pieces[0].samples):
             if count and math.isnan(pieces[0].maxima[hour]):

@@ -15,6 +15,7 @@ class Row(str, Enum):
 
     CARD_METRIC = "utilisation of the cards"
     SAMPLES = "how often and how late"
+    BESIDE = "CPU, network and disk"
     DENIED = "a role that may not list"
     CLOSED = "a region that the organisation closes"
     RUN = "how a restart is told"

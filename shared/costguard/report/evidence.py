@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from itertools import zip_longest
+from math import isfinite
 from typing import Any
 
 from costguard.domain.findings import Evidence
@@ -14,7 +15,7 @@ from costguard.report.words import UNITS, Language, choice, number, phrase, read
 
 
 def evidence_json(evidence: Evidence | None) -> dict[str, Any] | None:
-    """Window, worst coverage, oldest of the newest samples, and every signal."""
+    """Window, worst coverage and oldest of the newest samples of what was judged, and every signal."""
     if evidence is None:
         return None
     return {
@@ -22,11 +23,15 @@ def evidence_json(evidence: Evidence | None) -> dict[str, Any] | None:
         "until": moment(evidence.until),
         "coverage": None if evidence.coverage is None else round(evidence.coverage, 4),
         "newest_at": moment(evidence.newest_at),
-        "signals": [_signal_json(signal) for signal in evidence.signals],
+        "signals": [
+            _signal_json(signal, judged=judged)
+            for signals, judged in ((evidence.signals, True), (evidence.shown, False))
+            for signal in signals
+        ],
     }
 
 
-def _signal_json(signal: SignalSummary) -> dict[str, Any]:
+def _signal_json(signal: SignalSummary, *, judged: bool) -> dict[str, Any]:
     return {
         "name": signal.name.value,
         "device": signal.device,
@@ -38,15 +43,16 @@ def _signal_json(signal: SignalSummary) -> dict[str, Any]:
         "statistic": signal.statistic.value,
         "source": signal.source,
         "outline": [None if value is None else round(value, 4) for value in signal.outline],
+        "sustained": None if signal.sustained is None else round(signal.sustained, 4),
+        "judged": judged,
     }
 
 
 def evidence_words(evidence: Evidence | None, language: Language = Language.EN) -> str:
-    """`GPU 8x ≤ 1.2 %, CPU ≤ 3 %; 100 % of samples; newest …`; empty without evidence."""
+    """`GPU 8x ≤ 1.2 %, CPU ≤ 3 %; 100 % of samples; newest …; beside it: power 8x ≤ 31 W`; empty without evidence."""
     if evidence is None:
         return ""
-    names = dict.fromkeys(signal.name for signal in evidence.signals)
-    lines = [_signal_words([s for s in evidence.signals if s.name is name], language) for name in names]
+    lines = _lines(evidence.signals, language)
     newest = evidence.newest_at
     if not lines:
         return ""
@@ -56,7 +62,16 @@ def evidence_words(evidence: Evidence | None, language: Language = Language.EN) 
         signals=", ".join(lines),
         coverage_percent="" if evidence.coverage is None else number(evidence.coverage * 100),
         newest_at="" if newest is None else utc_words(newest),
+        shown=", ".join(
+            _lines([one for one in evidence.shown if one.maximum is not None and isfinite(one.maximum)], language)
+        ),
     )
+
+
+def _lines(signals: Sequence[SignalSummary], language: Language) -> list[str]:
+    found = {signal.name for signal in signals}
+    names = [name for name in SignalName if name in found]  # the GPU first, whatever order a source tells them in
+    return [_signal_words([one for one in signals if one.name is name], language) for name in names]
 
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -73,7 +88,8 @@ def picture(evidence: Evidence | None) -> str:
     if evidence is None:
         return ""
     for name in _DRAWN:
-        outlines = [signal.outline for signal in evidence.signals if signal.name is name and signal.outline]
+        seen = (*evidence.signals, *evidence.shown)
+        outlines = [signal.outline for signal in seen if signal.name is name and signal.outline]
         if outlines and any(value is not None for outline in outlines for value in outline):
             return "".join(map(_block, _highest_by_stretch(outlines)))
     return ""

@@ -11,6 +11,7 @@ REASONS: Mapping[Code, str] = {
     Code.IDLE: (
         "Idle: every card, and every other signal the rule names, stayed below its bound[ for {hours} h]"
         "[; the highest GPU reading was {gpu_max_percent} %]."
+        "[ Not looked at: {unlooked}. Use that the rule does not measure does not close the case.]"
     ),
     Code.BUSY: "In use[: {signal}][ of card {device}][ reached {maximum}][ {unit}][, the bound is {bound}].",
     Code.PARTLY_IDLE: (
@@ -25,6 +26,7 @@ REASONS: Mapping[Code, str] = {
         "The budget[ {budget}] has reached[ {at_percent} %,] a step that stops what is idle,"
         " as this machine is[ for {hours} h]"
         "[; the highest GPU reading was {gpu_max_percent} %]."
+        "[ Not looked at: {unlooked}. Use that the rule does not measure does not close the case.]"
     ),
     Code.BUDGET_CLASS: (
         "The budget[ {budget}] has reached[ {at_percent} %,] a step that stops a class of work[: {priority_class}]."
@@ -94,6 +96,10 @@ REASONS: Mapping[Code, str] = {
     ),
     Code.STALE: ("Not measured: the newest sample is too old[: {age_minutes} min][, {signal}][ of card {device}]."),
     Code.IMPLAUSIBLE: "Not measured: a sample cannot be true[: {signal}][ of card {device}][ read {value}].",
+    Code.CONTRADICTED: (
+        "Not measured: contradicted. A GPU read 0 % throughout[, while {signal}][ of card {device}][ reached {maximum}]"
+        "[ {unit}][, which is over {bound}]."
+    ),
     Code.SIGNALS_UNREAD: "Not measured: its metrics could not be read[ ({detail|cause})].",
     Code.NOT_RUNNING: "Not running[: it is {state}].",
     Code.NO_RULE: "No rule of the policy applies to it.",
@@ -195,6 +201,10 @@ FIXES: Mapping[Code, str] = {
     Code.LOW_COVERAGE: "Check the agent or exporter for restarts and lost samples.",
     Code.STALE: "Check that the agent or exporter still runs and may publish.",
     Code.IMPLAUSIBLE: "Check the agent's unit and version; percent must lie between 0 and 100.",
+    Code.CONTRADICTED: (
+        "Check that the agent or exporter sends true values; if the machine works without its GPU, name[ {signal}]"
+        " in the rule."
+    ),
     Code.SIGNALS_UNREAD: "Grant the reading permissions named under gaps, then run again.",
     Code.NO_RULE: "Add a rule to the policy if it should be guarded.",
     Code.AUTOSCALED: "Scale the group down instead.",

@@ -10,6 +10,7 @@ from costguard.domain.resources import AcceleratorKind as Kind
 REASONS: Mapping[Code, str] = {
     Code.IDLE: (
         "空闲：[最近 {hours} 小时内]每块卡以及规则列出的其他信号都低于阈值[，GPU 最高读数 {gpu_max_percent}%]。"
+        "[未查看：{unlooked}。规则不测量的使用不会关闭此事项。]"
     ),
     Code.BUSY: "使用中[：{signal}][（卡 {device}）][达到 {maximum}][ {unit}][，阈值为 {bound}]。",
     Code.PARTLY_IDLE: (
@@ -20,6 +21,7 @@ REASONS: Mapping[Code, str] = {
     Code.BUDGET_IDLE: (
         "预算[ {budget} ]已达[ {at_percent}% 的]停止空闲机器的步骤，"
         "而本机空闲[已 {hours} 小时][，GPU 最高读数 {gpu_max_percent}%]。"
+        "[未查看：{unlooked}。规则不测量的使用不会关闭此事项。]"
     ),
     Code.BUDGET_CLASS: "预算[ {budget} ]已达[ {at_percent}% 的]按类别停机的步骤，本机属于该类别[：{priority_class}]。",
     Code.BILL_UNREAD: "无法确定：账单读取失败[（{cause}）]；此时预算只告警，不停机。",
@@ -64,6 +66,10 @@ REASONS: Mapping[Code, str] = {
     ),
     Code.STALE: "未测量：最新数据点过旧[：已有 {age_minutes} 分钟][，{signal}][（卡 {device}）]。",
     Code.IMPLAUSIBLE: "未测量：存在不可能的数值[：{signal}][（卡 {device}）][读数 {value}]。",
+    Code.CONTRADICTED: (
+        "未测量：读数相互矛盾。GPU 在整个窗口内读数一直为 0%[，而{signal}][（卡 {device}）][达到 {maximum}][ {unit}]"
+        "[，超过 {bound}]。"
+    ),
     Code.SIGNALS_UNREAD: "未测量：无法读取其监控指标[（{detail|cause}）]。",
     Code.NOT_RUNNING: "未在运行[：{state}]。",
     Code.NO_RULE: "策略中没有适用于它的规则。",
@@ -150,6 +156,9 @@ FIXES: Mapping[Code, str] = {
     Code.LOW_COVERAGE: "请检查 agent 或 exporter 是否重启、丢点。",
     Code.STALE: "请检查 agent 或 exporter 是否仍在运行并有权上报。",
     Code.IMPLAUSIBLE: "请检查 agent 的单位和版本；百分比必须在 0 到 100 之间。",
+    Code.CONTRADICTED: (
+        "请检查 agent 或 exporter 上报的数值是否真实；若机器不用 GPU 也在工作，请在规则中写明[{signal}]。"
+    ),
     Code.SIGNALS_UNREAD: "请授予“读取缺口”中列出的只读权限后重新运行。",
     Code.NO_RULE: "如需看护，请在策略中添加规则。",
     Code.AUTOSCALED: "请改为缩小伸缩组。",

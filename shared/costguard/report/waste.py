@@ -238,6 +238,7 @@ UNMEASURED = frozenset(
         ReasonCode.LOW_COVERAGE,
         ReasonCode.STALE,
         ReasonCode.IMPLAUSIBLE,
+        ReasonCode.CONTRADICTED,
         ReasonCode.SIGNALS_UNREAD,
     }
 )

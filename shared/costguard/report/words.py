@@ -76,6 +76,7 @@ UNITS: Mapping[SignalName, str] = MappingProxyType(
         SignalName.CPU: "%",
         SignalName.NETWORK: "B/s",
         SignalName.POWER: "W",
+        SignalName.DISK: "B/s",
     }
 )
 
@@ -164,6 +165,9 @@ def _translated(facts: Mapping[str, FactValue], language: Language) -> Mapping[s
     if "cause" in said:
         measured = {name: value for name, value in facts.items() if name != "cause"}
         said["cause"] = _cause(str(said["cause"]), measured, language)
+    if isinstance(names := said.get("unlooked"), str):
+        separator = "、" if language is Language.ZH else ", "
+        said["unlooked"] = separator.join(choice(name, language) for name in names.split(","))
     for name in _TRANSLATED_FACTS:
         if name in said:
             said[name] = choice(str(said[name]), language)
@@ -190,7 +194,7 @@ def _cause(word: str, facts: Mapping[str, FactValue], language: Language) -> str
 
 def readable(signal: SignalName, value: float) -> tuple[float, str]:
     """A measurement in the unit people think in."""
-    return (value / _KIB, "KiB/s") if signal is SignalName.NETWORK else (float(value), UNITS[signal])
+    return (value / _KIB, "KiB/s") if UNITS[signal] == "B/s" else (float(value), UNITS[signal])
 
 
 def short(code: ReasonCode | str, language: Language = Language.EN) -> str:

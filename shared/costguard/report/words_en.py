@@ -107,6 +107,7 @@ BOOK = Book(
         "cpu": "CPU",
         "network": "network",
         "power": "power",
+        "disk": "disk",
         "pending": "starting",
         "running": "running",
         "stopping": "stopping",
@@ -245,7 +246,7 @@ BOOK = Book(
         # gaps
         "gap": "{shard}: {what} not read ({kind})[: {detail}][; {effect}][. To fix: {fix}].",
         # evidence
-        "evidence": "[{signals}][; {coverage_percent} % of samples][; newest {newest_at}]",
+        "evidence": "[{signals}][; {coverage_percent} % of samples][; newest {newest_at}][; read beside it: {shown}]",
         "evidence_signal": "{signal}[ {devices}x] ≤ {maximum} {unit}",
         "evidence_silent": "{signal}[ {devices}x]: no samples",
         # day-one report

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -55,7 +55,8 @@ class PrometheusSignals:
     """A `SignalSource` that asks one Prometheus server.
 
     `post` posts a form to a path below the server's address (`http_post(settings.url)`).
-    `signals` are those wanted; GPU is always read.
+    `signals` are those judged; GPU is always read. `shown` are read beside them and decide nothing: where a question
+    about one of them fails, only it is missing.
 
     An instance is found where the label `settings.instance_label` holds its native id, alone or followed
     by `.domain` or `:port`. One that is not found has an empty reading: it is unmeasured. One whose read
@@ -63,12 +64,17 @@ class PrometheusSignals:
     """
 
     def __init__(
-        self, settings: Prometheus, post: PostForm, signals: Collection[SignalName] = tuple(SignalName)
+        self,
+        settings: Prometheus,
+        post: PostForm,
+        signals: Collection[SignalName] = tuple(SignalName),
+        shown: Collection[SignalName] = (),
     ) -> None:
         self._label = promql.checked_label(settings.instance_label)
         self._extra = promql.bare_matchers(settings.extra_matchers)
         self._post = post
         self._questions = tuple(q for q in Question if SIGNAL_OF[q] in {*signals, SignalName.GPU})
+        self._shown = tuple(q for q in Question if SIGNAL_OF[q] in shown and q not in self._questions)
 
     def read(self, instances: Sequence[Instance], since: datetime, until: datetime) -> SignalReport:
         """Hourly histories from `since` to `until`, widened to whole UTC hours but never past `until`."""
@@ -76,10 +82,11 @@ class PrometheusSignals:
         window = _Window(start, until, max(0, (until - start) // HOUR))
         readings: dict[ResourceRef, SignalReading] = {}
         gaps: list[Gap] = []
+        shown = list(self._shown)
         for first in range(0, len(instances), _BATCH):
             batch = instances[first : first + _BATCH]
             try:
-                readings.update(self._read_batch(batch, window))
+                readings.update(self._read_batch(batch, window, shown))
             except (AccessDeniedError, UnavailableError) as err:
                 gaps.append(_gap(instances[first:], err))  # the next batch would wait for the same refusal
                 break
@@ -87,24 +94,42 @@ class PrometheusSignals:
                 gaps.append(_gap(batch, err))
         return SignalReport(readings, tuple(gaps))
 
-    def _read_batch(self, batch: Sequence[Instance], window: _Window) -> dict[ResourceRef, SignalReading]:
+    def _read_batch(
+        self, batch: Sequence[Instance], window: _Window, shown: list[Question]
+    ) -> dict[ResourceRef, SignalReading]:
         found = {instance.ref.native_id: Found() for instance in batch}
         selection = Selection(self._label, tuple(found), self._extra)
         for question in self._questions:
-            for series, hour, value in self._values(question, selection, window):
-                native_id = promql.id_in(series.labels.get(self._label, ""))
-                if native_id not in found:
-                    message = f"the answer names an instance that was not asked for: {native_id[:60]!r}"
-                    raise ProviderError(message, operation=question.value)
-                device, part = series.labels.get(promql.DEVICE_LABEL, ""), series.labels.get(promql.SLICE_LABEL, "")
-                track = found[native_id].track(question, device, part, window.hours)
-                _note(track, hour, series.labels.get(promql.PART_LABEL, ""), value)
+            self._take(question, selection, window, found)
+        for question in tuple(shown):
+            beside = {native_id: Found() for native_id in found}
+            try:
+                self._take(question, selection, window, beside)
+            except ProviderError as err:
+                _logger.warning(
+                    "a signal that is only shown could not be read",
+                    extra={"operation": err.operation, "code": err.code, "signal": SIGNAL_OF[question].value},
+                )
+                shown.remove(question)  # nor asked of the next batch, which would wait for the same refusal
+                continue
+            for native_id, one in beside.items():
+                found[native_id].tracks.update(one.tracks)
         return {
             instance.ref: SignalReading(
                 histories(found[instance.ref.native_id], window.start), delay(found[instance.ref.native_id])
             )
             for instance in batch
         }
+
+    def _take(self, question: Question, selection: Selection, window: _Window, found: Mapping[str, Found]) -> None:
+        for series, hour, value in self._values(question, selection, window):
+            native_id = promql.id_in(series.labels.get(self._label, ""))
+            if native_id not in found:
+                message = f"the answer names an instance that was not asked for: {native_id[:60]!r}"
+                raise ProviderError(message, operation=question.value)
+            device, part = series.labels.get(promql.DEVICE_LABEL, ""), series.labels.get(promql.SLICE_LABEL, "")
+            track = found[native_id].track(question, device, part, window.hours)
+            _note(track, hour, series.labels.get(promql.PART_LABEL, ""), value)
 
     def _values(self, question: Question, selection: Selection, window: _Window) -> Iterator[tuple[Series, int, float]]:
         """(series, hour, value) of everything the server knows about these instances."""

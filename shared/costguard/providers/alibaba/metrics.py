@@ -5,11 +5,14 @@ Permissions: `cms:DescribeMetricList` and `cms:QueryMetricList`. Where the numbe
 * GPU (percent) and power (watts) of single NVIDIA cards, by `gpuId`: CloudMonitor's agent and the GPU driver within
   the machine. Without both there is no point at all, and the instance is unmeasured. The metrics of whole instances
   are not read: a mean over cards hides one that is busy.
-* CPU (percent) and network (bits a second, told here in bytes) of the machine, from the host.
+* CPU (percent) and network (bits a second, told here in bytes) of the machine, from the host; and disk (bytes a second,
+  `DiskReadBPS` and `DiskWriteBPS`, all disks together), which is only ever shown.
 
-Points are read by the minute: the hour's maximum would come 60 times cheaper, but says nothing about how much of the
-hour was measured, and an agent that died five minutes into it would pass for one that lives. `Period` 60
-(DescribeMetricList) has a point for every minute in which its sender lived: whatever comes less often was lost.
+What a rule names is read by the minute: the hour's maximum would come 60 times cheaper, but says nothing about how much
+of the hour was measured, and an agent that died five minutes into it would pass for one that lives. `Period` 60
+(DescribeMetricList) has a point for every minute in which its sender lived: whatever comes less often was lost. What no
+rule names is only `shown`, so the hour's maximum is enough: one page for 50 machines and a day. Where that fails, only
+it is missing.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from costguard.providers.documented import as_documented, text
 from costguard.providers.gaps import signal_gaps
 from costguard.providers.hourly import Cells, Window, combine
 
-READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK})
+READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK, SignalName.DISK})
 """Signals this source can read."""
 
 NAMESPACE = "acs_ecs_dashboard"
@@ -46,6 +49,7 @@ LONGEST_SPAN = timedelta(days=31)  # of one question; points of a minute are kep
 _MOST_PAGES = 10_000
 _ANSWERS_IN_FLIGHT = 8  # over all shards: a page is about 0.2 MB, and several times that once parsed
 _MS = 1000
+_SECONDS = 60  # of a minute
 _MINUTE = timedelta(minutes=1)
 
 _DEVICE_METRICS = (
@@ -58,6 +62,8 @@ _HOST_METRICS = (
     Metric("IntranetOutRate", SignalName.NETWORK, part="intranet out"),
     Metric("InternetInRate", SignalName.NETWORK, part="internet in", needed=False),
     Metric("InternetOutRate", SignalName.NETWORK, part="internet out", needed=False),
+    Metric("DiskReadBPS", SignalName.DISK, part="read"),
+    Metric("DiskWriteBPS", SignalName.DISK, part="write"),
 )
 _ADDRESS_METRICS = (  # a public address in a VPC has series of its own
     Metric("VPC_PublicIP_InternetInRate", SignalName.NETWORK, part="address in", needed=False),
@@ -75,13 +81,17 @@ class AlibabaCalls(Protocol):
 
 @dataclass(slots=True)
 class _Question:
-    """A metric of some instances, asked in one or several spans; its answers are folded together."""
+    """A metric of some instances, asked in one or several spans; its answers are folded together.
+
+    `minutes` are what one point stands for: 1, or 60 where it is only shown.
+    """
 
     metric: Metric
     refs: Mapping[str, ResourceRef]
     spans: Sequence[Span]
     folding: Folding
     open: int
+    minutes: int = 1
     error: ProviderError | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -98,11 +108,17 @@ class _Reading:
 
 
 class AlibabaSignals:
-    """`SignalSource` over CloudMonitor. Reads only the `signals` asked for; may be shared by threads."""
+    """`SignalSource` over CloudMonitor. Reads the `signals` asked for, and `shown` beside them; for many threads.
 
-    def __init__(self, session: AlibabaCalls, signals: frozenset[SignalName]) -> None:
+    `shown` are signals that decide nothing: what cannot be read of them is no gap.
+    """
+
+    def __init__(
+        self, session: AlibabaCalls, signals: frozenset[SignalName], shown: frozenset[SignalName] = frozenset()
+    ) -> None:
         self._session = session
         self._signals = signals & READ
+        self._shown = (shown & READ) - self._signals
         self._answers = threading.BoundedSemaphore(_ANSWERS_IN_FLIGHT)
 
     def read(self, instances: Sequence[Instance], since: datetime, until: datetime) -> SignalReport:
@@ -117,16 +133,18 @@ class AlibabaSignals:
             return SignalReport({})
         shard = instances[0].ref.shard
         reading = _Reading(Window.spanning(since, until), until)
-        asked = [
-            (question, span) for question in _questions(instances, self._signals, reading) for span in question.spans
+        questions = [
+            *_questions(instances, self._signals, reading),
+            *_questions(instances, self._shown, reading, minutes=MINUTES),
         ]
+        asked = [(question, span) for question in questions for span in question.spans]
         if len(asked) == 1:
             question, span = asked[0]
             self._ask(shard, question, span, reading)
         elif asked:
             with ThreadPoolExecutor(min(_ANSWERS_IN_FLIGHT, len(asked))) as pool:
                 list(pool.map(lambda each: self._ask(shard, each[0], each[1], reading), asked))
-        return _report(shard, instances, reading)
+        return _report(shard, instances, reading, self._shown)
 
     def _ask(self, shard: Shard, question: _Question, span: Span, reading: _Reading) -> None:
         """One span of a question; whoever ends the last of them hands the whole in."""
@@ -151,7 +169,7 @@ class AlibabaSignals:
             # points after StartTime up to EndTime: a millisecond earlier, the first is in and that of the end is not
             "StartTime": str(int(begin.timestamp()) * _MS - 1),
             "EndTime": str(int(end.timestamp()) * _MS - 1),
-            "Period": str(MINUTES),
+            "Period": str(question.minutes * _SECONDS),
             "Length": str(MOST_POINTS),
         }
         tokens: set[str] = set()
@@ -181,7 +199,7 @@ def _hand_in(question: _Question, reading: _Reading) -> None:
         except ProviderError as err:
             question.error = err
     with reading.lock:
-        if question.error is not None:
+        if question.error is not None and question.minutes == 1:
             for ref in question.refs.values():
                 reading.failures.setdefault(ref, question.error)
         for native_id, card, cells in found:
@@ -189,7 +207,9 @@ def _hand_in(question: _Question, reading: _Reading) -> None:
             reading.cells.setdefault(key, {})[question.metric] = cells
 
 
-def _questions(instances: Sequence[Instance], signals: frozenset[SignalName], reading: _Reading) -> Iterator[_Question]:
+def _questions(
+    instances: Sequence[Instance], signals: frozenset[SignalName], reading: _Reading, minutes: int = 1
+) -> Iterator[_Question]:
     """One for each metric and batch: no question about what an instance cannot have.
 
     They are asked side by side, as many as may be under way; the last ones, which would not fill all places, in spans.
@@ -205,24 +225,30 @@ def _questions(instances: Sequence[Instance], signals: frozenset[SignalName], re
         for metrics, having in takers
         for metric in metrics
         if metric.signal in signals and window.hours
-        for batch in batched(having, metric, whole.last - whole.first)
+        for batch in batched(having, metric, -(-(whole.last - whole.first) // minutes))
     ]
-    left_over = len(asked) % _ANSWERS_IN_FLIGHT
+    left_over = len(asked) % _ANSWERS_IN_FLIGHT if minutes == 1 else 0
     for place, (metric, batch) in enumerate(asked):
         parts = ceil(_ANSWERS_IN_FLIGHT / left_over) if place >= len(asked) - left_over else 1
         refs = {instance.ref.native_id: instance.ref for instance in batch}
         spans = cut(whole, sum(series_of(instance, metric) for instance in batch), parts)
-        yield _Question(metric, refs, spans, Folding(metric, window, frozenset(refs)), len(spans))
+        yield _Question(metric, refs, spans, Folding(metric, window, frozenset(refs)), len(spans), minutes)
 
 
-def _report(shard: Shard, instances: Sequence[Instance], reading: _Reading) -> SignalReport:
+def _report(
+    shard: Shard, instances: Sequence[Instance], reading: _Reading, shown: frozenset[SignalName]
+) -> SignalReport:
     addressed = {instance.ref for instance in instances if instance.public_ip}
     histories: dict[ResourceRef, list[SignalHistory]] = {}
     for (ref, signal, device), pieces in reading.cells.items():
         if signal is SignalName.NETWORK:
             whole = _network(pieces, reading.window.hours, has_address=ref in addressed)
+        elif signal is SignalName.DISK:
+            whole = added(list(pieces.values()), ())
         else:
             whole = combine(signal, list(pieces.values()))
+        if signal in shown and not any(whole.samples):
+            continue
         histories.setdefault(ref, []).append(
             SignalHistory(
                 name=signal,
@@ -254,7 +280,8 @@ def _network(pieces: Mapping[Metric, Cells], hours: int, *, has_address: bool) -
     little.
     """
     by_part = {metric.part: cells for metric, cells in pieces.items()}
-    needed = [by_part.get(metric.part) or no_cells(hours) for metric in _HOST_METRICS if metric.part and metric.needed]
+    host = [metric for metric in _HOST_METRICS if metric.signal is SignalName.NETWORK and metric.needed]
+    needed = [by_part.get(metric.part) or no_cells(hours) for metric in host]
     outside = [
         by_part[f"{kind} {way}"] for kind in ("internet", "address") for way in _WAYS if f"{kind} {way}" in by_part
     ]

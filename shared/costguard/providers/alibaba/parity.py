@@ -18,6 +18,7 @@ ROWS: Rows = {
     Row.CARD_METRIC: f"per card, the maximum; from the CloudMonitor agent and the GPU driver (`{NAMESPACE}`)",
     Row.SAMPLES: f"every minute; at most {DELAY.seconds // _MINUTE} minutes late; {MOST_INSTANCES} instances and"
     f" {MOST_POINTS:,} points a call",
+    Row.BESIDE: "of every machine, from the host",
     Row.DENIED: "**an empty list**: an empty answer is asked for again as a dry run, and is a gap when that is denied",
     Row.CLOSED: "a gap: no page at hand tells what ECS answers where a control policy denies it",
     Row.RUN: "`StartTime`, to the minute: two starts within one minute cannot be told apart",

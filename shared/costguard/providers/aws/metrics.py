@@ -12,6 +12,11 @@ Permissions: `cloudwatch:ListMetrics`, `cloudwatch:GetMetricData`. Where the num
   `node_neuroncore_utilization` (NeuronDevice, NeuronCore). The agent measures no AMD, Gaudi or other device:
   those instances have no GPU history.
 * CPU (percent) and network (bytes a second) of the machine: AWS/EC2 by InstanceId.
+* Disk (bytes a second), only ever shown: `EBSReadBytes` and `EBSWriteBytes` of Nitro instances, `DiskReadBytes` and
+  `DiskWriteBytes` of local disks (EC2 user guide, "CloudWatch metrics that are available for your instances"). All are
+  part of basic monitoring.
+
+What no rule names is `shown`: asked for in calls of its own, and where those fail only it is missing.
 
 ListMetrics tells no unit and the agent sends none, so a value's unit is taken from the metric's
 documentation; `hourly` keeps whatever cannot be in that unit as infinity.
@@ -38,7 +43,7 @@ from costguard.providers.documented import as_documented
 from costguard.providers.gaps import signal_gaps
 from costguard.providers.hourly import Cells, Window, combine, fold_counts, fold_values
 
-READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK})
+READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK, SignalName.DISK})
 """Signals this source can read."""
 
 MAX_QUERIES = 500  # a GetMetricData call: API reference, GetMetricData
@@ -106,6 +111,8 @@ class _Reading:
     cells: dict[tuple[ResourceRef, SignalName, str, str], Cells] = field(default_factory=dict)
     sources: dict[tuple[ResourceRef, SignalName, str], str] = field(default_factory=dict)
     failures: dict[ResourceRef, ProviderError] = field(default_factory=dict)
+    shown: frozenset[SignalName] = frozenset()
+    lost: set[tuple[ResourceRef, SignalName]] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def expect(self, series: Series) -> None:
@@ -118,13 +125,32 @@ class _Reading:
             for ref in refs:
                 self.failures.setdefault(ref, error)
 
+    def fail_series(self, several: Iterable[Series], error: ProviderError) -> None:
+        """Whoever lacks a signal that is judged was not read; one that is only shown is left out."""
+        for series in several:
+            if series.signal in self.shown:
+                with self.lock:
+                    self.lost.add((series.ref, series.signal))
+            else:
+                self.fail([series.ref], error)
+
 
 class AwsSignals:
-    """`SignalSource` over CloudWatch. Reads only the `signals` asked for; may be shared by threads."""
+    """`SignalSource` over CloudWatch. Reads the `signals` asked for, and `shown` beside them; may be shared by threads.
 
-    def __init__(self, session: AwsCalls, signals: frozenset[SignalName], namespace: str = "CWAgent") -> None:
+    `shown` are signals that decide nothing: what cannot be read of them is no gap.
+    """
+
+    def __init__(
+        self,
+        session: AwsCalls,
+        signals: frozenset[SignalName],
+        namespace: str = "CWAgent",
+        shown: frozenset[SignalName] = frozenset(),
+    ) -> None:
         self._session = session
         self._signals = signals & READ
+        self._shown = (shown & READ) - self._signals
         self._namespace = namespace
         self._answers = threading.BoundedSemaphore(_ANSWERS_IN_FLIGHT)
 
@@ -137,12 +163,15 @@ class AwsSignals:
         if not instances:
             return SignalReport({})
         shard = instances[0].ref.shard
-        reading = _Reading(Window.spanning(since, until))
-        wanted = [*self._device_series(shard, instances, reading), *ec2_series(instances, self._signals)]
+        reading = _Reading(Window.spanning(since, until), shown=self._shown)
+        every = self._signals | self._shown
+        wanted = [*self._device_series(shard, instances, reading), *ec2_series(instances, every)]
         wanted = [series for series in wanted if series.ref not in reading.failures]
         for series in wanted:
             reading.expect(series)
-        batches = list(batched(wanted, reading.window.hours))
+        judged = [series for series in wanted if series.signal not in self._shown]
+        shown = [series for series in wanted if series.signal in self._shown]
+        batches = [batch for part in (judged, shown) for batch in batched(part, reading.window.hours)]
         if len(batches) == 1:
             self._read_batch(shard, batches[0], reading)
         elif batches:
@@ -166,7 +195,7 @@ class AwsSignals:
                     MetricName=metric.utilization,
                 ):
                     with as_documented("cloudwatch:ListMetrics"):
-                        found += device_series(page, metric, by_id, self._signals)
+                        found += device_series(page, metric, by_id, self._signals | self._shown)
             except ProviderError as err:
                 reading.fail(by_id.values(), err)
         # moto, unlike CloudWatch, lists a metric once for each point it was sent
@@ -190,14 +219,14 @@ class AwsSignals:
                 tokens.add(token)
                 request["NextToken"] = token
         except ProviderError as err:
-            reading.fail({series.ref for series in batch}, err)
+            reading.fail_series(batch, err)
             return
         unanswered = TruncatedReadError(f"{OPERATION}: a metric asked for was not answered", operation=OPERATION)
         for number, series in enumerate(batch):
             for letter, _ in _STATISTICS:
                 error = statuses.get(f"{letter}{number}", unanswered)
                 if error is not None:
-                    reading.fail([series.ref], error)
+                    reading.fail_series([series], error)
 
     def _read_page(
         self,
@@ -221,7 +250,8 @@ class AwsSignals:
         histories: dict[ResourceRef, list[SignalHistory]] = {}
         parts: dict[tuple[ResourceRef, SignalName, str], list[Cells]] = {}
         for (ref, signal, device, _), cells in reading.cells.items():
-            parts.setdefault((ref, signal, device), []).append(cells)
+            if (ref, signal) not in reading.lost and (signal not in self._shown or any(cells.samples)):
+                parts.setdefault((ref, signal, device), []).append(cells)
         for (ref, signal, device), pieces in parts.items():
             whole = combine(signal, pieces)
             histories.setdefault(ref, []).append(
@@ -309,12 +339,18 @@ def ec2_series(instances: Sequence[Instance], signals: frozenset[SignalName]) ->
             (SignalName.CPU, "", "CPUUtilization"),
             (SignalName.NETWORK, "in", "NetworkIn"),
             (SignalName.NETWORK, "out", "NetworkOut"),
+            (SignalName.DISK, "ebs read", "EBSReadBytes"),
+            (SignalName.DISK, "ebs write", "EBSWriteBytes"),
+            (SignalName.DISK, "local read", "DiskReadBytes"),
+            (SignalName.DISK, "local write", "DiskWriteBytes"),
         )
         if signal in signals
     ]
     for instance in instances:
         dimensions = (("InstanceId", instance.ref.native_id),)
         for signal, part, name in asked:
+            if part.startswith("local") and instance.local_disk_gib == 0:
+                continue  # known to have none
             yield Series(instance.ref, signal, "", part, "AWS/EC2", name, dimensions)
 
 

@@ -16,6 +16,7 @@ ROWS: Rows = {
     Row.CARD_METRIC: "per card, the maximum; from the CloudWatch agent's `nvidia_gpu` section",
     Row.SAMPLES: f"as the agent sends, usually every minute; at most {AGENT_DELAY.seconds // _MINUTE} minutes late"
     f" (CPU and network {EC2_DELAY.seconds // _MINUTE})",
+    Row.BESIDE: "of every machine, from the hypervisor; disk of Nitro machines and of local disks",
     Row.DENIED: "an error: a gap that names the permission",
     Row.CLOSED: "no gap, as of one not opted in, where a service control policy denies further reads as well and the"
     " account answers elsewhere; a case there waits",

@@ -18,6 +18,8 @@ ROWS: Rows = {
     " number of cards, so one that works is seen; which ones are idle is not",
     Row.SAMPLES: f"every {FINEST} s; at most {AGENT_DELAY.seconds // _MINUTE} minutes late; {MAX_INSTANCES} instances"
     f" and {MAX_POINTS:,} points a call",
+    Row.BESIDE: "network of every machine, from the host; CPU from the agent in it; **no disk**: its traffic is kept by"
+    " disk, and not by machine",
     Row.DENIED: "an error: a gap that names the permission",
     Row.CLOSED: "a gap: no page at hand tells what CVM answers where a policy of the organisation denies it",
     Row.RUN: "no time of a start: the id of the latest operation's request; our own stop is known by its request id,"
