@@ -107,6 +107,32 @@ def test_a_notice_that_the_outbox_does_not_prove_is_none(stage: Stage) -> None:
         assert code_of(looked(stage, other, action)) is ReasonCode.NOTICE_UNDELIVERED
 
 
+def test_the_notice_of_before_the_stop_is_none_of_what_comes_after_it(stage: Stage) -> None:
+    """A machine that was told of once and stopped: a case that lists that notice again has not told of its end."""
+    stage.at(25 * HOUR)
+    stage.at(26 * HOUR)
+    stage.at(27 * HOUR)
+    kept = stage.case()
+    assert [rung.verb.value for rung in kept.climbed] == ["warn", "stop", "warn"]
+    action = replace(due_like(kept), verb=Verb.SNAPSHOT)
+    stage.clock.advance(8 * DAY)
+    first, stop, second = kept.climbed
+    refusals = {
+        (first, stop): ReasonCode.CHANGED_SINCE_PLAN,
+        (first, stop, first): ReasonCode.NOTICE_UNDELIVERED,
+        (first, second): ReasonCode.CHANGED_SINCE_PLAN,
+    }
+    assert code_of(looked(stage, kept, action)) is None
+    for climbed, code in refusals.items():
+        assert code_of(looked(stage, replace(kept, climbed=climbed), action)) is code
+
+
+def due_like(case: Case) -> Action:
+    """The next step of a case."""
+    named = (decision_id(case), decision_id(case), Verb.STOP, case.subject, case.subject, case.run_epoch)
+    return Action(*named, case.case_id, case.rung, case.rule, case.rule_digest)
+
+
 def test_a_case_of_an_earlier_version_finds_its_notice_by_its_delivery(stage: Stage) -> None:
     _, case, action = due(stage)
     (told,) = case.climbed

@@ -12,6 +12,7 @@ _NOTICES = "costguard.engine.notices"
 _TELL = "costguard.engine.telling"
 _MEMORY = "costguard.engine.memory"
 _ADVANCE = "costguard.cases.advance"
+_LAST = "costguard.planning.last_look"
 _INTENTS = "costguard.engine.repositories.intents"
 _SNOOZES = "costguard.engine.repositories.snoozes"
 
@@ -21,6 +22,64 @@ TOLD_AS_THE_CASE_SAYS = Edit(
     "    if True:\n        return None if warned is None else warned.at\n",
 )
 """The last look asks no outbox whether the notice was delivered."""
+
+_AGREEMENT = "    now = _Fresh.of(fresh)\n    steps"
+_AS_WRITTEN = "tuple((action, action) for action in agreed.due), ())\n" + _AGREEMENT
+
+
+def _believed(*parts: str) -> Edit:
+    """These parts of a file are an authority: alone it shows nothing, since the last look asks the same again."""
+    said = ", ".join(f"{part}=agreed.{part}" for part in parts)
+    return Edit(
+        "costguard.planning.agreed",
+        _AGREEMENT,
+        f"    if fresh:\n        return Agreement(replace(fresh, {said}), {_AS_WRITTEN}",
+    )
+
+
+_BELIEVED = _believed("due", "transitions")
+
+_PROPOSING = (
+    Bug(
+        "forged-plan-acts-in-any-mode",
+        (9, 10),
+        (_BELIEVED, Edit(_LAST, "gentle = mode_rail(verb, min(case.mode, standing.mode))", "gentle = None")),
+    ),
+    Bug("forged-plan-needs-no-notice", (10, 15), (_BELIEVED, TOLD_AS_THE_CASE_SAYS)),
+    Bug(
+        "forged-plan-needs-no-grace",
+        (10, 15),
+        (
+            _BELIEVED,
+            Edit(
+                _LAST,
+                "if standing.now < due and not (standing.hastened and may_be_hastened(case, verb)):",
+                "if False:",
+            ),
+        ),
+    ),
+    Bug(
+        "forged-plan-takes-any-rung",
+        (9, 10),
+        (
+            _BELIEVED,
+            Edit(_LAST, " or _skips_a_rung(case, rungs)", ""),
+            Edit(_LAST, " or _told_before_the_stop(case, rungs, standing.told_at)", ""),
+        ),
+    ),
+    Bug(
+        "forged-plan-brings-its-caps",
+        (7, 10),
+        (
+            _believed("due", "transitions", "limits"),
+            Edit(
+                _ACT,
+                "    limit = hand.limit(action, world.policy, seen)\n",
+                "    limit = next(limit for limit in plan.limits if limit.rule == action.rule)\n",
+            ),
+        ),
+    ),
+)
 
 _LOOKING = (
     Bug(
@@ -215,4 +274,4 @@ _TELLING = (
     ),
 )
 
-ACTING: tuple[Bug, ...] = (*_LOOKING, *_HEARING, *_DOING, *_TELLING)
+ACTING: tuple[Bug, ...] = (*_PROPOSING, *_LOOKING, *_HEARING, *_DOING, *_TELLING)

@@ -47,6 +47,11 @@ class Fault(str, Enum):
     BROKEN = "broken document"
     OWNER = "owner acts just before"
     PEOPLE = "somebody speaks just before"
+    FORGED = "forged plan applied"
+
+
+DRAWN: tuple[Fault, ...] = tuple(fault for fault in Fault if fault is not Fault.FORGED)
+"""Those that strike a call; a forged plan comes by a delivery of its own."""
 
 
 _ANYWHERE = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from tests.simulation.budgets import YUAN_A_DOLLAR, BudgetSpec, StepSpec, month_of
-from tests.simulation.faults import Fault
+from tests.simulation.faults import DRAWN
 from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import Agreed, PolicyVersion
 from tests.simulation.scenario import (
@@ -86,7 +86,7 @@ def _month(seed: int) -> Scenario:
         deliveries=tuple(sorted(deliveries, key=lambda one: one.arrives)),
         every=every,
         fault_rate=random.choice((0.0, 0.002, 0.005, 0.01, 0.02)),
-        kinds=frozenset(fault for fault in Fault if random.random() < 0.35),
+        kinds=frozenset(fault for fault in DRAWN if random.random() < 0.35),
         switch_rate=random.choice((0.0, 0.05, 0.3)),
         channel_down=_span(random, table, DAY) if random.random() < 0.1 else None,
         durable=random.random() >= 0.02,

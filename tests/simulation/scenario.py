@@ -9,7 +9,7 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from tests.simulation.faults import Fault, Port
+from tests.simulation.faults import DRAWN, Fault, Port
 from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import ANY_TEAM, Agreed, PolicyVersion, loosened, tightened
 
@@ -55,6 +55,7 @@ class Delivery:
     host_paused: bool = False
     saved_plan: timedelta | None = None  # planned first, applied this much later
     guard: str = "idle_gpu"
+    forged: bool = False  # what is applied is not what was planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,12 @@ def scenario(seed: int) -> Scenario:
         return with_clicks(guarded(Random(seed), seed))  # noqa: S311 - reproducible on purpose
     from tests.simulation.sparing import with_sparing
 
-    return with_sparing(with_clicks(_scenario(seed)))
+    made = with_sparing(with_clicks(_scenario(seed)))
+    if seed % 10 == 4:
+        from tests.simulation.forging import with_forgeries
+
+        return with_forgeries(made)
+    return made
 
 
 def with_clicks(made: Scenario, *, always: bool = False) -> Scenario:
@@ -200,7 +206,7 @@ def _scenario(seed: int) -> Scenario:
     policy = _policy(random, machines)
     deliveries = _deliveries(random, every)
     end = max(delivery.arrives for delivery in deliveries)
-    kinds = frozenset(fault for fault in Fault if random.random() < 0.35)
+    kinds = frozenset(fault for fault in DRAWN if random.random() < 0.35)
     return Scenario(
         seed=seed,
         machines=machines,

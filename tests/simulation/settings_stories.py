@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from tests.simulation.faults import Fault, Port
+from tests.simulation.faults import DRAWN, Fault, Port
 from tests.simulation.scenario import DAY, HOUR, START
 from tests.simulation.settings import KEYS, NETWORKS, NetRuleSpec, SettingsVersion
 from tests.simulation.settings_parts import (
@@ -46,7 +46,7 @@ def settings_story(seed: int) -> SettingsStory:
         network=drawn_network(random) if NETWORKS in guards else None,
         changes=drawn_changes(random, cloud, policy, end) if random.random() < 0.35 else (),
         fault_rate=random.choice((0.0, 0.005, 0.01, 0.02, 0.04)),
-        kinds=frozenset(fault for fault in Fault if random.random() < 0.35),
+        kinds=frozenset(fault for fault in DRAWN if random.random() < 0.35),
         switch_rate=random.choice((0.0, 0.05, 0.3)),
         channel_down=span(random, end) if random.random() < 0.08 else None,
         channel_proves=random.random() >= 0.03,

@@ -11,6 +11,7 @@ from tests.simulation import owners
 from tests.simulation.chronicle import Chronicle, PolicyRead, Told
 from tests.simulation.clouds import Clouds, FaultyExecutor, FaultyInventory, FaultyPrices, FaultySignals, FaultySpend
 from tests.simulation.faults import Fault, FaultPlan, Port, RandomFaults
+from tests.simulation.forging import forged
 from tests.simulation.hub import Hub, Process, ProcessClock, ProcessWorkers
 from tests.simulation.oracle import alerts, figures
 from tests.simulation.oracle.checks import CHECKS
@@ -32,6 +33,7 @@ from costguard.engine.run import RunReport, carry_out, make_plan, run
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
 from costguard.faas.invocation import parse_invocation
+from costguard.planning.agreed import in_both
 from costguard.policy.model import Policy
 from costguard.ports import PolicyText, Target
 from costguard.sandbox.world.billing import billed_until
@@ -191,6 +193,7 @@ class Simulation:
         )
         tell_of_broken_policy(memory, found, "en", clock.now())
         budgets: BudgetRun | None = None
+        looked_from = 0
         if process.guard == BUDGET:
             budgets = run_budgets(world, run_id, deadline=deadline)
             report = budgets.run
@@ -198,12 +201,20 @@ class Simulation:
             report = run(world, run_id, deadline=deadline)
         else:
             plan = make_plan(world, run_id)
+            if delivery.forged:
+                plan = forged(plan, Random(self.scenario.seed * 13 + self.runs))  # noqa: S311 - reproducible on purpose
+                self.hub.faults[Fault.FORGED] = self.hub.faults.get(Fault.FORGED, 0) + 1
             clock.sleep(delivery.saved_plan.total_seconds())
-            report = carry_out(world, plan)
+            looked_from = self.hub.calls
+            both = in_both(plan, make_plan(world, run_id))
+            if both.refuses_all:
+                process.alone = False
+                return
+            report = carry_out(world, both.plan)
             if report.duplicate:
                 process.alone = False  # what it planned was never carried out, and nothing of it remembered
         self.reports[process.guard].append(report)
-        self._add(silent_gaps(self, report, process))
+        self._add(silent_gaps(self, report, process, looked_from))
         whole = delivery.deadline is None and not delivery.host_paused
         if budgets is not None and budgets.look is not None and whole:
             self._add(figures.wrong(self, process, budgets.look))

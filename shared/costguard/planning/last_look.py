@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from costguard.cases import Case, CaseStatus, Phase, decision_id, speaks_for
 from costguard.cases.advance import GraceEnd, may_be_hastened, plain_time
@@ -18,6 +18,9 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules import Mode, Rung
 from costguard.planning.new_accounts import account_key, observed
 from costguard.planning.rails import mode_rail
+
+TWO_CLOCKS = timedelta(minutes=20)
+"""How far the clocks of the run that saw a stop and of the run that told of it may be apart: ten minutes off each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +71,9 @@ def not_its_turn(case: Case, verb: Verb, standing: Standing) -> Reason | None:
     if gentle is not None:
         return observed(standing.observing, case, gentle)
     rungs = standing.rungs
-    if case.rung >= len(rungs) or rungs[case.rung].verb is not verb or _skips_the_stop(case, rungs):
+    if case.rung >= len(rungs) or rungs[case.rung].verb is not verb or _skips_a_rung(case, rungs):
         return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "step"})
-    if standing.told_at is None:
+    if standing.told_at is None or _told_before_the_stop(case, rungs, standing.told_at):
         return Reason(ReasonCode.NOTICE_UNDELIVERED)
     due = grace_ends(case, rungs, standing.told_at, standing.grace_end)
     if standing.now < due and not (standing.hastened and may_be_hastened(case, verb)):
@@ -97,5 +100,22 @@ def asked_for(case: Case, asked: Collection[AnswerRef]) -> bool:
     return any(ref.case_id == case.case_id and speaks_for(ref.decision_id, case) for ref in asked)
 
 
-def _skips_the_stop(case: Case, rungs: Sequence[Rung]) -> bool:
-    return any(rung.verb is Verb.STOP for rung in rungs[: case.rung]) and case.climbed_at(Verb.STOP) is None
+def _skips_a_rung(case: Case, rungs: Sequence[Rung]) -> bool:
+    """Whether the stop was never climbed that the ladder has before the case's rung, or the notice behind it."""
+    if Verb.STOP not in {rung.verb for rung in rungs[: case.rung]}:
+        return False
+    climbed = [rung.verb for rung in case.climbed]
+    if Verb.STOP not in climbed:
+        return True
+    behind = climbed[len(climbed) - climbed[::-1].index(Verb.STOP) :]
+    return _tells_behind_the_stop(case, rungs) and Verb.WARN not in behind
+
+
+def _told_before_the_stop(case: Case, rungs: Sequence[Rung], told_at: datetime) -> bool:
+    stopped_at = case.climbed_at(Verb.STOP)
+    return stopped_at is not None and _tells_behind_the_stop(case, rungs) and told_at < stopped_at - TWO_CLOCKS
+
+
+def _tells_behind_the_stop(case: Case, rungs: Sequence[Rung]) -> bool:
+    before = [rung.verb for rung in rungs[: case.rung]]
+    return Verb.STOP in before and Verb.WARN in before[before.index(Verb.STOP) :]

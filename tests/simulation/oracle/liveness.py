@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 
-def silent_gaps(simulation: Simulation, report: RunReport, process: Process) -> Iterator[Violation]:
-    """Rule 3: a shard that was not listed to its end is a gap in the report, never an empty shard."""
+def silent_gaps(simulation: Simulation, report: RunReport, process: Process, since: int = 0) -> Iterator[Violation]:
+    """Rule 3: a shard that was not listed to its end is a gap in the report, never an empty shard.
+
+    `since`: the call from which on the process looked at what it reports.
+    """
     if report.plan is None:
         return
     told = {gap.shard for gap in report.plan.gaps if gap.what == "inventory"}
     for shard, listings in simulation.chronicle.listings.items():
-        mine = [listing for listing in listings if listing.process is process]
+        mine = [listing for listing in listings if listing.process is process and listing.number >= since]
         if mine and not mine[-1].complete and shard not in told:
             yield Violation(3, simulation.hub.now, str(shard), "it was not listed to its end, and the report is silent")
 
