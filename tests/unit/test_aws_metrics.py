@@ -28,7 +28,8 @@ from costguard.domain.resources import (
 )
 from costguard.domain.signals import SignalHistory, SignalName
 from costguard.ports import SignalReport
-from costguard.providers.aws.metrics import AwsSignals, batched, ec2_series
+from costguard.providers.aws.metric_series import ec2_series
+from costguard.providers.aws.metrics import AwsSignals, batched
 from costguard.providers.hourly import Cells, fold_values, seconds_per_sample
 
 START = datetime(2026, 3, 2, 0, 0, tzinfo=timezone.utc)
@@ -157,9 +158,55 @@ def test_the_namespace_is_the_one_the_policy_names() -> None:
     assert history(report, an_instance(), SignalName.GPU, "0").maxima[0] == 1.0
 
 
-def test_an_aggregate_of_all_cards_is_never_taken_for_a_card() -> None:
+ALONE = (("InstanceId", "i-1"),)
+
+
+def of_eight(report: SignalReport) -> tuple[SignalHistory, ...]:
+    found = report.readings[an_instance().ref].histories
+    assert [one.device for one in found] == [str(number) for number in range(8)]
+    return found
+
+
+def test_an_aggregate_over_the_instance_bounds_each_of_its_cards() -> None:
+    """The agent's `drop_original_metrics` leaves nothing else; no card can have been busier than the busiest."""
     cloud = FakeCloudWatch()
-    cloud.has("nvidia_smi_utilization_gpu", (("InstanceId", "i-1"),), {0: (0.0, 60)})
+    cloud.has("nvidia_smi_utilization_gpu", ALONE, {0: (3.0, 480), 1: (97.0, 478), 2: (0.0, 479)})
+    for one in of_eight(read(cloud)):
+        assert list(one.maxima) == [3.0, 97.0, 0.0]
+        assert list(one.samples) == [60, 59, 59]
+        assert one.over(START, START + 3 * HOUR).coverage > 0.95
+        assert one.source == "cloudwatch:CWAgent, all cards together"
+
+
+@pytest.mark.parametrize("count", [60, 240, 420])
+def test_an_aggregate_that_lacks_a_card_covers_none(count: int) -> None:
+    """One, four and seven cards of eight, a minute each: whose samples are there nobody can tell."""
+    cloud = FakeCloudWatch()
+    cloud.has("nvidia_smi_utilization_gpu", ALONE, dict.fromkeys(range(3), (0.0, count)))
+    for one in of_eight(read(cloud)):
+        assert one.over(START, START + 3 * HOUR).coverage < 0.95
+
+
+@pytest.mark.parametrize("count", [960, 5760])
+def test_an_aggregate_of_an_agent_faster_than_documented_covers_none_and_is_still_busy(count: int) -> None:
+    """Eight cards each 30 s are four each 15 s: only the documented minute tells how many there were."""
+    cloud = FakeCloudWatch()
+    cloud.has("nvidia_smi_utilization_gpu", ALONE, dict.fromkeys(range(3), (88.0, count)))
+    for one in of_eight(read(cloud)):
+        assert (set(one.samples), max(one.maxima)) == ({0}, 88.0)
+
+
+def test_where_cards_have_series_of_their_own_the_aggregate_says_nothing() -> None:
+    cloud = FakeCloudWatch()
+    cloud.has("nvidia_smi_utilization_gpu", ALONE, {0: (0.0, 480)})
+    cloud.has("nvidia_smi_utilization_gpu", card(), {0: (7.0, 60)})
+    (found,) = read(cloud).readings[an_instance().ref].histories
+    assert (found.device, found.maxima[0]) == ("0", 7.0)
+
+
+def test_an_aggregate_over_anything_else_is_nobodys() -> None:
+    cloud = FakeCloudWatch()
+    cloud.has("nvidia_smi_utilization_gpu", (*ALONE, ("name", "A100")), {0: (0.0, 480)})
     cloud.has("nvidia_smi_utilization_gpu", (("InstanceType", "p4d.24xlarge"), ("index", "0")), {0: (0.0, 60)})
     report = read(cloud)
     assert report.readings[an_instance().ref].histories == ()
@@ -330,6 +377,16 @@ def test_nothing_to_read_asks_nothing() -> None:
     empty = AwsSignals(cloud, GPU | {SignalName.CPU}).read([an_instance()], START, START)
     assert all(not one.maxima for one in empty.readings[an_instance().ref].histories)
     assert not cloud.asked
+
+
+def test_neuron_devices_are_looked_for_in_container_insights_whoever_runs_the_machine() -> None:
+    """That the cluster is known by a tag is not needed: what has its own dimensions was measured."""
+    cloud = FakeCloudWatch()
+    dimensions = (("InstanceId", "i-1"), ("NeuronDevice", "device0"), ("NeuronCore", "core0"))
+    cloud.has("node_neuroncore_utilization", dimensions, {0: (4.0, 60)}, namespace="ContainerInsights")
+    machine = an_instance(kind=AcceleratorKind.NEURON)
+    (found,) = read(cloud, machine).readings[machine.ref].histories
+    assert (found.device, found.maxima[0]) == ("0", 4.0)
 
 
 def test_a_device_kind_the_agent_does_not_measure_has_no_history_and_costs_no_listing() -> None:

@@ -5,12 +5,17 @@ Permissions: `cloudwatch:ListMetrics`, `cloudwatch:GetMetricData`. Where the num
 * GPU (percent) and power (watts) of NVIDIA cards: the CloudWatch agent's `nvidia_smi_utilization_gpu` and
   `nvidia_smi_power_draw` (on Windows the agent joins with a space), in a namespace the agent's owner chose.
   The dimensions are whatever that agent was told to append, so they are learnt from ListMetrics and asked
-  for exactly as listed. A set with InstanceId and index is one card; a set without an index is an aggregate
-  of all cards that says nothing about any one of them, and a set without InstanceId belongs to nobody we
-  can name: both are left out.
-* Kubernetes nodes: Container Insights' `node_gpu_utilization` (GpuDevice), and for Inferentia and Trainium
-  `node_neuroncore_utilization` (NeuronDevice, NeuronCore). The agent measures no AMD, Gaudi or other device:
-  those instances have no GPU history.
+  for exactly as listed. A set with InstanceId and index is one card. InstanceId alone is what
+  `aggregation_dimensions: [["InstanceId"]]` makes of all cards, and `drop_original_metrics` leaves nothing else (agent
+  configuration reference, "metrics"): its maximum is that of the busiest card, an upper bound of each, and its
+  SampleCount counts cards times samples. It is read where no card has a series, and covers them only at the agent's
+  documented sample a minute (`metrics_collection_interval`, 60 by default): eight cards each 30 s cannot be told from
+  four each 15 s, so a faster agent must send its cards one by one. Any other set is left out: one without InstanceId
+  belongs to nobody we can name.
+* Container Insights: `node_gpu_utilization` (GpuDevice) of Kubernetes nodes, and of Inferentia and Trainium
+  `node_neuroncore_utilization` (NeuronDevice, NeuronCore), which the agent publishes there and nowhere else (CloudWatch
+  user guide, "Container Insights metrics"); on an idle node it writes zeros for every core (its processor
+  `awsneuron`). The agent measures no AMD, Gaudi or other device: those instances have no GPU history.
 * CPU (percent) and network (bytes a second) of the machine: AWS/EC2 by InstanceId.
 * Disk (bytes a second), only ever shown: `EBSReadBytes` and `EBSWriteBytes` of Nitro instances, `DiskReadBytes` and
   `DiskWriteBytes` of local disks (EC2 user guide, "CloudWatch metrics that are available for your instances"). All are
@@ -24,6 +29,7 @@ documentation; `hourly` keeps whatever cannot be in that unit as infinity.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,12 +39,12 @@ from typing import Any, Protocol
 
 from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import AcceleratorKind, Instance, Keeper
+from costguard.domain.resources import Instance
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading
 from costguard.ports import SignalReport
-from costguard.providers import documented
 from costguard.providers.aws.errors import gap
 from costguard.providers.aws.metric_answers import OPERATION, Answered, next_token, results_in, worse
+from costguard.providers.aws.metric_series import OF_CARDS, Series, device_metrics, device_series, each_card, ec2_series
 from costguard.providers.documented import as_documented
 from costguard.providers.gaps import signal_gaps
 from costguard.providers.hourly import Cells, Window, combine, fold_counts, fold_values
@@ -72,35 +78,6 @@ class AwsCalls(Protocol):
         self, shard: Shard, service: str, operation: str, result_key: str, /, **params: Any
     ) -> Iterator[Sequence[Any]]:
         """The lists under `result_key`, page by page; raises ProviderError."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceMetric:
-    """A documented metric of single devices: which dimension names the device, and a part of it if any."""
-
-    namespace: str
-    utilization: str
-    power: str
-    device: str
-    part: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One CloudWatch metric to read, and what it tells of whom. Dimensions stand in the listed order."""
-
-    ref: ResourceRef
-    signal: SignalName
-    device: str
-    part: str
-    namespace: str
-    metric: str
-    dimensions: tuple[tuple[str, str], ...]
-
-    @property
-    def key(self) -> tuple[ResourceRef, SignalName, str, str]:
-        """What it is folded into: several series may tell of one part of one device."""
-        return (self.ref, self.signal, self.device, self.part)
 
 
 @dataclass(slots=True)
@@ -198,8 +175,9 @@ class AwsSignals:
                         found += device_series(page, metric, by_id, self._signals | self._shown)
             except ProviderError as err:
                 reading.fail(by_id.values(), err)
+        single = {series.ref for series in found if series.device}
         # moto, unlike CloudWatch, lists a metric once for each point it was sent
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(series for series in found if series.device or series.ref not in single))
 
     def _read_batch(self, shard: Shard, batch: Sequence[Series], reading: _Reading) -> None:
         window = reading.window
@@ -252,19 +230,20 @@ class AwsSignals:
         for (ref, signal, device, _), cells in reading.cells.items():
             if (ref, signal) not in reading.lost and (signal not in self._shown or any(cells.samples)):
                 parts.setdefault((ref, signal, device), []).append(cells)
+        cards = {instance.ref: max(1, math.ceil(instance.accelerator.count)) for instance in instances}
         for (ref, signal, device), pieces in parts.items():
             whole = combine(signal, pieces)
-            histories.setdefault(ref, []).append(
-                SignalHistory(
-                    name=signal,
-                    device=device,
-                    start=reading.window.start,
-                    maxima=whole.maxima,
-                    samples=whole.samples,
-                    source=reading.sources[ref, signal, device],
-                    delay=EC2_DELAY if signal in _OF_MACHINES else AGENT_DELAY,
-                )
+            history = SignalHistory(
+                name=signal,
+                device=device,
+                start=reading.window.start,
+                maxima=whole.maxima,
+                samples=whole.samples,
+                source=reading.sources[ref, signal, device],
+                delay=EC2_DELAY if signal in _OF_MACHINES else AGENT_DELAY,
             )
+            of_all = not device and signal in OF_CARDS
+            histories.setdefault(ref, []).extend(each_card(history, cards[ref]) if of_all else [history])
         readings = {
             instance.ref: SignalReading(
                 tuple(
@@ -278,80 +257,6 @@ class AwsSignals:
             if instance.ref not in reading.failures
         }
         return SignalReport(readings, tuple(signal_gaps(shard, reading.failures, len(instances), gap)))
-
-
-def device_metrics(instances: Sequence[Instance], namespace: str) -> Mapping[DeviceMetric, Sequence[Instance]]:
-    """The device metrics worth listing, and the instances that may send each: no listing without a taker."""
-    takers: dict[DeviceMetric, list[Instance]] = {}
-    for instance in instances:
-        kind = instance.accelerator.kind
-        on_kubernetes = instance.managed_by is not None and instance.managed_by.keeper is Keeper.KUBERNETES
-        if kind is AcceleratorKind.NVIDIA_GPU:
-            joint = " " if instance.operating_system.lower().startswith("windows") else "_"
-            agent = DeviceMetric(
-                namespace, f"nvidia_smi{joint}utilization_gpu", f"nvidia_smi{joint}power_draw", device="index"
-            )
-            takers.setdefault(agent, []).append(instance)
-            if on_kubernetes:
-                insights = DeviceMetric(
-                    "ContainerInsights", "node_gpu_utilization", "node_gpu_power_draw", device="GpuDevice"
-                )
-                takers.setdefault(insights, []).append(instance)
-        elif kind is AcceleratorKind.NEURON and on_kubernetes:
-            neuron = DeviceMetric(
-                "ContainerInsights", "node_neuroncore_utilization", "", device="NeuronDevice", part="NeuronCore"
-            )
-            takers.setdefault(neuron, []).append(instance)
-    return takers
-
-
-def device_series(
-    listed: Iterable[Mapping[str, Any]],
-    metric: DeviceMetric,
-    instances: Mapping[str, ResourceRef],
-    signals: frozenset[SignalName],
-) -> Iterator[Series]:
-    """One page of ListMetrics as series of single devices of `instances` (by native id).
-
-    Power is asked for under the same dimensions: the agent sends all its metrics of a card with one set.
-    """
-    for entry in listed:
-        pairs = documented.parts(entry, "Dimensions")
-        dimensions = tuple((documented.named(pair, "Name"), documented.named(pair, "Value")) for pair in pairs)
-        named = dict(dimensions)
-        ref = instances.get(named.get("InstanceId", ""))
-        device = named.get(metric.device, "")
-        part = named.get(metric.part, "") if metric.part else ""
-        if ref is None or not device or (metric.part and not part):
-            continue
-        # Container Insights says nvidia0 and device0 where the agent says 0: one name, so that both merge
-        device = device.removeprefix("nvidia").removeprefix("device") or device
-        for signal, name in ((SignalName.GPU, metric.utilization), (SignalName.POWER, metric.power)):
-            if name and signal in signals:
-                yield Series(ref, signal, device, part, metric.namespace, name, dimensions)
-
-
-def ec2_series(instances: Sequence[Instance], signals: frozenset[SignalName]) -> Iterator[Series]:
-    """The hypervisor's own metrics, which every instance has: no listing needed."""
-    asked = [
-        (signal, part, name)
-        for signal, part, name in (
-            (SignalName.CPU, "", "CPUUtilization"),
-            (SignalName.NETWORK, "in", "NetworkIn"),
-            (SignalName.NETWORK, "out", "NetworkOut"),
-            (SignalName.DISK, "ebs read", "EBSReadBytes"),
-            (SignalName.DISK, "ebs write", "EBSWriteBytes"),
-            (SignalName.DISK, "local read", "DiskReadBytes"),
-            (SignalName.DISK, "local write", "DiskWriteBytes"),
-        )
-        if signal in signals
-    ]
-    for instance in instances:
-        dimensions = (("InstanceId", instance.ref.native_id),)
-        for signal, part, name in asked:
-            if part.startswith("local") and instance.local_disk_gib == 0:
-                continue  # known to have none
-            yield Series(instance.ref, signal, "", part, "AWS/EC2", name, dimensions)
 
 
 def batched(wanted: Sequence[Series], hours: int) -> Iterator[Sequence[Series]]:
