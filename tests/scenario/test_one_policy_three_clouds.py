@@ -78,6 +78,7 @@ def machines_on(cloud: str) -> Iterator[MachineSpec]:
     second = Disk(50, DEVICES[cloud], KINDS[cloud], deleted_with_instance=False)
     yield stands("forgotten", ONE, does.idle(), disks=(one, second))
     yield stands("busy", ONE, does.busy())
+    yield stands("stuck-exporter", ONE, does.stuck_exporter())
     yield stands("comes-back", ONE, does.comes_back(STARTS_AT + 12 * HOUR))
     yield stands("one-of-four-works", FOUR, does.partly_idle(1, 2, 3))
     yield stands("scratch-disk", LOCAL, does.idle())
@@ -181,6 +182,15 @@ def test_only_what_was_idle_for_the_whole_window_was_touched(lives: Mapping[tupl
         "just-born",
         "kept-by-cloud",
     }
+
+
+def test_an_exporter_stuck_at_0_is_contradicted_by_what_the_rule_does_not_name(
+    lives: Mapping[tuple[str, str], Life],
+) -> None:
+    for cloud in CLOUDS:
+        life = lives[cloud, "stuck-exporter"]
+        assert {words.split(" ", 1)[1] for words in life.verdicts} == {"unmeasured contradicted"}
+        assert (life.due, life.end) == ([], "running")
 
 
 def test_what_the_cloud_protects_from_termination_is_stopped_and_held_there(

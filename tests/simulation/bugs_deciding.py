@@ -31,6 +31,7 @@ ANY_MODE_AT_LAST = Edit(_LAST, "gentle = mode_rail(verb, min(case.mode, standing
 
 _MEASURING = (
     Bug("coverage-not-asked", (1,), (Edit(_GUARD, "if coverage < bounds.min_coverage:", "if False:"),)),
+    Bug("contradicted-is-idle", (1,), (Edit(_GUARD, "if contradicted is not None:", "if False:"),)),
     Bug(
         "stale-metrics-trusted",
         (1,),

@@ -308,7 +308,9 @@ def _load(random: Random) -> workload.Workload:
         return workload.one_spike(at)
     if what < 0.94:
         return workload.partly_idle(0)
-    return workload.no_data() if what < 0.97 else workload.agent_dies(at)
+    if what < 0.97:
+        return workload.no_data()
+    return workload.agent_dies(at) if what < 0.985 else workload.stuck_exporter()
 
 
 def _tags(random: Random) -> dict[str, str]:

@@ -20,6 +20,7 @@ from costguard.sandbox.world.records import Machine
 from costguard.sandbox.world.sensors import PERIOD_SECONDS, Sensor
 
 GPU_BOUND_PERCENT = 5.0
+WORKING_WATTS = 200.0  # a card of these worlds idles at 31 and works at 255 and more
 _PERIOD = PERIOD_SECONDS[SignalName.GPU]
 _HOUR = 3600
 
@@ -69,6 +70,9 @@ def why_not_idle(machine: Machine, lasting: timedelta, until: datetime) -> str:
             return f"card {sensor.card} has no samples"
         if peak >= GPU_BOUND_PERCENT:
             return f"card {sensor.card} was at {peak:.0f} %"
+        watts, _ = peak_of(Sensor(machine, SignalName.POWER, sensor.card), since, until)
+        if watts is not None and watts >= WORKING_WATTS:
+            return f"card {sensor.card} drew {watts:.0f} W, whatever was told of its use"
         expected = lasting / timedelta(seconds=_PERIOD)
         if samples < 0.95 * expected - 3:  # three samples may lie on the edges of the window
             return f"card {sensor.card} has {samples} of {expected:.0f} samples"

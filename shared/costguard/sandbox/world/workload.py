@@ -42,6 +42,7 @@ class Load:
 
 IDLE = Load(gpu_percent=0.0, cpu_percent=2.0, network_bytes_per_second=2_000.0, watts_per_card=31.0)
 BUSY = Load(gpu_percent=96.0, cpu_percent=55.0, network_bytes_per_second=4_000_000.0, watts_per_card=270.0)
+STUCK_AT_0 = Load(gpu_percent=0.0, cpu_percent=55.0, network_bytes_per_second=4_000_000.0, watts_per_card=270.0)
 GPU_ONLY = Load(gpu_percent=91.0, cpu_percent=3.0, network_bytes_per_second=3_000.0, watts_per_card=255.0)
 
 
@@ -196,6 +197,11 @@ def busy() -> Workload:
 def cpu_idle_gpu_busy() -> Workload:
     """Training from local data: the CPU hardly moves, the cards are full."""
     return Workload(GPU_ONLY)
+
+
+def stuck_exporter() -> Workload:
+    """Working on every card, while whoever tells of their use is stuck at 0."""
+    return Workload(STUCK_AT_0)
 
 
 def one_spike(at: datetime) -> Workload:
