@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from tests.builders import NOW, case, detail, instance, policy, rule
 
 from costguard.backtest import Machine, Run, Terms, replay
+from costguard.cases import Case, ClimbedRung
 from costguard.domain.actions import Action, Verb
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
@@ -26,11 +27,12 @@ from costguard.domain.signals import (
 from costguard.engine.hands import Cleared
 from costguard.engine.instance_hand import InstanceHand
 from costguard.engine.memory import Memory
+from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.scan import Reading, scan_shard
 from costguard.guards.idle_gpu_rules import IdleBounds
 from costguard.guards.rules import Step
 from costguard.ledgers import open_ledger
-from costguard.ports import Discovery, SignalReport, Target
+from costguard.ports import Delivery, Discovery, SignalReport, Target
 
 ONE = instance()
 WINDOW = timedelta(hours=1)
@@ -89,17 +91,28 @@ def test_a_sender_that_loses_most_samples_is_not_taken_for_a_slow_one() -> None:
 def last_look(sender: Sender) -> Reason | Cleared:
     """What stands in the way of a stop, just before the call."""
     short, cloud = rule(idle=IdleBounds(lasting=WINDOW)), OneMachine()
-    ours = case(rule_digest=short.digest, mode=short.mode)
+    told = ClimbedRung(Verb.WARN, NOW - 2 * CADENCE_SHOWS, "notice-1")
+    ours = case(rule_digest=short.digest, mode=short.mode, rung=1, climbed=(told,))
     stop = Action(
         "action-1", "decision-1", Verb.STOP, ONE.ref, ONE.ref, ONE.run_epoch, "case-1", 1, short.name, short.digest
     )
     store = open_ledger("memory:")
     try:
         reading = Reading(cloud, sender, cloud)  # type: ignore[arg-type]
-        hand = InstanceHand({ONE.ref.cloud: reading}, {}, Memory.over(store))
+        memory = Memory.over(store)
+        _told(memory, ours)
+        hand = InstanceHand({ONE.ref.cloud: reading}, {}, memory)
         return hand.last_look(ours, stop, policy(short), NOW)
     finally:
         store.close()
+
+
+def _told(memory: Memory, told: Case) -> None:
+    """The notice that the case rests on, with its proven delivery."""
+    (warned,) = told.climbed
+    notice = Notice(warned.notice, warned.notice, told.key, "slack:#gpu", "title", "text", warned.at)
+    memory.outbox.enqueue(notice)
+    memory.outbox.delivered([notice], Delivery("ts", proves_delivery=True), warned.at)
 
 
 def test_the_last_look_before_a_call_sees_as_far_as_the_scan() -> None:
