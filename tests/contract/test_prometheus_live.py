@@ -165,6 +165,39 @@ def test_power_and_memory_are_read_per_card(prometheus: str) -> None:
     assert [round(history.maxima[0], 6) for history in memory] == [25.0, 0.0]
 
 
+def test_cards_of_the_nvidia_smi_exporter_are_known_by_their_index(prometheus: str) -> None:
+    report = read(prometheus, "i-0smi")
+    first, second = cards(report, "i-0smi")
+    assert (first.device, second.device) == ("0", "1")
+    assert [first.maxima[3], second.maxima[3]] == pytest.approx([77.0, 0.0])
+    assert samples_of(first) == samples_of(second) == FULL
+    assert [h.maxima[0] for h in found(report, "i-0smi", SignalName.POWER)] == [58.0, 61.0]
+
+
+def test_a_card_of_that_exporter_without_an_index_is_nobodys(prometheus: str) -> None:
+    assert cards(read(prometheus, "i-0smibare"), "i-0smibare") == ()
+
+
+def test_a_card_that_two_exporters_measure_is_one_card_as_busy_as_either_says(prometheus: str) -> None:
+    """Else four cards of eight that are measured twice would pass for eight."""
+    (card,) = cards(read(prometheus, "i-0both"), "i-0both")
+    assert card.device == "0"
+    assert [card.maxima[0], card.maxima[6]] == pytest.approx([2.0, 64.0])
+    assert samples_of(card) == FULL
+
+
+def test_two_jobs_that_scrape_one_nvidia_smi_exporter_do_not_double_its_samples(prometheus: str) -> None:
+    (card,) = cards(read(prometheus, "i-0smitwice"), "i-0smitwice")
+    assert samples_of(card) == FULL
+
+
+def test_cards_of_telegraf_are_read_in_percent_by_their_index(prometheus: str) -> None:
+    report = read(prometheus, "i-0telegraf")
+    first, second = cards(report, "i-0telegraf")
+    assert (first.device, first.maxima[0], second.device, second.maxima[0]) == ("0", 5.0, "1", 9.0)
+    assert [h.maxima[0] for h in found(report, "i-0telegraf", SignalName.POWER)] == [70.0]
+
+
 def test_cpu_and_network_come_from_the_node_exporter(prometheus: str) -> None:
     report = read(prometheus, "i-0node")
     (cpu,) = found(report, "i-0node", SignalName.CPU)
@@ -316,6 +349,7 @@ def utilisation() -> list[str]:
     series(lines, metric + gpu("i-0inf"), lambda at: math.inf if at == worse else 0)
     series(lines, metric + gpu("i-0migutil", 'gpu="0",GPU_I_ID="1",GPU_I_PROFILE="1g.5gb"'), constant(0))
     series(lines, metric + gpu("i-0engine"), constant(2))
+    series(lines, metric + gpu("i-0both"), constant(2))
     series(lines, metric + gpu("i-0host.us-east-1.compute.internal:9400"), constant(0))
     return lines
 
@@ -329,6 +363,35 @@ def engine() -> list[str]:
         series(lines, metric + gpu("i-0migpart", labels), except_in({10, 11} if number == "9" else set(), 0.0))
     series(lines, metric + gpu("i-0engine"), during(0, 0.63, 0.01))
     return lines
+
+
+def nvidia_smi() -> dict[str, list[str]]:
+    """What the exporter of nvidia-smi and telegraf's input of it write."""
+    share, index, watts, percent, draw = [], [], [], [], []  # type: list[str], list[str], list[str], list[str], list[str]
+    for number, uuid in enumerate(("b6-first", "a1-second")):
+        labels = gpu("i-0smi", f'uuid="{uuid}"', job="smi")
+        series(share, f"nvidia_smi_utilization_gpu_ratio{labels}", during(3, 0.77 if number == 0 else 0.0, 0.0))
+        series(index, f"nvidia_smi_index{labels}", constant(number))
+        series(watts, f"nvidia_smi_power_draw_watts{labels}", constant(58.0 + 3 * number))
+    for job in ("a", "b"):
+        labels = gpu("i-0smitwice", 'uuid="c"', job=job)
+        series(share, f"nvidia_smi_utilization_gpu_ratio{labels}", constant(0.0))
+        series(index, f"nvidia_smi_index{labels}", constant(0))
+    series(share, "nvidia_smi_utilization_gpu_ratio" + gpu("i-0smibare", 'uuid="d"', job="smi"), constant(0.0))
+    both = gpu("i-0both", 'uuid="e"', job="smi")
+    series(share, f"nvidia_smi_utilization_gpu_ratio{both}", during(6, 0.64, 0.0))
+    series(index, f"nvidia_smi_index{both}", constant(0))
+    for number in range(2):
+        labels = gpu("i-0telegraf", f'index="{number}",name="A10G",uuid="f{number}"', job="telegraf")
+        series(percent, f"nvidia_smi_utilization_gpu{labels}", constant(5.0 + 4 * number))
+    series(draw, "nvidia_smi_power_draw" + gpu("i-0telegraf", 'index="0"', job="telegraf"), constant(70.0))
+    return {
+        "nvidia_smi_utilization_gpu_ratio": share,
+        "nvidia_smi_index": index,
+        "nvidia_smi_power_draw_watts": watts,
+        "nvidia_smi_utilization_gpu": percent,
+        "nvidia_smi_power_draw": draw,
+    }
 
 
 def counter(rates: Mapping[int, float], usual: float) -> Value:
@@ -352,6 +415,7 @@ def open_metrics() -> str:
     blocks: dict[tuple[str, str], list[str]] = {
         ("DCGM_FI_DEV_GPU_UTIL", "gauge"): utilisation(),
         ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "gauge"): engine(),
+        **{(metric, "gauge"): lines for metric, lines in nvidia_smi().items()},
     }
     for metric, values in (
         ("DCGM_FI_DEV_POWER_USAGE", (58.0, 61.0)),

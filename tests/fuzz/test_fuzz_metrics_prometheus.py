@@ -43,7 +43,7 @@ WHOLE_HOURS = [START + 3600 * (hour + 1) for hour in range(HOURS)]
 def answer_to(form: Mapping[str, str], busy: tuple[str, str, int] | None) -> dict[str, Any]:
     """A scrape a minute, all idle but for one hour of one series of i-1: (question, gpu, hour)."""
     query = form["query"]
-    question = next(name for name in ("GPU_UTIL", "ENGINE_ACTIVE", "node_cpu") if name in query)
+    question = next(name for name in ("GPU_UTIL", "ENGINE_ACTIVE", "nvidia_smi", "node_cpu") if name in query)
     devices = [("i-1", ""), ("i-2", "")] if question == "node_cpu" else [("i-1", "0"), ("i-1", "1"), ("i-2", "0")]
     result = []
     for instance, gpu in devices:
@@ -65,11 +65,13 @@ def answer_to(form: Mapping[str, str], busy: tuple[str, str, int] | None) -> dic
 
 
 def question_of(form: Mapping[str, str]) -> str:
-    name = next(name for name in ("GPU_UTIL", "ENGINE_ACTIVE", "node_cpu") if name in form["query"])
+    name = next(name for name in ("GPU_UTIL", "ENGINE_ACTIVE", "nvidia_smi", "node_cpu") if name in form["query"])
     return f"{name} {'range' if 'start' in form else 'now'}"
 
 
-FORMS = [f"{name} {span}" for name in ("GPU_UTIL", "ENGINE_ACTIVE", "node_cpu") for span in ("range", "now")]
+FORMS = [
+    f"{name} {span}" for name in ("GPU_UTIL", "ENGINE_ACTIVE", "nvidia_smi", "node_cpu") for span in ("range", "now")
+]
 
 
 def read(bodies: Mapping[str, bytes], busy: tuple[str, str, int] | None, status: int = 200) -> SignalReport:
@@ -101,10 +103,7 @@ def verdict(readings: Mapping[ResourceRef, SignalReading], *, coverage: float = 
 
 
 def range_form(name: str) -> dict[str, str]:
-    query = {"GPU_UTIL": "GPU_UTIL", "ENGINE_ACTIVE": "ENGINE_ACTIVE", "node_cpu": "node_cpu"}[
-        name.split(maxsplit=1)[0]
-    ]
-    return {"query": query, **({"start": "0"} if name.endswith("range") else {})}
+    return {"query": name.split(maxsplit=1)[0], **({"start": "0"} if name.endswith("range") else {})}
 
 
 BUSY = [

@@ -1,4 +1,4 @@
-"""Signals from a Prometheus server: dcgm-exporter for the cards, node_exporter for CPU and network.
+"""Signals from a Prometheus server: dcgm-exporter or nvidia-smi for the cards, node_exporter for CPU and network.
 
 Works with whatever answers Prometheus' HTTP API v1 (Prometheus 2 and 3, Thanos, Mimir, VictoriaMetrics,
 managed services). Needs read access to `/api/v1/query` and `/api/v1/query_range`; changes nothing.

@@ -37,8 +37,12 @@ class Question(str, Enum):
 
     GPU_UTILISATION = "gpu_utilisation"
     ENGINE_ACTIVE = "engine_active"
+    SMI_UTILISATION = "smi_utilisation"
+    TELEGRAF_UTILISATION = "telegraf_utilisation"
     GPU_MEMORY = "gpu_memory"
     POWER = "power"
+    SMI_POWER = "smi_power"
+    TELEGRAF_POWER = "telegraf_power"
     CPU = "cpu"
     NETWORK = "network"
 
@@ -46,8 +50,12 @@ class Question(str, Enum):
 SIGNAL_OF = {
     Question.GPU_UTILISATION: SignalName.GPU,
     Question.ENGINE_ACTIVE: SignalName.GPU,
+    Question.SMI_UTILISATION: SignalName.GPU,
+    Question.TELEGRAF_UTILISATION: SignalName.GPU,
     Question.GPU_MEMORY: SignalName.GPU_MEMORY,
     Question.POWER: SignalName.POWER,
+    Question.SMI_POWER: SignalName.POWER,
+    Question.TELEGRAF_POWER: SignalName.POWER,
     Question.CPU: SignalName.CPU,
     Question.NETWORK: SignalName.NETWORK,
 }
@@ -60,19 +68,28 @@ _DENSITY = (
     "max by ({by}) (max_over_time(({join} by ({scraped_by}) (count_over_time({counted}[299999ms])))[{length}:5m]))"
 )
 
-# metrics of dcgm-exporter (percent, share, MiB, watts) and node_exporter (seconds, bytes)
+# metrics of dcgm-exporter (percent, share, MiB, watts), of utkuozdemir/nvidia_gpu_exporter (METRICS.md: share, watts),
+# of telegraf's nvidia_smi input (README: percent, watts) and of node_exporter (seconds, bytes)
 _METRICS = {
     Question.GPU_UTILISATION: "DCGM_FI_DEV_GPU_UTIL{{{match}}}",
     Question.ENGINE_ACTIVE: "DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{match}}}",
+    Question.SMI_UTILISATION: "nvidia_smi_utilization_gpu_ratio{{{match}}}",
+    Question.TELEGRAF_UTILISATION: "nvidia_smi_utilization_gpu{{{match}}}",
     Question.GPU_MEMORY: "DCGM_FI_DEV_FB_USED{{{match}}}",
     Question.POWER: "DCGM_FI_DEV_POWER_USAGE{{{match}}}",
+    Question.SMI_POWER: "nvidia_smi_power_draw_watts{{{match}}}",
+    Question.TELEGRAF_POWER: "nvidia_smi_power_draw{{{match}}}",
     Question.CPU: 'node_cpu_seconds_total{{mode="idle",{match}}}',
     Question.NETWORK: 'node_network_receive_bytes_total{{device!="lo",{match}}}',
 }
 _MAXIMA = {
     Question.GPU_UTILISATION: _POISONED,
     Question.ENGINE_ACTIVE: f"100 * ({_POISONED})",
+    Question.SMI_UTILISATION: f"100 * ({_POISONED})",
+    Question.TELEGRAF_UTILISATION: _POISONED,
     Question.POWER: _POISONED,
+    Question.SMI_POWER: _POISONED,
+    Question.TELEGRAF_POWER: _POISONED,
     # used and free add up to a constant, so the hour's maximum used stands over maximum used and minimum free
     Question.GPU_MEMORY: (
         "100 * max by ({by}) (max_over_time({metric}{range})) / (max by ({by}) (max_over_time({metric}{range}))"
@@ -89,6 +106,19 @@ _MAXIMA = {
 }
 _COUNTED = {Question.CPU: 'node_cpu_seconds_total{{mode="idle",cpu="0",{match}}}'}  # one core a scrape is enough
 _PER_MACHINE = frozenset({Question.CPU, Question.NETWORK})
+_DEVICE_LABELS = {
+    Question.SMI_UTILISATION: ("uuid",),
+    Question.SMI_POWER: ("uuid",),
+    Question.TELEGRAF_UTILISATION: ("index",),
+    Question.TELEGRAF_POWER: ("index",),
+    **dict.fromkeys(_PER_MACHINE, ()),
+}
+_INDEX_OF_UUID = (
+    "({expression}) * on ({label}, uuid) group_left (gpu)"
+    ' (0 * count_values by ({label}, uuid) ("gpu", max_over_time(nvidia_smi_index{{{match}}}{range})) + 1)'
+)
+"""One card has one name whoever measures it, else four cards measured twice would pass for eight. The exporter tells a
+card's index as a metric of its own, in each of its versions; what has none is not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +171,7 @@ def id_in(label_value: str) -> str:
 
 def _query(question: Question, selection: Selection, length: str, span: str) -> str:
     matchers = selection.matchers()
-    device_labels = () if question in _PER_MACHINE else (DEVICE_LABEL, SLICE_LABEL)
+    device_labels = _DEVICE_LABELS.get(question, (DEVICE_LABEL, SLICE_LABEL))
     fields = {
         "by": _listed((selection.instance_label, *device_labels)),
         "scraped_by": _listed((selection.instance_label, *device_labels, "job", "instance")),
@@ -154,7 +184,19 @@ def _query(question: Question, selection: Selection, length: str, span: str) -> 
         "length": length,
     }
     parts = ((MAXIMUM, _MAXIMA[question]), (SAMPLES, _SAMPLES), (DENSITY, _DENSITY))
-    return " or ".join(_marked(template.format(**fields), part) for part, template in parts)
+    return " or ".join(
+        _marked(_by_index(template.format(**fields), device_labels, selection, span), part) for part, template in parts
+    )
+
+
+def _by_index(expression: str, device_labels: tuple[str, ...], selection: Selection, span: str) -> str:
+    """The same with each card under its index, which dcgm-exporter calls `gpu`."""
+    if device_labels == ("uuid",):
+        label, match = selection.instance_label, selection.matchers()
+        return _INDEX_OF_UUID.format(expression=expression, label=label, match=match, range=span)
+    if device_labels == ("index",):
+        return f'label_replace({expression}, "{DEVICE_LABEL}", "$1", "index", "(.*)")'
+    return expression
 
 
 def _marked(expression: str, part: str) -> str:
