@@ -22,6 +22,7 @@ from costguard.engine.instance_hand import InstanceHand
 from costguard.engine.run import carry_out, committed
 from costguard.guards.rules import Limits, Mode
 from costguard.planning import Plan, Transition
+from costguard.planning.agreed import in_both
 from costguard.policy.calendar import WorkingCalendar
 from costguard.policy.changes import with_digest
 from costguard.policy.model import Policy
@@ -220,3 +221,27 @@ def test_a_whole_run_of_a_plan_that_nobody_was_told_of_stops_nothing(tmp_path: P
     assert [result.reason.code for result in report.results if result.reason] == [ReasonCode.NOTICE_UNDELIVERED]
     assert (stage.verbs(), stage.state()) == ([], "running")
     stage.close()
+
+
+def test_what_was_agreed_to_twice_at_once_is_done_once(stage: Stage) -> None:
+    """Two people apply one file: both derive it again before either has acted."""
+    agreed = stage.plan()
+    first, second = (in_both(agreed, stage.plan()).plan for _ in range(2))
+    done, lost = (carry_out(stage.world(), replace(plan, run_id=f"cli-{n}")) for n, plan in enumerate((first, second)))
+    assert len(done.results) == len(agreed.due) == len(stage.verbs()) == 2
+    assert lost.results == ()
+
+
+def test_a_machine_that_was_started_again_is_not_stopped_by_a_plan_of_its_run_before(stage: Stage) -> None:
+    agreed = stage.plan()
+    native_id = stage.ref().native_id
+    stage.cloud.stop(native_id, "owner")
+    stage.clock.advance(HOUR / 2)
+    stage.cloud.tick(stage.clock.now())
+    stage.cloud.start(native_id, "owner")
+    stage.clock.advance(HOUR / 4)
+    both = in_both(agreed, stage.plan())
+    refused = [(action.subject, why.code) for action, why in both.answers if isinstance(why, Reason)]
+    assert refused == [(stage.ref(), ReasonCode.RESTARTED)]
+    carry_out(stage.world(), both.plan)
+    assert [call.subject for call in stage.executor.calls] == [stage.ref("other")]

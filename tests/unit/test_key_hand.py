@@ -15,6 +15,7 @@ from costguard.cases.mending import MendSeen, advance_mend
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.errors import RefusedError, ThrottledError
 from costguard.domain.keys import EncryptionKey, KeyInventory, KeyState, RotationSetting
+from costguard.domain.mends import MendKind
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.engine.hands import Cleared
@@ -114,6 +115,27 @@ def test_what_moved_since_the_decision_keeps_it_as_it_is(memory: Memory, now: ob
     found = looked(memory, Kms(now))
     assert isinstance(found, Reason)
     assert found.code is code
+
+
+def test_another_mend_than_the_one_that_is_due_is_not_made(memory: Memory) -> None:
+    """A rotation at once is not what people were told of, whoever writes it into an action."""
+    kms, (case, action) = Kms(OFF), decided()
+    told(memory, case)
+    assert action.mend is not None
+    other = replace(action, mend=replace(action.mend, kind=MendKind.ROTATE_KEY))
+    found = KeyHand({"aws": kms}, {"aws": lambda: kms}, memory).last_look(case, other, POLICY, NOW)
+    assert found == Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
+
+
+def test_a_key_is_left_until_its_owner_was_told_and_the_whole_wait_is_over(memory: Memory) -> None:
+    kms, (case, action) = Kms(OFF), decided()
+    hand = KeyHand({"aws": kms}, {"aws": lambda: kms}, memory)
+    untold = hand.last_look(case, action, POLICY, NOW)
+    told(memory, case)
+    early = hand.last_look(replace(case, since=NOW - timedelta(days=90)), action, POLICY, TOLD_AT + RULE.wait / 2)
+    new = hand.last_look(case, action, replace(POLICY, observe_new_accounts_for=timedelta(days=9)), NOW)
+    codes = [found.code for found in (untold, early, new) if isinstance(found, Reason)]
+    assert codes == [ReasonCode.NOTICE_UNDELIVERED, ReasonCode.WAITING, ReasonCode.ACCOUNT_NEW]
 
 
 def test_a_key_that_was_not_looked_at_is_never_called(memory: Memory) -> None:

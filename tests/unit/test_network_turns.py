@@ -58,6 +58,19 @@ def test_while_one_run_may_close_a_way_in_another_waits_for_its_turn(due: Due) -
     assert isinstance(due.looks(second), Cleared)
 
 
+def test_a_way_is_closed_only_once_people_were_told_and_the_whole_wait_is_over(due: Due) -> None:
+    stage, hand, kept = due.stage, due.hand(), due.case
+    due.case = replace(kept, climbed=(replace(kept.climbed[0], notice="nothing"),))
+    untold = due.looks(hand)
+    due.case = replace(kept, rung=0)
+    other_rung = due.looks(hand)
+    due.case = kept
+    stage.policy = replace(stage.policy, observe_new_accounts_for=30 * 24 * HOUR)
+    new = due.looks(hand)
+    codes = [found.code for found in (untold, other_rung, new) if isinstance(found, Reason)]
+    assert codes == [ReasonCode.NOTICE_UNDELIVERED, ReasonCode.CHANGED_SINCE_PLAN, ReasonCode.ACCOUNT_NEW]
+
+
 def test_a_run_that_lost_its_turn_meanwhile_writes_no_intent(due: Due) -> None:
     first, second = due.hand(), due.hand()
     cleared = due.looks(first)
