@@ -166,6 +166,25 @@ def test_terminate_is_sent_once_even_after_a_lost_answer(world: TencentWorld) ->
     assert "destroyed" not in happened(world, native_id)
 
 
+def test_terminate_is_sent_once_though_the_cloud_still_shows_the_machine_at_work(world: TencentWorld) -> None:
+    """What the executor itself has sent it knows without a look: an answer may be older than the call."""
+    native_id = world.launch(recycles=True)
+
+    def as_before(fields: dict[str, Any]) -> None:
+        for item in fields["InstanceSet"]:
+            item.update(InstanceState="RUNNING", LatestOperation="RunInstances", LatestOperationState="SUCCESS")
+
+    world.changing("DescribeInstances", as_before)
+    world.emulator.faults.add(Fault(FaultKind.LOST_ANSWER, "TerminateInstances"))
+    executor = world.executor
+    with pytest.raises(OutcomeUnknownError):
+        executor.execute(action(Verb.TERMINATE, native_id))
+    with pytest.raises(RefusedError, match="sent before"):
+        executor.execute(action(Verb.TERMINATE, native_id, decision="decision-2"))
+    assert world.changes_sent() == ["terminate"]
+    assert "destroyed" not in happened(world, native_id)
+
+
 def test_a_terminate_that_never_arrived_may_be_sent_again_by_another_decision(world: TencentWorld) -> None:
     native_id = world.launch()
     world.emulator.faults.add(Fault(FaultKind.REFUSED, "TerminateInstances", code="RequestLimitExceeded"))

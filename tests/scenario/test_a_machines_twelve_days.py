@@ -192,6 +192,15 @@ def test_a_terminate_with_a_lost_answer_waits_for_a_person(stage: Stage) -> None
     assert stage.case().reason.code is ReasonCode.OUTCOME_UNKNOWN
 
 
+def test_an_unknown_outcome_keeps_its_share_of_the_cap(stage: Stage) -> None:
+    """The stop may have taken effect: what it took from the cap of the day is used up."""
+    stage.day(0)
+    stage.executor.fails_before = OutcomeUnknownError("the answer was lost", operation="ec2:StopInstances")
+    stage.day(1)
+    assert stage.verbs() == ["stop"]
+    assert stage.memory.caps.usage("idle_gpu", "research", stage.clock.now()).actions == 1
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [

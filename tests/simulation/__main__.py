@@ -14,7 +14,9 @@ from tests.simulation.campaign import Totals, cores, in_parallel
 
 MONTHS_IN = 5  # of every five seeds one more is a month under budgets: five times as dear, and as many bugs live there
 SETTINGS_IN = 5  # and one more is of keys and networks
+WIRES_IN = 20  # and one over the wires, twenty times as dear
 _BUG_SEEDS = 4000
+_WIRE_BUG_SEEDS = 400
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--seeds", default="1-1000", metavar="FIRST-LAST", help="seeds to play (default 1-1000)")
     what.add_argument("--budgets", metavar="FIRST-LAST", help="seeds of months under budgets to play, and no others")
     what.add_argument("--settings", metavar="FIRST-LAST", help="seeds of keys and networks to play, and no others")
+    what.add_argument("--wires", metavar="FIRST-LAST", help="seeds over the wires to play, and no others")
     what.add_argument("--exhaustive", action="store_true", help="every fault at every boundary, then every pair")
     what.add_argument("--bugs", nargs="*", metavar="NAME", help="plant these bugs, or all, until each is caught")
     what.add_argument("--replay", metavar="SEED", help="play one seed, or one exhaustive try, and print its trace")
@@ -45,20 +48,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _seeds(asked: argparse.Namespace) -> int:
-    seeds = months = settings = range(0)
+    seeds = months = settings = wires = range(0)
     if asked.budgets is not None:
         months = _range(asked.budgets)
     elif asked.settings is not None:
         settings = _range(asked.settings)
+    elif asked.wires is not None:
+        wires = _range(asked.wires)
     else:
         seeds = _range(asked.seeds)
-        months, settings = _share(seeds, MONTHS_IN), _share(seeds, SETTINGS_IN)
-    count = len(seeds) + len(months) + len(settings)
+        months, settings, wires = (_share(seeds, one_in) for one_in in (MONTHS_IN, SETTINGS_IN, WIRES_IN))
+    count = len(seeds) + len(months) + len(settings) + len(wires)
     began = time.monotonic()
     progress = _Progress(quiet=asked.json)
     totals = Totals()
     try:
-        for some in in_parallel(seeds, asked.jobs, months, settings):
+        for some in in_parallel(seeds, asked.jobs, months, settings, wires):
             totals.add(some)
             progress.say(f"{totals.seeds:,} of {count:,} seeds, {len(totals.violations)} violations")
     except KeyboardInterrupt:
@@ -109,10 +114,10 @@ def _bugs(asked: argparse.Namespace) -> int:
     names = asked.bugs or [bug.name for bug in BUGS]
     began = time.monotonic()
     found = []
-    for caught in hunt_all(names, _BUG_SEEDS, asked.jobs):
+    for caught in hunt_all(names, _BUG_SEEDS, asked.jobs, wires=_WIRE_BUG_SEEDS):
         found.append(caught)
         if not asked.json:
-            seen = f"seed {caught.replay}: {caught.violation}" if caught.seed else f"NOT SEEN in {_BUG_SEEDS} seeds"
+            seen = f"seed {caught.replay}: {caught.violation}" if caught.seed else f"NOT SEEN in {caught.limit} seeds"
             print(f"{caught.bug}: {seen}", flush=True)
     missed = [caught.bug for caught in found if caught.seed is None]
     if asked.json:

@@ -7,9 +7,10 @@ from tests.simulation.bugs_answering import ANSWERING
 from tests.simulation.bugs_budget import BUDGETS
 from tests.simulation.bugs_deciding import DECIDING
 from tests.simulation.bugs_settings import SETTINGS
+from tests.simulation.bugs_wires import WIRES
 from tests.simulation.planting import Bug
 
-BUGS: tuple[Bug, ...] = (*DECIDING, *ACTING, *ANSWERING, *BUDGETS, *SETTINGS)
+BUGS: tuple[Bug, ...] = (*DECIDING, *ACTING, *ANSWERING, *BUDGETS, *SETTINGS, *WIRES)
 
 
 def bug_named(name: str) -> Bug:

@@ -78,6 +78,13 @@ def play_settings(seeds: range) -> Totals:
     return _all_of(seeds, "s", lambda seed: SettingsSimulation(settings_story(seed)).play())
 
 
+def play_wires(seeds: range) -> Totals:
+    """These seeds over the wires."""
+    from tests.simulation.replaying import played
+
+    return _all_of(seeds, "w", lambda seed: played(f"w{seed}"))
+
+
 def _played(seeds: range, prefix: str, story: Callable[[int], Scenario]) -> Totals:
     from tests.simulation.simulation import Simulation
 
@@ -110,9 +117,14 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_parallel(seeds: range, jobs: int, months: range = range(0), settings: range = range(0)) -> Iterator[Totals]:
-    """The seeds, those of budgets and of settings, in chunks as they end; whoever plays one, it comes to the same."""
-    kinds = ((play, seeds), (play_months, months), (play_settings, settings))
+_NONE = range(0)
+
+
+def in_parallel(
+    seeds: range, jobs: int, months: range = _NONE, settings: range = _NONE, wires: range = _NONE
+) -> Iterator[Totals]:
+    """The seeds of every family in chunks as they end; whoever plays one, it comes to the same."""
+    kinds = ((play, seeds), (play_months, months), (play_settings, settings), (play_wires, wires))
     tasks = [(how, chunk) for how, wanted in kinds for chunk in _chunks(wanted)]
     if jobs == 1:
         yield from map(_call, tasks)

@@ -19,6 +19,7 @@ class Caught:
     rule: int | None
     seconds: float
     replay: str = ""
+    limit: int = 0
 
 
 def hunt(task: tuple[str, int]) -> Caught:
@@ -32,7 +33,7 @@ def hunt(task: tuple[str, int]) -> Caught:
     from tests.simulation.campaign import quietly
     from tests.simulation.replaying import played
 
-    family = "b" if bug.months else "s" if bug.settings else ""
+    family = bug.family
     began = time.monotonic()
     for seed in range(1, limit + 1):
         with quietly():
@@ -40,10 +41,13 @@ def hunt(task: tuple[str, int]) -> Caught:
         if found:
             spent = time.monotonic() - began
             return Caught(name, bug.rules, seed, str(found[0]), found[0].rule, spent, f"{family}{seed}")
-    return Caught(name, bug.rules, None, "", None, time.monotonic() - began)
+    return Caught(name, bug.rules, None, "", None, time.monotonic() - began, limit=limit)
 
 
-def hunt_all(names: Sequence[str], limit: int, jobs: int) -> Iterator[Caught]:
-    """Every bug, each in its own process."""
+def hunt_all(names: Sequence[str], limit: int, jobs: int, *, wires: int) -> Iterator[Caught]:
+    """Every bug, each in its own process, for `limit` seeds; over the wires for that many."""
+    from tests.simulation.bugs import bug_named
+
+    tasks = [(name, wires if bug_named(name).wires else limit) for name in names]
     with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=1) as pool:
-        yield from pool.imap_unordered(hunt, [(name, limit) for name in names], chunksize=1)
+        yield from pool.imap_unordered(hunt, tasks, chunksize=1)

@@ -32,7 +32,8 @@ class Edit:
 class Bug:
     """A bug by name, the NEVER rules it offends, and its edits.
 
-    With `months` stories of budgets hunt for it, with `settings` stories of keys and networks.
+    With `months` stories of budgets hunt for it, with `settings` stories of keys and networks, with `wires` those over
+    the wires.
     Several edits where one guard stands behind another: each alone would be caught by the next.
     """
 
@@ -41,6 +42,12 @@ class Bug:
     edits: tuple[Edit, ...]
     months: bool = False
     settings: bool = False
+    wires: bool = False
+
+    @property
+    def family(self) -> str:
+        """The letter of the stories that hunt for it."""
+        return "b" if self.months else "s" if self.settings else "w" if self.wires else ""
 
 
 def edited(source: str, edits: Sequence[Edit]) -> str:

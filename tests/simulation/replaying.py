@@ -11,13 +11,13 @@ from tests.simulation.simulation import Simulation, Verdict
 
 
 def replay(name: str) -> Verdict:
-    """A seed by its number, with `b` one of budgets, with `s` one of settings, or an exhaustive try by its name.
+    """A seed by its number, with its family before it (see `played`), or an exhaustive try by its name.
 
     Raises:
         ValueError: neither.
     """
     with quietly():
-        if name.lstrip("bs").isdigit():
+        if name.lstrip("bsw").isdigit():
             return played(name, readable=True)
         from tests.simulation.exhaustive import try_named
 
@@ -25,12 +25,17 @@ def replay(name: str) -> Verdict:
 
 
 def played(name: str, *, readable: bool = False) -> Verdict:
-    """A seed by its number, with `b` one of budgets, with `s` one of settings.
+    """A seed by its number, with `b` one of budgets, with `s` one of settings, with `w` one over the wires.
 
     Raises:
         ValueError: no number.
     """
-    family, seed = name[:1], int(name.lstrip("bs"))
+    family, seed = name[:1], int(name.lstrip("bsw"))
+    if family == "w":  # the SDKs and emulators are loaded by those alone who need them
+        from tests.simulation.wires.play import WireSimulation
+        from tests.simulation.wires.stories import wire_story
+
+        return WireSimulation(wire_story(seed), readable=readable).play()
     if family == "s":
         return SettingsSimulation(settings_story(seed), readable=readable).play()
     return Simulation(month(seed) if family == "b" else scenario(seed), readable=readable).play()

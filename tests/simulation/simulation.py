@@ -35,7 +35,7 @@ from costguard.engine.surroundings import Surroundings
 from costguard.faas.invocation import parse_invocation
 from costguard.planning.agreed import in_both
 from costguard.policy.model import Policy
-from costguard.ports import PolicyText, Target
+from costguard.ports import ActionExecutor, PolicyText, Target
 from costguard.sandbox.world.billing import billed_until
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.records import Operation, OtherCharge
@@ -179,9 +179,9 @@ class Simulation:
         world = Surroundings(
             guard=process.guard,
             policy=found.policy,
-            targets=tuple(Target(cloud, organisation=True) for cloud in self.cloud_names),
-            readings={cloud: self._reading(process) for cloud in self.cloud_names},
-            executors={cloud: FaultyExecutor(self.clouds, process) for cloud in self.cloud_names},
+            targets=tuple(self._target(cloud) for cloud in self.cloud_names),
+            readings={cloud: self._reading(process, cloud) for cloud in self.cloud_names},
+            executors={cloud: self._executor(process, cloud) for cloud in self.cloud_names},
             memory=memory,
             notifier=FaultyNotifier(self.hub, process, self.channel),
             clock=clock,
@@ -223,7 +223,15 @@ class Simulation:
     def _ledger(self) -> MemoryLedger:
         return MemoryLedger(self.shelf, durable=self.scenario.durable)
 
-    def _reading(self, process: Process) -> Reading:
+    def _target(self, cloud: str) -> Target:
+        return Target(cloud, organisation=True)
+
+    def _executor(self, process: Process, cloud: str) -> ActionExecutor:
+        del cloud
+        return FaultyExecutor(self.clouds, process)
+
+    def _reading(self, process: Process, cloud: str) -> Reading:
+        del cloud
         inventory = FaultyInventory(self.clouds, process)
         return Reading(inventory, FaultySignals(self.clouds, process), FaultyPrices(self.clouds, process))
 

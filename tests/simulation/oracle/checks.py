@@ -9,6 +9,7 @@ from tests.simulation.chronicle import Effect, Told
 from tests.simulation.oracle import truth
 from tests.simulation.oracle.cancelled import cancelled_after
 from tests.simulation.oracle.judge import SKEW, Check, Judged
+from tests.simulation.oracle.wires import bill_ends, shut_down
 from tests.simulation.rules import APPROVERS, OWNED, OWNER, TEAM, working_time_after
 
 from costguard.domain.actions import Verb
@@ -318,5 +319,7 @@ CHECKS: tuple[tuple[int, Check], ...] = (
     (9, in_order),
     (12, untouchable),
     (16, nobody_objected),
+    (5, shut_down),
+    (0, bill_ends),
 )
 """The number of the rule that a violation is reported under; the docstrings name the others it covers."""

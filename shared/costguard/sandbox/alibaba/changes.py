@@ -130,7 +130,7 @@ def _unknown(refused: ApiError | None) -> bool:
 def _do(call: ApiCall, world: World, machine: Machine, verb: Verb) -> None:
     if verb is Verb.STOP:
         _set_mode(call, machine)
-        world.stop(machine.native_id, BY)
+        world.stop(machine.native_id, BY, forced=call.asked.flag("ForceStop"))
     elif verb is Verb.START:
         world.start(machine.native_id, BY)
 
@@ -155,7 +155,7 @@ def _release(call: ApiCall, world: World, native_ids: Sequence[str]) -> Mapping[
     for machine in machines:
         _check(call, world, machine, Verb.TERMINATE)
     for machine in machines:
-        world.terminate(machine.native_id, BY)
+        world.terminate(machine.native_id, BY, forced=call.asked.flag("Force"))  # of a machine that runs
     return {}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from moto.core.responses import ActionResult, EmptyResult
@@ -25,11 +26,12 @@ _WORDS = {
 def acting(wire: Wire) -> tuple[Patch, ...]:
     """Patches of everything that changes an instance, a volume's copies, or tags."""
     instant = "changes are instant, wrong states and one-time Spot are accepted, a start keeps the old LaunchTime"
+    unforced = instant + ", Force says nothing"
     tags = "a missing instance is accepted"
     return (
-        Patch(EC2Response, "stop_instances", asking(wire, _stop_instances), instant + ", reasons end in UTC"),
+        Patch(EC2Response, "stop_instances", asking(wire, _stop_instances), unforced + ", reasons end in UTC"),
         Patch(EC2Response, "start_instances", asking(wire, _start_instances), instant),
-        Patch(EC2Response, "terminate_instances", asking(wire, _terminate_instances), instant),
+        Patch(EC2Response, "terminate_instances", asking(wire, _terminate_instances), unforced),
         Patch(EC2Response, "create_snapshot", asking(wire, _create_snapshot), "complete at once"),
         Patch(EC2Response, "create_snapshots", asking(wire, _create_snapshots), instant + ", exclusions are ignored"),
         Patch(EC2Response, "create_tags", asking(wire, _create_tags), tags),
@@ -44,7 +46,7 @@ def acting(wire: Wire) -> tuple[Patch, ...]:
 
 
 def _stop_instances(wire: Wire, request: Request) -> ActionResult:
-    return _change(wire, request, Verb.STOP, wire.world.stop)
+    return _change(wire, request, Verb.STOP, partial(wire.world.stop, forced=_forced(request)))
 
 
 def _start_instances(wire: Wire, request: Request) -> ActionResult:
@@ -52,10 +54,18 @@ def _start_instances(wire: Wire, request: Request) -> ActionResult:
 
 
 def _terminate_instances(wire: Wire, request: Request) -> ActionResult:
-    return _change(wire, request, Verb.TERMINATE, wire.world.terminate)
+    return _change(wire, request, Verb.TERMINATE, partial(wire.world.terminate, forced=_forced(request)))
 
 
-def _change(wire: Wire, request: Request, verb: Verb, ask: Callable[[str, str], None]) -> ActionResult:
+def _forced(request: Request) -> bool:
+    """Whether caches may be lost: SkipOsShutdown never flushes them, Force gives up where flushing takes long.
+
+    API: EC2 StopInstances, TerminateInstances. When Force gives up no page says: here at once, the worst it can be.
+    """
+    return any(str(request.parameter(name)).lower() == "true" for name in ("Force", "SkipOsShutdown"))
+
+
+def _change(wire: Wire, request: Request, verb: Verb, ask: Callable[[str, str], object]) -> ActionResult:
     request.refuse_dry_run()
     ids = request.parameter("InstanceIds", [])
     before = {native_id: _state(wire.machine(request, native_id)) for native_id in ids}

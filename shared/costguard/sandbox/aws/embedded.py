@@ -32,6 +32,8 @@ _one_at_a_time = Lock()  # moto keeps its state, and we our patches, in module g
 class EmbeddedAws:
     """Context manager; `url`, `credentials` and `gateway` are there inside the block; `pages` are those of networks.
 
+    `port` 0 takes a free one, None listens nowhere: then `server` is asked directly.
+
     Raises on entry:
         InvalidInputError: another one runs in this process.
     """
@@ -39,8 +41,12 @@ class EmbeddedAws:
     url: str
     credentials: Credentials
     gateway: Gateway
+    server: WireServer
 
-    def __init__(self, world: World, door: WorldDoor, external_id: str, closed_region: str) -> None:
+    def __init__(
+        self, world: World, door: WorldDoor, external_id: str, closed_region: str, port: int | None = 0
+    ) -> None:
+        self._port = port
         self._world = world
         self._door = door
         self._clock = door.clock
@@ -78,10 +84,10 @@ class EmbeddedAws:
                 keys=Kms(self._world),
                 trail=CloudTrail(self._world),
             )
-            server = WireServer(serving(self.gateway))
-            server.now = self._clock.now
-            opening.callback(server.close)
-            self.url = server.url
+            self.server = WireServer(serving(self.gateway), port=self._port)
+            self.server.now = self._clock.now
+            opening.callback(self.server.close)
+            self.url = self.server.url
             self._open = opening.pop_all()
         return self
 

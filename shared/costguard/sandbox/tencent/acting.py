@@ -33,8 +33,16 @@ def stop_instances(asked: Asked) -> Answer:
             )
     for machine in machines:
         asked.memory.set_stop_mode(machine, keeps_charging=not free)
-        asked.world.stop(machine.native_id, BY)
+        asked.world.stop(machine.native_id, BY, forced=_forced(asked))
     return {"RequestId": asked.memory.changed(machines)}
+
+
+def _forced(asked: Asked) -> bool:
+    """Whether the power may be cut. When SOFT_FIRST loses patience no page says: here at once, the worst it can be.
+
+    API: CVM StopInstances, StopType SOFT, SOFT_FIRST or HARD; ForceStop is the older word.
+    """
+    return asked.get("StopType", "SOFT") != "SOFT" or bool(asked.get("ForceStop"))
 
 
 def reboot_instances(asked: Asked) -> Answer:

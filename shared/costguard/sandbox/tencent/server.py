@@ -79,7 +79,7 @@ class TencentEmulator:
         *,
         external_id: str = "",
         role: str = "costguard",
-        port: int = 0,
+        port: int | None = 0,
         latency_seconds: float = 0.0,
         rates: Mapping[str, tuple[float, float]] | None = None,
         wall: Callable[[], datetime] = _wall,

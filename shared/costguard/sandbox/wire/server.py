@@ -24,13 +24,20 @@ _NO_CONTENT, _NOT_MODIFIED = 204, 304  # whose answers end with their headers (R
 
 
 class WireServer:
-    """Serves `application` from threads of its own until closed. `port` 0 takes a free one.
+    """Serves `application` from threads of its own until closed. `port` 0 takes a free one, None listens nowhere.
+
+    Whoever shares the process may ask through `answer`: where nothing listens, there is no other way in.
 
     `latency_seconds` is added to every answer, as distance would. Requests that arrived are counted in `requests`.
     """
 
     def __init__(
-        self, application: Application, *, port: int = 0, latency_seconds: float = 0.0, stall_seconds: float = 30.0
+        self,
+        application: Application,
+        *,
+        port: int | None = 0,
+        latency_seconds: float = 0.0,
+        stall_seconds: float = 30.0,
     ) -> None:
         self._application = application
         self.now: Callable[[], datetime] | None = None  # what the Date of an answer is told by; None is the wall
@@ -40,14 +47,17 @@ class WireServer:
         self._stall = stall_seconds
         self._counting = Lock()
         self.requests = 0
-        self._server = _Server(("127.0.0.1", port), self)
-        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        self._thread.start()
+        self._listening: tuple[_Server, Thread] | None = None
+        if port is not None:
+            server = _Server(("127.0.0.1", port), self)
+            thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+            self._listening = server, thread
+            thread.start()
 
     @property
     def url(self) -> str:
-        """Where it listens."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        """Where it listens; empty for nowhere."""
+        return "" if self._listening is None else f"http://127.0.0.1:{self._listening[0].server_address[1]}"
 
     def answer(self, request: Request) -> Answer:
         """The application's answer, after the distance."""
@@ -66,9 +76,11 @@ class WireServer:
     def close(self) -> None:
         """Stop serving and close every socket; may be repeated."""
         self._closing.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        if self._listening is not None:
+            server, thread = self._listening
+            server.shutdown()
+            thread.join()
+            server.server_close()
 
     def __enter__(self) -> Self:
         return self

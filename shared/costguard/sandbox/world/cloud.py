@@ -17,6 +17,7 @@ from costguard.domain.resources import Billing, InstanceState
 from costguard.sandbox.world.fleet import MachineSpec
 from costguard.sandbox.world.records import (
     ENDED,
+    POWER_CUT,
     STOPPING_OPERATION,
     Machine,
     Refusal,
@@ -34,8 +35,10 @@ TERMINATE_TAKES = timedelta(seconds=45)
 class World(Storage):
     """All clouds of one story. Not thread-safe: whoever serves threads puts a lock before it."""
 
-    def stop(self, native_id: str, by: str) -> None:
+    def stop(self, native_id: str, by: str, *, forced: bool = False) -> None:
         """Ask a machine to stop; on AWS one already stopped stays so.
+
+        `forced`: its power is cut, and what its system had not written yet is lost.
 
         Raises:
             WorldRefusalError: NOT_FOUND, WRONG_STATE, CANNOT_STOP (one-time Spot) or STOP_PROTECTED.
@@ -48,6 +51,8 @@ class World(Storage):
         self._move(machine, InstanceState.STOPPING, STOP_TAKES if takes is None else takes)
         machine.stop_requested_at = self.now
         self._record(by, "stop", native_id, native_id)
+        if forced:
+            self._record(by, POWER_CUT, native_id, native_id)
         self._end_run(machine)
         if machine.vendor.drops_ip_at_once and not billed_when_stopped(machine.spec):
             self._release_public_ip(machine)
@@ -64,8 +69,8 @@ class World(Storage):
             self._move(machine, InstanceState.PENDING, START_TAKES)
             self._record(by, "start", native_id, native_id)
 
-    def terminate(self, native_id: str, by: str) -> None:
-        """End a machine for good; one already ended stays so.
+    def terminate(self, native_id: str, by: str, *, forced: bool = False) -> None:
+        """End a machine for good; one already ended stays so. `forced`: as for a stop, where it runs.
 
         What goes to Tencent's recycle bin is only put there by the first call; the second, even before it has
         arrived there, destroys it: no document says that such a call is refused.
@@ -81,6 +86,8 @@ class World(Storage):
         if again and not recycles:
             return
         self._record(by, "terminate", native_id, native_id)
+        if forced and machine.state is InstanceState.RUNNING:
+            self._record(by, POWER_CUT, native_id, native_id)
         self._operate(machine, "TerminateInstances")
         if again:
             self._destroy(machine, by, "destroyed")

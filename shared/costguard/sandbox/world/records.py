@@ -19,6 +19,7 @@ from costguard.sandbox.world.vendors import Vendor, billed_when_stopped
 from costguard.sandbox.world.workload import Workload
 
 STOPPING_OPERATION = "StopInstances"
+POWER_CUT = "power_cut"  # what a history says of a machine that was not shut down by its own system
 ENDING_OPERATIONS = (STOPPING_OPERATION, "TerminateInstances")  # in CVM's own words
 ENDED = (InstanceState.TERMINATING, InstanceState.TERMINATED, InstanceState.UNKNOWN)
 """States in which a machine can only still be destroyed; `UNKNOWN` is the recycle bin."""
