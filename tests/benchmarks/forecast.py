@@ -3,8 +3,11 @@
 `python tests/benchmarks/forecast.py --data DIR` from the repository's root. DIR holds real series, none of which is
 part of this repository: `forecast/*.csv`, hourly, a column `hour` that counts and one column a series (of the first
 file `gpus_active_requested`); and, where there, `gpu_util/philly_node_sequence.csv.gz` (time, active, total; by the
-minute) and `billing/focus_1.0_sample_1000.csv` (FOCUS 1.0). `--smoke`: made-up series instead, in seconds. No figure
-fails the run.
+minute) and `billing/focus_1.0_sample_1000.csv` (FOCUS 1.0). `held_out/*.csv`, each a family of daily series: a column
+`day` and one column a series, empty before it began; a file whose name ends in `-fitted.csv` holds series on which
+something of the method was chosen, the others none. Of a family of a dozen series and more, sums of every sixth are
+played as well, and the sum of all. `--every N`: only each Nth month of these. `--smoke`: made-up series instead, in
+seconds, among them steady ones that take steps, each of its own and all at once. No figure fails the run.
 """
 
 from __future__ import annotations
@@ -32,6 +35,8 @@ from costguard.estimates.spent import Spent
 
 MONTH, DAY_HOURS, WEEK = 30, 24, 7
 HISTORY = 63  # days of bill the product keeps
+HISTORIES = (21, 35, HISTORY)
+DOZEN, SIXTH = 12, 6
 ORIGINS = (5, 10, 20)
 LAGS = (0, 2)  # days the daily history ends before now: what a bill that is a day and more behind leaves
 START = datetime(2026, 1, 5, tzinfo=timezone.utc)  # the series say no date; of a weekday they show nothing either
@@ -64,6 +69,9 @@ class Try:
     real: float
     low: float = 0.0
     high: float = 0.0
+    method: str = ""
+    tested: int = 0
+    held: int = 0
 
     @property
     def missed(self) -> float:
@@ -146,21 +154,28 @@ def tries(series: Series, gone: int, method: Method) -> Iterator[Try]:
         yield Try(series.name, so_far + coming, sum(daily[start : start + MONTH]))
 
 
-def product_tries(series: Series, gone: int, lag: int) -> Iterator[Try]:
-    """The same by `costguard.estimates.forecast`; what is spent is known, its days only up to `lag` days ago."""
+def product_tries(series: Series, gone: int, lag: int, history: int = HISTORY, every: int = 1) -> Iterator[Try]:
+    """The same by `costguard.estimates.forecast`; what is spent is known, its days only up to `lag` days ago.
+
+    A month is left out that nothing was spent before or in: a forecast of nothing holds, and says nothing.
+    """
     daily = series.daily
-    for start in range(MONTH, len(daily) - MONTH + 1):
-        told = product(daily[: start + gone], series.hourly[(start + gone) * DAY_HOURS - 1], start, gone, lag)
+    for start in range(MONTH, len(daily) - MONTH + 1, every):
+        if not any(daily[start + gone - 2 * WEEK : start + gone]) or not any(daily[start : start + MONTH]):
+            continue
+        burn = series.hourly[(start + gone) * DAY_HOURS - 1]
+        told = product(daily[: start + gone], burn, start, gone, lag, history)
         real = sum(daily[start : start + MONTH])
-        yield Try(series.name, float(told.expected.amount), real, float(told.low.amount), float(told.high.amount))
+        bounds = float(told.low.amount), float(told.high.amount)
+        yield Try(series.name, float(told.expected.amount), real, *bounds, told.method, told.tested, told.held)
 
 
-def product(past: Sequence[float], burn: float, start: int, gone: int, lag: int) -> Forecast:
+def product(past: Sequence[float], burn: float, start: int, gone: int, lag: int, history: int = HISTORY) -> Forecast:
     """`burn` is of the last hour; whether it is a surge is told by no meter here, so it is not."""
     now = START + DAY * (start + gone)
     period = Period("a month", START + DAY * start, START + DAY * (start + MONTH))
     billed = len(past) - lag
-    first = max(billed - HISTORY, 0)
+    first = max(billed - history, 0)
     days = [DailySpend((START + DAY * at).date(), money(past[at])) for at in range(first, billed)]
     ran = money(sum(past[billed:]) / (lag * DAY_HOURS)) if lag else None
     so_far = Spent(money(sum(past[start:])), NOTHING, NOTHING, NOTHING, now - DAY * lag, unbilled_per_hour=ran)
@@ -252,6 +267,45 @@ def _philly(path: Path) -> Series:
     return _whole_days("Philly, active nodes", hourly)
 
 
+def families(folder: Path) -> Iterator[tuple[str, list[Series]]]:
+    """The families of daily series, those with something chosen on them first, and the totals of each large one."""
+    files = sorted((folder / "held_out").glob("*.csv"), key=lambda path: (not path.stem.endswith("-fitted"), path.stem))
+    for path in files:
+        with path.open(encoding="utf-8", newline="") as text:
+            rows = list(csv.DictReader(text))
+        names = [name for name in rows[0] if name != "day"]
+        found = [_daily(name, [float(row[name] or 0) for row in rows]) for name in names]
+        yield path.stem, found
+        if len(found) >= DOZEN:
+            yield f"{path.stem}, totals", list(totals(found))
+
+
+def totals(parts: Sequence[Series]) -> Iterator[Series]:
+    """Every sixth series added up, and all of them."""
+    for name, these in (*((f"every 6th from {at}", parts[at::SIXTH]) for at in range(SIXTH)), ("all", parts)):
+        yield Series(name, [sum(hour) for hour in zip(*(one.hourly for one in these), strict=True)])
+
+
+def _daily(name: str, daily: Sequence[float]) -> Series:
+    return Series(name, [value / DAY_HOURS for value in daily for _ in range(DAY_HOURS)])
+
+
+def made_up_families() -> Iterator[tuple[str, list[Series]]]:
+    """A dozen steady scopes: each takes a step of its own; the same, and one of all; of each the totals."""
+    chance = random.Random(7)  # noqa: S311 - not for secrets
+    for name, shared in (("steady with steps", 1.0), ("steady with a shared shock", 0.8)):
+        found = []
+        for scope in range(DOZEN):
+            step, size = chance.randrange(60, 120), math.exp(chance.gauss(0, 0.5))
+            days = [
+                100 * (size if day >= step else 1.0) * (shared if day >= 70 else 1.0) * chance.gauss(1, 0.01)
+                for day in range(130)
+            ]
+            found.append(_daily(f"scope {scope}", days))
+        yield name, found
+        yield f"{name}, totals", list(totals(found))
+
+
 def made_up_series() -> Iterator[Series]:
     """Wandering, and with weekends at a third."""
     chance = random.Random(5)  # noqa: S311 - not for secrets
@@ -280,6 +334,7 @@ def main() -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--data", type=Path, metavar="DIR", help="a folder with real series, as said above")
     what.add_argument("--smoke", action="store_true", help="made-up series, in seconds")
+    parser.add_argument("--every", type=int, default=7, metavar="N", help="each Nth month of the families (7)")
     given = parser.parse_args()
     series = list(made_up_series() if given.smoke else real_series(given.data))
     print(f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}")
@@ -295,6 +350,7 @@ def main() -> None:
     for lag in LAGS:
         _print_product(series, lag)
     _print_burn(series)
+    _print_families(made_up_families() if given.smoke else families(given.data), 30 if given.smoke else given.every)
     bill = given.data / "billing/focus_1.0_sample_1000.csv" if given.data else None
     if bill is not None and bill.is_file():
         _print_bill(bill_days(bill))
@@ -316,6 +372,35 @@ def _print_product(series: Sequence[Series], lag: int) -> None:
     print(f"| its 80 % interval held, and its mean half width | {' | '.join(bounds)} |")
     print(f"| held least often | {' | '.join(by_series)} |")
     print(f"  {took * 1000:.1f} ms a forecast, back-test included")
+
+
+def _print_families(found: Iterable[tuple[str, list[Series]]], every: int) -> None:
+    print(f"\n80 % confidence, series of families, each {every}th month; held (least of one series), half width, WAPE:")
+    print(f"| family | history, lag | {' | '.join(f'at {gone} days' for gone in ORIGINS)} |")
+    for family, series in found:
+        picked: dict[str, int] = {}
+        for history in HISTORIES:
+            for lag in LAGS:
+                cells = []
+                for gone in ORIGINS:
+                    tried = [one for each in series for one in product_tries(each, gone, lag, history, every)]
+                    tried = [one for one in tried if one.tested]
+                    for one in tried:
+                        picked[one.method] = picked.get(one.method, 0) + 1
+                    cells.append(_cell(tried))
+                print(f"| {family} | {history} d, {lag} d | {' | '.join(cells)} |")
+        count = sum(picked.values()) or 1
+        print(f"  {', '.join(f'{name} {of / count:.0%}' for name, of in sorted(picked.items()))}")
+
+
+def _cell(tried: Sequence[Try]) -> str:
+    if not tried:
+        return "-"
+    names = sorted({one.series for one in tried})
+    by_series = [coverage([one for one in tried if one.series == name]) for name in names]
+    wide = median((one.high - one.low) / 2 / max(one.real, 1e-9) for one in tried)
+    own = sum(one.held for one in tried) / sum(one.tested for one in tried)
+    return f"{fmean(by_series):.0%} ({min(by_series):.0%}), ±{wide:.0%}, {wape(tried):.1%}, own past {own:.0%}"
 
 
 def _print_burn(series: Sequence[Series]) -> None:

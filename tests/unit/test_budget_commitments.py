@@ -22,6 +22,7 @@ from costguard.engine.budget_look import look
 from costguard.estimates.burn import known
 from costguard.estimates.commitments import Ground, Term, terms_in
 from costguard.estimates.exchange import ExchangeRate
+from costguard.estimates.forecast import RUN_RATE
 from costguard.guards.budget import BudgetStatus, ScopeFacts, assess
 from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, CostBasis, Counted
 from costguard.guards.rules import Mode
@@ -99,14 +100,30 @@ def story(of: BudgetStatus, language: Language = Language.EN) -> str:
 
 def test_on_the_invoice_a_fee_and_a_renewal_are_in_the_forecast() -> None:
     """3,000 of use; 600 of a fee on the 20th, and 730 of a term that renews itself on the 25th."""
-    assert ends_at(status()) == ("3,000.00 USD", "3,000.00 USD", "3,000.00 USD")
+    assert ends_at(status()) == ("2,642.56 USD", "3,000.00 USD", "3,357.44 USD")
     assert ends_at(status(*fees(20), terms=(term(),)))[1] == "4,330.00 USD"
+
+
+def test_a_confidence_is_only_named_where_it_was_measured_and_with_what_was_found() -> None:
+    tried = status()
+    assert tried.forecast is not None
+    untried = replace(tried, forecast=replace(tried.forecast, method=RUN_RATE, backtest_error=None, tested=0, held=0))
+    held = f"{tried.forecast.held} of {tried.forecast.tested}"
+
+    said = forecast_words(tried, Language.EN)
+    assert "at the end, with 80 % confidence between 2,642.56 USD and 3,357.44 USD; week shape × last 7 days" in said
+    assert f"held {held} past tries" in said
+    assert "80% 置信度下" in forecast_words(tried, Language.ZH)
+    assert "confidence" not in forecast_words(untried, Language.EN)
+    assert "at the end, between 2,642.56 USD and" in forecast_words(untried, Language.EN)
+    assert "at no measured confidence" in story(untried)
+    assert "置信度下" not in forecast_words(untried, Language.ZH)
 
 
 def test_on_the_effective_cost_both_are_in_the_days_already() -> None:
     found = status(*fees(20), terms=(term(),), counted=EFFECTIVE)
 
-    assert ends_at(found) == ("3,000.00 USD", "3,000.00 USD", "3,000.00 USD")
+    assert ends_at(found) == ends_at(status())
     assert found.forecast is not None
     assert [(one.ground, one.spread) for one in found.forecast.commitments] == [(Ground.TERM, True)]
 
@@ -116,7 +133,7 @@ def test_what_may_be_renewed_is_in_the_upper_bound_alone() -> None:
 
     found = status(bought, terms=(term(renew=None),))
 
-    assert ends_at(found) == ("3,000.00 USD", "3,000.00 USD", "3,700.00 USD")
+    assert ends_at(found) == ("2,642.56 USD", "3,000.00 USD", "4,057.44 USD")
 
 
 def test_a_price_nobody_knows_is_a_doubt_of_the_forecast_and_of_nothing_else() -> None:

@@ -1,21 +1,31 @@
-"""What a period will have cost at its end, and between which bounds four of five such forecasts came true."""
+"""What a period will have cost at its end, and between which bounds, at the confidence that was measured."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from statistics import fmean
 
 from costguard.domain.money import Money, hours
 from costguard.estimates.billed import DailySpend
 from costguard.estimates.commitments import Commitment
+from costguard.estimates.interval import half_width, held
 from costguard.estimates.period import Period, day_of
-from costguard.estimates.seasonal import LEAST_TO_FIT, ahead, back_test, begun
+from costguard.estimates.seasonal import LEAST_TO_FIT, Tries, ahead, begun, last_month, last_week, level, try_on_past
 from costguard.estimates.spent import Spent
 
-SEASONAL, RUN_RATE = "week shape × level", "run rate"
+LAST_WEEK, SEASONAL, LAST_MONTH = "week shape × last 7 days", "week shape × level", "week shape × last 28 days"
+RUN_RATE = "run rate"
+LEVELS: Mapping[str, Callable[[Sequence[float]], float]] = {
+    LAST_WEEK: last_week,  # first: of the three the least off on real bills, and as good as any on other series
+    SEASONAL: level,
+    LAST_MONTH: last_month,
+}
+_BETTER_BY = 0.2  # of the first's misses on the scope's own past: by 0 and 0.1 the choice was worse than none
+_TRIES_WITHIN = 2  # a horizon at most this part of the past: tries overlap, but are of weeks, as what is asked for
 LEAST_DAYS = LEAST_TO_FIT + 7  # a week of tries
 MOST_DAYS = 120
 OLDEST = timedelta(days=14)  # a history that ended before says nothing of now
@@ -28,11 +38,12 @@ _PLACES = 4  # of a unit of money, where floats become decimals again
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The whole period's spend: four of five times between `low` and `high`.
+    """The whole period's spend, between `low` and `high` with 80 % confidence where it could be tried on the past.
 
     `at_this_burn` is what it would be if this hour's burn went on. `backtest_error` is the mean miss of the method on
     the scope's own past, as a share of what came; None where there was no past to try it on, and then the bounds are
-    half and twice of what is to come. `tested` is how many times it was tried; few make the interval wider.
+    half and twice of what is to come, at no measured confidence. `tested` is how many times it was tried, overlapping,
+    and `held` how many of these would have lain within the bounds as they were known then.
     `commitments` are what is known to fall due in the period; what only may is in `high` alone.
     """
 
@@ -43,6 +54,7 @@ class Forecast:
     method: str
     backtest_error: Decimal | None = None
     tested: int = 0
+    held: int = 0
     commitments: tuple[Commitment, ...] = ()
 
     @property
@@ -61,6 +73,7 @@ class _Ahead:
     method: str
     error: float | None = None
     tested: int = 0
+    held: int = 0
 
 
 def forecast(
@@ -106,6 +119,7 @@ def forecast(
         method=coming.method,
         backtest_error=None if coming.error is None else Decimal(str(round(coming.error, _PLACES))),
         tested=coming.tested,
+        held=coming.held,
         commitments=due,
     )
 
@@ -121,27 +135,43 @@ def _coming(
     """None where the past is too short to learn from; `surge` is a burn an hour that the past has not seen."""
     past = [float(day.spent.amount) for day in history]
     horizon = max((period.days[-1].day - history[-1].day).days, 1) if history else 0
-    tried = back_test(past, horizon) if len(past) >= LEAST_DAYS else None
-    if tried is None:
+    best = _best(past, horizon) if len(past) >= LEAST_DAYS else None
+    if best is None:
         return None
+    method, tries = best
     left = float(period.hours_left(now))
     days = [(day, float(hours(day.end - max(day.start, now)))) for day in period.days if day.end > now]
     first = history[-1].day + _ONE_DAY
-    a_day = ahead(past, horizon, *_lately(spent, first, period, now))
+    a_day = ahead(past, horizon, *_lately(spent, first, period, now), level_of=LEVELS[method])
     expected = sum(a_day[max((day.day - first).days, 0)] * length / _HOURS_A_DAY for day, length in days)
     high = 0.0
     if surge is not None:
         expected = (1 - _SURGE_WEIGHT) * expected + _SURGE_WEIGHT * surge * left
         high = surge * left
-    spread = tried.width * max(expected, fmean(past) * left / _HOURS_A_DAY)
+    spread = half_width(tries.shares, tries.days, horizon) * max(expected, fmean(past) * left / _HOURS_A_DAY)
     return _Ahead(
         expected,
         max(expected - spread, 0.0),
         max(expected + spread, high),
-        SEASONAL,
-        tried.mean_error,
-        tried.tries,
+        method,
+        tries.mean_error,
+        len(tries.shares),
+        held(tries.shares, tries.days),
     )
+
+
+def _best(past: Sequence[float], days: int) -> tuple[str, Tries] | None:
+    """The level that missed least on this past, with its tries; not the first only where it is clearly better."""
+    tried = {
+        name: try_on_past(past, days, partial(ahead, level_of=level_of), _TRIES_WITHIN)
+        for name, level_of in LEVELS.items()
+    }
+    found = [(name, tries) for name, tries in tried.items() if tries is not None]
+    if not found:
+        return None
+    missed = {name: sum(tries.misses) for name, tries in found}
+    bar = missed[LAST_WEEK] * (1 - _BETTER_BY)
+    return min(found, key=lambda one: bar if one[0] == LAST_WEEK else missed[one[0]])
 
 
 def _lately(spent: Spent, first: date, period: Period, now: datetime) -> tuple[Sequence[int], float]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean, median
 
+from costguard.estimates.interval import SHARE, quantile
+
 WEEK = 7
 _SHAPE_WEEKS = 4
 LEAST_FOR_SHAPE = 3 * WEEK  # of two weeks a median is a mean, and one holiday makes a weekday
@@ -19,15 +21,34 @@ _SMOOTHING = 0.3  # best of 0.1, 0.3 and 0.5 on the real series
 _LEVEL_DAYS = 14
 LEAST_TO_FIT = 14
 _TRIES_WITHIN = 4  # a horizon at most this part of the past, so that the tries do not all overlap
-_SHARE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """Forecasts of `days` days each, from every day of a series' own past that has enough before and after it.
+
+    `misses` and `came` are money; `shares` are the misses as shares of the forecast, or of the mean of the series,
+    where that is more.
+    """
+
+    days: int
+    misses: tuple[float, ...]
+    came: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    @property
+    def mean_error(self) -> float:
+        """The sum of misses over the sum of what came."""
+        total = sum(self.came)
+        return sum(self.misses) / total if total > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class BackTest:
     """How the method did on the series' own past.
 
-    `mean_error` is the sum of misses over the sum of what came. `width` is how far four of five forecasts were off
-    at most, as a share of the forecast (or of the mean of the series, where that is more), for the horizon asked for.
+    `width` is how far four of five forecasts were off at most, as a share of the forecast (or of the mean of the
+    series, where that is more), for the horizon asked for.
     """
 
     tries: int
@@ -76,7 +97,24 @@ def _shape_of(last: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(value / mean for value in medians) if mean > 0 else (1.0,) * WEEK
 
 
-def ahead(history: Sequence[float], days: int, newer: Sequence[int] = (), newer_mean: float = 0.0) -> list[float]:
+def last_week(history: Sequence[float]) -> float:
+    """What a day costs now: the mean of the last seven. It follows a step within a week."""
+    return fmean(history[-WEEK:])
+
+
+def last_month(history: Sequence[float]) -> float:
+    """What a day costs now: the mean of the last four weeks. Slow, and right where odd days mean nothing."""
+    return fmean(history[-4 * WEEK :])
+
+
+def ahead(
+    history: Sequence[float],
+    days: int,
+    newer: Sequence[int] = (),
+    newer_mean: float = 0.0,
+    *,
+    level_of: Callable[[Sequence[float]], float] = level,
+) -> list[float]:
     """What each of the `days` after the last of the history is expected to cost; never less than nothing.
 
     `newer` are later days (0 is the first after the history) of which only the mean is known: they move the level.
@@ -90,7 +128,7 @@ def ahead(history: Sequence[float], days: int, newer: Sequence[int] = (), newer_
     ]
     usual = fmean(shape[day % WEEK] for day in newer) if newer else 0.0
     lately = (newer_mean / usual,) * len(newer) if usual >= _LEAST_SHAPE else ()
-    a_day = max(level([*flat, *lately]), 0.0)
+    a_day = max(level_of([*flat, *lately]), 0.0)
     return [a_day * shape[day % WEEK] for day in range(days)]
 
 
@@ -106,18 +144,17 @@ def steady(history: Sequence[float], days: int) -> list[float]:
     return [a_day * shape[day % WEEK] for day in range(days)]
 
 
-def back_test(
-    history: Sequence[float], days: int, method: Callable[[Sequence[float], int], Sequence[float]] = ahead
-) -> BackTest | None:
+def try_on_past(
+    history: Sequence[float], days: int, method: Callable[[Sequence[float], int], Sequence[float]], within: int
+) -> Tries | None:
     """Forecasts from every day of the past that has enough before it and after it; None where there is none.
 
-    With little past the days ahead tried are fewer, and what they were off by grows with the root of the time, as a
-    level that wanders does. The fewer tries do not overlap, the wider the answer.
+    They are of `days` days, or of the `within`th part of the past that is not needed to fit the first, if that is less.
     """
     spare = len(history) - LEAST_TO_FIT
     if spare < 1 or days < 1:
         return None
-    tried = max(1, min(days, spare // _TRIES_WITHIN))
+    tried = max(1, min(days, spare // within))
     usual = fmean(history)
     misses: list[float] = []
     came: list[float] = []
@@ -128,16 +165,21 @@ def back_test(
         misses.append(abs(real - expected))
         came.append(real)
         yardstick = max(expected, usual * tried)
-        shares.append(abs(real - expected) / yardstick if yardstick > 0 else 0.0)
-    apart = max(1.0, len(shares) / tried)
-    width = _quantile(shares, _SHARE) * math.sqrt(days / tried) * (1 + 0.5 / apart)
-    total = sum(came)
-    return BackTest(len(shares), sum(misses) / total if total > 0 else 0.0, width)
+        shares.append(misses[-1] / yardstick if yardstick > 0 else 0.0)
+    return Tries(tried, tuple(misses), tuple(came), tuple(shares))
 
 
-def _quantile(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+def back_test(
+    history: Sequence[float], days: int, method: Callable[[Sequence[float], int], Sequence[float]] = ahead
+) -> BackTest | None:
+    """How a method for a few days ahead did on the past; None where there is too little of it.
+
+    With little past the days ahead tried are fewer, and what they were off by grows with the root of the time, as a
+    level that wanders does. The fewer tries do not overlap, the wider the answer.
+    """
+    tries = try_on_past(history, days, method, _TRIES_WITHIN)
+    if tries is None:
+        return None
+    apart = max(1.0, len(tries.shares) / tries.days)
+    width = quantile(tries.shares, SHARE) * math.sqrt(days / tries.days) * (1 + 0.5 / apart)
+    return BackTest(len(tries.shares), tries.mean_error, width)

@@ -188,6 +188,7 @@ def _forecast(ahead: Forecast, one: BudgetReport) -> dict[str, Any]:
         "method": ahead.method,
         "backtest_error_percent": None if ahead.backtest_error is None else _decimal(ahead.backtest_error * 100),
         "tested": ahead.tested,
+        "held": ahead.held,
         "commitments": [_commitment(each, one) for each in ahead.commitments],
     }
 

@@ -10,6 +10,8 @@ from decimal import Decimal
 from typing_extensions import assert_never
 
 from costguard.domain.money import Money, totals
+from costguard.estimates.forecast import Forecast
+from costguard.estimates.interval import SHARE
 from costguard.guards.budget import BudgetStatus, CloudPart
 from costguard.guards.budget_alerts import AlertKind, Crossing
 from costguard.guards.budget_rules import BudgetStep, StepKind
@@ -100,11 +102,7 @@ def forecast_words(status: BudgetStatus, language: Language) -> str:
     ahead = status.forecast
     if ahead is None:
         return ""
-    error = (
-        {}
-        if ahead.backtest_error is None
-        else {"error": percent_words(ahead.backtest_error.quantize(Decimal("0.001")))}
-    )
+    tried = {} if ahead.backtest_error is None else _tried(ahead, ahead.backtest_error)
     return phrase(
         "budget_forecast_is",
         language,
@@ -112,9 +110,19 @@ def forecast_words(status: BudgetStatus, language: Language) -> str:
         low=str(ahead.low),
         high=str(ahead.high),
         method=choice(ahead.method, language),
-        **error,
+        **tried,
         **({"unknown": len(ahead.unknown)} if ahead.unknown else {}),
     )
+
+
+def _tried(ahead: Forecast, error: Decimal) -> dict[str, str | int]:
+    """The confidence that the bounds were measured to have; without a past there is none to name."""
+    return {
+        "confidence": round(SHARE * 100),
+        "error": percent_words(error.quantize(Decimal("0.001"))),
+        "held": ahead.held,
+        "tested": ahead.tested,
+    }
 
 
 def sure_words(status: BudgetStatus, language: Language) -> str:

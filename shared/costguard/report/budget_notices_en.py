@@ -39,8 +39,9 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "budget_is_full": "yes",
     "budget_never_full": "not in this period, as it burns now",
     "budget_forecast_is": (
-        "{expected} at the end, four times of five between {low} and {high}[; {method}][, past error {error} %]"
-        "[, without {unknown} that fall due at a price nobody knows]"
+        "{expected} at the end,[ with {confidence} % confidence] between {low} and {high}"
+        "[; {method}][, past error {error} %]"
+        "[, held {held} of {tested} past tries][, without {unknown} that fall due at a price nobody knows]"
     ),
     "budget_spender": "{name}[, {kind}][, {owner}]: {hourly} an hour",
     "budget_none_idle": "no machine of this budget was seen idle",

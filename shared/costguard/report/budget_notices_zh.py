@@ -36,8 +36,8 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "budget_is_full": "已用尽",
     "budget_never_full": "按当前消耗，本周期内不会用尽",
     "budget_forecast_is": (
-        "期末 {expected}，五次中有四次在 {low} 与 {high} 之间[；{method}][，历史误差 {error}%]"
-        "[，不含 {unknown} 项价格未知的应付款]"
+        "期末 {expected}，[{confidence}% 置信度下]在 {low} 与 {high} 之间[；{method}][，历史误差 {error}%]"
+        "[，历史试算 {tested} 次中 {held} 次落在区间内][，不含 {unknown} 项价格未知的应付款]"
     ),
     "budget_spender": "{name}[，{kind}][，{owner}]：每小时 {hourly}",
     "budget_none_idle": "本预算内没有发现空闲机器",

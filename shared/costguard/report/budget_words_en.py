@@ -14,7 +14,7 @@ BUDGET_VIEWS: Mapping[str, str] = {
     "budgets_daily": "By day",
     "budgets_burn": "An hour",
     "budgets_full": "Full in",
-    "budgets_forecast": "At the end, four times of five",
+    "budgets_forecast": "At the end, between",
     "budgets_sure": "Sure",
     "budgets_at_least": "≥ {money}",
     "budgets_percent": "{share} %",
@@ -80,9 +80,12 @@ BUDGET_VIEWS: Mapping[str, str] = {
     "budgets_ahead": "What comes",
     "budgets_burn_line": "Burning {burn} an hour: {machines} for machines, {rest} for everything else.",
     "budgets_forecast_line": "Forecast: {words}.",
-    "budgets_tried": "Tried {tries} times on this budget's own past; at this hour's burn it would be {at_this_burn}.",
+    "budgets_tried": (
+        "Tried {tries} times on this budget's own past, overlapping; at this hour's burn it would be {at_this_burn}."
+    ),
     "budgets_untried": (
-        "The past is too short to try it on, so the bounds are wide; at this hour's burn it would be {at_this_burn}."
+        "The past is too short to try it on, so the bounds are wide, at no measured confidence; "
+        "at this hour's burn it would be {at_this_burn}."
     ),
     "budgets_due": "Falls due {when}: {name}[ in account {account}], {cost}; {why}.",
     "budgets_due_daily": (
