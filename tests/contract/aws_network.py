@@ -47,7 +47,7 @@ class AwsNetworkRig(NetworkRig):
     cloud = "aws"
     flow_logs = {"destination": "arn:aws:s3:::flow-logs/gpu"}  # noqa: RUF012 - never written
     changing = frozenset(name for name, one in MENDING_OPERATIONS.items() if one.changes_something)
-    most_requests = len(READS)
+    most_requests = len(READS) + 2  # prices of addresses and gateways
 
     def __init__(self, opened: ExitStack) -> None:
         super().__init__(network_fleet("aws", START))

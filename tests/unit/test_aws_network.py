@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
@@ -11,7 +12,16 @@ from typing import Any, cast
 import pytest
 
 from costguard.domain.errors import AccessDeniedError, ProviderError, ThrottledError
-from costguard.domain.network import EVERY_PORT, AddressState, Direction, Hop, NetworkInventory, Permission, Route
+from costguard.domain.network import (
+    EVERY_PORT,
+    AddressState,
+    Direction,
+    Hop,
+    NetworkInventory,
+    Permission,
+    Route,
+    Unpriced,
+)
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import GapKind
 from costguard.providers.aws.instances import imds_v1
@@ -27,12 +37,15 @@ Said = dict[str, Any]
 class Ec2:
     """Answers lists from what it was given, in pages as large as asked for; `fails` after the pages there are."""
 
-    def __init__(self, lists: Mapping[str, Sequence[Said]], fails: Mapping[str, ProviderError] | None = None) -> None:
+    def __init__(self, lists: Mapping[str, Sequence[Any]], fails: Mapping[str, ProviderError] | None = None) -> None:
         self._lists, self._fails = lists, dict(fails or {})
         self.calls: Counter[str] = Counter()
+        self.priced: list[tuple[Shard, Mapping[str, Any]]] = []
 
     def pages(self, _: Shard, service: str, operation: str, __: str, /, **asked: Any) -> Iterator[list[Said]]:
-        assert service == "ec2"
+        assert service == ("pricing" if operation == "GetProducts" else "ec2")
+        if operation == "GetProducts":
+            self.priced.append((_, asked))
         items = list(self._lists.get(asked.get("PrefixListId", operation), ()))
         failure = self._fails.get(asked.get("PrefixListId", operation))
         size = asked.get("MaxResults", len(items) or 1)
@@ -43,7 +56,7 @@ class Ec2:
             yield items[start : start + size]
 
 
-def read(lists: Mapping[str, Sequence[Said]], shard: Shard = SHARD, **fails: ProviderError) -> NetworkInventory:
+def read(lists: Mapping[str, Sequence[Any]], shard: Shard = SHARD, **fails: ProviderError) -> NetworkInventory:
     return AwsNetwork(cast("AwsSession", Ec2(lists, fails))).read(shard)
 
 
@@ -149,7 +162,8 @@ def test_a_large_shard_takes_no_request_more_than_its_pages() -> None:
         }
     )
     found = AwsNetwork(cast("AwsSession", ec2)).read(SHARD)
-    floor = 5 + 10 + 2 + 8  # groups, rules and interfaces by the thousand; each of the other lists once
+    # groups, rules and interfaces by the thousand; each of the other lists once; two prices
+    floor = 5 + 10 + 2 + 8 + 2
     print(f"requests for 5,000 groups, 10,000 rules, 2,000 interfaces: {ec2.calls.total()}, floor {floor}")  # noqa: T201
     assert ec2.calls.total() == floor
     assert (len(found.groups), sum(len(group.rules) for group in found.groups)) == (5_000, 10_000)
@@ -520,6 +534,104 @@ def test_only_amazons_own_addresses_have_a_known_price(said: Said, shard: Shard,
     assert (found.rate is not None) is priced
     if found.rate is not None:
         assert (found.rate.money.amount, found.rate.money.currency) == (Decimal("0.005"), "USD")
+
+
+def listed(group: str, usage: str, price: str, **more: str) -> str:
+    """An entry of the price list, as GetProducts hands it out."""
+    currency = more.pop("currency", "USD")
+    unit = more.pop("unit", "Hrs")
+    attributes = {"group": group, "usagetype": usage, "regionCode": "eu-north-1", **more}
+    dimensions = {"d": {"unit": unit, "pricePerUnit": {currency: price}}}
+    return json.dumps(
+        {
+            "product": {"attributes": attributes},
+            "terms": {"OnDemand": {"t": {"priceDimensions": dimensions}}},
+            "publicationDate": "2026-02-27T00:00:00Z",
+        }
+    )
+
+
+NORTH = Shard("aws", ACCOUNT, "eu-north-1")
+LIST = [
+    listed("VPCPublicIPv4Address", "EUN1-PublicIPv4:InUseAddress", "0.0060000000"),
+    listed("VPCPublicIPv4Address", "EUN1-PublicIPv4:IdleAddress", "0.0070000000"),
+    listed("VPCPublicIPv4Address", "EUN1-PublicIPv4:ContiguousBlock", "0.0080000000"),
+    listed("NGW:NatGateway", "EUN1-NatGateway-Hours", "0.0460000000"),
+    listed("NGW:NatGateway", "EUN1-RegionalNatGateway-Hours", "0.0990000000"),
+    listed("NGW:NatGateway", "EUN1-NatGateway-Bytes", "0.0460000000", unit="GB"),
+]
+
+
+def rates(entries: Sequence[Any], shard: Shard = NORTH, **fails: ProviderError) -> list[Any]:
+    """Amount, currency and source of a bound address, an idle one and a gateway; or why there is none."""
+    bound = {**ADDRESS, "AllocationId": "eipalloc-2", "PublicIp": "198.51.100.8", "AssociationId": "eipassoc-1"}
+    found = read({**WHOLE, "DescribeAddresses": [bound, ADDRESS], "GetProducts": entries}, shard, **fails)
+    priced: list[Any] = [*found.addresses, *found.nat_gateways]
+    return [
+        one.unpriced
+        if one.rate is None
+        else (str(one.rate.money.amount.normalize()), one.rate.money.currency, one.rate.source, one.rate.as_of)
+        for one in priced
+    ]
+
+
+def test_addresses_and_gateways_of_every_region_are_priced_from_the_price_list() -> None:
+    live = ("USD", "aws-pricing", "2026-02-27")
+    assert rates(LIST) == [("0.006", *live), ("0.007", *live), ("0.046", *live)]
+
+
+def test_in_china_the_price_list_answers_in_its_own_currency() -> None:
+    china = Shard("aws-cn", ACCOUNT, "cn-north-1")
+    entry = listed("NGW:NatGateway", "CNN1-NatGateway-Hours", "0.37", currency="CNY", regionCode="cn-north-1")
+    assert rates([entry], china) == [
+        Unpriced.UNLISTED,
+        Unpriced.UNLISTED,
+        ("0.37", "CNY", "aws-pricing", "2026-02-27"),
+    ]
+
+
+def test_a_price_list_is_asked_once_a_region_for_what_is_there_and_in_its_own_region() -> None:
+    ec2 = Ec2({**WHOLE, "GetProducts": LIST})
+    network = AwsNetwork(cast("AwsSession", ec2))
+    network.read(NORTH)
+    network.read(NORTH)
+    assert [(shard.region, asked["ServiceCode"]) for shard, asked in ec2.priced] == [
+        ("us-east-1", "AmazonVPC"),
+        ("us-east-1", "AmazonEC2"),
+    ]
+    none = Ec2({**WHOLE, "DescribeAddresses": [], "DescribeNatGateways": []})
+    AwsNetwork(cast("AwsSession", none)).read(NORTH)
+    assert not none.priced
+
+
+def test_without_the_price_list_the_table_answers_and_the_rest_is_not_read() -> None:
+    table = ("0.005", "USD", "table", "2026-02-09")
+    assert rates((), GetProducts=denied("GetProducts")) == [table, table, Unpriced.NOT_READ]
+    assert rates((), SHARD, GetProducts=denied("GetProducts"))[2][0] == "0.045"
+
+
+def test_a_partition_without_a_price_list_is_not_asked() -> None:
+    government = Shard("aws-us-gov", ACCOUNT, "us-gov-west-1")
+    assert rates((), government, GetProducts=denied("GetProducts")) == [Unpriced.UNLISTED] * 3
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [listed("NGW:NatGateway", "EUN1-NatGateway-Hours", "0.01"), listed("NGW:NatGateway", "NatGateway-Hours", "1")],
+        [listed("NGW:NatGateway", "EUN1-NatGateway-Hours", "0.0000000000")],
+        [listed("NGW:NatGateway", "EUN1-NatGateway-Hours", "1E+999999999")],
+        [listed("NGW:NatGateway", "USE1-NatGateway-Hours", "0.01", regionCode="us-east-1")],
+        ["", "[]", "{"],
+    ],
+)
+def test_several_prices_none_and_another_regions_are_no_price(entries: list[str]) -> None:
+    assert rates(entries)[2] is Unpriced.UNLISTED
+
+
+@pytest.mark.parametrize("entry", ['{"product": []}', '{"product": {"attributes": {"usagetype": 3}}}'])
+def test_an_entry_of_another_form_leaves_the_list_unread(entry: str) -> None:
+    assert rates([entry])[2] is Unpriced.NOT_READ
 
 
 def test_an_address_of_a_service_is_a_services() -> None:

@@ -12,6 +12,7 @@ from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import Shard
 from costguard.providers.aws.closed import closed
 from costguard.providers.aws.network_parts import LISTINGS, Answers, Listing, inventory_of
+from costguard.providers.aws.network_prices import AwsNetworkPrices
 from costguard.providers.aws.network_rules import network
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.documented import as_documented, named, parts, text
@@ -25,6 +26,7 @@ class AwsNetwork:
 
     def __init__(self, session: AwsSession) -> None:
         self._session = session
+        self._prices = AwsNetworkPrices(session)
 
     def read(self, shard: Shard) -> NetworkInventory:
         """Everything of the shard, all pages; a part that could not be read is a gap.
@@ -36,6 +38,7 @@ class AwsNetwork:
         DescribeNetworkInterfaces, DescribeVpcs, DescribeSubnets, DescribeNetworkAcls, DescribeNatGateways,
         DescribeFlowLogs and DescribeVpcPeeringConnections, 1,000 a page; DescribeRouteTables, 100; DescribeAddresses,
         all at once; GetManagedPrefixListEntries for each list that a rule or route names, 100 networks a page.
+        Price list GetProducts, at most two questions a region.
 
         Raises:
             ClosedRegionError: the organisation denies all of it.
@@ -54,6 +57,8 @@ class AwsNetwork:
                 raise first
             ids = sorted(answers.lists_named())
             answers.lists = dict(zip(ids, pool.map(lambda one: self._prefix_list(answers, one), ids), strict=True))
+        addresses, gateways = answers.priced()
+        answers.rates = self._prices.rates(shard, addresses=addresses, gateways=gateways)
         return inventory_of(answers)
 
     def _list(self, answers: Answers, listing: Listing) -> ProviderError | None:

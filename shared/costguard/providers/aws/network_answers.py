@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 
-from costguard.domain.money import HourlyRate, Money
+from costguard.domain.money import HourlyRate
 from costguard.domain.network import (
     AddressState,
     FlowLog,
@@ -21,7 +21,7 @@ from costguard.domain.network import (
     Vpc,
 )
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.aws import price_table
+from costguard.providers.aws.network_prices import NetworkRates, Rate, table_rates
 from costguard.providers.aws.network_rules import network
 from costguard.providers.documented import Fields, flag, moment, named, part, parts, tags_of, text
 
@@ -120,20 +120,22 @@ def _instance(place: Place, said: Fields, attachment: Fields) -> ResourceRef:
     return place.owned("instance", named(attachment, "InstanceId"), owner if owner.isdigit() else text(said, "OwnerId"))
 
 
-def to_address(place: Place, said: Fields, nat_by_interface: Mapping[str, str]) -> PublicAddress:
+def to_address(
+    place: Place, said: Fields, nat_by_interface: Mapping[str, str], rates: NetworkRates | None = None
+) -> PublicAddress:
     """One element of DescribeAddresses. AWS does not tell since when the account has it. Raises as `documented.py`."""
     tags, ip = tags_of(said), text(said, "PublicIp") or text(said, "CarrierIp") or text(said, "CustomerOwnedIp")
     native_id = text(said, "AllocationId") or named(said, "PublicIp")
     bound = any(text(said, key) for key in ("AssociationId", "InstanceId", "NetworkInterfaceId", "PrivateIpAddress"))
-    rate = _address_rate(place.shard, said)
+    rate = _address_rate(rates or table_rates(place.shard), said, bound=bound)
     return PublicAddress(
         ref=place.owned("address", native_id),
         ip=ip,
         state=AddressState.IN_USE if bound else AddressState.UNATTACHED,
         bound_to=_bound_to(place, said, nat_by_interface),
         name=tags.get("Name", ""),
-        rate=rate,
-        unpriced=Unpriced.UNLISTED if rate is None else None,
+        rate=_known(rate),
+        unpriced=_unknown(rate),
         is_service_managed=bool(text(said, "ServiceManaged")),
         tags=tags,
     )
@@ -148,21 +150,34 @@ def _bound_to(place: Place, said: Fields, nat_by_interface: Mapping[str, str]) -
     return place.named("interface", interface) if interface else None
 
 
-def _address_rate(shard: Shard, said: Fields) -> HourlyRate | None:
+def is_amazons(said: Fields) -> bool:
+    """Whether an address is one of Amazon's own."""
+    return text(said, "PublicIpv4Pool") == _AMAZONS_POOL
+
+
+def _address_rate(rates: NetworkRates, said: Fields, *, bound: bool) -> Rate:
     """What Amazon's own addresses cost; those that a customer brought cost nothing, of other pools it is not known."""
-    if shard.cloud != "aws" or text(said, "PublicIpv4Pool") != _AMAZONS_POOL:
-        return None
-    return HourlyRate(Money(price_table.PUBLIC_ADDRESS_HOURLY_USD, "USD"), "table", price_table.NETWORK_AS_OF)
+    if not is_amazons(said):
+        return Unpriced.UNLISTED
+    return rates.in_use if bound else rates.idle
 
 
-def to_nat_gateway(place: Place, said: Fields) -> NatGateway | None:
+def _known(rate: Rate) -> HourlyRate | None:
+    return rate if isinstance(rate, HourlyRate) else None
+
+
+def _unknown(rate: Rate) -> Unpriced | None:
+    return rate if isinstance(rate, Unpriced) else None
+
+
+def to_nat_gateway(place: Place, said: Fields, rates: NetworkRates | None = None) -> NatGateway | None:
     """One element of DescribeNatGateways; None where it failed or ended, which AWS lists for an hour.
 
     Raises as `documented.py`.
     """
     if named(said, "State") not in _NAT_STATES:
         return None
-    tags, price = tags_of(said), price_table.NAT_GATEWAY_HOURLY_USD.get(place.shard.region)
+    tags, rate = tags_of(said), (rates or table_rates(place.shard)).gateway
     public_ips = (text(each, "PublicIp") for each in parts(said, "NatGatewayAddresses"))
     return NatGateway(
         ref=place.owned("nat_gateway", named(said, "NatGatewayId")),
@@ -171,8 +186,8 @@ def to_nat_gateway(place: Place, said: Fields) -> NatGateway | None:
         name=tags.get("Name", ""),
         created_at=moment(said, "CreateTime"),
         is_private=text(said, "ConnectivityType") == "private",
-        rate=None if price is None else HourlyRate(Money(price, "USD"), "table", price_table.NETWORK_AS_OF),
-        unpriced=Unpriced.UNLISTED if price is None else None,
+        rate=_known(rate),
+        unpriced=_unknown(rate),
         tags=tags,
     )
 

@@ -21,6 +21,7 @@ from costguard.providers.aws import errors
 from costguard.providers.aws.managed import keeper_of
 from costguard.providers.aws.network_answers import (
     Place,
+    is_amazons,
     nat_interfaces,
     to_address,
     to_flow_log,
@@ -29,6 +30,7 @@ from costguard.providers.aws.network_answers import (
     to_peering,
     to_vpc,
 )
+from costguard.providers.aws.network_prices import NetworkRates
 from costguard.providers.aws.network_routes import (
     behind_blocks,
     block_mode,
@@ -95,13 +97,15 @@ LISTINGS = (
 class Answers:
     """What was answered about one shard: items by id, errors of lists that were not read to their end.
 
-    `lists` are the networks of prefix lists, `unread` the errors of those that have none.
+    `lists` are the networks of prefix lists, `unread` the errors of those that have none. `rates` are what the price
+    list says; without it the dated table does.
     """
 
     shard: Shard
     items: dict[Listing, dict[str, Fields]] = field(default_factory=lambda: {listing: {} for listing in LISTINGS})
     failed: dict[Listing, ProviderError] = field(default_factory=dict)
     lists: PrefixLists = field(default_factory=dict)
+    rates: NetworkRates | None = None
     unread: dict[str, ProviderError] = field(default_factory=dict)
 
     def made(self, listing: Listing, make: Callable[[Fields], T]) -> list[T]:
@@ -112,6 +116,10 @@ class Answers:
         except ProviderError as err:
             self.failed[listing] = err
             return []
+
+    def priced(self) -> tuple[bool, bool]:
+        """Whether it has addresses that Amazon bills, and NAT gateways."""
+        return any(self.made(_ADDRESSES, is_amazons)), bool(self.items[_NATS])
 
     def lists_named(self) -> set[str]:
         """The ids of the prefix lists that rules and routes go by."""
@@ -135,6 +143,7 @@ def inventory_of(answers: Answers) -> NetworkInventory:
     private = {subnet.ref.native_id for subnet, _, is_private in subnets if is_private}
     interfaces = answers.made(_INTERFACES, lambda said: to_interface(place, said, private))
     nat_by_interface = dict(each for found in answers.made(_NATS, nat_interfaces) for each in found)
+    rates = answers.rates
     return NetworkInventory(
         shard=answers.shard,
         vpcs=tuple(vpcs),
@@ -145,8 +154,10 @@ def inventory_of(answers: Answers) -> NetworkInventory:
         groups=tuple(_groups(answers, place, interfaces)),
         access_lists=tuple(access_list for access_list, _ in around),
         interfaces=tuple(interfaces),
-        addresses=tuple(answers.made(_ADDRESSES, lambda said: to_address(place, said, nat_by_interface))),
-        nat_gateways=_there(answers.made(_NATS, lambda said: to_nat_gateway(place, said))),
+        addresses=tuple(
+            answers.made(_ADDRESSES, lambda said: to_address(place, said, nat_by_interface, answers.rates))
+        ),
+        nat_gateways=_there(answers.made(_NATS, lambda said: to_nat_gateway(place, said, rates))),
         flow_logs=_there(answers.made(_FLOW_LOGS, lambda said: to_flow_log(place, said))),
         peerings=_there(answers.made(_PEERINGS, lambda said: to_peering(place, said))),
         gaps=tuple(_gaps(answers)),

@@ -47,6 +47,6 @@ ROWS: Rows = {
     Row.INTERNET: "a public address and a route to an internet gateway",
     Row.FLOW_LOGS: "of a VPC, a subnet or an interface",
     Row.METADATA: "told of every machine; tokens can be required",
-    Row.IDLE_ADDRESS: "billed, also where it is bound to a stopped machine; the price is known in commercial regions,"
-    " in China and GovCloud unknown",
+    Row.IDLE_ADDRESS: "billed, also where it is bound to a stopped machine; the price is the price list's, in GovCloud"
+    " unknown",
 }

@@ -111,6 +111,7 @@ _NETWORK = (
         "ec2:DescribeVpcPeeringConnections",
         "ec2:GetManagedPrefixListEntries",
         "ec2:DescribeInstances",  # whether their metadata answers without a token
+        "pricing:GetProducts",  # what addresses and NAT gateways cost
     ),
 )
 
@@ -263,8 +264,7 @@ def policy_document(
 
 _HARMFUL = frozenset({"ec2:StopInstances", "ec2:TerminateInstances"})
 
-# in the grant and not in a denial each: a managed policy holds 6,144 characters, and in one statement conditions are
-# an "and", which a grant can use. A tag that is absent is Null, and not equal to anything (IAM, "Condition operators")
+# in the grant, not in a denial each: a managed policy holds 6,144 characters, and conditions in a statement are "and".
 _UNLESS_CONTROLLED = {
     "Null": {f"aws:ResourceTag/{key}": "true" for key in CONTROLLER_KEYS},
     "StringNotEquals": {f"aws:ResourceTag/{key}": value for key, value in CONTROLLER_VALUES.items()},

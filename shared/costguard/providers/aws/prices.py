@@ -241,7 +241,7 @@ def on_demand_prices(price_list: Iterable[str], batch: Sequence[Product]) -> Map
     """
     found: dict[Product, set[Decimal]] = {product: set() for product in batch}
     by_type = {product.instance_type: product for product in batch}
-    for entry in map(_parsed, price_list):
+    for entry in map(parsed, price_list):
         product = by_type.get(text(_attributes(entry), "instanceType"))
         if product is not None:
             found[product].update(_hourly_prices(entry, product))
@@ -255,10 +255,11 @@ def _attributes(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     return part(part(entry, "product"), "attributes")
 
 
-def _parsed(entry: str) -> Mapping[str, Any]:
+def parsed(entry: Any) -> Mapping[str, Any]:
+    """An entry of a price list; empty where it is none."""
     try:
         document = json.loads(entry)
-    except (ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}
 
@@ -273,8 +274,12 @@ def _hourly_prices(entry: Mapping[str, Any], product: Product) -> Iterator[Decim
         and attributes.get("capacitystatus", "Used") == "Used"
         and attributes.get("marketoption", "OnDemand") == "OnDemand"
     )
-    if not same:
-        return
+    if same:
+        yield from hourly_on_demand(entry, currency)
+
+
+def hourly_on_demand(entry: Mapping[str, Any], currency: str) -> Iterator[Decimal]:
+    """Every hourly price above zero of an entry of a price list. Raises as `documented.py`."""
     offers = part(part(entry, "terms"), "OnDemand")
     for term in offers:
         dimensions = part(part(offers, term), "priceDimensions")

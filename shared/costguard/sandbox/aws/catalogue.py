@@ -16,6 +16,7 @@ SPOT_SHARE = Decimal("0.4")  # of the on-demand price; the real one moves by the
 DISK_GIB_MONTH = {"gp3": Decimal("0.08"), "gp2": Decimal("0.10"), "io2": Decimal("0.125"), "st1": Decimal("0.045")}
 SNAPSHOT_GIB_MONTH = Decimal("0.05")
 PUBLIC_IPV4_HOUR = Decimal("0.005")
+NAT_GATEWAY_HOUR = Decimal("0.045")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from costguard.sandbox.aws.catalogue import (
     DISK_GIB_MONTH,
+    NAT_GATEWAY_HOUR,
     PUBLIC_IPV4_HOUR,
     SNAPSHOT_GIB_MONTH,
     TYPES,
@@ -95,6 +96,9 @@ def _products(regions: Sequence[str]) -> Iterator[dict[str, Any]]:
         for use in ("PublicIPv4:InUseAddress", "PublicIPv4:IdleAddress"):
             addresses = {"usagetype": f"{prefix}{use}", "group": "VPCPublicIPv4Address"}
             yield _product("AmazonVPC", "VpcPublicIPv4", region, addresses, "Hrs", PUBLIC_IPV4_HOUR)
+
+        gateway = {"usagetype": f"{prefix}NatGateway-Hours", "group": "NGW:NatGateway", "operation": "NatGateway"}
+        yield _product("AmazonEC2", "NAT Gateway", region, gateway, "Hrs", regional(NAT_GATEWAY_HOUR, region))
 
 
 def _product(
