@@ -17,12 +17,13 @@ from costguard.domain.actions import Outcome, Receipt
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, StalePlanError
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import Direction, NetworkInventory, NetworkRule
-from costguard.domain.reasons import ReasonCode
+from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.savings import Standing
 from costguard.engine import answers
 from costguard.engine.memory import Memory
 from costguard.engine.network_audit import NetworkRun, run_networks
+from costguard.engine.network_hand import NetworkHand
 from costguard.engine.savings import savings_report
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
@@ -30,7 +31,7 @@ from costguard.engine.undo import Undoers, undo, undoing_of
 from costguard.guards.network_audit_rules import AuditRule, Check, NetworkSelector
 from costguard.guards.rules import Mode
 from costguard.ledgers.open import open_ledger
-from costguard.planning import Plan
+from costguard.planning import Plan, PlanIndex
 from costguard.policy.network_terms import with_audit_digest
 from costguard.ports import Target
 from costguard.sandbox.clock import MovedClock
@@ -194,6 +195,27 @@ def test_an_address_in_use_for_an_hour_begins_its_grace_anew(stage: Any, cloud: 
     week.look(5 * DAY + HOUR)
     week.cloud.networks.detach(spare, week.clock.now(), "owner")
     week.every_day(6, 12)
+    assert week.mender.calls == []
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_an_address_in_use_for_a_last_look_alone_begins_its_grace_anew(stage: Any, cloud: str) -> None:
+    """No look of a run shows that hour: it began after one and was over before the next."""
+    week = stage(cloud, forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({MendKind.RELEASE_ADDRESS})))
+    spare = week.fleet.ref("address", SPARE)
+    day = 0
+    while not (plan := week.plan_at(day * DAY)).due or week.mender.calls:
+        week.every_day(day, day)
+        assert week.mender.calls == [], "the plan of the same moment would have been due"
+        day += 1
+    (action,) = [each for each in plan.due if each.subject == spare]
+    case = PlanIndex.of(plan).case_of(action)
+    card = next(card for card in week.networks.interfaces if not card.public_ips and card.private_ips)
+    week.cloud.networks.attach(spare, card.ref, card.private_ips[0], week.clock.now(), "owner")
+    found = NetworkHand(week.surroundings()).last_look(case, action, week.policy, week.clock.now())
+    assert isinstance(found, Reason)
+    week.cloud.networks.detach(spare, week.clock.now(), "owner")
+    week.every_day(day, day + 3)
     assert week.mender.calls == []
 
 

@@ -277,6 +277,18 @@ _SPARED = (
         ),
         settings=True,
     ),
+    Bug(
+        "use-that-a-last-look-saw-is-forgotten",
+        (18,),
+        (
+            Edit(
+                "costguard.engine.network_hand",
+                "sightings.used(self._read.pop(), self._world.clock.now())",
+                "self._read.pop()",
+            ),
+        ),
+        settings=True,
+    ),
 )
 
 _BACK = (

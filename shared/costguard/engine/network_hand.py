@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from costguard.cases import Case
 from costguard.cases.mending import mend_rungs, mend_terms
 from costguard.domain.actions import Action, Receipt
-from costguard.domain.errors import OutcomeUnknownError, ProviderError, RefusedError, VersionConflictError
+from costguard.domain.errors import LedgerError, OutcomeUnknownError, ProviderError, RefusedError, VersionConflictError
 from costguard.domain.findings import Verdict
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkInventory
@@ -49,13 +50,22 @@ class NetworkHand:
         self._world = world
         self._turns = _Turns(world.memory.store)
         self._made: list[Action] = []
+        self._read: list[NetworkInventory] = []
 
     def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | Cleared:
         """Why not, after reading everything around it again: a path is open or closed by what stands beside a rule.
 
         A shard is read for each action: a day has few, and each rests on what was there a moment before. Two runs at
-        once would each count on the way that the other closes, so that one of them waits for its turn.
+        once would each count on the way that the other closes, so that one of them waits for its turn. Which addresses
+        it saw in use is remembered: at once where nothing follows, else after the call, for nothing but the intent is
+        written between the two.
         """
+        found = self._looked(case, action, policy, now)
+        if isinstance(found, Reason):
+            self._remember()
+        return found
+
+    def _looked(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | Cleared:
         world, subject, mend = self._world, case.subject, action.mend
         heard = people_heard(world.memory, case, now)
         if isinstance(heard, Reason):
@@ -66,6 +76,7 @@ class NetworkHand:
         network, instances = network_now(
             world.networks[subject.cloud], world.readings[subject.cloud], subject.shard, world.clock, world.workers
         )
+        self._read.append(network)
         unread = self._unread(network, instances)
         if unread is not None:
             return unread
@@ -106,6 +117,15 @@ class NetworkHand:
         except ProviderError:
             self._made.pop()  # refused: nothing of it will ever show
             raise
+        finally:
+            with suppress(LedgerError):  # what came of the call cannot be written then either, and says so
+                self._remember()
+
+    def _remember(self) -> None:
+        """Write down which addresses these reads saw in use; a read that lacks some says only of those it has."""
+        sightings = SightingsRepository(self._world.memory.store)
+        while self._read:
+            sightings.used(self._read.pop(), self._world.clock.now())
 
     def _turn(self, mend: Mend | None, shard: Shard, now: datetime) -> Reason | tuple[Check, ...]:
         """What must still hold when the intent is written, where ways may be closed; else why not."""

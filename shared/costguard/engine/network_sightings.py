@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,6 +11,7 @@ from costguard.domain.errors import VersionConflictError
 from costguard.domain.network import AddressState, NetworkInventory
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.engine.repositories.codec import record_of, value_of
+from costguard.engine.repositories.contention import until_uncontested
 from costguard.ports import Put, RecordStore
 
 _LOG = logging.getLogger(__name__)
@@ -70,6 +71,24 @@ class SightingsRepository:
         for sheet in sheets:
             if not self._swapped(sheet, before.get(sheet.shard)):
                 _LOG.info("another run looked at these addresses meanwhile", extra={"shard": str(sheet.shard)})
+
+    def used(self, network: NetworkInventory, now: datetime) -> None:
+        """Take off what a read between two looks shows in use: nothing else would know of that hour.
+
+        Raises:
+            LedgerError: it could not be written, so that the next look would not know of it.
+        """
+        in_use = {each.ref.native_id for each in network.addresses if each.state is not AddressState.UNATTACHED}
+        until_uncontested(lambda: self._taken_off(network.shard, in_use, now), "addresses seen in use")
+
+    def _taken_off(self, shard: Shard, in_use: Collection[str], now: datetime) -> None:
+        record = self._store.get(_KIND, str(shard))
+        sheet = value_of(Sightings, record) if record is not None else None
+        if record is None or sheet is None or not sheet.since.keys() & in_use:
+            return
+        kept = {native_id: since for native_id, since in sheet.since.items() if native_id not in in_use}
+        written = record_of(_KIND, str(shard), Sightings(shard, max(now, sheet.looked_at), kept))
+        self._store.transact([Put(written, record.version)])
 
     def _swapped(self, sheet: Sightings, before: Sightings | None) -> bool:
         record = self._store.get(_KIND, str(sheet.shard))
