@@ -211,9 +211,14 @@ def test_the_csv_has_a_row_an_action_that_a_spreadsheet_does_not_run(costguard: 
 
 def test_the_focus_rows_charge_nothing_and_add_up_to_what_was_realised(costguard: Run) -> None:
     told = rows(costguard("--focus", "-")[1])
-    assert list(told[0]) == [*savings_focus.MANDATORY, *savings_focus.CONDITIONAL, *savings_focus.OWN]
+    assert list(told[0]) == [
+        *savings_focus.MANDATORY,
+        *savings_focus.CONDITIONAL,
+        *savings_focus.RECOMMENDED,
+        *savings_focus.OWN,
+    ]
     for cost in ("BilledCost", "EffectiveCost", "ListCost", "ContractedCost"):
-        assert {row[cost] for row in told} == {"0"}
+        assert {row[cost] for row in told} == {"0.00"}
     assert {row["ChargeCategory"] for row in told} == {"Adjustment"}
     sums: dict[str, float] = {}
     for row in told:
@@ -232,6 +237,20 @@ def test_the_focus_rows_charge_nothing_and_add_up_to_what_was_realised(costguard
 def test_every_column_of_our_own_says_so() -> None:
     assert all(name.startswith("x_") for name in savings_focus.OWN)
     assert not any(name.startswith("x_") for name in (*savings_focus.MANDATORY, *savings_focus.CONDITIONAL))
+
+
+def test_a_later_version_of_focus_has_its_columns_and_an_unknown_one_is_refused(costguard: Run) -> None:
+    earlier, later = (rows(costguard("--focus", "-", "--focus-version", version)[1]) for version in ("1.2", "1.3"))
+    assert len(earlier) == len(later)
+    assert set(later[0]) - set(earlier[0]) == {"HostProviderName", "ServiceProviderName"}
+    assert {(row["ProviderName"], row["HostProviderName"], row["ServiceProviderName"]) for row in later} == {
+        ("AWS", "AWS", "AWS")
+    }
+    assert rows(costguard("--focus", "-")[1]) == earlier
+
+    status, out, err = costguard("--focus", "-", "--focus-version", "0.9")
+    assert (status, out) == (Exit.BAD_INPUT, "")
+    assert "--focus-version 0.9: expected 1.2 or 1.3" in " ".join(err.split())
 
 
 def test_standard_output_goes_to_one_and_files_where_folders_are(costguard: Run, tmp_path: Path) -> None:

@@ -73,9 +73,12 @@ def savings(
         typer.Option(
             "--focus",
             metavar="FILE",
-            help="Write a row a machine and day in the columns of FOCUS 1.2 as CSV; `-` is standard output.",
+            help="Write a row a machine and day in the columns of FOCUS as CSV; `-` is standard output.",
         ),
     ] = "",
+    focus_version: Annotated[
+        str, typer.Option("--focus-version", metavar="VERSION", help="The version of FOCUS to write: 1.2 or 1.3.")
+    ] = "1.2",
     policy: PolicyPath = "",
     ledger: LedgerUrl = "",
     sandbox: Sandbox = False,
@@ -90,6 +93,7 @@ def savings(
     if [as_json, csv == STDOUT, focus == STDOUT].count(True) > 1:
         message = "only one of --json, --csv - and --focus - can have standard output; give the others a file"
         raise InvalidInputError(message)
+    _check_version(focus_version)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=False) as here:
         from costguard.engine.decided import decided_by
         from costguard.engine.savings import realised_now
@@ -108,7 +112,7 @@ def savings(
             report = report_of(found, begin, end, now)
             converted = _converted(here, report, currency) if currency else None
             answer = _answer(report, here.language, converted, policies)
-            _write_tables(found, report, here.language, csv, focus)
+            _write_tables(found, report, here.language, csv, (focus, focus_version))
     if STDOUT in {csv, focus} and not explain:
         raise typer.Exit(answer.exit)
     emit(answer, as_json=as_json)
@@ -158,14 +162,30 @@ def _converted(here: Workplace, report: SavingsReport, currency: str) -> Convert
     return converted_totals(report, currency, read_policy(here.settings).exchange_rates)
 
 
-def _write_tables(found: Sequence[Realised], report: SavingsReport, language: Language, csv: str, focus: str) -> None:
+def _check_version(version: str) -> None:
+    """Refuse a version of FOCUS that cannot be written, before anything is read.
+
+    Raises:
+        InvalidInputError: it is none of those.
+    """
+    from costguard.report.savings_focus import ADDED
+
+    if version not in ADDED:
+        message = f"--focus-version {version}: expected {' or '.join(ADDED)}"
+        raise InvalidInputError(message)
+
+
+def _write_tables(
+    found: Sequence[Realised], report: SavingsReport, language: Language, csv: str, focus: tuple[str, str]
+) -> None:
     from costguard.report.savings_focus import focus_rows
     from costguard.report.savings_json import savings_rows
 
     if csv:
         write_csv(csv, savings_rows(report, language))
-    if focus:
-        write_csv(focus, focus_rows(found, report.since, report.until))
+    file, version = focus
+    if file:
+        write_csv(file, focus_rows(found, report.since, report.until, version))
 
 
 def _begin(since: str, now: datetime) -> datetime:

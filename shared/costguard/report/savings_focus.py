@@ -1,8 +1,10 @@
-"""Savings in the shape of FOCUS 1.2: one row for each machine, day and currency. Nothing in it was ever charged.
+"""Savings in the shape of FOCUS 1.2 or 1.3: a row for each machine, day and currency. Nothing in it was ever charged.
 
 What was not spent is on no invoice, so every cost that FOCUS defines is 0 and what was saved stands in columns of our
 own: put beside a bill, these rows change none of its sums. Empty is null.
-Columns: https://focus.finops.org/focus-specification/v1-2/ (all that are mandatory, then conditional ones, then `x_`).
+Columns: https://focus.finops.org/focus-specification/v1-2/ (all that are mandatory, then conditional and recommended
+ones, then `x_`). Version 1.3 (…/v1-3/) makes `ServiceProviderName` and `HostProviderName` mandatory; `ProviderName` and
+`PublisherName`, which they replace, are deprecated there and stay.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from costguard.report.tables import Column, Table
 from costguard.report.words import clean
 
 FOCUS_VERSION = "1.2"
+ADDED: Mapping[str, tuple[str, ...]] = {FOCUS_VERSION: (), "1.3": ("HostProviderName", "ServiceProviderName")}
+"""The versions that can be written, and what each has beyond the first."""
 MANDATORY = (
     "BilledCost",
     "BillingAccountId",
@@ -43,7 +47,9 @@ MANDATORY = (
     "ServiceCategory",
     "ServiceName",
 )
-CONDITIONAL = ("RegionId", "ResourceId", "ResourceName", "ResourceType", "SubAccountId")
+CONDITIONAL = ("RegionId", "RegionName", "ResourceId", "ResourceName", "ResourceType", "SubAccountId", "SubAccountName")
+"""Due where the one who makes the data knows regions, resources with types, and sub-accounts."""
+RECOMMENDED = ("ChargeFrequency", "InvoiceId", "ServiceSubcategory")
 OWN = (
     "x_RealisedSaving",
     "x_PredictedSaving",
@@ -72,13 +78,19 @@ _ADDRESSES: Mapping[str, str] = {
     "alibaba": "Elastic IP Address",
     "tencent": "Elastic IP",
 }
+_NOTHING = "0.00"  # FOCUS wants decimals, and a reader of CSV takes a bare 0 for an integer
 _ONE_DAY = timedelta(days=1)
 _PLACES = Decimal("0.0001")
 
 
-def focus_rows(savings: Iterable[Realised], since: datetime, until: datetime) -> Table:
-    """A row for each day in which a machine saved or still cost something, and each currency of that."""
-    columns = tuple(Column(name, name) for name in (*MANDATORY, *CONDITIONAL, *OWN))
+def focus_rows(savings: Iterable[Realised], since: datetime, until: datetime, version: str = FOCUS_VERSION) -> Table:
+    """A row for each day in which a machine saved or still cost something, and each currency of that.
+
+    Raises:
+        KeyError: no such version of FOCUS can be written.
+    """
+    added = ADDED[version]
+    columns = tuple(Column(name, name) for name in (*MANDATORY, *CONDITIONAL, *RECOMMENDED, *added, *OWN))
     return Table(
         "",
         columns,
@@ -87,24 +99,30 @@ def focus_rows(savings: Iterable[Realised], since: datetime, until: datetime) ->
             for one in savings
             for day in days_of(one, since, until)
             if day.since < one.until
-            for row in _rows(one, day)
+            for row in _rows(one, day, len(added))
         ),
     )
 
 
-def _rows(one: Realised, day: MachineDay) -> Iterator[tuple[str, ...]]:
+def _rows(one: Realised, day: MachineDay, added: int) -> Iterator[tuple[str, ...]]:
+    name = _name(one)
     currencies = dict.fromkeys(money.currency for each in (day.realised, day.still_billed) for money in each)
     for currency in currencies:
-        yield (*_charge(one, day, currency), *_about(one, day, currency))
+        yield (*_charge(one, day, currency), *(name,) * added, *_about(one, day, currency))
+
+
+def _name(one: Realised) -> str:
+    provider = provider_of(one.saving.action.subject.cloud)
+    return _NAMES.get(provider, provider)
 
 
 def _charge(one: Realised, day: MachineDay, currency: str) -> tuple[str, ...]:
     ref, saving = one.saving.action.subject, one.saving
     provider = provider_of(ref.cloud)
     month = day.day.replace(day=1)
-    names = _NAMES.get(provider, provider)
+    names = _name(one)
     return (
-        "0",
+        _NOTHING,
         ref.account,
         "",
         currency,
@@ -115,10 +133,10 @@ def _charge(one: Realised, day: MachineDay, currency: str) -> tuple[str, ...]:
         f"Not charged: what was saved by action {saving.action.action_id} ({saving.action.verb.value})",
         moment(min(day.until, one.until)) or "",
         moment(day.since) or "",
-        "0",
-        "0",
+        _NOTHING,
+        _NOTHING,
         names,
-        "0",
+        _NOTHING,
         "",
         "",
         names,
@@ -126,10 +144,15 @@ def _charge(one: Realised, day: MachineDay, currency: str) -> tuple[str, ...]:
         "Compute" if _is_machine(ref) else "Networking",
         (_COMPUTE if _is_machine(ref) else _ADDRESSES).get(provider, provider),
         ref.region,
+        ref.region,
         ref.native_id,
         clean(saving.name),
         ref.kind,
         ref.account,
+        ref.account,
+        "One-Time",
+        "",
+        "Virtual Machines" if _is_machine(ref) else "Network Infrastructure",
     )
 
 
