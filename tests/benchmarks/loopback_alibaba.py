@@ -28,7 +28,13 @@ METRICS_LIMIT = Limit(50)
 GPU_TYPES = ("ecs.gn7i-c8g1.2xlarge", "ecs.gn6i-c4g1.xlarge")
 PLAIN_TYPES = ("ecs.g7.large", "ecs.c7.xlarge", "ecs.r7.2xlarge", "ecs.u1-c1m4.large")
 GPU_METRICS = frozenset({"gpu_gpu_usedutilization", "gpu_power_readings_power_draw"})
-HOST_METRICS = frozenset({"CPUUtilization", "IntranetInRate", "IntranetOutRate", "InternetInRate", "InternetOutRate"})
+HOST_METRICS = frozenset(
+    {
+        *("CPUUtilization", "IntranetInRate", "IntranetOutRate", "InternetInRate", "InternetOutRate"),
+        *("DiskReadBPS", "DiskWriteBPS"),
+    }
+)
+_PERIODS = {"60": 1, "3600": 60}  # of DescribeMetricList, in minutes
 
 STARTED = fleet.NOW - timedelta(days=2)
 _MINUTE_MS = 60_000
@@ -95,34 +101,36 @@ class Alibaba:
     def _metric_list(self, form: Mapping[str, str]) -> bytes:
         asked = [each["instanceId"] for each in json.loads(form["Dimensions"])]
         length = int(form.get("Length", "1000"))
-        if len(asked) > MOST_INSTANCES or length > MOST_POINTS or form["Period"] != "60":
+        if len(asked) > MOST_INSTANCES or length > MOST_POINTS or form["Period"] not in _PERIODS:
             raise OverLimitError(len(asked), "instances,", length, "points, one every", form["Period"], "s")
         metric = form["MetricName"]
         if metric not in GPU_METRICS | HOST_METRICS:
             raise OverLimitError("no metric", metric)
-        # minutes after StartTime up to EndTime
-        begin = max(0, (int(form["StartTime"]) - _FIRST_MS) // _MINUTE_MS + 1)
-        end = min(_THERE, (int(form["EndTime"]) - _FIRST_MS) // _MINUTE_MS + 1)
+        # periods after StartTime up to EndTime
+        step = _PERIODS[form["Period"]]
+        begin = max(0, (int(form["StartTime"]) - _FIRST_MS) // (step * _MINUTE_MS) + 1)
+        end = min(_THERE // step, (int(form["EndTime"]) - _FIRST_MS) // (step * _MINUTE_MS) + 1)
         series = [one for one in asked if metric in HOST_METRICS or self._has_card(one)]
         skip = int(form.get("NextToken", "0"))
         each = max(0, end - begin)
-        points = b",".join(self._page(series, begin, each, skip, length, per_card=metric in GPU_METRICS))
+        points = b",".join(self._page(series, begin, each, skip, length, step, per_card=metric in GPU_METRICS))
         after = skip + length
         token = b',"NextToken":"%d"' % after if after < each * len(series) else b""
-        head = b'{"RequestId":"r","Code":"200","Success":true,"Period":"60","Datapoints":"['
+        period = form["Period"].encode()
+        head = b'{"RequestId":"r","Code":"200","Success":true,"Period":"%s","Datapoints":"[' % period
         return head + points + b']"' + token + b"}"
 
     def _page(
-        self, series: Sequence[str], begin: int, each: int, skip: int, length: int, *, per_card: bool
+        self, series: Sequence[str], begin: int, each: int, skip: int, length: int, step: int, *, per_card: bool
     ) -> Iterator[bytes]:
-        """The points of one page, machine by machine."""
+        """The points of one page, machine by machine, every `step` minutes; places and counts are in such steps."""
         last = min(skip + length, each * len(series))
         while skip < last:
-            place, minute = divmod(skip, each)
-            count = min(each - minute, last - skip)
+            place, within = divmod(skip, each)
+            count = min(each - within, last - skip)
             kind = self._points[per_card][_number(series[place]) % fleet.KINDS]
-            first = begin + minute
-            yield b",".join(kind[first : first + count]).replace(_ID, series[place].encode())
+            first = (begin + within) * step
+            yield b",".join(kind[first : first + count * step : step]).replace(_ID, series[place].encode())
             skip += count
 
     def _has_card(self, name: str) -> bool:

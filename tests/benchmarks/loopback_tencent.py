@@ -28,7 +28,7 @@ GPU_TYPES = ("GN10Xp.2XLARGE40", "PNV4.7XLARGE116")
 PLAIN_TYPES = ("S5.MEDIUM4", "SA3.LARGE8", "M6.2XLARGE64", "C4.XLARGE16")
 STARTED = fleet.NOW - timedelta(days=2)
 _PREFIX = "ins-"
-_PERIODS = frozenset({60, 300})
+_PERIODS = frozenset({60, 300, 3600})
 _METRICS = {"GpuUtil": "%", "CpuUsage": "%", "LanIntraffic": "Mbps", "LanOuttraffic": "Mbps"}
 _BY_AGENT = "GpuUtil"
 

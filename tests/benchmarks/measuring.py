@@ -19,8 +19,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 _ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT)}
 _PAGES = "DescribeInstances"  # by this name in both clouds
-_EVERY_SIGNAL = "costguard-all"
-WAYS = ("costguard", _EVERY_SIGNAL, "loop")
+_EVERY_SIGNAL = "costguard"
+WAYS = (_EVERY_SIGNAL, "costguard-gpu", "loop")
 
 
 @dataclass(frozen=True)

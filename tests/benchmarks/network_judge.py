@@ -202,7 +202,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--instances", type=int, default=2_000, metavar="N")
     parser.add_argument("--repeats", type=int, default=3)
     asked = parser.parse_args(given)
-    print(f"{machine('costguard')}; load average before: {os.getloadavg()[0]:.1f}")
+    print(f"{machine('gpu-costguard')}; load average before: {os.getloadavg()[0]:.1f}")
     if asked.smoke:
         measure(Size(50, 100, 20), 1)
         return

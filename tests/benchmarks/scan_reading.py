@@ -1,8 +1,8 @@
 """One measured run in a process of its own: reads a made-up fleet of one cloud, prints what it took as JSON.
 
-`costguard`      what `costguard scan` does for one named region under the shipped rule: inventory, GPU signals of the
-                 last 24 hours, prices, every machine judged.
-`costguard-all`  the same under a rule that names CPU and network as well.
+`costguard`      what `costguard scan` does for one named region under the shipped rule: inventory, GPU, CPU and
+                 network of the last 24 hours, what is shown beside them, prices, every machine judged.
+`costguard-gpu`  the same under a rule that names the GPU alone: all the rest is only shown.
 `loop`           the vendor's SDK alone, request after request: the pages of machines, then the points of each machine
                  with a GPU, which are counted and dropped.
 Times begin after the imports. Peak memory is VmHWM, which begins anew with each exec.
@@ -67,7 +67,7 @@ class FixedClock:
         """Nobody waits in a scan."""
 
 
-def costguard(cloud: str, url: str, *, every_signal: bool = False) -> int:
+def costguard(cloud: str, url: str, *, gpu_alone: bool = False) -> int:
     """How many machines were read, measured and judged."""
     settings = load_settings(
         {
@@ -79,9 +79,9 @@ def costguard(cloud: str, url: str, *, every_signal: bool = False) -> int:
         }
     )
     policy = default_policy()
-    if every_signal:
+    if gpu_alone:
         rule = policy.idle_gpu[0]
-        idle = replace(rule.idle, cpu_max_below_percent=10.0, network_max_below_bytes_per_second=50_000.0)
+        idle = replace(rule.idle, cpu_max_below_percent=None, network_max_below_bytes_per_second=None)
         policy = replace(policy, idle_gpu=(replace(rule, idle=idle),))
     target = Target(cloud=cloud, regions=(_REGIONS[cloud],))
     clock = FixedClock()
@@ -178,7 +178,7 @@ def loop_tencent(url: str) -> int:
 LOOPS: Mapping[str, Callable[[str], int]] = {"alibaba": loop_alibaba, "tencent": loop_tencent}
 WAYS: Mapping[str, Callable[[str, str], int]] = {
     "costguard": costguard,
-    "costguard-all": lambda cloud, url: costguard(cloud, url, every_signal=True),
+    "costguard-gpu": lambda cloud, url: costguard(cloud, url, gpu_alone=True),
     "loop": lambda cloud, url: LOOPS[cloud](url),
 }
 
