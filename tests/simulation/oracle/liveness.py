@@ -91,6 +91,10 @@ def forgotten(simulation: Simulation) -> Iterator[Violation]:
         if rule is None or truth.why_not_idle(machine, timedelta(hours=rule.lasting), now - timedelta(minutes=1)):
             continue
         finding = found.get(str(ref))
+        if finding is not None and finding.reason.code is ReasonCode.CONTRADICTED:
+            if not truth.works_beside(machine, timedelta(hours=rule.lasting), now):
+                yield Violation(0, now, machine.native_id, "idle in every respect, and called contradicted")
+            continue
         if finding is None or finding.verdict is not Verdict.VIOLATION:
             yield Violation(0, now, machine.native_id, f"idle, and the report says {finding and finding.reason.code}")
         elif rule.mode == "enforce" and rule.stop is not None and not machine.spec.one_time_spot:

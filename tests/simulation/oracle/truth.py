@@ -21,6 +21,8 @@ from costguard.sandbox.world.sensors import PERIOD_SECONDS, Sensor
 
 GPU_BOUND_PERCENT = 5.0
 WORKING_WATTS = 200.0  # a card of these worlds idles at 31 and works at 255 and more
+BESIDE = ((SignalName.CPU, 10.0), (SignalName.NETWORK, 50.0 * 1024))
+"""From where on the machine itself works, in percent and bytes a second, whatever is told of its cards."""
 _PERIOD = PERIOD_SECONDS[SignalName.GPU]
 _HOUR = 3600
 
@@ -80,6 +82,12 @@ def why_not_idle(machine: Machine, lasting: timedelta, until: datetime) -> str:
         if newest == 0:
             return f"card {sensor.card} has no sample of the last 8 minutes"
     return ""
+
+
+def works_beside(machine: Machine, lasting: timedelta, until: datetime) -> bool:
+    """Whether CPU or network worked in the window: cards that read 0 beside them may well be in use."""
+    since = max(until - lasting, machine.runs[-1][0])
+    return any((peak_of(Sensor(machine, signal), since, until)[0] or 0.0) >= bound for signal, bound in BESIDE)
 
 
 def was_busy(machine: Machine, lasting: timedelta, until: datetime) -> bool:
