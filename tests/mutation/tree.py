@@ -12,7 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 PACKAGES = ("cases", "planning")
-TESTS = ("test_cases*.py", "test_planning*.py", "test_budget_steps*.py")
+# Savings that came true and rules in the shadow are only told: no call rests on them. Whether an answer counts is tried
+# through the ledger, and by the bugs that the simulation plants in it.
+LEFT_OUT = frozenset({"cases/answering.py", "planning/observed.py", "planning/realised.py", "planning/shadows.py"})
+TESTS = ("test_cases*.py", "test_planning*.py", "test_budget_steps*.py", "test_cloud_protection.py")
 BUILDERS = "tests/builders.py"
 
 # `src` is where mutmut expects a package; the rest keeps one mutant's run short and always the same:
@@ -34,7 +37,12 @@ _CONFTEST = """\
 from hypothesis import Phase, settings
 
 settings.register_profile(
-    "mutation", derandomize=True, database=None, phases=[Phase.explicit, Phase.generate], max_examples=25
+    "mutation",
+    derandomize=True,
+    database=None,
+    deadline=None,  # a slow moment of the machine kills no mutant
+    phases=[Phase.explicit, Phase.generate],
+    max_examples=25,
 )
 settings.load_profile("mutation")
 """
@@ -47,6 +55,7 @@ def sources() -> Mapping[str, Path]:
         path.relative_to(package).as_posix(): path
         for name in PACKAGES
         for path in sorted((package / name).glob("*.py"))
+        if f"{name}/{path.name}" not in LEFT_OUT
     }
 
 
