@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -98,7 +99,7 @@ class Desk:
         path = self.cli.folder / "ledger.db"
         if not path.exists():
             return []
-        with sqlite3.connect(path) as ledger:
+        with closing(sqlite3.connect(path)) as ledger:
             tables = [name for (name,) in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             return [(name, sorted(map(repr, ledger.execute(f"SELECT * FROM {name}")))) for name in tables]  # noqa: S608
 
