@@ -354,7 +354,7 @@ def test_the_policys_own_remarks_are_told() -> None:
     looked, _ = practice(FLEET, {"aws": Desk()})
 
     assert examine_policy(looked).code is Code.POLICY_REMARKED
-    assert any("names the GPU alone" in str(detail.said) for detail in examine_policy(looked).details)
+    assert any("names neither CPU nor network" in str(detail.said) for detail in examine_policy(looked).details)
 
     whole = replace(looked, policy=policy(rule(idle=SHIPPED_BOUNDS)))
     assert examine_policy(whole).code is Code.POLICY_ENFORCES

@@ -122,11 +122,12 @@ def test_a_rule_that_names_the_gpu_alone_means_and_is_called_what_it_was() -> No
     assert written.digest == "cfe08c32e62f5a833216fc56eae866218bf9782e698e52eee60fd299022df15b"
 
 
-def test_a_rule_for_the_gpu_alone_is_remarked_and_one_that_names_the_cpu_is_not() -> None:
-    told = [str(each) for each in remarks(policy(GPU_ALONE), NOW)]
-    assert any("rule research: names the GPU alone" in each for each in told)
+@pytest.mark.parametrize("bounds", [IdleBounds(), IdleBounds(power_max_below_watts=80.0)])
+def test_a_rule_for_cards_alone_is_remarked_and_one_that_names_the_cpu_is_not(bounds: IdleBounds) -> None:
+    told = [str(each) for each in remarks(policy(rule(idle=bounds)), NOW)]
+    assert any("rule research: names neither CPU nor network" in each for each in told)
     with_cpu = rule(idle=IdleBounds(cpu_max_below_percent=10.0))
-    assert not any("GPU alone" in str(each) for each in remarks(policy(with_cpu), NOW))
+    assert not any("neither CPU nor network" in str(each) for each in remarks(policy(with_cpu), NOW))
 
 
 @pytest.mark.parametrize(

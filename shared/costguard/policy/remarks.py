@@ -100,7 +100,7 @@ def _rule(rule: IdleRule) -> Iterator[Remark]:
         yield Remark(where, f"every_gpu_max_below {bound} calls machines idle that do real work")
     if rule.idle.unlooked == FREE_SIGNALS:
         message = (
-            "names the GPU alone: work on CPU or network is not looked at and closes no case; "
+            "names neither CPU nor network: work there is not looked at and closes no case; "
             "add cpu_max_below: 10% and network_max_below: 50KiB/s"
         )
         yield Remark(where, message)
