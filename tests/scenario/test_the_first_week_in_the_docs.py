@@ -30,6 +30,13 @@ def commands(text: str) -> Sequence[str]:
     return [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
 
 
+def program(sandbox: Sandbox, told: Mapping[str, str]) -> Program:
+    bare = Settings(policy=told.get("COSTGUARD_POLICY", ""))
+    ledger = Secret(told["COSTGUARD_LEDGER"]) if "COSTGUARD_LEDGER" in told else bare.ledger
+    settings = replace(sandbox.settings(bare), ledger=ledger)
+    return Program(settings=lambda: settings, clock=sandbox.clock)
+
+
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
     with Sandbox.start() as started:
@@ -47,11 +54,8 @@ def test_a_week_by_the_page_reads_everything_and_changes_nothing(
         for line in commands(text):
             words = shlex.split(line)
             told = dict(word.split("=", 1) for word in words[: words.index("costguard")])
-            bare = Settings(policy=told.get("COSTGUARD_POLICY", ""))
-            ledger = Secret(told["COSTGUARD_LEDGER"]) if "COSTGUARD_LEDGER" in told else bare.ledger
-            settings = replace(sandbox.settings(bare), ledger=ledger)
             arguments = words[words.index("costguard") + 1 :]
-            status = run(arguments, program=Program(settings=lambda found=settings: found, clock=sandbox.clock))
+            status = run(arguments, program=program(sandbox, told))
             assert status in EXPECTED.get(arguments[0], {Exit.OK}), (line, capsys.readouterr())
             played.append(arguments[0])
         sandbox.advance(DAY)
