@@ -109,6 +109,26 @@ def test_who_may_not_ask_alibaba_for_prices_still_sees_everything_else(alibaba: 
     assert len(quotes(alibaba)) == 2, "and does not ask again for each"
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"bss:DescribePrice", "bss:DescribeProduct"},
+        {"bss:DescribePrice", "bss:DescribePricingModule"},
+        {"bssapi:GetPayAsYouGoPrice", "bssapi:DescribePricingModule"},
+    ],
+)
+def test_alibaba_answers_prices_by_any_of_their_documented_names(alibaba: AlibabaNetworkRig, named: set[str]) -> None:
+    statements = policy_document({Feature.NETWORK})["Statement"]
+    granted = {action for each in statements for action in each["Action"] if not action.startswith("bss")}
+    alibaba.emulator.allowed[alibaba.shard.account] = granted | named
+    try:
+        found = alibaba.read()
+    finally:
+        del alibaba.emulator.allowed[alibaba.shard.account]
+    assert priced(alibaba, found, SPARE) == ("0.02 CNY", "alibaba-bss")
+    assert priced(alibaba, found, IDLE_NAT) == ("0.23 CNY", "alibaba-bss")
+
+
 # Tencent Cloud
 
 

@@ -52,6 +52,30 @@ def test_reading_bills_is_granted_by_the_names_of_both_sites() -> None:
     ]
 
 
+def test_every_call_of_the_billing_product_is_granted_by_a_name_of_each_kind() -> None:
+    """Documents of the two sites name it `bss:` or `bssapi:`; either alone may be the one that decides."""
+    kinds = {
+        name: {permission.partition(":")[0] for permission in one.permissions}
+        for name, one in KNOWN_OPERATIONS.items()
+        if name.startswith("bss:")
+    }
+
+    assert len(kinds) == 5
+    assert {name for name, found in kinds.items() if found != {"bss", "bssapi"}} == set()
+
+
+def test_prices_are_granted_by_the_names_of_both_sites() -> None:
+    granted = {name for one in policy_document([Feature.NETWORK])["Statement"] for name in one["Action"]}
+
+    assert {name for name in granted if name.startswith("bss")} == {
+        "bss:DescribePrice",
+        "bss:DescribePricingModule",
+        "bss:DescribeProduct",
+        "bssapi:DescribePricingModule",
+        "bssapi:GetPayAsYouGoPrice",
+    }
+
+
 def test_assuming_roles_is_granted_for_named_roles_only() -> None:
     role = "acs:ram::1234567890123456:role/costguard"
 

@@ -1,9 +1,9 @@
 """What elastic addresses and NAT gateways cost by the hour on Alibaba Cloud, as its billing product quotes it.
 
-Permissions: `bssapi:GetPayAsYouGoPrice`, `bssapi:DescribePricingModule`. List prices (`OriginalCost`), without discount
-or tax. Of an address its fee for being kept, which is waived while it is bound to an instance, and its bandwidth where
-that is paid for; never traffic. Of a gateway the fee for having it; never capacity units. A price that cannot be read
-is none, with the reason, and never zero.
+Permissions: `bssapi:GetPayAsYouGoPrice`, `bssapi:DescribePricingModule`, or the console's names for both, which
+permissions.py has. List prices (`OriginalCost`), without discount or tax. Of an address its fee for being kept, which
+is waived while it is bound to an instance, and its bandwidth where that is paid for; never traffic. Of a gateway the
+fee for having it; never capacity units. A price that cannot be read is none, with the reason, and never zero.
 
 One question a region for addresses, one more for each bandwidth, one for gateways; the price list's modules of gateways
 are asked for once. EIP documents: "Pay-as-you-go"; BSS documents: "EIP PayAsYouGo", "GetPayAsYouGoPrice".

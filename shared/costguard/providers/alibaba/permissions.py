@@ -41,7 +41,8 @@ _OPERATIONS = (
     Operation("cms:DescribeMetricList", Feature.METRICS, ("cms:DescribeMetricList", "cms:QueryMetricList")),
     *_reads(Feature.PRICES, "ecs:DescribePrice"),
     *_reads(Feature.TRAIL, "actiontrail:LookupEvents"),
-    # the documents of the two sites, and of different years, name the permission differently
+    # either `bssapi:` with the operation's name, or a name of the console's, `bss:` (BSS documents, "API calling
+    # authorization"); the operations' own pages name one of them, not all the same one: all are granted
     Operation("bss:DescribeInstanceBill", Feature.BILLING, ("bssapi:DescribeInstanceBill", "bss:DescribeBillList")),
     Operation("bss:QueryBillOverview", Feature.BILLING, ("bss:DescribeBillList", "bssapi:QueryBillOverview")),
     Operation(
@@ -124,9 +125,13 @@ _NETWORK = (
         "ecs:DescribeInstances",  # which plain public address is whose, and whether metadata answers without a token
     ),
     Operation("vpcpeer:ListVpcPeerConnections", Feature.NETWORK, ("vpc:ListVpcPeerConnections",)),
-    # what addresses and gateways cost
-    Operation("bss:GetPayAsYouGoPrice", Feature.NETWORK, ("bssapi:GetPayAsYouGoPrice",)),
-    Operation("bss:DescribePricingModule", Feature.NETWORK, ("bssapi:DescribePricingModule",)),
+    # what addresses and gateways cost; named as bills are, and on the page of DescribePricingModule in a third way
+    Operation("bss:GetPayAsYouGoPrice", Feature.NETWORK, ("bss:DescribePrice", "bssapi:GetPayAsYouGoPrice")),
+    Operation(
+        "bss:DescribePricingModule",
+        Feature.NETWORK,
+        ("bss:DescribeProduct", "bss:DescribePricingModule", "bssapi:DescribePricingModule"),
+    ),
 )
 _MENDING = tuple(
     Operation(name, Feature.FIX_NETWORK, (name,), changes_something=True)

@@ -119,7 +119,7 @@ def _cms() -> dict[tuple[str, str], Action]:
 
 
 def _bss() -> dict[tuple[str, str], Action]:
-    """Bills, of which the documents name the permissions in two ways each."""
+    """Bills, by either of two names: `bssapi:` and the action's own, or the console's ("API calling authorization")."""
     reading = {
         "DescribeInstanceBill": (billing.describe_instance_bill, ("bssapi:DescribeInstanceBill",)),
         "QueryBillOverview": (billing.query_bill_overview, ("bss:DescribeBillList", "bssapi:QueryBillOverview")),
@@ -235,13 +235,18 @@ def _networks() -> dict[tuple[str, str], Action]:
         ("ecs", "RevokeSecurityGroup"): group_changes.revoke_security_group,
         ("ecs", "ModifyInstanceMetadataOptions"): flow_logs.modify_instance_metadata_options,
     }
-    prices: dict[str, Handler] = {
-        "GetPayAsYouGoPrice": network_prices.get_pay_as_you_go_price,
-        "DescribePricingModule": network_prices.describe_pricing_module,
+    prices: dict[str, tuple[Handler, tuple[str, ...]]] = {
+        "GetPayAsYouGoPrice": (network_prices.get_pay_as_you_go_price, ("bss:DescribePrice",)),
+        "DescribePricingModule": (
+            network_prices.describe_pricing_module,
+            ("bss:DescribeProduct", "bss:DescribePricingModule"),
+        ),
     }
     quoted = {
-        ("bss", name): Action(handler, (f"bssapi:{name}",), Operation.NETWORK, Denial.NOT_AUTHORIZED, per_account=True)
-        for name, handler in prices.items()
+        ("bss", name): Action(
+            handler, (*more, f"bssapi:{name}"), Operation.NETWORK, Denial.NOT_AUTHORIZED, per_account=True
+        )
+        for name, (handler, more) in prices.items()
     }
     found = quoted | {
         named: Action(handler, _permission(*named), Operation.NETWORK, dry_run=named[1] in _DRY_RUNS, part=part)
