@@ -16,7 +16,7 @@ from costguard.providers.tencent.rates import RATES as TENCENT
     ("rates", "operation", "limit"),
     [
         (ALIBABA, "cms:DescribeMetricList", 50),
-        (TENCENT, "monitor:GetMonitorData", 50),
+        (TENCENT, "monitor:GetMonitorData", 20),
         (TENCENT, "cvm:DescribeInstances", 40),
         (TENCENT, "cvm:StopInstances", 10),
         (TENCENT, "sts:GetCallerIdentity", 20),

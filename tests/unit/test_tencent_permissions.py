@@ -31,7 +31,7 @@ def test_every_operation_has_a_version_and_a_rate() -> None:
 
 def test_no_second_has_more_calls_than_the_limit() -> None:
     for name, (burst, rate) in RATES.items():
-        limit = {"cvm:DescribeInstances": 40, "monitor:GetMonitorData": 50, "cvm:TerminateInstances": 10}.get(name)
+        limit = {"cvm:DescribeInstances": 40, "monitor:GetMonitorData": 20, "cvm:TerminateInstances": 10}.get(name)
         if limit is not None:
             assert burst + rate <= limit
 

@@ -65,7 +65,7 @@ PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
         "RotateKey": (20, 20),
         **dict.fromkeys(("ListPoliciesForTarget", "AttachPolicy", "DetachPolicy"), (20, 20)),
         **dict.fromkeys(("ListAttachedGroupPolicies", "AttachGroupPolicy", "DetachGroupPolicy"), (20, 20)),
-        "GetMonitorData": (50, 50),
+        "GetMonitorData": (20, 20),  # its page names 20 and 50: the stricter
         "AssumeRole": (600, 600),
         "GetSecretValue": (300, 300),
     }
