@@ -230,7 +230,7 @@ class Organisation:
         elif cloud == "alibaba":
             self.wire.ask(account, region, "cms:DescribeMetricList", -(-count * 1470 // 1440))
         else:
-            self.wire.ask(account, region, "monitor:GetMonitorData", -(-count * 1470 // 1440))
+            self.wire.ask(account, region, "monitor:GetMonitorData", -(-count * 1470 // 7200))
         start = floor_hour(since)
         hours = int((until - start) / HOUR) + 1
         into = max(1, int((until - floor_hour(until)).total_seconds() // 60))

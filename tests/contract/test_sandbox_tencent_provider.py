@@ -23,6 +23,7 @@ from costguard.domain.resources import Billing, GapKind, Instance, InstanceState
 from costguard.domain.signals import SignalName, Statistic
 from costguard.providers.keys import Keys
 from costguard.providers.tencent.executor import TencentExecutor
+from costguard.providers.tencent.metrics import TencentSignals
 from costguard.providers.tencent.preflight import TencentPreflight
 from costguard.providers.tencent.session import TencentSession
 from costguard.sandbox.fleets import tencent_machine
@@ -335,3 +336,21 @@ def test_preflight_without_keys_is_no_access(world: TencentWorld) -> None:
         TencentPreflight(nobody).caller()
     assert TencentPreflight(nobody).clock_skew() is None
     nobody.close()
+
+
+@pytest.mark.parametrize(("instances", "points", "lost"), [(10, 1_440, 1), (50, 7_200, 0)])
+def test_all_points_are_read_whichever_page_the_monitor_takes(instances: int, points: int, lost: int) -> None:
+    """Four days of a machine at a minute fit the larger page alone: that it is refused is seen once, and remembered."""
+    with tencent_world(monitor_instances=instances, monitor_points=points) as world:
+        native_id = world.launch()
+        world.pass_time(timedelta(days=6))
+        machine, now = seen(world, native_id), world.clock.now()
+        source = TencentSignals(world.session, frozenset({SignalName.GPU}))
+        for _ in range(2):
+            world.emulator.calls.clear()
+            report = source.read([machine], now - timedelta(days=4), now)
+            (gpu,) = report.readings[machine.ref].histories
+            assert gpu.over(now - timedelta(days=4), now).coverage > 0.99
+            asked = [call for call in world.emulator.calls if call.action == "GetMonitorData"]
+            assert len(asked) == (5 if instances == 10 else 1) + lost
+            lost = 0

@@ -3,103 +3,38 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
-from math import ceil
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.unit.tencent_monitor import (
+    DAY,
+    HOUR,
+    KNOWN,
+    MINE,
+    MINUTE,
+    NOW,
+    SINCE,
+    Monitor,
+    beyond,
+    box,
+    empty,
+    only,
+    read,
+)
 
-from costguard.domain.errors import AccessDeniedError, ProviderError, RefusedError, TruncatedReadError
-from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, GapKind, Instance, InstanceState
-from costguard.domain.signals import SignalHistory, SignalName, Statistic
+from costguard.domain.errors import AccessDeniedError, RefusedError, TruncatedReadError
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Accelerator, AcceleratorKind, GapKind
+from costguard.domain.signals import SignalName, Statistic
 from costguard.ports import SignalReport
 from costguard.providers.hourly import Cells, Window
 from costguard.providers.tencent.errors import UNSUPPORTED
-from costguard.providers.tencent.metric_answers import MAX_POINTS, Piece, period_for, pieces, points_in
-from costguard.providers.tencent.metrics import METRICS, TencentSignals, fold, jobs_for, spelled
-
-SHARD = Shard("tencent", "100012345678", "ap-guangzhou")
-NOW = datetime(2026, 3, 2, 9, 20, tzinfo=timezone.utc)
-SINCE = NOW - timedelta(hours=2, minutes=20)
-MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-MINE = [{"Name": "InstanceId", "Value": "ins-1"}]
-KNOWN = {
-    "MetricSet": [
-        {"MetricName": name, "Unit": unit}
-        for name, unit in (
-            ("GpuUtil", "%"),
-            ("Gpupowdraw", "W"),
-            ("CpuUsage", "%"),
-            ("LanIntraffic", "Mbps"),
-            ("LanOuttraffic", "Mbps"),
-            ("WanIntraffic", "Mbps"),
-            ("WanOuttraffic", "Mbps"),
-        )
-    ]
-}
-
-
-def box(native_id: str = "ins-1", *, cards: float = 1, **more: Any) -> Instance:
-    return Instance(
-        ref=ResourceRef(SHARD.cloud, SHARD.account, SHARD.region, "instance", native_id),
-        instance_type="GN7.2XLARGE32",
-        accelerator=more.pop("accelerator", Accelerator(AcceleratorKind.NVIDIA_GPU, "T4", cards)),
-        state=InstanceState.RUNNING,
-        billing=Billing.ON_DEMAND,
-        run_epoch="request-1",
-        launched_at=NOW - DAY,
-        **more,
-    )
-
-
-class Monitor:
-    """A monitor that has a point for every slot asked for, whose answers can be changed."""
-
-    def __init__(self, value: float = 3.0, change: Callable[[dict[str, Any]], None] | None = None) -> None:
-        self.asked: list[Mapping[str, Any]] = []
-        self.known: dict[str, Any] | ProviderError = KNOWN
-        self._value = value
-        self._change = change
-        self._lock = threading.Lock()
-
-    def call(self, shard: Shard, service: str, action: str, /, **parameters: Any) -> dict[str, Any]:
-        assert (shard, service) == (SHARD, "monitor")
-        if action == "DescribeBaseMetrics":
-            if isinstance(self.known, ProviderError):
-                raise self.known
-            return self.known
-        with self._lock:
-            self.asked.append(parameters)
-        begin = int(datetime.fromisoformat(parameters["StartTime"]).timestamp())
-        end = int(datetime.fromisoformat(parameters["EndTime"]).timestamp())
-        slots = list(range(begin, end + 1, parameters["Period"]))  # the end included, as below an hour
-        answer = {
-            "Period": parameters["Period"],
-            "MetricName": parameters["MetricName"],
-            "StartTime": "2022-09-26 09:00:00",
-            "DataPoints": [
-                {**each, "Timestamps": list(map(float, slots)), "Values": [self._value] * len(slots)}
-                for each in parameters["Instances"]
-            ],
-            "Msg": "",
-        }
-        if self._change is not None:
-            self._change(answer)
-        return answer
-
-
-def read(monitor: Monitor, *instances: Instance, signals: frozenset[SignalName] | None = None) -> SignalReport:
-    wanted = frozenset({SignalName.GPU}) if signals is None else signals
-    return TencentSignals(monitor, wanted).read(instances or (box(),), SINCE, NOW)
-
-
-def only(report: SignalReport) -> SignalHistory:
-    (reading,) = report.readings.values()
-    (history,) = reading.histories
-    return history
+from costguard.providers.tencent.metric_answers import period_for, points_in
+from costguard.providers.tencent.metric_calls import fold
+from costguard.providers.tencent.metric_pages import LARGER, LESSER, Page, Pages
+from costguard.providers.tencent.metrics import METRICS, TencentSignals, jobs_for, spelled
 
 
 def test_utilisation_is_a_mean_over_the_cards_at_one_minute() -> None:
@@ -114,44 +49,9 @@ def test_utilisation_is_a_mean_over_the_cards_at_one_minute() -> None:
 def test_points_at_the_end_of_an_interval_are_counted_once() -> None:
     """Below an hour the end is included, so two calls in a row tell of the same minute."""
     monitor = Monitor()
-    report = TencentSignals(monitor, frozenset({SignalName.GPU})).read([box()], NOW - 2 * DAY, NOW)
+    report = TencentSignals(monitor, frozenset({SignalName.GPU}), pages=Pages(LESSER)).read([box()], NOW - 2 * DAY, NOW)
     assert len(monitor.asked) == 3
     assert set(only(report).samples) == {60, 20}
-
-
-@pytest.mark.parametrize(
-    ("points", "machines", "calls"),
-    [
-        (0, 2520, 0),
-        (1, 2520, 252),
-        (143, 2520, 252),
-        (292, 2520, 532),  # nine and ten machines a call; four would waste a sixth
-        (1439, 2520, 2520),
-        (1470, 1, 2),
-        (1470, 2, 3),
-        (1470, 100, 103),  # a call for each machine and one in ten for the last half hour would be 110
-        (10080, 1, 8),
-    ],
-)
-def test_calls_are_few(points: int, machines: int, calls: int) -> None:
-    assert calls_for(pieces(points, machines), machines) == calls
-
-
-def calls_for(found: Sequence[Piece], machines: int) -> int:
-    return sum(ceil(machines / piece.instances) for piece in found)
-
-
-@pytest.mark.parametrize("points", [1439, 1440, 1461, 1470, 1499, 10_080, 21_600])
-def test_many_machines_waste_hardly_any_call(points: int) -> None:
-    assert calls_for(pieces(points, 1000), 1000) <= 1.01 * points * 1000 / MAX_POINTS
-
-
-@pytest.mark.parametrize("machines", [1, 3, 10, 1000])
-@pytest.mark.parametrize("points", [1, 12, 144, 300, 719, 800, 1438, 1440, 1441, 1500, 2016, 8928, 10_140, 44_640])
-def test_no_call_asks_for_more_than_it_may_even_with_its_end(points: int, machines: int) -> None:
-    found = pieces(points, machines)
-    assert sum(piece.points for piece in found) == points
-    assert all((piece.points + 1) * piece.instances <= MAX_POINTS and piece.instances <= 10 for piece in found)
 
 
 @pytest.mark.parametrize(
@@ -169,30 +69,20 @@ def test_the_finest_period_still_kept_is_read(age: timedelta, finest: int, perio
     assert period_for(NOW - age, NOW, finest) == period
 
 
-def test_ten_machines_a_call_and_one_metric() -> None:
+@pytest.mark.parametrize(("page", "machines"), [(LESSER, [10, 10, 5]), (LARGER, [25])])
+def test_full_calls_of_one_metric(page: Page, machines: list[int]) -> None:
     boxes = [box(f"ins-{number}") for number in range(25)]
     metrics = [metric for metric in METRICS if metric.signal is SignalName.CPU]
-    jobs = list(jobs_for(metrics, boxes, Window.spanning(SINCE, NOW), NOW))
-    assert [len(job.refs) for job in jobs] == [10, 10, 5]
+    jobs = list(jobs_for(metrics, boxes, Window.spanning(SINCE, NOW), NOW, page))
+    assert [len(job.refs) for job in jobs] == machines
     assert {(job.begin, job.end) for job in jobs} == {(NOW - 2 * HOUR - 20 * MINUTE, NOW)}
 
 
 def test_over_the_limit_is_a_gap_and_never_idle() -> None:
     """The call succeeds: `Msg` tells, and the series are empty."""
-
-    def over(answer: dict[str, Any]) -> None:
-        answer["Msg"] = "a single call can query up to 10 instances and 1,440 data points"
-        for series in answer["DataPoints"]:
-            series["Timestamps"], series["Values"] = [], []
-
-    report = read(Monitor(change=over))
+    report = read(Monitor(change=beyond))
     assert report.readings == {}
     assert [(gap.what, gap.kind) for gap in report.gaps] == [("signals", GapKind.TRUNCATED)]
-
-
-def empty(answer: dict[str, Any]) -> None:
-    for series in answer["DataPoints"]:
-        series["Timestamps"], series["Values"] = [], []
 
 
 def no_series(answer: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from costguard.ports import (
 )
 from costguard.providers.purposes import Purpose
 from costguard.providers.tencent.compute import TencentInventory
+from costguard.providers.tencent.metric_pages import pages_for
 from costguard.providers.tencent.metrics import TencentSignals
 from costguard.providers.tencent.prices import TencentPrices
 from costguard.providers.tencent.session import TencentSession
@@ -35,7 +36,8 @@ def connect(wiring: Wiring) -> CloudPorts:
         now=wiring.now,
     )
     wiring.close_later(session.close)
-    signals = TencentSignals(session, wiring.signals_named, wiring.signals_shown)
+    pages = pages_for(wiring.cloud, settings.tencent.endpoint_url)
+    signals = TencentSignals(session, wiring.signals_named, wiring.signals_shown, pages=pages)
     prices = TencentPrices(session, wiring.policy.prices, now=wiring.now())
 
     def acting() -> ActionExecutor:

@@ -15,7 +15,8 @@ _FIRST_WAIT_SECONDS = 0.25
 _LONGEST_WAIT_SECONDS = 8.0
 
 
-_THIS_MACHINE = frozenset({"127.0.0.1", "::1", "localhost"})
+THIS_MACHINE = frozenset({"127.0.0.1", "::1", "localhost"})
+"""Host names of this machine, where only a stand-in answers."""
 
 
 @dataclass(slots=True)
@@ -59,6 +60,6 @@ def pacer_for(rates: Mapping[str, tuple[float, float]], endpoint: str | None) ->
 
     A stand-in has limits where somebody sets them, and then says so: it is asked as fast as it answers.
     """
-    if endpoint and urlsplit(endpoint).hostname in _THIS_MACHINE:
+    if endpoint and urlsplit(endpoint).hostname in THIS_MACHINE:
         return Pacer(dict.fromkeys(rates, _UNHURRIED), other=_UNHURRIED)
     return Pacer(rates)

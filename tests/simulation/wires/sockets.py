@@ -27,7 +27,7 @@ _OPENING = (  # where each library opens its connections
 _POOLED = (  # what the providers read side by side, here one after another
     "costguard.providers.aws.metrics",
     "costguard.providers.alibaba.metrics",
-    "costguard.providers.tencent.metrics",
+    "costguard.providers.tencent.metric_calls",
     "costguard.providers.tencent.ahead",
     "costguard.providers.discovery",
 )

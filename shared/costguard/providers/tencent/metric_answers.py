@@ -1,12 +1,10 @@
-"""An answer of GetMonitorData, taken apart without trust; and how many points of how many machines to ask for. Pure."""
+"""Answers of Monitor, taken apart without trust, and the periods it keeps. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from functools import lru_cache
-from math import ceil
 from typing import Any
 
 from costguard.domain.errors import TruncatedReadError
@@ -15,26 +13,11 @@ from costguard.providers.redaction import without_secrets
 from costguard.providers.tencent.answers import told
 
 OPERATION = "monitor:GetMonitorData"
-MAX_INSTANCES = 10
-MAX_POINTS = 1_440
-"""Of one call (product page of GetMonitorData; newer SDKs say 50 and 7,200, and the smaller limits hold under both).
-
-Beyond them the call succeeds: a message stands in `Msg`, and series are empty that are not."""
-
 _RETENTION = ((60, timedelta(days=15)), (300, timedelta(days=31)), (3600, timedelta(days=93)))
 """Periods and how long their points are kept ("Metric data retention"). Points of 10 s are kept for one day, and
 would cost six times the calls for it: a window of a day already begins before they do."""
 
 FINEST = _RETENTION[0][0]
-_MANY = 2520  # machines that fill calls of every size up to ten: for more, the best cut is the same
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """`points` of each of `instances` machines: what fits one call."""
-
-    points: int
-    instances: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,39 +35,6 @@ def period_for(since: datetime, now: datetime, finest: int = FINEST) -> int:
         if period >= finest and now - since <= kept:
             return period
     return _RETENTION[-1][0]
-
-
-def pieces(points: int, machines: int) -> tuple[Piece, ...]:
-    """How to cut so many points of each of so many machines into the fewest calls.
-
-    One call of 1,439 points for one machine costs as much as one of 143 points for ten. An interval may be
-    answered with its end included, so each has room for one point more than it is long.
-    """
-    return _cheapest(points, min(machines, _MANY))
-
-
-@lru_cache(maxsize=256)
-def _cheapest(points: int, machines: int) -> tuple[Piece, ...]:
-    """The fewest calls for every length up to the whole.
-
-    A full call for one machine wastes nothing, so those go first: only what is left, less than two of them, is weighed.
-    """
-    single = MAX_POINTS - 1
-    alone = max(0, points // single - 1)
-    left = points - alone * single
-    sizes = [(each, MAX_POINTS // each - 1, ceil(machines / each)) for each in range(1, MAX_INSTANCES + 1)]
-    calls, chosen = [0], [Piece(0, 0)]
-    for length in range(1, left + 1):
-        fewest, fuller, most = min(
-            (calls[max(0, length - most)] + cost, -each, min(length, most)) for each, most, cost in sizes
-        )
-        calls.append(fewest)
-        chosen.append(Piece(most, -fuller))
-    found = [Piece(single, 1)] * alone
-    while left > 0:
-        found.append(chosen[left])
-        left -= chosen[left].points
-    return tuple(found)
 
 
 def points_in(answer: Fields, asked: frozenset[str], begin: datetime, end: datetime, period: int) -> list[Points]:

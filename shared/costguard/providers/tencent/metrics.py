@@ -12,7 +12,7 @@ by InstanceId:
 * Disk: not read. Its traffic is kept by disk (`QCE/BLOCK_STORAGE`, dimension `diskId`), not by machine, so that every
   scan would have to list the disks first.
 
-What no rule names is `shown`, by the hour: one call for ten machines and two months. Traffic and power are means over
+What no rule names is `shown`, by the hour: one call for fifty machines and five days. Traffic and power are means over
 the hour then, never more than what their highest minutes were. Where that fails, only it is missing.
 
 Names are spelled in several ways over Tencent's pages, so Monitor is asked once how it spells them.
@@ -23,30 +23,26 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from math import inf
-from typing import Any, Protocol
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import AcceleratorKind, Instance
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, Statistic
 from costguard.ports import SignalReport
-from costguard.providers.documented import as_documented
 from costguard.providers.gaps import signal_gaps
-from costguard.providers.hourly import Cells, Window, fold_counts, fold_values
+from costguard.providers.hourly import Cells, Window
 from costguard.providers.tencent.errors import UNSUPPORTED, gap
-from costguard.providers.tencent.metric_answers import FINEST, OPERATION, metric_names, period_for, pieces, points_in
+from costguard.providers.tencent.metric_answers import FINEST, metric_names, period_for
+from costguard.providers.tencent.metric_calls import NAMESPACE, Asking, Calls, Job, Metric, Reading, cut
+from costguard.providers.tencent.metric_pages import LARGER, Page, Pages
 
 READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK})
 """Signals this source can read."""
 
-NAMESPACE = "QCE/CVM"
-_DIMENSION = "InstanceId"
 _NAMES = "monitor:DescribeBaseMetrics"
-_CALLS_IN_FLIGHT = 8
 _FIVE_MINUTES, _HOUR_SECONDS = 300, 3600
 
 AGENT_DELAY = timedelta(minutes=5)
@@ -58,25 +54,6 @@ SLOW_DELAY = timedelta(minutes=10)
 _BYTES = {"bps": 0.125, "kbps": 125.0, "mbps": 125_000.0, "gbps": 125_000_000.0}
 _UNITS = {**_BYTES, "b/s": 1.0, "bytes/s": 1.0, "kb/s": 1_000.0, "mb/s": 1_000_000.0}
 """Bytes a second in each unit of network metrics, by its name in lower case; `Mbps` is what the pages say."""
-
-
-class Calls(Protocol):
-    """The part of `TencentSession` that reading needs."""
-
-    def call(self, shard: Shard, service: str, action: str, /, **parameters: Any) -> dict[str, Any]:
-        """One request, retried within the deadline; raises ProviderError."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One series of a machine: what it tells of, the name to ask for, and what one of its units is of ours."""
-
-    signal: SignalName
-    name: str
-    finest: int
-    scale: float = 1.0
-    outer: bool = False
-    shown: bool = False
 
 
 METRICS = (
@@ -91,42 +68,6 @@ METRICS = (
 _OF_CARDS = frozenset({SignalName.GPU, SignalName.POWER})
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One call: a metric of some machines over an interval."""
-
-    metric: Metric
-    refs: tuple[ResourceRef, ...]
-    begin: datetime
-    end: datetime
-    period: int
-
-
-@dataclass(slots=True)
-class _Reading:
-    """What one `read` has gathered so far; filled by several threads under `lock`."""
-
-    window: Window
-    cells: dict[tuple[ResourceRef, Metric], Cells] = field(default_factory=dict)
-    periods: dict[Metric, int] = field(default_factory=dict)
-    failures: dict[ResourceRef, ProviderError] = field(default_factory=dict)
-    lost: set[tuple[ResourceRef, SignalName]] = field(default_factory=set)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def fail_job(self, job: _Job, error: ProviderError) -> None:
-        """Whoever lacks a signal that is judged was not read; one that is only shown is left out."""
-        if job.metric.shown:
-            with self.lock:
-                self.lost.update((ref, job.metric.signal) for ref in job.refs)
-        else:
-            self.fail(job.refs, error)
-
-    def fail(self, refs: Iterable[ResourceRef], error: ProviderError) -> None:
-        with self.lock:
-            for ref in refs:
-                self.failures.setdefault(ref, error)
-
-
 class TencentSignals:
     """`SignalSource` over Monitor. Reads the `signals` asked for, and `shown` beside them; may be shared by threads.
 
@@ -134,9 +75,15 @@ class TencentSignals:
     """
 
     def __init__(
-        self, session: Calls, signals: frozenset[SignalName], shown: frozenset[SignalName] = frozenset()
+        self,
+        session: Calls,
+        signals: frozenset[SignalName],
+        shown: frozenset[SignalName] = frozenset(),
+        *,
+        pages: Pages | None = None,
     ) -> None:
         self._session = session
+        self._asking = Asking(session, Pages() if pages is None else pages)
         self._signals = signals & READ
         self._shown = (shown & READ) - self._signals
         self._spelled: tuple[Metric, ...] | None = None
@@ -147,26 +94,20 @@ class TencentSignals:
 
         What failed for an instance leaves it out, and is named in a gap.
 
-        API: Monitor DescribeBaseMetrics once; GetMonitorData, one metric of at most 10 machines and 1,440 points a
-        call, which makes one call for each machine and day of a metric at one minute.
+        API: Monitor DescribeBaseMetrics once; GetMonitorData, one metric of at most 50 machines and 7,200 points a
+        call, or 10 and 1,440: five days of a metric at one minute make one call for each machine, or five.
         """
         if not instances:
             return SignalReport({})
         shard = instances[0].ref.shard
-        reading = _Reading(Window.spanning(since, until))
+        reading = Reading(Window.spanning(since, until))
         try:
             metrics = self._metrics(shard)
         except ProviderError as err:
             reading.fail((instance.ref for instance in instances), err)
             metrics = ()
-        jobs = list(jobs_for(metrics, instances, reading.window, until))
-        for job in jobs:
-            for ref in job.refs:
-                reading.cells.setdefault((ref, job.metric), Cells.empty(reading.window.hours))
-                reading.periods[job.metric] = job.period
-        if jobs:
-            with ThreadPoolExecutor(min(_CALLS_IN_FLIGHT, len(jobs))) as pool:
-                list(pool.map(lambda job: self._do(shard, job, reading), jobs))
+        jobs = jobs_for(metrics, instances, reading.window, until, self._asking.page)
+        self._asking.run(shard, jobs, reading)
         return self._report(shard, instances, reading)
 
     def _metrics(self, shard: Shard) -> tuple[Metric, ...]:
@@ -190,31 +131,7 @@ class TencentSignals:
                 self._spelled = tuple(spelled(wanted, known))
             return self._spelled
 
-    def _do(self, shard: Shard, job: _Job, reading: _Reading) -> None:
-        if all(ref in reading.failures for ref in job.refs):
-            return
-        by_id = {ref.native_id: ref for ref in job.refs}
-        try:
-            answer = self._session.call(
-                shard,
-                "monitor",
-                "GetMonitorData",
-                Namespace=NAMESPACE,
-                MetricName=job.metric.name,
-                Period=job.period,
-                StartTime=job.begin.isoformat(),
-                EndTime=job.end.isoformat(),
-                Instances=[{"Dimensions": [{"Name": _DIMENSION, "Value": native_id}]} for native_id in by_id],
-            )
-            found = points_in(answer, frozenset(by_id), job.begin, job.end, job.period)
-            with reading.lock, as_documented(OPERATION):
-                for points in found:
-                    cells = reading.cells[by_id[points.native_id], job.metric]
-                    fold(cells, job.metric.signal, reading.window.start, points.timestamps, points.values)
-        except ProviderError as err:
-            reading.fail_job(job, err)
-
-    def _report(self, shard: Shard, instances: Sequence[Instance], reading: _Reading) -> SignalReport:
+    def _report(self, shard: Shard, instances: Sequence[Instance], reading: Reading) -> SignalReport:
         delay = AGENT_DELAY if self._signals <= _OF_CARDS else SLOW_DELAY
         of_instance: dict[ResourceRef, dict[SignalName, list[tuple[Metric, Cells]]]] = {}
         for (ref, metric), cells in reading.cells.items():
@@ -241,8 +158,8 @@ def spelled(wanted: Iterable[Metric], known: Mapping[str, tuple[str, str]]) -> I
 
 
 def jobs_for(
-    metrics: Iterable[Metric], instances: Sequence[Instance], window: Window, until: datetime
-) -> Iterator[_Job]:
+    metrics: Iterable[Metric], instances: Sequence[Instance], window: Window, until: datetime, page: Page = LARGER
+) -> Iterator[Job]:
     """The calls that read these metrics over the window, up to `until`: full ones, and few.
 
     Devices are asked for where there are NVIDIA cards: no agent reports any other. The outer side is asked for
@@ -256,33 +173,10 @@ def jobs_for(
             and (not metric.outer or instance.public_ip)
         ]
         period = period_for(window.start, until, metric.finest)
-        last = min(until, window.start + window.hours * HOUR)
-        begin = window.start
-        for piece in pieces((last - begin) // timedelta(seconds=period), len(refs)):
-            end = begin + piece.points * timedelta(seconds=period)
-            for first in range(0, len(refs), piece.instances):
-                yield _Job(metric, tuple(refs[first : first + piece.instances]), begin, end, period)
-            begin = end
+        yield from cut(metric, refs, window.start, min(until, window.start + window.hours * HOUR), period, page)
 
 
-def fold(
-    cells: Cells, signal: SignalName, start: datetime, timestamps: Sequence[datetime], values: Sequence[Any]
-) -> None:
-    """Merge the points of one call in: hourly maxima, and how many points each hour has in all calls together.
-
-    Raises:
-        ValueError, TypeError: as `hourly.fold_values`.
-    """
-    fold_values(cells, signal, start, timestamps, values)
-    counts: dict[int, int] = {}
-    for moment in timestamps:
-        hour = (moment - start) // HOUR
-        counts[hour] = counts.get(hour, 0) + 1
-    whole = [cells.samples[hour] + count for hour, count in counts.items()]
-    fold_counts(cells, start, [start + hour * HOUR for hour in counts], whole)
-
-
-def _history(reading: _Reading, name: SignalName, found: Sequence[tuple[Metric, Cells]]) -> SignalHistory:
+def _history(reading: Reading, name: SignalName, found: Sequence[tuple[Metric, Cells]]) -> SignalHistory:
     """One series. A point stands for each period that was asked for: whatever comes less often was lost."""
     whole = found[0][1] if name is not SignalName.NETWORK else _added(found)
     return SignalHistory(

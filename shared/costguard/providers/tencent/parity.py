@@ -7,8 +7,10 @@ from datetime import timedelta
 from costguard.providers.launching import REMEMBERED
 from costguard.providers.parity import Row, Rows
 from costguard.providers.tencent.billing import DELAY as BILL_DELAY
-from costguard.providers.tencent.metric_answers import FINEST, MAX_INSTANCES, MAX_POINTS
-from costguard.providers.tencent.metrics import AGENT_DELAY, METRICS, NAMESPACE
+from costguard.providers.tencent.metric_answers import FINEST
+from costguard.providers.tencent.metric_calls import NAMESPACE
+from costguard.providers.tencent.metric_pages import LARGER, LESSER
+from costguard.providers.tencent.metrics import AGENT_DELAY, METRICS
 
 _MINUTE = 60
 _HOUR = timedelta(hours=1)
@@ -16,8 +18,9 @@ _HOUR = timedelta(hours=1)
 ROWS: Rows = {
     Row.CARD_METRIC: f"**the mean over all cards** (`{METRICS[0].name}` in `{NAMESPACE}`): the bound is divided by the"
     " number of cards, so one that works is seen; which ones are idle is not",
-    Row.SAMPLES: f"every {FINEST} s; at most {AGENT_DELAY.seconds // _MINUTE} minutes late; {MAX_INSTANCES} instances"
-    f" and {MAX_POINTS:,} points a call",
+    Row.SAMPLES: f"every {FINEST} s; at most {AGENT_DELAY.seconds // _MINUTE} minutes late;"
+    f" {LARGER.instances} instances and {LARGER.points:,} points a call, or {LESSER.instances} and {LESSER.points:,}"
+    " where Monitor takes no more",
     Row.BESIDE: "network of every machine, from the host; CPU from the agent in it; **no disk**: its traffic is kept by"
     " disk, and not by machine",
     Row.DENIED: "an error: a gap that names the permission",

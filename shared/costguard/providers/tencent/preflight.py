@@ -14,7 +14,7 @@ from costguard.providers.asking import Asking
 from costguard.providers.clocks import clock_skew
 from costguard.providers.operations import ACTING, READING
 from costguard.providers.tencent.errors import fix_for
-from costguard.providers.tencent.metrics import NAMESPACE
+from costguard.providers.tencent.metric_calls import NAMESPACE
 from costguard.providers.tencent.permissions import OPERATIONS
 from costguard.providers.tencent.products import PAGES
 from costguard.providers.tencent.session import TencentSession
