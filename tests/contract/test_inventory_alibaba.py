@@ -294,24 +294,69 @@ def test_many_pages_are_one_list(world: AlibabaWorld) -> None:
     assert [one["MaxResults"] for one in asked(world, "DescribeInstances")] == ["100", "100"]
 
 
+def with_interface(answer: dict[str, Any]) -> dict[str, Any]:
+    for item in answer["Instances"]["Instance"]:
+        item["NetworkInterfaces"] = {"NetworkInterface": [{"NetworkInterfaceId": "eni-2", "Type": "Secondary"}]}
+    return answer
+
+
+ON_CARD = {
+    "AllocationId": "eip-1",
+    "IpAddress": "203.0.113.8",
+    "InstanceId": "eni-2",
+    "InstanceType": "NetworkInterface",
+}
+ELSEWHERE = {**ON_CARD, "AllocationId": "eip-2", "IpAddress": "203.0.113.9", "InstanceId": "eni-9"}
+OF_A_MACHINE = {**ON_CARD, "AllocationId": "eip-3", "IpAddress": "203.0.113.10", "InstanceType": "EcsInstance"}
+
+
+def addresses(*told: dict[str, str]) -> dict[str, Any]:
+    return {"EipAddresses": {"EipAddress": [*told]}, "TotalCount": len(told)}
+
+
+def test_the_listing_tells_the_addresses_of_further_interfaces(world: AlibabaWorld) -> None:
+    world.launch()
+    world.relay.changes["DescribeInstances"] = with_interface
+    listed = addresses(ON_CARD, ELSEWHERE, OF_A_MACHINE)
+    world.relay.changes["DescribeEipAddresses"] = lambda answer: {**answer, **listed}
+
+    assert only(world).further_public_ips == ("203.0.113.8",)
+    assert len(asked(world, "DescribeEipAddresses")) == 1
+
+
+def test_a_region_without_further_interfaces_is_not_asked_for_addresses(world: AlibabaWorld) -> None:
+    world.keep_address(world.launch())
+
+    assert only(world).further_public_ips == ()
+    assert asked(world, "DescribeEipAddresses") == []
+
+
+def test_addresses_that_may_not_be_listed_are_a_gap_and_not_none(world: AlibabaWorld) -> None:
+    world.launch()
+    world.relay.changes["DescribeInstances"] = with_interface
+    listed = {**addresses(ON_CARD), "TotalCount": 3}
+    world.relay.changes["DescribeEipAddresses"] = lambda answer: {**answer, **listed}
+
+    inventory = read(world)
+
+    assert [one.further_public_ips for one in inventory.instances] == [None]
+    assert [(gap.what, gap.kind) for gap in inventory.gaps] == [("details", GapKind.TRUNCATED)]
+
+
 def test_addresses_of_further_interfaces_are_kept_too(world: AlibabaWorld) -> None:
     native_id = world.launch()
     kept = world.keep_address(native_id)
     read(world)
 
-    def with_interface(answer: dict[str, Any]) -> dict[str, Any]:
-        for item in answer["Instances"]["Instance"]:
-            item["NetworkInterfaces"] = {"NetworkInterface": [{"NetworkInterfaceId": "eni-2", "Type": "Secondary"}]}
-        return answer
-
     world.relay.changes["DescribeInstances"] = with_interface
     world.relay.changes["DescribeEipAddresses"] = lambda answer: {
         **answer,
-        "EipAddresses": {"EipAddress": [{"AllocationId": "eip-further"}]},
-        "TotalCount": 1,
+        **addresses({**ON_CARD, "AllocationId": "eip-further"}),
     }
 
-    assert [ref.native_id for ref in detail(world, native_id).kept_addresses] == [kept, "eip-further"]
+    found = detail(world, native_id)
+    assert [ref.native_id for ref in found.kept_addresses] == [kept, "eip-further"]
+    assert found.instance.further_public_ips == ("203.0.113.8",)
     (question,) = asked(world, "DescribeEipAddresses")
     assert (question["AssociatedInstanceType"], question["AssociatedInstanceId"]) == ("NetworkInterface", "eni-2")
 
@@ -319,11 +364,6 @@ def test_addresses_of_further_interfaces_are_kept_too(world: AlibabaWorld) -> No
 def test_addresses_left_out_are_an_error(world: AlibabaWorld) -> None:
     native_id = world.launch()
     read(world)
-
-    def with_interface(answer: dict[str, Any]) -> dict[str, Any]:
-        for item in answer["Instances"]["Instance"]:
-            item["NetworkInterfaces"] = {"NetworkInterface": [{"NetworkInterfaceId": "eni-2", "Type": "Secondary"}]}
-        return answer
 
     world.relay.changes["DescribeInstances"] = with_interface
     world.relay.changes["DescribeEipAddresses"] = lambda answer: {**answer, "TotalCount": 3}

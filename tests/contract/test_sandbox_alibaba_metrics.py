@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.contract.alibaba_asking import AT, CPU_ONLY, DAY, HOUR, MINUTE, Cloud, cloud_of
+from tests.network_places import card, place
 
 from costguard.domain.resources import Accelerator, AcceleratorKind
 from costguard.domain.signals import SignalName
@@ -23,7 +24,9 @@ from costguard.sandbox.world.workload import Workload
 MEMBER = "1098765432109876"
 NAMESPACE = "acs_ecs_dashboard"
 MACHINE_GPU, CARD_GPU, CPU = "instance_gpu_gpu_usedutilization", "gpu_gpu_usedutilization", "CPUUtilization"
-NETWORK = ("InternetInRate", "InternetOutRate", "IntranetInRate", "IntranetOutRate")
+INSIDE = ("IntranetInRate", "IntranetOutRate")
+OUTSIDE = ("VPC_PublicIP_InternetInRate", "VPC_PublicIP_InternetOutRate")
+OF_THE_CLASSIC_NETWORK = ("InternetInRate", "InternetOutRate")
 CHINA = timedelta(hours=8)
 
 
@@ -42,11 +45,16 @@ FPGA = replace(machine("fpga", does.busy()), accelerator=Accelerator(Accelerator
 WEB = replace(machine("web", does.busy()), accelerator=CPU_ONLY)
 NEXT_DOOR = machine("next-door", does.busy(), account=MEMBER)
 NEW = replace(machine("new", does.busy()), launched_at=AT - 90 * MINUTE)
+PUBLIC = machine("public", does.busy(), public_ip="203.0.113.7")
+FURTHER = "203.0.113.8"
 
 
 @pytest.fixture(scope="module")
 def cloud() -> Iterator[Cloud]:
-    with cloud_of(BUSY, HALF, SLICE, UNSEEN, DIED, SPIKE, FPGA, WEB, NEXT_DOOR, NEW) as opened:
+    with cloud_of(BUSY, HALF, SLICE, UNSEEN, DIED, SPIKE, FPGA, WEB, NEXT_DOOR, NEW, PUBLIC) as opened:
+        shard = PUBLIC.ref.shard
+        further = card("eni-2", PUBLIC.native_id, shard, primary=False, public_ips=(("10.0.0.7", FURTHER),))
+        opened.world.networks.place(place(cards=[further], shard=shard))
         yield opened
 
 
@@ -148,11 +156,34 @@ def test_one_busy_minute_shows_in_the_maximum_and_hides_in_the_mean(cloud: Cloud
     assert highest["Average"] == pytest.approx(1.6)
 
 
-def test_the_four_rates_are_the_worlds_network_in_bits(cloud: Cloud) -> None:
-    sensor = Sensor(cloud.world.machines[BUSY.native_id], SignalName.NETWORK)
-    total = sum(points(cloud, name, BUSY, hours=2)[0]["Maximum"] for name in NETWORK)
-    begin = int((AT - HOUR).timestamp())
-    assert total / 8 == pytest.approx(sensor.peak(begin, begin + 3600, AT)[0])
+def test_all_rates_are_the_worlds_network_in_bits(cloud: Cloud) -> None:
+    """What has no public address sends everything within the VPC; the classic network's metrics are empty there."""
+    for spec, names in ((BUSY, INSIDE), (PUBLIC, (*INSIDE, *OUTSIDE))):
+        sensor = Sensor(cloud.world.machines[spec.native_id], SignalName.NETWORK)
+        total = sum(point["Maximum"] for name in names for point in points(cloud, name, spec, hours=2))
+        begin = int((AT - HOUR).timestamp())
+        assert total / 8 == pytest.approx(sensor.peak(begin, begin + 3600, AT)[0])
+        assert [points(cloud, name, spec) for name in OF_THE_CLASSIC_NETWORK] == [[], []]
+    assert [points(cloud, name, BUSY) for name in OUTSIDE] == [[], []]
+
+
+def test_each_public_address_has_a_series_of_its_own(cloud: Cloud) -> None:
+    for name in OUTSIDE:
+        found = points(cloud, name, PUBLIC, hours=2)
+        assert [point["ip"] for point in found] == ["203.0.113.7", FURTHER]
+        assert found[0]["Maximum"] == found[1]["Maximum"] > 0
+        wanted = json.dumps([{"instanceId": PUBLIC.native_id, "ip": FURTHER}])
+        assert [point["ip"] for point in points(cloud, name, PUBLIC, hours=2, Dimensions=wanted)] == [FURTHER]
+    (told,) = cloud.ask("DescribeMetricMetaList", Namespace=NAMESPACE, MetricName=OUTSIDE[0])["Resources"]["Resource"]
+    assert told["Dimensions"] == "userId,instanceId,ip"
+
+
+def test_an_address_may_be_without_points(cloud: Cloud) -> None:
+    cloud.emulator.networks.unmeasured.add(FURTHER)
+    try:
+        assert {point["ip"] for point in points(cloud, OUTSIDE[0], PUBLIC)} == {"203.0.113.7"}
+    finally:
+        cloud.emulator.networks.unmeasured.clear()
 
 
 def test_pages_hold_what_is_asked_for_and_nothing_twice(cloud: Cloud) -> None:

@@ -9,10 +9,12 @@ from decimal import Decimal
 
 import pytest
 from tests.contract.alibaba_world import HOUR, MINUTE, NOW, patient_pacer
+from tests.network_places import address, card, place
 
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import RefusedError
 from costguard.domain.money import Money
+from costguard.domain.network import AddressState
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, InstanceState, SnapshotState
 from costguard.domain.signals import SignalHistory, SignalName
@@ -150,6 +152,44 @@ def test_signals_are_the_worlds_own(stage: Stage) -> None:
             assert values(found[key]) == pytest.approx(values(history), abs=1e-3), (instance.name, key)
             each = 1 if key[0] in (GPU, POWER) else 5
             assert list(found[key].samples) == [count * each for count in history.samples]
+
+
+FURTHER = "203.0.113.8"
+
+
+def with_two_addresses(stage: Stage, name: str) -> ResourceRef:
+    """Beside its own address it has one on a further card."""
+    ref = stage.ref(name)
+    further = card("eni-2", ref.native_id, stage.shard, primary=False, public_ips=(("10.0.0.7", FURTHER),))
+    bound = address("eip-2", stage.shard, ip=FURTHER, state=AddressState.IN_USE, bound_to=further.ref)
+    stage.world.networks.place(place(cards=[further], shard=stage.shard, addresses=(bound,)))
+    return ref
+
+
+def test_two_busy_addresses_are_all_the_worlds_traffic(stage: Stage) -> None:
+    ref = with_two_addresses(stage, "kept")
+    (asked,) = [one for one in stage.inventory.read(stage.shard).instances if one.ref == ref]
+    report = AlibabaSignals(stage.session, frozenset({NETWORK})).read([asked], NOW - 3 * HOUR, NOW)
+    (wanted,) = WorldSignals(stage.world, stage.clock).read([asked], NOW - 3 * HOUR, NOW).readings[ref].histories[-1:]
+
+    assert asked.further_public_ips == (FURTHER,)
+    (found,) = report.readings[ref].histories
+    assert found.name is wanted.name is NETWORK
+    assert values(found) == pytest.approx(values(wanted), abs=1e-3)
+    assert list(found.samples) == [60, 60, 60]
+
+
+def test_an_address_without_points_leaves_the_network_unmeasured(stage: Stage) -> None:
+    """What goes over it is nobody's guess."""
+    ref = with_two_addresses(stage, "kept")
+    stage.emulator.networks.unmeasured.add(FURTHER)
+    for asked in (
+        next(one for one in stage.inventory.read(stage.shard).instances if one.ref == ref),
+        stage.inventory.details([ref])[ref].instance,
+    ):
+        report = AlibabaSignals(stage.session, frozenset({NETWORK})).read([asked], NOW - 3 * HOUR, NOW)
+        (found,) = report.readings[ref].histories
+        assert list(found.samples) == [0, 0, 0]
 
 
 def test_metrics_cost_no_more_requests_than_their_pages(stage: Stage) -> None:

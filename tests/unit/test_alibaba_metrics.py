@@ -40,10 +40,13 @@ def machine(native_id: str = "i-1", cards: float = 1, **changes: Any) -> Instanc
     return replace(ordinary, **changes)
 
 
-def point(minute: float, value: Any, native_id: str = "i-1", card: str | None = None) -> dict[str, Any]:
+def point(
+    minute: float, value: Any, native_id: str = "i-1", card: str | None = None, ip: str | None = None
+) -> dict[str, Any]:
     stamp = int((START + minute * MINUTE).timestamp() * 1000)
-    of_card = {} if card is None else {"gpuId": card}
-    return {"timestamp": stamp, "userId": "1", "instanceId": native_id, **of_card, "Maximum": value}
+    parts = {} if card is None else {"gpuId": card}
+    parts |= {} if ip is None else {"ip": ip}
+    return {"timestamp": stamp, "userId": "1", "instanceId": native_id, **parts, "Maximum": value}
 
 
 @dataclass
@@ -304,18 +307,146 @@ def test_network_without_one_of_its_ways_is_not_measured() -> None:
     assert math.isnan(found.maxima[0])
 
 
-def test_a_public_address_must_be_measured_by_one_of_its_metrics() -> None:
-    inside = {"IntranetInRate": 8.0, "IntranetOutRate": 8.0}
-    public = machine(public_ip="203.0.113.7")
+OWN, FURTHER = "203.0.113.7", "203.0.113.8"
+INSIDE = {"IntranetInRate": 8.0, "IntranetOutRate": 8.0}
+IN, OUT = "VPC_PublicIP_InternetInRate", "VPC_PublicIP_InternetOutRate"
 
-    def samples(**more: float) -> list[int]:
-        report = Monitor(rates(**inside, **more)).read(public, hours=1, signals=[NETWORK])
-        return list(history(report, NETWORK, "").samples)
+
+def by_address(*told: tuple[str, float], minutes: range = range(60)) -> list[Any]:
+    """One page of a metric of addresses: each series alone, one after the other."""
+    return [[point(minute, bits, ip=ip) for ip, bits in told for minute in minutes]]
+
+
+def network(pages: dict[str, list[Any]], asked: Instance, hours: float = 1) -> SignalHistory:
+    return history(Monitor(pages).read(asked, hours=hours, signals=[NETWORK]), NETWORK, "")
+
+
+def test_a_public_address_must_be_measured_by_one_of_its_metrics() -> None:
+    public = machine(public_ip=OWN)
+
+    def samples(addresses: Mapping[str, list[Any]] | None = None, **more: float) -> list[int]:
+        return list(network({**rates(**INSIDE, **more), **(addresses or {})}, public).samples)
 
     assert samples() == [0]
     assert samples(InternetInRate=8.0) == [0]
     assert samples(InternetInRate=8.0, InternetOutRate=8.0) == [60]
-    assert samples(VPC_PublicIP_InternetInRate=8.0, VPC_PublicIP_InternetOutRate=8.0) == [60]
+    assert samples({IN: by_address((OWN, 8.0))}) == [0]
+    assert samples({IN: by_address((OWN, 8.0)), OUT: by_address((OWN, 8.0))}) == [60]
+
+
+def test_two_busy_addresses_are_added_up() -> None:
+    """40 KiB/s each way of each of two addresses are 160 KiB/s of traffic, not 80."""
+    busy = by_address((OWN, 40 * 1024 * 8.0), (FURTHER, 40 * 1024 * 8.0))
+    quiet = {"IntranetInRate": 0.0, "IntranetOutRate": 0.0}
+
+    found = network({**rates(**quiet), IN: busy, OUT: busy}, machine(public_ip=OWN))
+
+    assert (list(found.maxima), list(found.samples)) == ([160 * 1024.0], [60])
+
+
+def test_addresses_are_added_up_by_the_minute_and_not_by_their_peaks() -> None:
+    """Peaks of different minutes never were there at once."""
+    one = [point(minute, 800.0 if minute == 5 else 0.0, ip=OWN) for minute in range(60)]
+    other = [point(minute, 80.0 if minute < 30 else 400.0, ip=FURTHER) for minute in range(60)]
+
+    out = by_address((OWN, 0.0), (FURTHER, 0.0))
+    found = network({**rates(**INSIDE), IN: [[*one, *other]], OUT: out}, machine(public_ip=OWN))
+
+    assert list(found.maxima) == [1.0 + 1.0 + (800.0 + 80.0) / 8]
+
+
+@pytest.mark.parametrize(
+    ("coming_in", "going_out"),
+    [
+        (by_address((OWN, 8.0)), by_address((OWN, 8.0), (FURTHER, 8.0))),  # known from the other way
+        (by_address((FURTHER, 8.0)), by_address((FURTHER, 8.0))),  # known from the listing
+        ([], by_address((OWN, 8.0), (FURTHER, 8.0))),
+    ],
+)
+def test_a_missing_series_of_one_address_is_not_measured(coming_in: list[Any], going_out: list[Any]) -> None:
+    """Neither do the rates of the classic network stand in for it."""
+    pages = rates(**INSIDE, InternetInRate=0.0, InternetOutRate=0.0)
+
+    found = network({**pages, IN: coming_in, OUT: going_out}, machine(public_ip=OWN))
+
+    assert list(found.samples) == [0]
+
+
+def test_minutes_in_which_one_address_is_missing_do_not_count() -> None:
+    part = [*by_address((OWN, 8.0))[0], *by_address((FURTHER, 8.0), minutes=range(45))[0]]
+
+    found = network({**rates(**INSIDE), IN: [part], OUT: [part]}, machine(public_ip=OWN))
+
+    assert list(found.samples) == [45]
+
+
+def test_a_busy_minute_shows_also_where_another_address_is_missing() -> None:
+    """Else one lost point in sixty could hide the one that tells of work."""
+    own = [point(minute, 8_000.0 if minute == 7 else 8.0, ip=OWN) for minute in range(60)]
+    other = [point(minute, 8.0, ip=FURTHER) for minute in range(60) if minute != 7]
+
+    found = network({**rates(**INSIDE), IN: [[*own, *other]], OUT: [[*own, *other]]}, machine(public_ip=OWN))
+
+    assert (list(found.maxima), list(found.samples)) == ([2_002.0], [59])
+
+
+def test_an_address_that_reported_in_another_hour_is_missed_in_this() -> None:
+    """Whether it was taken off, or whoever measures it is silent, is not told."""
+    pages: dict[str, list[Any]] = {
+        name: [[point(minute, 8.0) for minute in range(120)]] for name in ("IntranetInRate", "IntranetOutRate")
+    }
+    both = [*by_address((OWN, 8.0), minutes=range(120))[0], *by_address((FURTHER, 8.0), minutes=range(60))[0]]
+
+    found = network({**pages, IN: [both], OUT: [both]}, machine(public_ip=OWN), hours=2)
+
+    assert list(found.samples) == [60, 0]
+
+
+@pytest.mark.parametrize("further", [(FURTHER,), None])
+def test_further_addresses_must_be_measured_too(further: tuple[str, ...] | None) -> None:
+    """None: it was not read which there are."""
+    pages = rates(**INSIDE, InternetInRate=8.0, InternetOutRate=8.0)
+    own, both = by_address((OWN, 8.0)), by_address((OWN, 8.0), (FURTHER, 8.0))
+    asked = machine(public_ip=OWN, further_public_ips=further)
+
+    assert list(network(pages, asked).samples) == [0]
+    assert list(network({**pages, IN: own, OUT: own}, asked).samples) == [0]
+    assert list(network({**pages, IN: both, OUT: both}, asked).samples) == ([60] if further else [0])
+
+
+def test_an_address_of_a_further_card_alone_is_asked_about() -> None:
+    on_card = by_address((FURTHER, 800.0))
+
+    found = network({**rates(**INSIDE), IN: on_card, OUT: on_card}, machine(further_public_ips=(FURTHER,)))
+
+    assert (list(found.maxima), list(found.samples)) == ([202.0], [60])
+
+
+def test_a_minute_of_an_address_that_comes_twice_counts_once() -> None:
+    twice = [*by_address((OWN, 8.0))[0], *by_address((OWN, 80.0))[0]]
+
+    found = network({**rates(**INSIDE), IN: [twice], OUT: by_address((OWN, 8.0))}, machine(public_ip=OWN))
+
+    assert (list(found.maxima), list(found.samples)) == ([1.0 + 1.0 + 10.0 + 1.0], [60])
+
+
+@pytest.mark.parametrize("value", ["1.0", None, math.nan, -1.0, True, 10**400])
+def test_an_implausible_rate_of_an_address_is_kept_as_infinity(value: Any) -> None:
+    odd = [*by_address((OWN, 8.0))[0], point(3, value, ip=OWN)]
+
+    found = network({**rates(**INSIDE), IN: [odd], OUT: by_address((OWN, 8.0))}, machine(public_ip=OWN))
+
+    assert list(found.maxima) == [math.inf]
+
+
+def test_a_rate_of_no_address_in_particular_is_not_as_documented() -> None:
+    """Of which series it is a part cannot be told, so nothing can be added up."""
+    pages = {**rates(**INSIDE), IN: [[point(0, 8.0)]], OUT: [[point(0, 8.0)]]}
+
+    report = Monitor(pages).read(machine(public_ip=OWN), hours=1, signals=[NETWORK])
+
+    assert report.readings == {}
+    assert [gap.kind for gap in report.gaps] == [GapKind.UNREADABLE]
 
 
 def test_cpu_is_of_the_whole_machine() -> None:

@@ -92,6 +92,7 @@ class Instance:
     term of a prepaid one ends or is renewed. `imds_v1`: its metadata answers without a session token; None: not told.
     `auto_renew`: whether a prepaid term is renewed by itself; None where the listing does not tell.
     `resource_group`: the id of its resource group or project, empty where the cloud tells none.
+    `further_public_ips`: addresses of further network cards, where traffic is told by address; None: not read.
     """
 
     ref: ResourceRef
@@ -111,6 +112,7 @@ class Instance:
     local_disk_gib: float | None = None
     public_ip: str = ""
     public_ip_is_kept: bool = False
+    further_public_ips: tuple[str, ...] | None = ()
     protected_by: tuple[str, ...] = ()
     operating_system: str = "linux"
     tenancy: str = "default"

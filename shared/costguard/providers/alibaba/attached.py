@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from costguard.domain.errors import TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceDetail, Snapshot, SnapshotState, Volume
-from costguard.providers.alibaba.forms import items_in, structures_in, tags_of
+from costguard.providers.alibaba.forms import structures_in, tags_of
 from costguard.providers.alibaba.instances import elastic_address, secondary_interfaces
+from costguard.providers.alibaba.numbered import numbered_pages
 from costguard.providers.alibaba.proof import prove_permitted
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.alibaba.times import needed_time
@@ -26,6 +27,7 @@ _LOCAL = ("local_", "ephemeral", "elastic_ephemeral")
 """Disks that a stop or a release destroys, and that cannot be copied."""
 
 _USUAL_LEVEL = "PL1"
+_CARD = "NetworkInterface"  # what an address may be bound to, in the vendor's words
 
 
 def read_attached(
@@ -44,11 +46,16 @@ def read_attached(
         snapshots = tuple(
             snapshot for volume in volumes for snapshot in _snapshots(session, shard, volume.ref.native_id)
         )
+        own, cards = elastic_address(described[native_id]), secondary_interfaces(described[native_id])
+        further = [address for card in cards for address in _of_card(session, shard, card)]
+        kept = [*([own] if own else []), *(native_id for native_id, _ in further)]
         yield InstanceDetail(
-            instance=_with_local_disks(instance, disks),
+            instance=replace(_with_local_disks(instance, disks), further_public_ips=tuple(ip for _, ip in further)),
             volumes=volumes,
             snapshots=snapshots,
-            kept_addresses=tuple(_addresses(session, shard, described[native_id])),
+            kept_addresses=tuple(
+                ResourceRef(shard.cloud, shard.account, shard.region, "public_address", each) for each in kept
+            ),
             protected_by=instance.protected_by,
         )
 
@@ -126,27 +133,41 @@ def _snapshots(session: AlibabaSession, shard: Shard, disk_id: str) -> Iterator[
                     )
 
 
-def _addresses(session: AlibabaSession, shard: Shard, described: Fields) -> Iterator[ResourceRef]:
-    """Elastic addresses: the machine's own, and those of its further interfaces, each asked about alone."""
+def _of_card(session: AlibabaSession, shard: Shard, interface: str) -> Iterator[tuple[str, str]]:
+    """Elastic addresses of one further interface, each with its id."""
+    answer = session.call(
+        shard,
+        "vpc",
+        "DescribeEipAddresses",
+        AssociatedInstanceType=_CARD,
+        AssociatedInstanceId=interface,
+        PageSize=_PAGE,
+    )
+    with as_documented(_ADDRESSES):
+        found = structures_in(answer, "EipAddresses.EipAddress", _ADDRESSES)
+        if len(found) != whole(answer, "TotalCount"):
+            message = f"{_ADDRESSES}: {whole(answer, 'TotalCount')} addresses, of which {len(found)} came"
+            raise TruncatedReadError(message, operation=_ADDRESSES, code="MissingAddress")
+        yield from [(named(address, "AllocationId"), named(address, "IpAddress")) for address in found]
 
-    def kept(native_id: str) -> ResourceRef:
-        return ResourceRef(shard.cloud, shard.account, shard.region, "public_address", native_id)
 
-    own = elastic_address(described)
-    if own:
-        yield kept(own)
-    for interface in secondary_interfaces(described):
-        answer = session.call(
-            shard,
-            "vpc",
-            "DescribeEipAddresses",
-            AssociatedInstanceType="NetworkInterface",
-            AssociatedInstanceId=interface,
-            PageSize=_PAGE,
-        )
+def addresses_of_cards(
+    session: AlibabaSession, shard: Shard, cards: Mapping[str, Iterable[str]]
+) -> Mapping[str, tuple[str, ...]]:
+    """By instance, the elastic addresses of its further interfaces, of which DescribeInstances tells the ids alone.
+
+    Raises:
+        ProviderError: they were not read to their end.
+
+    API: VPC DescribeEipAddresses, every address of the region, 100 a page.
+    """
+    by_card: dict[str, list[str]] = {}
+    for page in numbered_pages(session, shard, _ADDRESSES, "EipAddresses.EipAddress", "AllocationId", _PAGE):
         with as_documented(_ADDRESSES):
-            found = items_in(answer, "EipAddresses.EipAddress", _ADDRESSES)
-            if len(found) != whole(answer, "TotalCount"):
-                message = f"{_ADDRESSES}: {whole(answer, 'TotalCount')} addresses, of which {len(found)} came"
-                raise TruncatedReadError(message, operation=_ADDRESSES, code="MissingAddress")
-            yield from (kept(named(address, "AllocationId")) for address in found)
+            for address in page.values():
+                if text(address, "InstanceType") == _CARD:
+                    by_card.setdefault(named(address, "InstanceId"), []).append(named(address, "IpAddress"))
+    return {
+        native_id: tuple(ip for card in interfaces for ip in by_card.get(card, ()))
+        for native_id, interfaces in cards.items()
+    }

@@ -7,19 +7,20 @@ is not permitted may come back empty, without an error: an empty one counts only
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceDetail, Inventory
 from costguard.ports import Discovery, Target
 from costguard.providers.alibaba import accounts, errors
-from costguard.providers.alibaba.attached import read_attached
+from costguard.providers.alibaba.attached import addresses_of_cards, read_attached
 from costguard.providers.alibaba.forms import json_list
 from costguard.providers.alibaba.instance_types import CATALOGUE, TypeCatalogue, may_carry_accelerator
-from costguard.providers.alibaba.instances import API, METADATA, to_instance
+from costguard.providers.alibaba.instances import API, METADATA, secondary_interfaces, to_instance
 from costguard.providers.alibaba.proof import prove_permitted
 from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.documented import Fields, as_documented, text
+from costguard.providers.documented import Fields, as_documented, named, text
 from costguard.providers.reading import Described, Reading, batches, by_id
 
 _PAGE = 100  # the most DescribeInstances gives, and the most ids it takes
@@ -44,7 +45,8 @@ class AlibabaInventory:
         A failure leaves what was read so far and an inventory gap. An empty answer is one too, unless a dry run says
         that asking is permitted.
 
-        API: ECS DescribeInstances, 100 a page; DescribeInstanceTypes once for each type a process meets.
+        API: ECS DescribeInstances, 100 a page; DescribeInstanceTypes once for each type a process meets; VPC
+        DescribeEipAddresses where one has further network interfaces.
         """
         reading = _Pages(self._session, self._catalogue, shard)
         try:
@@ -55,12 +57,13 @@ class AlibabaInventory:
                     reading.take(page)
         except ProviderError as err:
             reading.gaps.append(errors.gap(shard, "inventory", err))
+        found = _with_further_addresses(self._session, shard, reading)
         if not reading.seen and not reading.gaps:
             try:
                 prove_permitted(self._session, shard, "ecs", "DescribeInstances")
             except ProviderError as err:
                 reading.gaps.append(errors.unproven(shard, err))
-        return Inventory(shard, tuple(reading.found), tuple(reading.gaps), instances_seen=reading.seen)
+        return Inventory(shard, tuple(found), tuple(reading.gaps), instances_seen=reading.seen)
 
     def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
         """These instances read anew, with volumes, snapshots, kept addresses and protections.
@@ -116,6 +119,7 @@ class _Pages(Reading):
         self._session = session
         self._catalogue = catalogue
         self.seen = 0
+        self.cards: dict[str, list[str]] = {}  # further network interfaces, by instance
 
     def take(self, page: Sequence[Fields]) -> None:
         """One page: count all, keep those that carry an accelerator.
@@ -131,6 +135,24 @@ class _Pages(Reading):
             facts = self._catalogue.facts(_type(item))
             if facts.accelerator is not None:
                 self.keep(to_instance(self.shard, item, facts.accelerator, facts.local_disk_gib))
+                if cards := secondary_interfaces(item):
+                    self.cards[named(item, "InstanceId")] = cards
+
+
+def _with_further_addresses(session: AlibabaSession, shard: Shard, reading: _Pages) -> Sequence[Instance]:
+    """Where they cannot be read, it is only the network of their instances that is unmeasured."""
+    if not reading.cards:
+        return reading.found
+    addresses: Mapping[str, tuple[str, ...] | None]
+    try:
+        addresses = addresses_of_cards(session, shard, reading.cards)
+    except ProviderError as err:
+        reading.gaps.append(errors.gap(shard, "details", err))
+        addresses = dict.fromkeys(reading.cards)
+    return [
+        replace(each, further_public_ips=addresses[each.ref.native_id]) if each.ref.native_id in addresses else each
+        for each in reading.found
+    ]
 
 
 def _type(item: Fields) -> str:

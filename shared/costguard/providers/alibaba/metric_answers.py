@@ -7,11 +7,14 @@ often it comes. `Datapoints` is a JSON text within the JSON.
 from __future__ import annotations
 
 import json
+import math
+import sys
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.signals import HOUR, SignalName
@@ -26,11 +29,15 @@ _BITS = 8  # of a byte: rates of networks come in bits a second
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A documented metric: what it tells of. `per_card`: a series for each `gpuId`; `part` of what it is, if any."""
+    """A documented metric: what it tells of. `part` of what it is, if any.
+
+    `per_card`: a series for each `gpuId`. `per_address`: for each `ip`, and what they tell adds up.
+    """
 
     name: str
     signal: SignalName
     per_card: bool = False
+    per_address: bool = False
     part: str = ""
     needed: bool = True
 
@@ -43,14 +50,19 @@ class _Minutes:
     seen: bytearray
 
 
+Rates: TypeAlias = "array[float]"
+"""Bytes a second by the minute; NaN where there is no point."""
+
+
 @dataclass(slots=True)
 class Folding:
-    """The answer to one question, page by page: by instance and card. Points of others make it untrusted."""
+    """The answer to one question, page by page: by instance and card or address. Points of others make it untrusted."""
 
     metric: Metric
     window: Window
     asked: frozenset[str]
     _series: dict[tuple[str, str], _Minutes] = field(default_factory=dict)
+    _rates: dict[tuple[str, str], Rates] = field(default_factory=dict)
     _hours: list[datetime] = field(init=False)
     _start_ms: int = field(init=False)
 
@@ -67,12 +79,14 @@ class Folding:
         with as_documented(OPERATION):
             # by what they say of themselves: a scan of ten thousand machines reads a million points
             alike: dict[tuple[Any, Any], list[Fields]] = {}
+            part = "ip" if self.metric.per_address else "gpuId"
             for point in points_in(answer):
-                alike.setdefault((point.get("instanceId", ""), point.get("gpuId", "")), []).append(point)
+                alike.setdefault((point.get("instanceId", ""), point.get(part, "")), []).append(point)
+            fold = self._keep if self.metric.per_address else self._fold
             for points in alike.values():
                 key = self._key(points[0])
                 if key is not None:
-                    self._fold(key, [self._minute(point) for point in points], [point["Maximum"] for point in points])
+                    fold(key, [self._minute(point) for point in points], [point["Maximum"] for point in points])
 
     def finished(self) -> Iterator[tuple[str, str, Cells]]:
         """Instance, card and hours of each series, once every page was taken; they are not kept."""
@@ -82,11 +96,19 @@ class Folding:
             fold_counts(series.cells, self.window.start, self._hours, counts)
             yield native_id, card, series.cells
 
+    def rates(self) -> Iterator[tuple[str, str, Rates]]:
+        """Instance, address and minutes of each series of addresses, once every page was taken; they are not kept."""
+        while self._rates:
+            (native_id, ip), minutes = self._rates.popitem()
+            yield native_id, ip, minutes
+
     def _key(self, point: Fields) -> tuple[str, str] | None:
         native_id = named(point, "instanceId")
         if native_id not in self.asked:
             message = "a point of an instance that was not asked about"
             raise ValueError(message)
+        if self.metric.per_address:
+            return native_id, named(point, "ip")
         if not self.metric.per_card:
             return native_id, ""
         card = text(point, "gpuId")
@@ -114,6 +136,14 @@ class Folding:
         if self.metric.signal is SignalName.NETWORK:
             values = [value / _BITS if type(value) in (int, float) else value for value in values]
         fold_values(series.cells, self.metric.signal, self.window.start, moments, values)
+
+    def _keep(self, key: tuple[str, str], minutes: Sequence[int], values: Sequence[Any]) -> None:
+        """Minute by minute, as series of several addresses are added up before anything is the largest of them."""
+        found = self._rates.setdefault(key, array("d", [math.nan]) * (self.window.hours * MINUTES))
+        for minute, value in zip(minutes, values, strict=True):
+            rate = value / _BITS if type(value) in (int, float) and 0 <= value <= sys.float_info.max else math.inf
+            if not rate <= found[minute]:  # true where nothing was there yet: NaN compares false
+                found[minute] = rate
 
 
 def points_in(answer: Fields) -> list[Fields]:
@@ -145,6 +175,26 @@ def added(needed: Sequence[Cells], others: Sequence[Cells]) -> Cells:
         more = [piece.maxima[hour] for piece in others if piece.samples[hour]]
         whole.maxima[hour] = sum((*(piece.maxima[hour] for piece in needed), *more))
         whole.samples[hour] = samples
+    return whole
+
+
+def summed(series: Mapping[str, Rates], needed: AbstractSet[str], hours: int) -> Cells:
+    """Rates of several addresses as one: added up in every minute, and of those sums the largest of each hour.
+
+    A minute counts where each that is `needed` has a point in it. In one that does not count, what is there is still
+    among the largest.
+    """
+    whole = no_cells(hours)
+    if not series.keys() >= needed:
+        return whole
+    for hour in range(hours):
+        minutes = [*zip(*(each[hour * MINUTES : (hour + 1) * MINUTES] for each in series.values()), strict=True)]
+        sums = [sum(rates) for rates in minutes]
+        counted = sum(not math.isnan(rate) for rate in sums)
+        if counted < len(sums):
+            sums = [sum(rate for rate in rates if not math.isnan(rate)) for rates in minutes]
+        if counted:
+            whole.maxima[hour], whole.samples[hour] = max(sums), counted
     return whole
 
 

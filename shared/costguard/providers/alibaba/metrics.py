@@ -5,8 +5,10 @@ Permissions: `cms:DescribeMetricList` and `cms:QueryMetricList`. Where the numbe
 * GPU (percent) and power (watts) of single NVIDIA cards, by `gpuId`: CloudMonitor's agent and the GPU driver within
   the machine. Without both there is no point at all, and the instance is unmeasured. The metrics of whole instances
   are not read: a mean over cards hides one that is busy.
-* CPU (percent) and network (bits a second, told here in bytes) of the machine, from the host; and disk (bytes a second,
-  `DiskReadBPS` and `DiskWriteBPS`, all disks together), which is only ever shown.
+* CPU (percent) and network (bits a second, told here in bytes) of the machine, from the host. What goes over a public
+  address is a series of its own (`VPC_PublicIP_…` has the dimensions userId, instanceId, ip: ECS documents, "View the
+  monitoring information of an ECS instance"); they are added up minute by minute, and measured where all of them are.
+* Disk (bytes a second, `DiskReadBPS` and `DiskWriteBPS`, all disks together), which is only ever shown.
 
 What a rule names is read by the minute: the hour's maximum would come 60 times cheaper, but says nothing about how much
 of the hour was measured, and an agent that died five minutes into it would pass for one that lives. `Period` 60
@@ -32,7 +34,16 @@ from costguard.domain.resources import AcceleratorKind, Instance
 from costguard.domain.signals import SignalHistory, SignalName, SignalReading
 from costguard.ports import SignalReport
 from costguard.providers.alibaba.errors import gap
-from costguard.providers.alibaba.metric_answers import MINUTES, OPERATION, Folding, Metric, added, no_cells
+from costguard.providers.alibaba.metric_answers import (
+    MINUTES,
+    OPERATION,
+    Folding,
+    Metric,
+    Rates,
+    added,
+    no_cells,
+    summed,
+)
 from costguard.providers.alibaba.metric_questions import MOST_POINTS, Span, batched, cut, series_of
 from costguard.providers.documented import as_documented, text
 from costguard.providers.gaps import signal_gaps
@@ -65,9 +76,9 @@ _HOST_METRICS = (
     Metric("DiskReadBPS", SignalName.DISK, part="read"),
     Metric("DiskWriteBPS", SignalName.DISK, part="write"),
 )
-_ADDRESS_METRICS = (  # a public address in a VPC has series of its own
-    Metric("VPC_PublicIP_InternetInRate", SignalName.NETWORK, part="address in", needed=False),
-    Metric("VPC_PublicIP_InternetOutRate", SignalName.NETWORK, part="address out", needed=False),
+_ADDRESS_METRICS = (  # each public address in a VPC has series of its own; `Internet…Rate` are the classic network's
+    Metric("VPC_PublicIP_InternetInRate", SignalName.NETWORK, per_address=True, part="in"),
+    Metric("VPC_PublicIP_InternetOutRate", SignalName.NETWORK, per_address=True, part="out"),
 )
 _WAYS = ("in", "out")
 
@@ -103,6 +114,7 @@ class _Reading:
     window: Window
     until: datetime
     cells: dict[tuple[ResourceRef, SignalName, str], dict[Metric, Cells]] = field(default_factory=dict)
+    rates: dict[ResourceRef, dict[str, dict[str, Rates]]] = field(default_factory=dict)  # by way and address
     failures: dict[ResourceRef, ProviderError] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -192,10 +204,11 @@ class AlibabaSignals:
 
 def _hand_in(question: _Question, reading: _Reading) -> None:
     found: list[tuple[str, str, Cells]] = []
+    rates: list[tuple[str, str, Rates]] = []
     if question.error is None:
         try:
             with as_documented(OPERATION):
-                found = list(question.folding.finished())
+                found, rates = list(question.folding.finished()), list(question.folding.rates())
         except ProviderError as err:
             question.error = err
     with reading.lock:
@@ -205,6 +218,9 @@ def _hand_in(question: _Question, reading: _Reading) -> None:
         for native_id, card, cells in found:
             key = (question.refs[native_id], question.metric.signal, card)
             reading.cells.setdefault(key, {})[question.metric] = cells
+        for native_id, ip, minutes in rates:
+            ways = reading.rates.setdefault(question.refs[native_id], {})
+            ways.setdefault(question.metric.part, {})[ip] = minutes
 
 
 def _questions(
@@ -218,7 +234,7 @@ def _questions(
     last = min(window.hours * MINUTES, ceil((reading.until - window.start) / _MINUTE))
     whole = Span(max(0, last - LONGEST_SPAN // _MINUTE), last)
     with_cards = [one for one in instances if one.accelerator.kind is AcceleratorKind.NVIDIA_GPU]
-    with_address = [one for one in instances if one.public_ip]
+    with_address = [one for one in instances if one.public_ip or one.further_public_ips != ()]
     takers = ((_DEVICE_METRICS, with_cards), (_HOST_METRICS, instances), (_ADDRESS_METRICS, with_address))
     asked = [
         (metric, batch)
@@ -238,11 +254,11 @@ def _questions(
 def _report(
     shard: Shard, instances: Sequence[Instance], reading: _Reading, shown: frozenset[SignalName]
 ) -> SignalReport:
-    addressed = {instance.ref for instance in instances if instance.public_ip}
+    told = {instance.ref: instance for instance in instances}
     histories: dict[ResourceRef, list[SignalHistory]] = {}
     for (ref, signal, device), pieces in reading.cells.items():
         if signal is SignalName.NETWORK:
-            whole = _network(pieces, reading.window.hours, has_address=ref in addressed)
+            whole = _network(told[ref], pieces, reading.rates.get(ref, {}), reading.window.hours)
         elif signal is SignalName.DISK:
             whole = added(list(pieces.values()), ())
         else:
@@ -273,32 +289,25 @@ def _report(
     return SignalReport(readings, tuple(signal_gaps(shard, reading.failures, len(instances), gap)))
 
 
-def _network(pieces: Mapping[Metric, Cells], hours: int, *, has_address: bool) -> Cells:
-    """All traffic of a machine. Within the VPC it is always measured; that of a public address must be if there is one.
+def _network(
+    instance: Instance, pieces: Mapping[Metric, Cells], ways: Mapping[str, Mapping[str, Rates]], hours: int
+) -> Cells:
+    """All traffic of a machine. Within the VPC it is always measured; that of its public addresses must be, too.
 
-    Which of two pairs of metrics carries it depends on the address; where both do, both are added: too much, not too
-    little.
+    Of a single address either of two pairs of metrics may tell; where both do, both are added: too much, not too
+    little. Once one is told by address, each must be that the listing names or that reported at all: one whose points
+    cease was taken off, or is not measured any more, and nothing says which.
     """
     by_part = {metric.part: cells for metric, cells in pieces.items()}
     host = [metric for metric in _HOST_METRICS if metric.signal is SignalName.NETWORK and metric.needed]
     needed = [by_part.get(metric.part) or no_cells(hours) for metric in host]
-    outside = [
-        by_part[f"{kind} {way}"] for kind in ("internet", "address") for way in _WAYS if f"{kind} {way}" in by_part
-    ]
-    if has_address:
-        for way in _WAYS:
-            found = [by_part[f"{kind} {way}"] for kind in ("internet", "address") if f"{kind} {way}" in by_part]
-            needed.append(_either(found, hours))
-        outside = []
-    return added(needed, outside)
-
-
-def _either(found: Sequence[Cells], hours: int) -> Cells:
-    """One way of traffic, measured where one of its metrics is."""
-    whole = no_cells(hours)
-    for hour in range(hours):
-        values = [piece.maxima[hour] for piece in found if piece.samples[hour]]
-        if values:
-            whole.maxima[hour] = sum(values)
-            whole.samples[hour] = max(piece.samples[hour] for piece in found)
-    return whole
+    outside = {way: by_part[f"internet {way}"] for way in _WAYS if f"internet {way}" in by_part}
+    if instance.further_public_ips is None:
+        needed.append(no_cells(hours))
+    listed = {instance.public_ip, *(instance.further_public_ips or ())} - {""}
+    reported = {ip for series in ways.values() for ip in series}
+    if reported or len(listed) > 1:
+        needed += [summed(ways.get(way, {}), listed | reported, hours) for way in _WAYS]
+    elif listed:
+        needed += [outside.pop(way, no_cells(hours)) for way in _WAYS]
+    return added(needed, list(outside.values()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -37,7 +37,7 @@ def describe_instances(call: ApiCall, world: World) -> Mapping[str, Any]:
     found = _filtered(machines_of(call, world), asked)
     by_token, also = asked.given("MaxResults") or asked.given("NextToken"), asked.many("AdditionalAttributes")
     page = Pages("DescribeInstances", asked, most=100, usual=10, least=10).of(found, by_token=by_token)
-    cards = _cards_of(call, world)
+    cards = cards_of(call, world)
     return {
         "Instances": {"Instance": [described(world, machine, cards, also) for machine in page.items]},
         "NextToken": page.token,
@@ -73,7 +73,7 @@ def describe_instance_status(call: ApiCall, world: World) -> Mapping[str, Any]:
 def describe_instance_attribute(call: ApiCall, world: World) -> Mapping[str, Any]:
     """One machine, with fewer facts than DescribeInstances tells: neither tags nor protection."""
     machine = machine_named(call, world, call.asked.text("InstanceId"))
-    everything = described(world, machine, _cards_of(call, world))
+    everything = described(world, machine, cards_of(call, world))
     return {name: everything[name] for name in _ATTRIBUTES if name in everything}
 
 
@@ -206,6 +206,13 @@ def address_of(machine: Machine, allocation_id: str) -> str:
     return machine.public_ip or made_up_address(allocation_id)
 
 
+def public_ips(world: World, machine: Machine, cards: Sequence[NetworkInterface]) -> Iterable[str]:
+    """Every public address of a machine once: its own, and those of all its interfaces."""
+    kept = [address_of(machine, each.native_id) for each in [*world.addresses_of(machine.native_id)][:1]]
+    own = kept or ([machine.public_ip] if machine.public_ip else [])
+    return dict.fromkeys((*own, *(public for card in cards for _, public in card.public_ips)))
+
+
 def _addresses(world: World, machine: Machine) -> dict[str, Any]:
     kept = [*world.addresses_of(machine.native_id)]
     plain = [] if kept or not machine.public_ip else [machine.public_ip]
@@ -230,7 +237,8 @@ def _private(native_id: str) -> str:
     return f"172.16.{third}.{last}"
 
 
-def _cards_of(call: ApiCall, world: World) -> Cards:
+def cards_of(call: ApiCall, world: World) -> Cards:
+    """The network interfaces of each machine, where networks are written down."""
     found: dict[ResourceRef, list[NetworkInterface]] = {}
     for card in networks_of(call, world).interfaces:
         if card.instance is not None:

@@ -25,16 +25,19 @@ _LONGEST = timedelta(days=91)
 class Metric:
     """One metric. `signal` None is one that the world does not measure: it is known, and has never any data.
 
-    `per_card`: a series for each card, told apart by `gpuId`. `of_device`: it comes from driver and agent within the
-    machine. `factor` turns what the sensor says into the metric's own unit.
+    `per_card`: a series for each card, told apart by `gpuId`; `per_address`: for each public address, by `ip`.
+    `of_device`: it comes from driver and agent within the machine. `factor` turns what the sensor says into the
+    metric's own unit, `factor_alone` where the machine has no public address.
     """
 
     name: str
     unit: str
     signal: SignalName | None = None
     per_card: bool = False
+    per_address: bool = False
     of_device: bool = False
     factor: float = 1.0
+    factor_alone: float = 1.0
 
     @property
     def periods(self) -> tuple[int, ...]:
@@ -44,7 +47,8 @@ class Metric:
     @property
     def dimensions(self) -> tuple[str, ...]:
         """What tells its series apart."""
-        return ("userId", "instanceId", "gpuId") if self.per_card else ("userId", "instanceId")
+        part = ("gpuId",) if self.per_card else ("ip",) if self.per_address else ()
+        return ("userId", "instanceId", *part)
 
 
 def _gpu(name: str, unit: str, signal: SignalName | None = None) -> tuple[Metric, Metric]:
@@ -55,9 +59,10 @@ def _gpu(name: str, unit: str, signal: SignalName | None = None) -> tuple[Metric
     )
 
 
-def _rate(name: str, share: float) -> Metric:
-    """A part of what the one network sensor of the world says, in bits."""
-    return Metric(name, "bit/s", SignalName.NETWORK, factor=share * _BITS)
+def _rate(name: str, share: float, alone: float = 0.0) -> Metric:
+    """A part of what the one network sensor of the world says, in bits; all addresses have the `share` together."""
+    signal, outside = SignalName.NETWORK, not alone
+    return Metric(name, "bit/s", signal, per_address=outside, factor=share * _BITS, factor_alone=alone * _BITS)
 
 
 METRICS = {
@@ -74,12 +79,12 @@ METRICS = {
         *_gpu("decoder_utilization", "%"),
         *_gpu("gpu_temperature", "C"),
         Metric("CPUUtilization", "%", SignalName.CPU),
-        _rate("IntranetInRate", 0.5),  # the four together are the world's bytes of both ways
-        _rate("IntranetOutRate", 0.2),
-        _rate("InternetInRate", 0.2),
-        _rate("InternetOutRate", 0.1),
-        Metric("VPC_PublicIP_InternetInRate", "bit/s"),
-        Metric("VPC_PublicIP_InternetOutRate", "bit/s"),
+        _rate("IntranetInRate", 0.3, alone=0.7),  # together they are the world's bytes of both ways
+        _rate("IntranetOutRate", 0.1, alone=0.3),
+        _rate("VPC_PublicIP_InternetInRate", 0.4),
+        _rate("VPC_PublicIP_InternetOutRate", 0.2),
+        Metric("InternetInRate", "bit/s"),  # of the classic network, which is not here
+        Metric("InternetOutRate", "bit/s"),
         Metric("DiskReadBPS", "byte/s"),
         Metric("DiskWriteBPS", "byte/s"),
         Metric("DiskReadIOPS", "count/s"),
@@ -100,13 +105,18 @@ def kept_for(period: int) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One metric of one machine, of one card of it where `card` is a number and of all of them where it is None."""
+    """One metric of one machine, of one card of it where `card` is a number and of all of them where it is None.
+
+    `ip` is the address it is about, if any.
+    """
 
     machine: Machine
     metric: Metric
     signal: SignalName
     card: int | None
     windows: Sequence[Window]
+    factor: float
+    ip: str = ""
 
     def stamps(self, after: int, until: int, period: int) -> list[int]:
         """The beginnings of the periods with data, above `after` and up to `until`, in Unix time.
@@ -137,14 +147,14 @@ class Series:
         return [known[slot] for slot in slots]
 
     def _of_slots(self, slots: Sequence[int], own: int) -> Iterator[Statistics]:
-        factor, workload, seed = self.metric.factor, self.machine.workload, self.machine.native_id
+        factor, workload, seed = self.factor, self.machine.workload, self.machine.native_id
         for values in zip(
             *(workload.samples(self.signal, card or 0, slots, own, seed) for card in self._cards()), strict=True
         ):
             yield min(values) * factor, sum(values) / len(values) * factor, max(values) * factor
 
     def _of_period(self, begin: int, period: int) -> Statistics:
-        factor, cards = self.metric.factor, self._cards()
+        factor, cards = self.factor, self._cards()
         if len(cards) == 1:
             low, mean, high = self._spread(cards[0] or 0, begin, period)
             return low * factor, mean * factor, high * factor
@@ -177,13 +187,21 @@ class Series:
         ]
 
 
-def series_of(machine: Machine, metric: Metric, now: float) -> Iterator[Series]:
-    """The series of one metric of a machine up to `now`; none where no card, driver or agent ever measured."""
+def series_of(machine: Machine, metric: Metric, now: float, ips: Sequence[str] = ()) -> Iterator[Series]:
+    """The series of one metric of a machine up to `now`; none where no card, driver or agent ever measured.
+
+    `ips` are its public addresses: the traffic over them is shared evenly among them.
+    """
     if metric.signal is None or (metric.of_device and not _measures_cards(machine)):
         return
     windows = windows_of(machine, now, of_devices=metric.of_device)
+    if metric.per_address:
+        for ip in ips:
+            yield Series(machine, metric, metric.signal, None, windows, metric.factor / len(ips), ip)
+        return
+    factor = metric.factor_alone if metric.signal is SignalName.NETWORK and not ips else metric.factor
     for card in _cards(machine, metric) if metric.per_card else (None,):
-        yield Series(machine, metric, metric.signal, card, windows)
+        yield Series(machine, metric, metric.signal, card, windows, factor)
 
 
 def agent_runs(machine: Machine, now: float) -> bool:

@@ -9,11 +9,14 @@ from typing import Any
 
 from costguard.domain.refs import Shard
 from costguard.domain.resources import InstanceState
+from costguard.domain.signals import SignalName
 from costguard.sandbox.alibaba.errors import RefusedInBody, not_modelled
+from costguard.sandbox.alibaba.instances import cards_of, public_ips
 from costguard.sandbox.alibaba.metrics import METRICS, Metric, Series, Statistics, agent_runs, kept_for, series_of
 from costguard.sandbox.alibaba.paging import Pages, place_of, token_of
 from costguard.sandbox.alibaba.site import ApiCall
 from costguard.sandbox.world.cloud import World
+from costguard.sandbox.world.records import Machine
 
 NAMESPACE = "acs_ecs_dashboard"
 MOST_INSTANCES = 50
@@ -115,8 +118,9 @@ def _answered(points: Sequence[str], found: Sequence[Series], period: int) -> di
 
 def _points(call: ApiCall, series: Series, stamps: Sequence[int], period: int) -> Iterator[str]:
     """Points as JSON, written by hand: a scan of ten thousand machines asks for a million of them."""
-    card = "" if series.card is None else f'"gpuId":"{series.card}",'
-    of = f'"userId":"{call.account}","instanceId":"{series.machine.native_id}",{card}'
+    part = "" if series.card is None else f'"gpuId":"{series.card}",'
+    part += f'"ip":"{series.ip}",' if series.ip else ""
+    of = f'"userId":"{call.account}","instanceId":"{series.machine.native_id}",{part}'
     written: dict[Statistics, str] = {}  # by the minute, one sample of five minutes comes five times
     for stamp, measured in zip(stamps, series.statistics(stamps, period), strict=True):
         text = written.get(measured)
@@ -174,15 +178,23 @@ def _moment(call: ApiCall, name: str) -> int:
 def _series(call: ApiCall, world: World, metric: Metric) -> list[Series]:
     """The series that are asked for; machines of other accounts or regions have none here."""
     shard, now = Shard(call.site.cloud, call.account, call.region), world.now.timestamp()
+    cards = cards_of(call, world) if metric.signal is SignalName.NETWORK else {}
+
+    def told(machine: Machine) -> Iterator[Series]:
+        ips = [*public_ips(world, machine, cards.get(machine.ref, ()))] if metric.signal is SignalName.NETWORK else []
+        for series in series_of(machine, metric, now, ips):
+            if series.ip not in call.site.networks.unmeasured:
+                yield series
+
     if not call.asked.given("Dimensions"):
-        return [series for machine in world.machines_in(shard) for series in series_of(machine, metric, now)]
+        return [series for machine in world.machines_in(shard) for series in told(machine)]
     found = []
     for wanted in _dimensions(call, metric):
         machine = world.machines.get(wanted.get("instanceId", ""))
         if machine is None or machine.shard != shard or wanted.get("userId", call.account) != call.account:
             continue
-        card = wanted.get("gpuId")
-        found += [series for series in series_of(machine, metric, now) if card in (None, str(series.card))]
+        card, ip = wanted.get("gpuId"), wanted.get("ip")
+        found += [each for each in told(machine) if card in (None, str(each.card)) and ip in (None, each.ip)]
     return found
 
 

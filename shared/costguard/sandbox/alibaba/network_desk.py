@@ -35,7 +35,8 @@ class NetworkDesk:
 
     `settles_in` is how long changes of addresses and flow logs take. `page` is the most that any list gives at once.
     `advanced` are security groups of the type `enterprise`, `tells_no_entries` network ACLs that are listed without
-    entries, both by id. `by_bandwidth`: Mbit/s of elastic addresses that pay for those, by id.
+    entries, both by id. `by_bandwidth`: Mbit/s of elastic addresses that pay for those, by id. `unmeasured` are public
+    addresses of whose traffic CloudMonitor tells nothing.
     """
 
     settles_in: timedelta = timedelta(seconds=5)
@@ -43,6 +44,7 @@ class NetworkDesk:
     advanced: set[str] = field(default_factory=set)
     tells_no_entries: set[str] = field(default_factory=set)
     by_bandwidth: dict[str, int] = field(default_factory=dict)
+    unmeasured: set[str] = field(default_factory=set)
     settling: dict[str, Settling] = field(default_factory=dict)
     logs: dict[str, LogNote] = field(default_factory=dict)
     prefix_lists: dict[str, Sequence[str]] = field(default_factory=dict)
