@@ -225,6 +225,7 @@ def test_how_a_machine_is_paid_for(world: AlibabaWorld, billing: Billing) -> Non
     ("instance_type", "kind", "count"),
     [
         ("ecs.vgn6i-m4.xlarge", AcceleratorKind.NVIDIA_GPU, 0.25),
+        ("ecs.sgn8ia-m2.xlarge", AcceleratorKind.NVIDIA_GPU, 1 / 24),  # its card is masked
         ("ecs.gn7e-c16g1.32xlarge", AcceleratorKind.NVIDIA_GPU, 8),
         ("ecs.f3-c16f1.4xlarge", AcceleratorKind.FPGA, 1),
         ("ecs.video-trans.26xlarge", AcceleratorKind.MEDIA, 1),

@@ -225,6 +225,33 @@ def test_a_count_of_gpus_does_not_mean_gpus(
     assert found.count == pytest.approx(count)
 
 
+@pytest.mark.parametrize(
+    ("described_type", "count"),
+    [
+        (a_type("ecs.sgn8ia-m2.xlarge", "GPU L", GPUMemorySize=2.0), 2 / 48),
+        (a_type("ecs.sgn8ia-m16.8xlarge", "", GPUMemorySize=16.0), 1 / 3),
+        (a_type("ecs.sgn8ia-m24.12xlarge", "NVIDIA L20", GPUMemorySize=24.0), 0.5),
+        (a_type("ecs.sgn8ia-m48.24xlarge", "GPU L", GPUMemorySize=48.0), 1),
+        (a_type("ecs.sgn8ia-m4.2xlarge", "GPU L"), 4 / 48),  # no memory is told: the name has it
+        (a_type("ecs.sgn8ia-m4.2xlarge", "", 0), 4 / 48),  # nor any device
+        (a_type("ecs.sgn8ga-wy-m8.4xlarge", "GPU L", GPUMemorySize=8.0), 1 / 6),
+        (a_type("ecs.sgn6i-vws-m2.xlarge", "G16", GPUMemorySize=2.0), 1 / 8),
+        (a_type("ecs.vgn6i-m4-vws.xlarge", "G16"), 0.25),
+        (a_type("ecs.sgn7i-vws-m2s.xlarge", "G24"), 1 / 12),
+        (a_type("ecs.vgn7i-vws-m24.7xlarge", "NVIDIA A10", GPUMemorySize=24.0), 1),
+        (a_type("ecs.vgn5i-m1.large", "G8", GPUMemorySize=1.0), 1 / 8),
+        (a_type("ecs.sgn99.large", "G50", GPUMemorySize=2.0), 1),  # of what card, nobody says
+        (a_type("ecs.gn8is.2xlarge", "G49", GPUMemorySize=24.0), 1),  # whole cards are not sold by the GiB
+    ],
+)
+def test_a_slice_counts_as_a_part_also_where_its_card_is_masked(described_type: dict[str, Any], count: float) -> None:
+    found = facts_of(described_type).accelerator
+
+    assert found is not None
+    assert found.kind is AcceleratorKind.NVIDIA_GPU
+    assert found.count == pytest.approx(count)
+
+
 def test_a_type_without_devices_has_no_accelerator() -> None:
     assert facts_of(a_type("ecs.g7.xlarge", "", 0)).accelerator is None
 

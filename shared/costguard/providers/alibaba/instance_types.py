@@ -42,10 +42,15 @@ _CARDS = (
     (("NPU", "PPU"), AcceleratorKind.OTHER),
     (("NETINT", "T408", "T432"), AcceleratorKind.MEDIA),
 )
-_SLICED = re.compile(r"ecs\.(?:vgn|sgn)\d", re.ASCII)
+_SLICED = re.compile(r"ecs\.(?:vgn|sgn)(\d{1,2})", re.ASCII)  # every card of these is cut by vGPU
 _SLICE = re.compile(r"\*?\s*(\d{1,3})\s*/\s*(\d{1,3})\s*$", re.ASCII)  # NVIDIA T4*1/4
 _WHOLE_CARD_GIB = {"T4": 16.0, "A10": 24.0, "P4": 8.0, "V100": 32.0, "L20": 48.0}
 """Memory of the cards that are sold in slices: a slice's share, where its name does not say it."""
+_WHOLE_CARD_GIB_OF = {"5": 8.0, "6": 16.0, "7": 24.0, "8": 48.0}
+"""The same where the card has no name we know: P4, T4, A10 and a Lovelace card by the family's generation (GPU
+documents, "GPU-accelerated compute-optimized and vGPU-accelerated instance families": of `sgn8ia` only the memory is
+told, 2 to 48 GB, "all GPUs in the table are vGPU slices")."""
+_SLICE_GIB = re.compile(r"-m(\d{1,3})s?[.-]", re.ASCII)  # ecs.sgn8ia-m2.xlarge, ecs.vgn6i-m4-vws.xlarge
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ def _local_disk_gib(described: Fields) -> float | None:
 
 def _accelerator(described: Fields) -> Accelerator | None:
     devices, card = amount(described, "GPUAmount") or 0.0, text(described, "GPUSpec")
-    if not devices and not card:
+    if not devices and not card and not _SLICED.match(_type_name(described)):
         return None
     memory = amount(described, "GPUMemorySize") or None
     model = _SLICE.sub("", card).strip().removeprefix("NVIDIA ").removeprefix("AMD ")
@@ -103,10 +108,13 @@ def _share(described: Fields, card: str, model: str, memory: float | None) -> fl
     told = _SLICE.search(card)
     if told is not None and 0 < int(told[1]) <= int(told[2]):
         return int(told[1]) / int(told[2])
-    full = _WHOLE_CARD_GIB.get(model)
-    if _SLICED.match(_type_name(described)) and memory and full and memory < full:
-        return memory / full
-    return 1.0
+    name = _type_name(described)
+    family, of_name = _SLICED.match(name), _SLICE_GIB.search(name)
+    if family is None:
+        return 1.0
+    full = _WHOLE_CARD_GIB.get(model) or _WHOLE_CARD_GIB_OF.get(family[1])
+    gib = memory or (float(of_name[1]) if of_name else None)
+    return min(1.0, gib / full) if gib and full else 1.0
 
 
 def _kind(described: Fields, card: str) -> AcceleratorKind:

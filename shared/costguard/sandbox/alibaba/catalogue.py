@@ -81,6 +81,7 @@ _ALL = (
     _type("ecs.sccgn7ex.32xlarge", 128, 1024, CLUSTER, "310.00", 8, "GPU H", 80),
     _type("ecs.vgn6i-m4.xlarge", 4, 23, VISUAL, "3.20", 1, "NVIDIA T4*1/4", 4),
     _type("ecs.sgn7i-vws-m2.xlarge", 4, 15.5, VISUAL, "2.40", 1, "NVIDIA A10*1/12", 2),
+    _type("ecs.sgn8ia-m2.xlarge", 4, 16, VISUAL, "2.60", 1, "GPU L", 2),  # masked, and without its share of a card
     _type("ecs.ga1.xlarge", 4, 10, VISUAL, "5.00", 1, "AMD S7150*1/4", 2, local_disks=1, local_gib=87, **_SSD),
     _type("ecs.f3-c16f1.4xlarge", 16, 64, FPGA, "24.00", 1, "Xilinx VU9p", 0),
     _type("ecs.f1-c8f1.2xlarge", 8, 60, FPGA, "13.00", 1, "INTEL ARRIA 10", 0),
