@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
 _ENOUGH_BYTES = 2 * 1024**3  # a run leaves some 200 MB; containers often have 64 MB here
@@ -20,6 +21,8 @@ _ENOUGH_BYTES = 2 * 1024**3  # a run leaves some 200 MB; containers often have 6
 def pytest_configure(config: pytest.Config) -> None:
     """Look for no garbage while modules are imported and tests collected: next to all of that stays to the end."""
     gc.disable()
+    settings.register_profile("suite", deadline=None)  # a slow moment of a busy machine fails no test
+    settings.load_profile("suite")
     if not (hasattr(config, "workerinput") or os.environ.get("TMPDIR")) and _is_fit(_IN_MEMORY):
         _work_in_memory()
 

@@ -430,6 +430,11 @@ _CAPPING = (
         ),
     ),
     Bug(
+        "terminations-have-no-cap",
+        (7,),
+        (Edit(_RAILS, "most = rule.limits.terminations if", "most = 999 if"),),
+    ),
+    Bug(
         "share-of-zero-means-one",
         (2, 7),
         (Edit(_RAILS, "if share > 0 and instances_seen > 0:", "if instances_seen > 0:"),),

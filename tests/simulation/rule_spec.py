@@ -11,6 +11,7 @@ MODES = ("observe", "warn", "enforce")
 class RuleSpec:
     """One rule in plain terms. Hours; `terminate` None ends the ladder at stop; `stop` None at the notice.
 
+    `terminations` None: as many a day as `actions`.
     `spares`: it leaves out what has the tag that these policies spare by.
     """
 
@@ -27,6 +28,7 @@ class RuleSpec:
     local_disk: str = "ask"
     unstoppable: str = "hold"
     spares: bool = False
+    terminations: int | None = None
 
     @property
     def harshness(self) -> tuple[int, int, int, int, str]:
@@ -51,6 +53,7 @@ class RuleSpec:
         if self.terminate is not None:
             ladder.append(f"{{terminate: {{wait: {self.terminate}h}}}}")
         caps = [f"{amount} {unit}" for amount, unit in ((self.usd, "USD"), (self.cny, "CNY")) if amount is not None]
+        ends = "" if self.terminations is None else f" terminations_per_day: {self.terminations},"
         spared = "    except_when_any: [{tags: {purpose: customer-demo}}]\n" if self.spares else ""
         return (
             f"  - name: {self.name}\n"
@@ -58,7 +61,7 @@ class RuleSpec:
             f"    applies_when_all: {{tags: {{team: {self.team}}}}}\n"
             f"    idle_when_all: {{lasting: {self.lasting}h, every_gpu_max_below: 5%}}\n{spared}"
             f"    then: [{', '.join(ladder)}]\n"
-            f"    safety: {{actions_per_day: {self.actions}, fleet_share_per_day: {self.share_percent}%,"
+            f"    safety: {{actions_per_day: {self.actions}, fleet_share_per_day: {self.share_percent}%,{ends}"
             f" hourly_cost_stopped_per_day: [{', '.join(caps)}],"
             f" local_disk: {self.local_disk}, unstoppable: {self.unstoppable}}}\n"
         )

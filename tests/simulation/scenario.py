@@ -355,6 +355,7 @@ def _rule(random: Random, name: str, team: str) -> RuleSpec:
         cny=pick((0, 2, 1000, 1000)),
         local_disk=pick(("ask", "keep", "lose")),
         unstoppable=pick(("hold", "terminate")),
+        terminations=pick((None, None, 0, 1, 2)),
     )
 
 

@@ -7,7 +7,18 @@ closes or pauses the case; whatever could not be seen holds it where it is.
 """
 
 from costguard.cases.advance import advance, due_at
-from costguard.cases.case import Case, CaseStatus, ClimbedRung, Phase, Seen, Step, decision_id, ladder, speaks_for
+from costguard.cases.case import (
+    Case,
+    CaseStatus,
+    ClimbedRung,
+    Phase,
+    Seen,
+    Step,
+    decision_id,
+    ladder,
+    speaks_for,
+    subject_in,
+)
 from costguard.cases.moves import claimed, confirming, held, noticed, refused, unclaimed, uncopied
 from costguard.cases.resolve import same_run
 
@@ -29,6 +40,7 @@ __all__ = [
     "refused",
     "same_run",
     "speaks_for",
+    "subject_in",
     "unclaimed",
     "uncopied",
 ]

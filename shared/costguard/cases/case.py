@@ -94,6 +94,11 @@ class Case:
         return next((rung.at for rung in reversed(self.climbed) if rung.verb is verb), None)
 
 
+def subject_in(key: str) -> str:
+    """The subject of the case that has this key."""
+    return key.split("/", 2)[2]
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """All that one run saw about the subject of a case.

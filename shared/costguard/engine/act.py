@@ -29,7 +29,7 @@ from costguard.engine.hands import Cleared, Hand
 from costguard.engine.memory import Memory, note
 from costguard.engine.repositories.caps import Claim
 from costguard.engine.surroundings import Surroundings
-from costguard.planning import Plan, PlanIndex, RuleLimit
+from costguard.planning import Plan, PlanIndex, RuleLimit, cap_of
 from costguard.planning.last_look import not_its_step
 
 _LOG = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ def _last_look(case: Case, action: Action, world: Surroundings, hand: Hand, now:
 
 def _release(action: Action, guard: str, memory: Memory) -> None:
     if action.verb in CAPPED:
-        memory.caps.release(guard, action.rule, action.decision_id)
+        memory.caps.release(guard, cap_of(action.rule, action.verb), action.decision_id)
 
 
 def _reserve(action: Action, plan: Plan, case: Case, world: Surroundings, hand: Hand, now: datetime) -> Reason | None:
@@ -140,7 +140,7 @@ def _reserve(action: Action, plan: Plan, case: Case, world: Surroundings, hand: 
         cost = _nothing_more(limit)  # what it cost an hour was counted when it stopped; no mend stops anything
     code = world.memory.caps.reserve(
         plan.guard,
-        action.rule,
+        cap_of(action.rule, action.verb),
         action.decision_id,
         cost,
         max_actions=limit.max_actions,

@@ -13,7 +13,7 @@ from costguard.domain.refs import Subject
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.caps import Reservation
 from costguard.engine.savings import keep_ledger
-from costguard.planning import Plan, Transition
+from costguard.planning import Plan, Transition, cap_of
 
 _LOG = logging.getLogger(__name__)
 _FULL = frozenset({ReasonCode.CAP_ACTIONS, ReasonCode.CAP_SHARE, ReasonCode.CAP_MONEY})
@@ -36,21 +36,22 @@ def settle_observed(memory: Memory, plan: Plan, billed_while_stopped: Collection
 
 def release_unsent(memory: Memory, plan: Plan) -> None:
     """Give back what a process reserved that died before its intent, for the rules that a cap keeps from acting."""
-    for rule in sorted({held.action.rule for held in plan.held if held.reason.code in _FULL}):
-        give_back_unsent(memory, plan.guard, rule, plan.planned_at)
+    full = (held.action for held in plan.held if held.reason.code in _FULL)
+    for cap in sorted({cap_of(action.rule, action.verb) for action in full}):
+        give_back_unsent(memory, plan.guard, cap, plan.planned_at)
 
 
-def give_back_unsent(memory: Memory, guard: str, rule: str, now: datetime) -> None:
-    """Give back this rule's reservations for which no intent can be written any more; safe beside whoever reserves.
+def give_back_unsent(memory: Memory, guard: str, cap: str, now: datetime) -> None:
+    """Give back this cap's reservations for which no intent can be written any more; safe beside whoever reserves.
 
     The case is read before the intents: one that is past its claim gets no intent of it any more. An unknown outcome
     has an intent, and goes on counting.
     """
-    reserved = memory.caps.reservations(guard, rule, now)
+    reserved = memory.caps.reservations(guard, cap, now)
     unsent = [one for one in reserved if _is_unsent(memory, one)]
     if unsent:
-        memory.caps.release_unsent(guard, rule, unsent)
-        _LOG.info("reservations without an intent were given back", extra={"rule": rule, "count": len(unsent)})
+        memory.caps.release_unsent(guard, cap, unsent)
+        _LOG.info("reservations without an intent were given back", extra={"cap": cap, "count": len(unsent)})
 
 
 def _is_unsent(memory: Memory, reserved: Reservation) -> bool:

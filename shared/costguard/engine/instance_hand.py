@@ -58,7 +58,9 @@ class InstanceHand:
     def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
         """That of the rule for machines, where it still says the same."""
         rule = policy.rule(action.rule)
-        return None if rule is None or rule.digest != action.rule_digest else rule_limit(rule, seen)
+        if rule is None or rule.digest != action.rule_digest:
+            return None
+        return rule_limit(rule, seen, action.verb)
 
     def call(self, action: Action) -> Receipt:
         """One call to the machine's own cloud."""

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from costguard.cases import Case, Phase
+from costguard.cases import Case, Phase, subject_in
 from costguard.domain.actions import Outcome
 from costguard.domain.errors import VersionConflictError
+from costguard.domain.money import totals
 from costguard.engine.repositories.approvals import ApprovalRepository
 from costguard.engine.repositories.bills import BillRepository
 from costguard.engine.repositories.caps import CapRepository
@@ -117,12 +118,14 @@ def notice_views(memory: Memory, cases: tuple[Case, ...], now: datetime) -> dict
     return views
 
 
-def cap_views(memory: Memory, guard: str, rules: Iterable[str], now: datetime) -> dict[str, CapUse]:
-    """What each of these rules has used of its caps in the last 24 hours."""
+def cap_views(memory: Memory, guard: str, caps: Iterable[str], now: datetime) -> dict[str, CapUse]:
+    """What was used of each of these caps, by name (`planning.cap_of`), in the last 24 hours."""
     views: dict[str, CapUse] = {}
-    for name in rules:
-        usage = memory.caps.usage(guard, name, now)
-        views[name] = CapUse(usage.actions, usage.hourly_cost)
+    for name in caps:
+        reserved = memory.caps.reservations(guard, name, now)
+        hourly = totals(one.cost for one in reserved if one.cost is not None)
+        subjects = frozenset(subject_in(one.claim.key) for one in reserved if one.claim is not None)
+        views[name] = CapUse(len(reserved), hourly, subjects)
     return views
 
 

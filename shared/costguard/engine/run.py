@@ -33,7 +33,7 @@ from costguard.engine.telling import tell
 from costguard.engine.turns import Turns, not_reached, reading_until
 from costguard.guards import GUARDS
 from costguard.guards.rules import Mode
-from costguard.planning import Plan, PlanInputs, Transition, build_plan, subjects_to_examine
+from costguard.planning import Plan, PlanInputs, Transition, build_plan, caps_of, subjects_to_examine
 from costguard.planning.new_accounts import account_key, observing
 
 _LOG = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ def plan_from(
         snoozes={ref: snooze.until for ref, snooze in memory.snoozes.active(now).items()},
         notices=notices,
         claims=claim_views(memory, cases, notices),
-        caps=cap_views(memory, world.guard, (rule.name for rule in world.policy.idle_gpu), now),
+        caps=cap_views(memory, world.guard, caps_of(world.policy.idle_gpu), now),
         closed_accounts=seen.closed_accounts,
         gaps=seen.gaps,
         stop_all=stop_all(world, enforcing=any(rule.mode is Mode.ENFORCE for rule in world.policy.idle_gpu)),

@@ -109,6 +109,8 @@ class Limits:
 
     A cap of 0 allows nothing. `hourly_cost_stopped_per_day` has one amount per currency; a currency
     without one is held. `share` is of the accelerator instances the rule applies to, 0 to 1.
+    Terminations have caps of their own, so that they never use up what stops need: `terminations_per_day`, which
+    is as many as `actions_per_day` where it is None, and the same share.
     """
 
     actions_per_day: int = 10
@@ -119,6 +121,12 @@ class Limits:
     )
     local_disk: Consent = Consent.ASK
     unstoppable_may_terminate: bool = False
+    terminations_per_day: int | None = None
+
+    @property
+    def terminations(self) -> int:
+        """The most terminations in any rolling 24 hours."""
+        return self.actions_per_day if self.terminations_per_day is None else self.terminations_per_day
 
 
 class MendRule(Protocol):

@@ -14,7 +14,7 @@ from costguard.planning.plan import (
     RuleLimit,
     Transition,
 )
-from costguard.planning.rails import world_rail
+from costguard.planning.rails import cap_of, caps_of, world_rail
 from costguard.planning.spenders import Spender, dearest, least_harm, spenders
 
 __all__ = [
@@ -30,6 +30,8 @@ __all__ = [
     "Spender",
     "Transition",
     "build_plan",
+    "cap_of",
+    "caps_of",
     "dearest",
     "exemption",
     "judge_all",

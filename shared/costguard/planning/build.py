@@ -16,13 +16,14 @@ from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.resources import Instance, Launch
 from costguard.guards.cloud_protection import protections_of
 from costguard.guards.idle_gpu import gentlest_rule, judge
+from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Mode, at_most
 from costguard.planning.exempt import overlaid
 from costguard.planning.last_look import asked_for
 from costguard.planning.merging import merged
 from costguard.planning.new_accounts import account_key, observed
 from costguard.planning.plan import CapUse, Held, Plan, PlanInputs, Rehearsed, RuleLimit, Transition
-from costguard.planning.rails import cap_rail, mode_rail, rule_limit, with_one_more, world_rail
+from costguard.planning.rails import cap_of, cap_rail, mode_rail, rule_limit, with_one_more, world_rail
 from costguard.planning.savings import saving_of, sightings_in
 from costguard.policy.model import Policy
 from costguard.policy.ownership import owner_of
@@ -94,7 +95,7 @@ def build_plan(inputs: PlanInputs) -> Plan:
     held: list[Held] = []
     rehearsed: list[Rehearsed] = []
     transitions: list[Transition] = []
-    for item in sorted(wanted, key=_most_expensive_first):
+    for item in sorted(wanted, key=_stops_first):
         case = item.case
         if item.step.wants is None:
             transitions.append(Transition(before.get(case.case_id), case))
@@ -116,7 +117,8 @@ def build_plan(inputs: PlanInputs) -> Plan:
             continue
         due.extend(actions)
         rate = item.fact.rate if item.fact else None
-        use[case.rule] = with_one_more(use.get(case.rule, CapUse()), item.step.wants, rate)
+        cap = cap_of(case.rule, item.step.wants)
+        use[cap] = with_one_more(use.get(cap, CapUse()), item.step.wants, rate)
     return Plan(
         guard=inputs.guard,
         run_id=inputs.run_id,
@@ -209,13 +211,18 @@ def _grace(inputs: PlanInputs) -> GraceEnd:
 
 
 def _limits(inputs: PlanInputs) -> dict[str, RuleLimit]:
-    seen: dict[str, int] = {}
+    """By name of a rule. A share is of the fleet as the 24 hours began: what was terminated in them still counts."""
+    fleet = {rule.name: set(_ended(rule, inputs)) for rule in inputs.policy.idle_gpu}
     for shard in inputs.facts:
         for fact in shard.instances:
             rule = gentlest_rule(fact.instance, inputs.policy.idle_gpu)
             if rule is not None:
-                seen[rule.name] = seen.get(rule.name, 0) + 1
-    return {rule.name: rule_limit(rule, seen.get(rule.name, 0)) for rule in inputs.policy.idle_gpu}
+                fleet[rule.name].add(str(fact.instance.ref))
+    return {rule.name: rule_limit(rule, len(fleet[rule.name])) for rule in inputs.policy.idle_gpu}
+
+
+def _ended(rule: IdleRule, inputs: PlanInputs) -> frozenset[str]:
+    return inputs.caps.get(cap_of(rule.name, Verb.TERMINATE), CapUse()).subjects
 
 
 def _rail(
@@ -233,7 +240,8 @@ def _rail(
     if stands_in is not None:
         return stands_in
     rate = item.fact.rate if item.fact else None
-    return cap_rail(verb, limits[rule.name], use.get(rule.name, CapUse()), rate)
+    limit = rule_limit(rule, limits[rule.name].seen, verb)
+    return cap_rail(verb, limit, use.get(cap_of(rule.name, verb), CapUse()), rate)
 
 
 def _waiting_on_a_rail(item: Wanted, inputs: PlanInputs) -> Iterator[Held]:
@@ -272,7 +280,9 @@ def _actions(item: Wanted, verb: Verb, inputs: PlanInputs) -> tuple[Action, ...]
     )
 
 
-def _most_expensive_first(item: Wanted) -> tuple[bool, str, object, ResourceRef]:
+def _stops_first(item: Wanted) -> tuple[bool, bool, str, object, ResourceRef]:
+    """Whatever ends a bill now comes before terminations, and the most expensive first."""
     rate = item.fact.rate if item.fact else None
     currency = rate.money.currency if rate else ""
-    return (rate is None, currency, -rate.money.amount if rate else 0, item.case.subject)
+    last = item.step.wants is Verb.TERMINATE
+    return (last, rate is None, currency, -rate.money.amount if rate else 0, item.case.subject)

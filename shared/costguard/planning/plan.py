@@ -45,10 +45,11 @@ class ClaimView:
 
 @dataclass(frozen=True, slots=True)
 class CapUse:
-    """What a rule has done in the last 24 hours."""
+    """What a rule has done in the last 24 hours under one of its caps, and to which subjects."""
 
     actions: int = 0
     hourly_cost: tuple[Money, ...] = ()
+    subjects: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ on what it re-reads just before the call.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from costguard.cases import Case, ladder, uncopied
@@ -88,13 +88,27 @@ def mode_rail(verb: Verb, mode: Mode) -> Reason | None:
     return None
 
 
-def rule_limit(rule: IdleRule, instances_seen: int) -> RuleLimit:
+def cap_of(rule: str, verb: Verb) -> str:
+    """The name of the caps an action counts against: terminations have their own, and never use up those of stops."""
+    return f"{rule}/{verb.value}" if verb is Verb.TERMINATE else rule
+
+
+def caps_of(rules: Iterable[IdleRule]) -> Iterator[str]:
+    """The names of all caps of these rules; a ladder that ends at stop has none for terminations."""
+    for rule in rules:
+        yield rule.name
+        if any(rung.verb is Verb.TERMINATE for rung in rule.ladder):
+            yield cap_of(rule.name, Verb.TERMINATE)
+
+
+def rule_limit(rule: IdleRule, instances_seen: int, verb: Verb = Verb.STOP) -> RuleLimit:
     """The caps in numbers: a share counts what the rule applies to, rounded down but at least one above zero."""
     share = rule.limits.fleet_share_per_day
     by_share = math.floor(share * Decimal(instances_seen))
     if share > 0 and instances_seen > 0:
         by_share = max(1, by_share)
-    allowed = min(rule.limits.actions_per_day, by_share)
+    most = rule.limits.terminations if verb is Verb.TERMINATE else rule.limits.actions_per_day
+    allowed = min(most, by_share)
     return RuleLimit(rule.name, allowed, rule.limits.hourly_cost_stopped_per_day, instances_seen)
 
 

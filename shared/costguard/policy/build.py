@@ -142,6 +142,7 @@ def _rule(rule: d.RuleDocument, ceiling: Mode, reading: Bars) -> IdleRule:
                 hourly_cost_stopped_per_day=safety.hourly_cost_stopped_per_day,
                 local_disk=safety.local_disk,
                 unstoppable_may_terminate=safety.unstoppable,
+                terminations_per_day=safety.terminations_per_day,
             ),
             digest="",
             termination_protection_bars=reading,

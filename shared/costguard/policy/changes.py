@@ -77,6 +77,7 @@ def _lower_limits(new: Limits, old: Limits) -> bool:
     caps = {money.currency: money.amount for money in old.hourly_cost_stopped_per_day}
     return (
         new.actions_per_day <= old.actions_per_day
+        and new.terminations <= old.terminations
         and new.fleet_share_per_day <= old.fleet_share_per_day
         and all(
             money.currency in caps and money.amount <= caps[money.currency] for money in new.hourly_cost_stopped_per_day

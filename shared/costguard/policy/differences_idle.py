@@ -100,6 +100,7 @@ _PARTS: Mapping[str, tuple[Callable[[IdleRule], Any], _Shown]] = {
     "idle_when_all.min_coverage": (lambda rule: rule.idle.min_coverage, n.share),
     "then": (lambda rule: rule.ladder, n.ladder),
     "safety.actions_per_day": (lambda rule: rule.limits.actions_per_day, n.written),
+    "safety.terminations_per_day": (lambda rule: rule.limits.terminations_per_day, n.written),
     "safety.fleet_share_per_day": (lambda rule: rule.limits.fleet_share_per_day, n.share),
     "safety.hourly_cost_stopped_per_day": (lambda rule: rule.limits.hourly_cost_stopped_per_day, n.written),
     "safety.local_disk": (lambda rule: rule.limits.local_disk, n.written),

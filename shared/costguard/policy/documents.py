@@ -62,6 +62,7 @@ class SafetyDocument(LimitsDocument):
     """`safety` of a rule."""
 
     unstoppable: f.Unstoppable = _LIMITS.unstoppable_may_terminate
+    terminations_per_day: f.Count | None = None
 
 
 class RuleDocument(Document):

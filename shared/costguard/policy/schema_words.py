@@ -38,6 +38,7 @@ WORDS: Mapping[str, str] = {
     "power_max_below": "Bound of each card's power. Left out: not asked.",
     "min_coverage": "Share of samples that must have arrived; at least 95%.",
     "actions_per_day": "At most so many in any 24 hours; 0 allows nothing.",
+    "terminations_per_day": "At most so many terminations in any 24 hours, beside the stops; as many when left out.",
     "fleet_share_per_day": "Of the machines the rule applies to, rounded down but at least one; 0% allows nothing.",
     "hourly_cost_stopped_per_day": "One amount a currency; a currency without one is held.",
     "local_disk": "A stop destroys local disks: keep never stops, ask the owner, lose.",

@@ -53,6 +53,7 @@ def terms(rule: IdleRule) -> str:
             ),
             "local_disk": rule.limits.local_disk.value,
             "unstoppable_may_terminate": rule.limits.unstoppable_may_terminate,
+            **_where_written("terminations_per_day", rule.limits.terminations_per_day),
         },
     }
     if rule.cause is not None:
@@ -78,6 +79,11 @@ def _of_terms(text: str) -> IdleRule:
 
 
 @lru_cache(maxsize=1024)  # each case remembers its rule's
+def _where_written(key: str, value: int | None) -> dict[str, int]:
+    """A key that came later: left out where it is not written, so that the digests of rules of before stay."""
+    return {} if value is None else {key: value}
+
+
 def rule_from_terms(text: str) -> IdleRule:
     """The rule that `terms` wrote down.
 
@@ -131,6 +137,7 @@ def _rule(body: dict[str, Any]) -> IdleRule:
             ),
             local_disk=Consent(limits["local_disk"]),
             unstoppable_may_terminate=limits["unstoppable_may_terminate"] is True,
+            terminations_per_day=limits.get("terminations_per_day"),
         ),
         digest="",
         cause=_cause(body["cause"]) if "cause" in body else None,

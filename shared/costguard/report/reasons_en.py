@@ -218,7 +218,10 @@ FIXES: Mapping[Code, str] = {
     Code.ACCOUNT_UNREAD: "Check the role, its external id and its trust policy.",
     Code.DETAIL_UNREAD: "Grant the reading permissions named, then run again.",
     Code.NOTICE_UNDELIVERED: "Check the channel and the bot's access to it; the wait starts only with delivery.",
-    Code.CAP_ACTIONS: "It comes up again in the next run; raise `actions_per_day` if that is too slow.",
+    Code.CAP_ACTIONS: (
+        "It comes up again in the next run; raise `actions_per_day` (of terminations `terminations_per_day`) "
+        "if that is too slow."
+    ),
     Code.CAP_SHARE: "It comes up again in the next run; raise `fleet_share_per_day` if that is too slow.",
     Code.CAP_MONEY: "It comes up again in the next run; raise `hourly_cost_stopped_per_day` if that is too slow.",
     Code.CURRENCY_UNCAPPED: "Add an amount in this currency to `hourly_cost_stopped_per_day`.",

@@ -172,7 +172,7 @@ FIXES: Mapping[Code, str] = {
     Code.ACCOUNT_UNREAD: "请检查角色、External ID 和信任策略。",
     Code.DETAIL_UNREAD: "请授予所列只读权限后重新运行。",
     Code.NOTICE_UNDELIVERED: "请检查频道以及机器人是否在其中；送达之后才开始计时。",
-    Code.CAP_ACTIONS: "下次运行会再次处理；若太慢，请提高 `actions_per_day`。",
+    Code.CAP_ACTIONS: "下次运行会再次处理；若太慢，请提高 `actions_per_day`（终止则为 `terminations_per_day`）。",
     Code.CAP_SHARE: "下次运行会再次处理；若太慢，请提高 `fleet_share_per_day`。",
     Code.CAP_MONEY: "下次运行会再次处理；若太慢，请提高 `hourly_cost_stopped_per_day`。",
     Code.CURRENCY_UNCAPPED: "请在 `hourly_cost_stopped_per_day` 中添加该币种的金额。",

@@ -101,19 +101,24 @@ def once(judged: Judged) -> str:
 
 
 def within_caps(judged: Judged) -> str:
-    """Rules 2 and 7: count, share and money of any rolling 24 hours; zero allows nothing."""
+    """Rules 2 and 7: count, share and money of any rolling 24 hours; zero allows nothing.
+
+    Terminations count apart. A share is of what was listed, and of what was terminated in those hours.
+    """
     effect, rule = judged.effect, judged.rule
     if effect.verb not in DESTRUCTIVE:
         return ""
     since = effect.at - timedelta(hours=24) + SKEW + RESERVED_BEFORE
-    counted = [one for one in _by_rule(judged) if one.at > since]
+    recent = [one for one in _by_rule(judged) if one.at > since]
+    counted = [one for one in recent if (one.verb is Verb.TERMINATE) == (effect.verb is Verb.TERMINATE)]
     share = 0
-    seen = _seen_by_rule(judged)
+    listed = _seen_by_rule(judged)
+    seen = len(listed | {one.machine for one in recent if one.verb is Verb.TERMINATE and one is not effect})
     if rule.share_percent > 0 and seen > 0:
         share = max(1, rule.share_percent * seen // 100)
-    allowed = min(rule.actions, share)
-    if len(counted) > allowed:
-        return f"{len(counted)} in 24 h, where {rule.actions} and {rule.share_percent} % of {seen} are allowed"
+    most = rule.terminations if effect.verb is Verb.TERMINATE and rule.terminations is not None else rule.actions
+    if len(counted) > min(most, share):
+        return f"{len(counted)} in 24 h, where {most} and {rule.share_percent} % of {seen} are allowed"
     return _money(judged, counted) if effect.verb is Verb.STOP else ""
 
 
@@ -150,7 +155,7 @@ def _by_rule(judged: Judged) -> list[Effect]:
     return found
 
 
-def _seen_by_rule(judged: Judged) -> int:
+def _seen_by_rule(judged: Judged) -> set[str]:
     seen: dict[str, Instance] = {}
     for listings in judged.chronicle.listings.values():
         mine = [listing for listing in listings if listing.process is judged.effect.process]
@@ -159,9 +164,13 @@ def _seen_by_rule(judged: Judged) -> int:
     if judged.demand is not None:
         asked = judged.demand
         demands = (asked.budget.demands(instance.ref.cloud, instance.tags) for instance in seen.values())
-        return sum(1 for each in demands if any(one.rule.name == asked.rule.name for one in each))
+        return {
+            name
+            for name, each in zip(seen, demands, strict=True)
+            if any(one.rule.name == asked.rule.name for one in each)
+        }
     rules = (judged.version.gentlest(instance.tags) for instance in seen.values())
-    return sum(1 for rule in rules if rule is not None and rule.name == judged.rule.name)
+    return {name for name, rule in zip(seen, rules, strict=True) if rule is not None and rule.name == judged.rule.name}
 
 
 def looked_just_before(judged: Judged) -> str:

@@ -1,6 +1,7 @@
 """NEVER rule 7: how much a rule may do in any rolling 24 hours, over all shards, runs and processes.
 
-One record per (guard, rule) holds its reservations, so that whoever reserves has seen all others.
+One record per (guard, cap) holds its reservations, so that whoever reserves has seen all others. A rule has one cap,
+and one more for its terminations (`planning.cap_of`).
 
 A process may die after it reserved and before its intent. Such a reservation names the claim it was made for, and is
 given back once that claim can lead to no intent any more: see `Claim`.
@@ -65,14 +66,14 @@ class CapRepository:
     def __init__(self, store: RecordStore) -> None:
         self._store = store
 
-    def usage(self, guard: str, rule: str, now: datetime) -> CapUsage:
-        """What the rule has reserved in the 24 hours up to `now`."""
-        return _usage(_counting(self._read(guard, rule)[0].reservations, now))
+    def usage(self, guard: str, cap: str, now: datetime) -> CapUsage:
+        """What is reserved in the 24 hours up to `now`."""
+        return _usage(_counting(self._read(guard, cap)[0].reservations, now))
 
     def reserve(
         self,
         guard: str,
-        rule: str,
+        cap: str,
         decision_id: str,
         cost: Money | None,
         *,
@@ -90,7 +91,7 @@ class CapRepository:
         """
 
         def attempt() -> ReasonCode | None:
-            reserved, version = self._read(guard, rule)
+            reserved, version = self._read(guard, cap)
             mine = next((one for one in reserved.reservations if one.decision_id == decision_id), None)
             others = tuple(one for one in reserved.reservations if one.decision_id != decision_id)
             refusal = _refusal(_usage(_counting(others, now)), cost, max_actions, max_hourly)
@@ -100,45 +101,45 @@ class CapRepository:
             wanted = Reservation(decision_id, at, cost, claim)
             if wanted != mine:
                 kept = tuple(one for one in others if now - one.at < _KEPT)
-                record = record_of(_KIND, _key(guard, rule), _Reserved((*kept, wanted)))
+                record = record_of(_KIND, _key(guard, cap), _Reserved((*kept, wanted)))
                 self._store.put(record, version)
             return None
 
-        return until_uncontested(attempt, f"the cap of rule {rule}")
+        return until_uncontested(attempt, f"the cap {cap}")
 
-    def release(self, guard: str, rule: str, decision_id: str) -> None:
+    def release(self, guard: str, cap: str, decision_id: str) -> None:
         """Give a reservation back, for an action that provably changed nothing. Safe to repeat."""
 
         def attempt() -> None:
-            reserved, version = self._read(guard, rule)
+            reserved, version = self._read(guard, cap)
             kept = tuple(one for one in reserved.reservations if one.decision_id != decision_id)
             if kept != reserved.reservations:
-                self._store.put(record_of(_KIND, _key(guard, rule), _Reserved(kept)), version)
+                self._store.put(record_of(_KIND, _key(guard, cap), _Reserved(kept)), version)
 
-        until_uncontested(attempt, f"the cap of rule {rule}")
+        until_uncontested(attempt, f"the cap {cap}")
 
-    def reservations(self, guard: str, rule: str, now: datetime) -> tuple[Reservation, ...]:
-        """What counts against the rule's caps in the 24 hours up to `now`."""
-        return _counting(self._read(guard, rule)[0].reservations, now)
+    def reservations(self, guard: str, cap: str, now: datetime) -> tuple[Reservation, ...]:
+        """What counts against this cap in the 24 hours up to `now`."""
+        return _counting(self._read(guard, cap)[0].reservations, now)
 
-    def release_unsent(self, guard: str, rule: str, unsent: Collection[Reservation]) -> None:
+    def release_unsent(self, guard: str, cap: str, unsent: Collection[Reservation]) -> None:
         """Give back these very reservations; one that was made anew meanwhile, for a later claim, stays."""
 
         def attempt() -> None:
-            reserved, version = self._read(guard, rule)
+            reserved, version = self._read(guard, cap)
             kept = tuple(one for one in reserved.reservations if one not in unsent)
             if kept != reserved.reservations:
-                self._store.put(record_of(_KIND, _key(guard, rule), _Reserved(kept)), version)
+                self._store.put(record_of(_KIND, _key(guard, cap), _Reserved(kept)), version)
 
-        until_uncontested(attempt, f"the cap of rule {rule}")
+        until_uncontested(attempt, f"the cap {cap}")
 
-    def _read(self, guard: str, rule: str) -> tuple[_Reserved, int]:
-        record = self._store.get(_KIND, _key(guard, rule))
+    def _read(self, guard: str, cap: str) -> tuple[_Reserved, int]:
+        record = self._store.get(_KIND, _key(guard, cap))
         return (_Reserved(), 0) if record is None else (value_of(_Reserved, record), record.version)
 
 
-def _key(guard: str, rule: str) -> str:
-    return f"{guard}/{rule}"
+def _key(guard: str, cap: str) -> str:
+    return f"{guard}/{cap}"
 
 
 def _counting(reservations: tuple[Reservation, ...], now: datetime) -> tuple[Reservation, ...]:
