@@ -204,6 +204,41 @@ def test_snapshots_are_pending_until_accomplished_and_may_fail(world: AlibabaWor
     assert states() == [SnapshotState.COMPLETED.value, SnapshotState.FAILED.value]
 
 
+@pytest.mark.parametrize("source", [{"SourceDiskId": ""}, {"SourceDiskId": None}, {}])
+def test_a_copied_snapshot_of_no_disk_is_none_of_this_and_breaks_nothing(
+    world: AlibabaWorld, source: dict[str, Any]
+) -> None:
+    native_id = world.launch()
+    (volume,) = world.volumes(native_id)
+    world.world.create_snapshot(volume, "owner")
+    world.pass_(timedelta(hours=1))
+
+    def with_copied(answer: dict[str, Any]) -> dict[str, Any]:
+        own = answer["Snapshots"]["Snapshot"][0]
+        copied = {name: value for name, value in own.items() if name != "SourceDiskId"}
+        return {**answer, "Snapshots": {"Snapshot": [{**copied, "SnapshotId": "s-copied", **source}, own]}}
+
+    world.relay.changes["DescribeSnapshots"] = with_copied
+
+    (found,) = detail(world, native_id).snapshots
+    assert (found.volume.native_id, found.ref.native_id != "s-copied") == (volume, True)
+
+
+def test_a_snapshot_of_another_disk_makes_the_answer_untrusted(world: AlibabaWorld) -> None:
+    native_id = world.launch()
+    (volume,) = world.volumes(native_id)
+    world.world.create_snapshot(volume, "owner")
+
+    def of_another(answer: dict[str, Any]) -> dict[str, Any]:
+        for item in answer["Snapshots"]["Snapshot"]:
+            item["SourceDiskId"] = "d-another"
+        return answer
+
+    world.relay.changes["DescribeSnapshots"] = of_another
+    with pytest.raises(TruncatedReadError):
+        detail(world, native_id)
+
+
 @pytest.mark.parametrize("more", [{"billing": Billing.PREPAID}, {"stop_keeps_billing": True}])
 def test_a_stop_that_does_not_end_the_bill_is_seen_afterwards(world: AlibabaWorld, more: dict[str, Any]) -> None:
     native_id = world.launch(**more)

@@ -144,6 +144,24 @@ def test_details_of_another_form_are_an_error(changed: dict[str, Any]) -> None:
         inventory(**changed).details([ResourceRef("aws", "111122223333", "us-east-1", "instance", "i-1")])
 
 
+@pytest.mark.parametrize("volume", [{"VolumeId": "vol-ffffffff"}, {"VolumeId": "vol-other"}, {"VolumeId": ""}, {}])
+def test_a_copied_snapshot_is_of_no_volume_and_breaks_nothing(volume: dict[str, str]) -> None:
+    """Whatever AWS writes there is arbitrary."""
+    ref = ResourceRef("aws", "111122223333", "us-east-1", "instance", "i-1")
+    own = {"SnapshotId": "snap-1", "VolumeId": "vol-1", "State": "completed", "StartTime": LAUNCHED}
+    copied = {"SnapshotId": "snap-copied", "State": "completed", "StartTime": LAUNCHED, **volume}
+    found = inventory(DescribeSnapshots={"Snapshots": [copied, own]}).details([ref])[ref]
+    assert [each.ref.native_id for each in found.snapshots] == ["snap-1"]
+
+
+def test_a_volume_that_is_called_as_copies_are_has_no_snapshot() -> None:
+    ref = ResourceRef("aws", "111122223333", "us-east-1", "instance", "i-1")
+    copied = {"SnapshotId": "snap-1", "VolumeId": "vol-ffffffff", "State": "completed", "StartTime": LAUNCHED}
+    volumes = {"Volumes": [{**VOLUME, "VolumeId": "vol-ffffffff"}]}
+    found = inventory(DescribeVolumes=volumes, DescribeSnapshots={"Snapshots": [copied]}).details([ref])[ref]
+    assert (len(found.volumes), found.snapshots) == (1, ())
+
+
 def test_a_volume_listed_twice_is_copied_once() -> None:
     ref = ResourceRef("aws", "111122223333", "us-east-1", "instance", "i-1")
     details = inventory(DescribeVolumes={"Volumes": [VOLUME, dict(VOLUME)]}).details([ref])

@@ -166,7 +166,32 @@ def test_filters_take_five_values() -> None:
     ],
 )
 def test_a_copy_counts_when_it_is_whole_and_stays(more: dict[str, Any], state: SnapshotState) -> None:
-    assert to_snapshot(SHARD, snapshot(**more)).state is state
+    found = to_snapshot(SHARD, snapshot(**more))
+    assert found is not None
+    assert found.state is state
+
+
+class Unfiltered(Cloud):
+    """Its list of snapshots overlooks the filter."""
+
+    def pages(
+        self, shard: Shard, service: str, action: str, result_key: str, /, **parameters: Any
+    ) -> Iterator[list[Any]]:
+        if action == "DescribeSnapshots":
+            parameters = {}
+        yield from super().pages(shard, service, action, result_key, **parameters)
+
+
+@pytest.mark.parametrize(
+    "copied", [{"DiskId": ""}, {"DiskId": None}, {"CopyFromRemote": True}, {"DiskId": "", "CopyFromRemote": True}]
+)
+def test_a_copied_snapshot_is_of_no_disk_here_and_breaks_nothing(copied: dict[str, Any]) -> None:
+    elsewhere = snapshot(SnapshotId="snap-copied", **copied)
+
+    found = detail(Unfiltered([disk()], [elsewhere, snapshot(CopyFromRemote=False)]))
+
+    assert [each.ref.native_id for each in found.snapshots] == ["snap-1"]
+    assert to_snapshot(SHARD, elsewhere) is None
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,10 @@ def _volume(shard: Shard, disk: Fields) -> Volume:
 
 
 def _snapshots(session: AlibabaSession, shard: Shard, disk_id: str) -> Iterator[Snapshot]:
-    """Every snapshot of one disk. API: ECS DescribeSnapshots, one disk a request."""
+    """Every snapshot of one disk; a copied one that names no disk is of none.
+
+    API: ECS DescribeSnapshots, one disk a request.
+    """
     volume = ResourceRef(shard.cloud, shard.account, shard.region, "volume", disk_id)
     seen: set[str] = set()
     for page in session.pages(
@@ -119,6 +122,8 @@ def _snapshots(session: AlibabaSession, shard: Shard, disk_id: str) -> Iterator[
         with as_documented(_SNAPSHOTS):
             for item in page:
                 native_id = named(item, "SnapshotId")
+                if item.get("SourceDiskId") in (None, ""):
+                    continue
                 if named(item, "SourceDiskId") != disk_id:
                     message = f"{_SNAPSHOTS}: asked about {disk_id}, answered about another disk"
                     raise TruncatedReadError(message, operation=_SNAPSHOTS, code="Contradiction")

@@ -28,6 +28,8 @@ _VALUES = 200  # the most values one filter takes
 _VOLUMES_PAGE = 500
 _SNAPSHOTS_PAGE = 1000
 _SNAPSHOT_STATES = {"completed": SnapshotState.COMPLETED, "error": SnapshotState.FAILED}
+_OF_A_COPY = "vol-ffffffff"
+"""VolumeId of copied snapshots, "an arbitrary volume ID that you should not use for any purpose" (EC2, `Snapshot`)."""
 _PROTECTIONS = (
     ("disableApiTermination", "DisableApiTermination", "termination_protection"),
     ("disableApiStop", "DisableApiStop", "stop_protection"),
@@ -126,7 +128,9 @@ def _snapshots(session: AwsSession, shard: Shard, ids: Sequence[str]) -> default
         )
         with as_documented("ec2:DescribeSnapshots"):
             for item in (item for page in pages for item in page):
-                native_id = named(item, "VolumeId")
+                native_id = text(item, "VolumeId")
+                if native_id == _OF_A_COPY or native_id not in batch:
+                    continue
                 volume = ResourceRef(shard.cloud, shard.account, shard.region, "volume", native_id)
                 snapshot = Snapshot(
                     ref=volume.sibling("snapshot", named(item, "SnapshotId")),

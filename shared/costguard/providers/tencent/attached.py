@@ -154,18 +154,23 @@ def _snapshots(session: Calls, shard: Shard, ids: Sequence[str]) -> defaultdict[
         for item in _items(session, shard, SNAPSHOTS, "SnapshotSet", "disk-id", batch):
             with as_documented(SNAPSHOTS):
                 snapshot = to_snapshot(shard, item)
-            if snapshot not in found[snapshot.volume.native_id]:
+            if snapshot is not None and snapshot not in found[snapshot.volume.native_id]:
                 found[snapshot.volume.native_id].append(snapshot)
     return found
 
 
-def to_snapshot(shard: Shard, item: Fields) -> Snapshot:
-    """One element of DescribeSnapshots.
+def to_snapshot(shard: Shard, item: Fields) -> Snapshot | None:
+    """One element of DescribeSnapshots. None for a copy from another region: its disk is not here.
+
+    Such a one says `CopyFromRemote`, and was recorded with a DiskId that is empty.
 
     Raises:
         TypeError, ValueError: not as documented.
     """
-    volume = _ref(shard, "volume", named(item, "DiskId"))
+    known = told(item, "DiskId", "CopyFromRemote")
+    if not text(known, "DiskId") or flag(known, "CopyFromRemote"):
+        return None
+    volume = _ref(shard, "volume", named(known, "DiskId"))
     return Snapshot(
         ref=volume.sibling("snapshot", named(item, "SnapshotId")),
         volume=volume,

@@ -145,7 +145,7 @@ class TencentExecutor:
         wanted = [{"Name": "disk-id", "Values": [disk]}, {"Name": "snapshot-name", "Values": [name]}]
         for page in self._session.pages(shard, "cbs", "DescribeSnapshots", "SnapshotSet", Filters=wanted):
             with as_documented(SNAPSHOTS):
-                for snapshot in (to_snapshot(shard, item) for item in page):
+                for snapshot in filter(None, (to_snapshot(shard, item) for item in page)):
                     if snapshot.decision_id == action.decision_id and snapshot.volume.native_id == disk:
                         return snapshot.ref.native_id
         return ""
