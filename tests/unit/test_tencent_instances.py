@@ -296,6 +296,44 @@ def test_without_any_word_the_family_name_shows_an_accelerator_nobody_can_measur
 @pytest.mark.parametrize(
     ("name", "model", "kind"),
     [
+        ("PNV6.32XLARGE1280", "PNV6", AcceleratorKind.NVIDIA_GPU),
+        ("HCCPNV6.96XLARGE2304", "GPU H", AcceleratorKind.NVIDIA_GPU),
+        ("PNV5b.8XLARGE96", "G48", AcceleratorKind.NVIDIA_GPU),
+        ("Pnv5i.8XLARGE96", "G48", AcceleratorKind.NVIDIA_GPU),
+        ("GN10Xp.2XLARGE40", "-", AcceleratorKind.NVIDIA_GPU),
+        ("GC49.8XLARGE96", "GC49", AcceleratorKind.OTHER),  # of this family nobody says whose cards it has
+        ("NEW1.2XLARGE32", "G48", AcceleratorKind.OTHER),
+        ("PNV9.2XLARGE32", "紫霄 V1", AcceleratorKind.OTHER),
+        ("PNV9.2XLARGE32", "Kunlun P800", AcceleratorKind.OTHER),
+        ("GN9.2XLARGE32", "Ascend910B", AcceleratorKind.OTHER),
+        ("GN9.2XLARGE32", "AMD MI300X", AcceleratorKind.AMD_GPU),
+    ],
+)
+def test_a_masked_card_is_what_its_family_is_named_for(name: str, model: str, kind: AcceleratorKind) -> None:
+    """Unless its name says whose it is."""
+    found = accelerator_of(described(InstanceType=name, GPUInfo={"GPUCount": 8, "GPUType": model}), None)
+    assert found == Accelerator(kind, model.removeprefix("AMD "), 8)
+
+
+@pytest.mark.parametrize(
+    ("own", "of_type", "model"),
+    [
+        ({"GPUCount": 2, "GPUType": "G48"}, "NVIDIA L20", "L20"),
+        ({"GPUCount": 2}, "NVIDIA L20", "L20"),
+        ({"GPUCount": 2, "GPUType": "NVIDIA L20"}, "G48", "L20"),
+        ({"GPUCount": 2, "GPUType": "G48"}, "", "G48"),
+        ({"GPUCount": 2, "GPUType": None}, "G48", "G48"),
+    ],
+)
+def test_a_card_has_the_name_that_tells_whose_it_is(own: dict[str, Any], of_type: str, model: str) -> None:
+    facts = TypeFacts(cards=2, model=of_type, card_memory_gib=48, fpgas=0, has_local_disks=False)
+    found = accelerator_of(described(InstanceType="PNV5b.8XLARGE96", GPUInfo=own), facts)
+    assert found == Accelerator(AcceleratorKind.NVIDIA_GPU, model, 2, 48)
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "kind"),
+    [
         ("GN7.2XLARGE32", "", AcceleratorKind.NVIDIA_GPU),
         ("NEW1.2XLARGE32", "Tesla T4", AcceleratorKind.NVIDIA_GPU),
         ("NEW1.2XLARGE32", "H20", AcceleratorKind.NVIDIA_GPU),

@@ -28,6 +28,11 @@ _NVIDIA = re.compile(r"(?:GN|GNV|GT|PNV|HCCPNV|HCCG|BMG)", re.ASCII)
 """Families that are named for NVIDIA's cards; BMG and HCC are bare metal."""
 _ACCELERATED = re.compile(rf"{_NVIDIA.pattern}|(?:G[A-Z]*|BMF|FX)\d", re.ASCII)
 _NVIDIA_CARDS = re.compile(r"NVIDIA|TESLA|GEFORCE|QUADRO|RTX|\b[ABHLPTV]\d{1,3}\b", re.ASCII)
+_OTHER_MAKERS = re.compile(
+    "INTEL|ASCEND|昇腾|HYGON|海光|DCU|METAX|沐曦|KUNLUN|昆仑|ZIXIAO|紫霄|ENFLAME|燧原|ILUVATAR|天数|CAMBRICON|寒武纪|MLU|NPU"
+)
+"""Makers whose cards Tencent's systems run (OpenCloudOS 9 release notes, "AI software stack"). Their models look like
+NVIDIA's: `P800`, `V1`. Of NVIDIA's the same table names some by their family alone: PNV6, HCCPNV6, PNV5b."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +84,9 @@ def accelerator_of(described: Fields, facts: TypeFacts | None) -> Accelerator | 
     cards = amount(told(own, "GPUCount"), "GPUCount") or 0.0
     model = text(told(own, "GPUType"), "GPUType")
     memory = None if facts is None else facts.card_memory_gib
-    if cards <= 0 and facts is not None:
-        cards, model = facts.cards, model or facts.model
+    if facts is not None:
+        cards = cards if cards > 0 else facts.cards
+        model = model if _maker(model) or not facts.model else facts.model
     if cards > 0:
         return Accelerator(_kind(instance_type, model), _model(model), cards, memory)
     if facts is not None:
@@ -91,15 +97,19 @@ def accelerator_of(described: Fields, facts: TypeFacts | None) -> Accelerator | 
 
 
 def _kind(instance_type: str, model: str) -> AcceleratorKind:
-    maker = model.upper()
-    if "AMD" in maker:
+    """What the card's name says; where that is masked or missing, what the family is named for."""
+    family = AcceleratorKind.NVIDIA_GPU if _NVIDIA.match(family_of(instance_type).upper()) else AcceleratorKind.OTHER
+    return _maker(model) or family
+
+
+def _maker(model: str) -> AcceleratorKind | None:
+    """Whose card it is by its name; None where that does not say, as `G48` and `PNV6` do not."""
+    shown = model.upper()
+    if "AMD" in shown:
         return AcceleratorKind.AMD_GPU
-    named = _NVIDIA_CARDS.search(maker) and "INTEL" not in maker
-    return (
-        AcceleratorKind.NVIDIA_GPU
-        if named or (not model and _NVIDIA.match(family_of(instance_type)))
-        else AcceleratorKind.OTHER
-    )
+    if _OTHER_MAKERS.search(shown):
+        return AcceleratorKind.OTHER
+    return AcceleratorKind.NVIDIA_GPU if _NVIDIA_CARDS.search(shown) else None
 
 
 def _model(written: str) -> str:

@@ -51,6 +51,7 @@ def _types() -> Mapping[str, InstanceType]:
         of("GT4.41XLARGE948", 164, 948, "209.60", 8, "NVIDIA A100", 40),
         of("PNV4.7XLARGE116", 28, 116, "15.40", 1, "NVIDIA A10", 24, later=(Decimal("13.10"), Decimal("11.60"))),
         of("PNV4.28XLARGE466", 112, 466, "61.60", 4, "NVIDIA A10", 24, later=(Decimal("52.40"), Decimal("46.40"))),
+        of("PNV5b.8XLARGE96", 32, 96, "14.80", 1, "PNV5b", 48),  # the card is masked
         of("GN8.LARGE56", 6, 56, "10.20", 1, "NVIDIA P40", 24, sold_out=True),
         of("GI3X.8XLARGE64", 32, 64, "9.60", 1, "NVIDIA T4", 16, local_disk_gib=3_570),
         of("S5.MEDIUM4", 2, 4, "0.34", later=(Decimal("0.27"), Decimal("0.17"))),
