@@ -13,7 +13,7 @@ from costguard.cases import Case, ClimbedRung, advance, claimed, confirming, dec
 from costguard.cases.moves import climbed
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
-from costguard.domain.reasons import ReasonCode
+from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.guards.rules import Mode
 
@@ -114,12 +114,13 @@ def test_a_notice_of_another_case_try_or_rule_speaks_no_more(changes: dict[str, 
     assert not speaks_for(decision_id(opened), replace(climbed(opened, Verb.WARN, NOW), **changes))
 
 
-def test_why_the_wait_began_again_is_said() -> None:
-    early = told(owner="nlp")
-    step = advance(early, seen(finding=replace(finding(), owner="vision")))
+def test_a_new_owner_is_told_before_anything_is_counted_against_them() -> None:
+    failed = told(owner="nlp", failures=3)
+    step = advance(failed, seen(finding=replace(finding(), owner="vision")))
 
     assert step.case is not None
-    assert step.case.reason.code in {ReasonCode.OWNER_CHANGED, ReasonCode.WAITING}
+    assert step.case.reason == Reason(ReasonCode.WAITING, {"verb": "warn"})
+    assert (step.case.failures, step.case.attempt) == (0, failed.attempt + 1)
 
 
 def test_a_snooze_that_ends_while_copies_are_made_begins_the_wait_anew() -> None:
@@ -140,3 +141,24 @@ def test_a_snooze_that_ends_while_copies_are_made_begins_the_wait_anew() -> None
     assert step.wants is Verb.WARN
     assert step.case is not None
     assert [rung.verb for rung in step.case.climbed] == [Verb.STOP]
+
+
+@pytest.mark.parametrize("looks", [0, 1, 2])
+def test_a_snooze_that_ended_is_remembered_for_as_long_as_an_action_is_under_way(looks: int) -> None:
+    """However often somebody looks meanwhile: else the copies end in a termination that nobody expects any more."""
+    halted = instance(state=InstanceState.STOPPED)
+    quiet = finding(halted, Verdict.COMPLIANT)
+    stop = ClimbedRung(Verb.STOP, NOW - 2 * DAY)
+    of = case(rung=3, climbed=(WARNED, stop, WARNED), since=NOW - 2 * DAY, snoozed_until=NOW - HOUR)
+    copying = confirming(claimed(of, NOW - 2 * HOUR))
+    pending = detail(halted, snapshots=(snapshot(state=SnapshotState.PENDING, decision_id=copying.decision_id),))
+    for _ in range(looks):
+        looked = advance(copying, seen(halted, finding=quiet, detail=pending)).case
+        assert looked is not None
+        copying = looked
+    done = detail(halted, snapshots=(snapshot(decision_id=copying.decision_id),))
+
+    resolved = advance(copying, seen(halted, finding=quiet, detail=done)).case
+    step = advance(resolved, replace(seen(halted, finding=quiet, detail=done), now=NOW + HOUR))
+
+    assert step.wants is Verb.WARN

@@ -10,7 +10,7 @@ import pytest
 from tests.builders import DAY, NOW, ref
 
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, Step, claimed, confirming
-from costguard.cases.mending import MendSeen, advance_mend, mend_rungs, mend_terms
+from costguard.cases.mending import MendSeen, advance_mend, mend_rungs, mend_terms, rungs_told
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.mends import Mend, MendKind
@@ -227,3 +227,23 @@ def test_failures_in_a_row_wait_for_a_person() -> None:
     assert advance_mend(told(failures=4), seen()).wants is Verb.MEND
     step = advance_mend(told(failures=5), seen())
     assert (step.wants, code_of(step)) == (None, ReasonCode.NOT_TAKEN_EFFECT)
+
+
+def test_the_steps_that_were_announced_are_read_from_what_people_were_told() -> None:
+    patient = replace(RULE, wait=timedelta(days=3))
+    assert rungs_told(patient, mend_terms(patient, MEND)) == (
+        Rung(Verb.WARN, timedelta(0)),
+        Rung(Verb.MEND, timedelta(days=3)),
+    )
+    assert rungs_told(patient, mend_terms(patient, None)) == (Rung(Verb.WARN, timedelta(0)),)
+
+
+def test_a_subject_that_changed_is_told_of_once_and_then_waited_for() -> None:
+    """Else each run would take it for another one, and its notice would be sent every day for ever."""
+    changed = seen(finding=replace(found(), run_epoch="1"))
+    again = advance_mend(told(), changed)
+    assert again.wants is Verb.WARN
+    assert again.case is not None
+    assert again.case.run_epoch == "1"
+    waiting = replace(again.case, rung=1, climbed=(WARNED,), since=NOW - DAY, decision_id="")
+    assert advance_mend(waiting, changed).wants is Verb.MEND

@@ -25,7 +25,7 @@ from tests.builders import (
 )
 
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, advance
-from costguard.domain.actions import Verb
+from costguard.domain.actions import Outcome, Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState
@@ -182,6 +182,52 @@ def test_where_termination_protection_bars_everything_a_case_waits_where_it_is()
     assert advance(told, found).wants is Verb.SNAPSHOT
 
 
+def test_what_cannot_stop_is_read_by_its_own_ladder() -> None:
+    """Its notice announces an end and no stop, so what bars the end bars the notice, and sends the case back to it."""
+    limits = replace(LOOSE.limits, unstoppable_may_terminate=True)
+    ending = with_digest(replace(LOOSE, limits=limits))
+    spot = instance(cannot_stop="one_time_spot")
+    protected = detail(spot, protected_by=(TERMINATION,))
+    opened = loose_case(0, rule_digest=ending.digest, terms=terms(ending))
+    assert world_rail(Verb.WARN, opened, ending, spot, protected, approved=False) == held_by(TERMINATION)
+    assert world_rail(Verb.WARN, opened, LOOSE, spot, protected, approved=False) is None
+
+    noticed = replace(opened, rung=1, climbed=(ClimbedRung(Verb.WARN, NOW - 9 * DAY),), since=NOW - 9 * DAY)
+    step = advance(noticed, seen(spot, rule=ending, detail=protected))
+    assert step.case is not None
+    assert (step.wants, step.case.rung, step.case.reason) == (None, 0, held_by(TERMINATION))
+    assert advance(noticed, seen(spot, rule=ending, detail=detail(spot))).wants is Verb.SNAPSHOT
+
+
+def test_all_that_sends_a_case_back_to_its_notice_is_named() -> None:
+    both = detail(STOPPED, protected_by=(TERMINATION, STOP))
+    told = loose_case(RUNGS[Verb.SNAPSHOT], *BEHIND_STOP, Verb.WARN)
+    step = advance(told, seen(STOPPED, rule=LOOSE, finding=finding(STOPPED, Verdict.COMPLIANT), detail=both))
+    assert step.case is not None
+    assert step.case.reason == held_by(STOP, TERMINATION)
+
+
+def test_a_notice_that_is_yet_to_be_given_is_no_reason_to_go_back() -> None:
+    """The rail before the notice holds it, and shows what it would do."""
+    barred = detail(STOPPED, protected_by=(TERMINATION,))
+    found = seen(STOPPED, rule=LOOSE, finding=finding(STOPPED, Verdict.COMPLIANT), detail=barred)
+    step = advance(loose_case(SECOND_NOTICE, *BEHIND_STOP), found)
+    assert step.case is not None
+    assert (step.wants, step.case.attempt) == (Verb.WARN, 1)
+
+
+def test_a_ladder_that_ends_with_the_stop_has_nothing_left_to_bar() -> None:
+    stopping = with_digest(replace(LOOSE, ladder=LOOSE.ladder[:2]))
+    told = loose_case(1, Verb.WARN, rule_digest=stopping.digest, terms=terms(stopping))
+    stopped_now = replace(told, phase=Phase.CONFIRMING, claimed_at=NOW - DAY)
+    protected = detail(STOPPED, protected_by=(TERMINATION,))
+    ours = {"intent_written": True, "last_outcome": Outcome.ACCEPTED}
+    of_it = {"rule": stopping, "finding": finding(STOPPED, Verdict.COMPLIANT), **ours}
+    step = advance(stopped_now, seen(STOPPED, detail=protected, **of_it))
+    assert step.case is not None
+    assert (step.case.rung, step.case.phase, step.case.status) == (2, Phase.WAITING, CaseStatus.OPEN)
+
+
 # the reading is a part of every rule
 
 
@@ -271,3 +317,8 @@ def test_a_plan_warns_and_stops_and_holds_what_leads_to_the_end() -> None:
     assert not last.due
     assert [(held.action.verb, held.reason) for held in last.held] == [(Verb.WARN, held_by(TERMINATION))]
     assert last.protected_by == ((ref(), (TERMINATION,)),)
+
+
+def test_a_plan_names_the_protections_that_the_listing_told_of() -> None:
+    listed = instance(protected_by=(STOP,))
+    assert planned(listed, TERMINATION).protected_by == ((ref(), (STOP, TERMINATION)),)

@@ -174,7 +174,7 @@ def _under_current_rule(case: Case, seen: Seen) -> Case:
     same = replace(case, rule=rule.name, rule_digest=rule.digest, terms=terms(rule), decision_id="")
     if not looser:
         return same
-    return _restarted_wait(replace(same, status=CaseStatus.OPEN, reason=Reason(ReasonCode.RULE_LOOSENED)), seen)
+    return _restarted_wait(same, seen)
 
 
 def _under_current_owner(case: Case, seen: Seen) -> Case:
@@ -184,8 +184,7 @@ def _under_current_owner(case: Case, seen: Seen) -> Case:
     theirs = replace(case, owner=seen.finding.owner)
     if not case.climbed:
         return theirs
-    facts = {"before": case.owner, "owner": theirs.owner}
-    return _restarted_wait(replace(theirs, reason=Reason(ReasonCode.OWNER_CHANGED, facts)), seen)
+    return _restarted_wait(theirs, seen)
 
 
 def _restarted_wait(case: Case, seen: Seen) -> Case:
