@@ -33,7 +33,7 @@ class MovedClock:
             message = f"time goes forward only, not by {step}"
             raise ValueError(message)
         self._now += step
-        return self._now
+        return self.now()
 
     def move_to(self, moment: datetime) -> datetime:
         """Move forward to `moment` and return it.
@@ -41,36 +41,24 @@ class MovedClock:
         Raises:
             ValueError: it lies in the past.
         """
-        return self.advance(moment - self._now)
+        return self.advance(moment - self.now())
 
 
 def _wall() -> datetime:
     return datetime.now(timezone.utc)
 
 
-class RunningClock:
-    """`Clock` for a sandbox that others use: real time, and whatever it was moved ahead by."""
+class RunningClock(MovedClock):
+    """`Clock` for a sandbox that others use: it runs on as real time does, from `at` or from now, and can be moved."""
 
-    def __init__(self, wall: Callable[[], datetime] = _wall) -> None:
-        self._wall = wall
-        self._ahead = timedelta(0)
+    def __init__(self, wall: Callable[[], datetime] = _wall, at: datetime | None = None) -> None:
+        self._wall, self._began = wall, wall()
+        super().__init__(self._began if at is None else at)
 
     def now(self) -> datetime:
-        """Real time and what was added."""
-        return self._wall() + self._ahead
+        """Where it began, the time that passed since, and what was added."""
+        return self._now + (self._wall() - self._began)
 
     def sleep(self, seconds: float) -> None:
         """Wait for real."""
         time.sleep(seconds)
-
-    def advance(self, step: timedelta) -> datetime:
-        """Move forward and return the new moment.
-
-        Raises:
-            ValueError: the step goes back.
-        """
-        if step < timedelta(0):
-            message = f"time goes forward only, not by {step}"
-            raise ValueError(message)
-        self._ahead += step
-        return self.now()

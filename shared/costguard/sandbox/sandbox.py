@@ -17,6 +17,7 @@ from costguard.domain.errors import InvalidInputError
 from costguard.ports import Target
 from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.demo_fleet import demo_fleet
+from costguard.sandbox.demo_freezes import freezes_on_alibaba, freezes_on_aws, freezes_on_tencent
 from costguard.sandbox.demo_keys import demo_keys
 from costguard.sandbox.demo_networks import demo_networks
 from costguard.sandbox.wire.door import WorldDoor
@@ -30,20 +31,25 @@ if TYPE_CHECKING:
     from costguard.sandbox.aws.server import Gateway
     from costguard.sandbox.slack import SlackStandIn
     from costguard.sandbox.tencent.server import TencentEmulator
+    from costguard.sandbox.wire.server import WireServer
 
 STARTS_AT = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)  # a Monday morning; any fixed time would do
 ROLE = "costguard"
 EXTERNAL_ID = "costguard-sandbox"
 CLOSED_REGION = "ap-east-1"  # listed by DescribeRegions as not opted in
+PORTS = 4
+"""How many ports a sandbox listens at: three clouds and Slack."""
 
 
 class Sandbox:
     """A running sandbox; close it, or use it as a context manager.
 
-    AWS is always there, another cloud where the fleet has a machine.
+    AWS is always there, another cloud where the fleet has a machine. `clock` stands still unless one is given. From
+    `port` on AWS, Alibaba Cloud, Tencent Cloud and Slack have a port each, in this order; 0 takes free ones.
 
     Attributes:
         endpoint_url: where every AWS service answers.
+        server: what listens there; its `control` opens `/_sandbox/` to other processes.
         credentials: made-up keys of the AWS organisation's management account.
         alibaba: the emulator of Alibaba Cloud, None without a machine there.
         tencent: the emulator of Tencent Cloud, None without a machine there.
@@ -53,33 +59,45 @@ class Sandbox:
     """
 
     endpoint_url: str
+    server: WireServer
     credentials: Credentials
     slack: SlackStandIn
     ledger_url: str
     alibaba: AlibabaEmulator | None = None
     tencent: TencentEmulator | None = None
 
-    def __init__(self, fleet: Iterable[MachineSpec], at: datetime) -> None:
-        self.clock = MovedClock(at)
+    def __init__(
+        self, fleet: Iterable[MachineSpec], at: datetime, *, clock: MovedClock | None = None, port: int = 0
+    ) -> None:
+        self.clock = clock or MovedClock(at)
+        self._port = port
         self._world = World(fleet, at)
         self.door = WorldDoor(self._world, self.clock)
         self._gateway: Gateway | None = None
         self._open = ExitStack()
 
     @classmethod
-    def start(cls, fleet: Iterable[MachineSpec] | None = None, at: datetime = STARTS_AT) -> Sandbox:
-        """Start serving `fleet` (the demo's when None, with its keys and networks) at the moment `at`.
+    def start(
+        cls,
+        fleet: Iterable[MachineSpec] | None = None,
+        at: datetime = STARTS_AT,
+        *,
+        clock: MovedClock | None = None,
+        port: int = 0,
+    ) -> Sandbox:
+        """Start serving `fleet` (the demo's when None, with its keys, networks and launch freezes) at the moment `at`.
 
         Raises:
             InvalidInputError: another sandbox runs in this process.
+            OSError: a port is taken.
         """
-        sandbox = cls(demo_fleet(at) if fleet is None else fleet, at)
+        sandbox = cls(demo_fleet(at) if fleet is None else fleet, at, clock=clock, port=port)
         if fleet is None:
-            sandbox._world.networks = demo_networks(at)
-            for key in demo_keys(at):
-                sandbox._world.keys.add(key)
+            furnish(sandbox._world, at)
         try:
             sandbox._start()
+            if fleet is None:
+                sandbox._write_freezes()
         except BaseException:
             sandbox.close()
             raise
@@ -147,17 +165,39 @@ class Sandbox:
 
         folder = self._open.enter_context(TemporaryDirectory(prefix="costguard-sandbox-", ignore_cleanup_errors=True))
         self.ledger_url = f"sqlite:///{Path(folder) / 'ledger.db'}"
-        self.slack = self._open.enter_context(SlackStandIn(self.clock))
-        aws = self._open.enter_context(EmbeddedAws(self._world, self.door, EXTERNAL_ID, CLOSED_REGION))
-        self.endpoint_url, self.credentials, self._gateway = aws.url, aws.credentials, aws.gateway
+        here, on_alibaba, on_tencent, slack = (self._port + number if self._port else 0 for number in range(PORTS))
+        self.slack = self._open.enter_context(SlackStandIn(self.clock, port=slack))
+        aws = self._open.enter_context(EmbeddedAws(self._world, self.door, EXTERNAL_ID, CLOSED_REGION, here))
+        self.endpoint_url, self.server = aws.url, aws.server
+        self.credentials, self._gateway = aws.credentials, aws.gateway
         if "alibaba" in self._clouds:
             from costguard.sandbox.alibaba.emulator import AlibabaEmulator
 
-            self.alibaba = self._open.enter_context(AlibabaEmulator(self.door, external_id=EXTERNAL_ID, role=ROLE))
+            self.alibaba = self._open.enter_context(
+                AlibabaEmulator(self.door, external_id=EXTERNAL_ID, role=ROLE, port=on_alibaba)
+            )
         if "tencent" in self._clouds:
             from costguard.sandbox.tencent.server import TencentEmulator
 
-            self.tencent = self._open.enter_context(TencentEmulator(self.door, external_id=EXTERNAL_ID, role=ROLE))
+            self.tencent = self._open.enter_context(
+                TencentEmulator(self.door, external_id=EXTERNAL_ID, role=ROLE, port=on_tencent)
+            )
+
+    def _write_freezes(self) -> None:
+        freezes_on_aws()
+        if self.alibaba is not None:
+            freezes_on_alibaba(self.alibaba.policies)
+        if self.tencent is not None:
+            freezes_on_tencent(self.tencent.policies)
+
+
+def furnish(world: World, at: datetime) -> None:
+    """Give a world of the demo's machines the demo's networks, and the keys of their clouds."""
+    world.networks = demo_networks(at)
+    clouds = {spec.cloud for spec in world.fleet}
+    for key in demo_keys(at):
+        if key.ref.cloud in clouds:
+            world.keys.add(key)
 
 
 def _access_to(emulator: AlibabaEmulator | TencentEmulator | None) -> Access:

@@ -49,10 +49,11 @@ class SlackStandIn(Workspace):
         channels: Sequence[str] | None = None,
         not_joined: Sequence[str] = (),
         archived: Sequence[str] = (),
+        port: int = 0,
     ) -> None:
         super().__init__(clock or MovedClock(_STARTS_AT), token, channels, not_joined, archived)
         self._signing_secret = signing_secret
-        self._server = SlackServer(self)
+        self._server = SlackServer(self, port)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
 

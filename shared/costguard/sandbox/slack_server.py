@@ -26,13 +26,13 @@ class Workspace(Protocol):
 
 
 class SlackServer(ThreadingHTTPServer):
-    """On loopback, at a port of its own."""
+    """On loopback, at a port of its own; 0 takes a free one."""
 
     daemon_threads = True
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, port: int = 0) -> None:
         self.workspace = workspace
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", port), _Handler)
 
     @property
     def url(self) -> str:

@@ -1,7 +1,7 @@
-"""What a test in any language tells an emulator that runs alone: move its clock, let things go wrong, show the calls.
+"""What a test in any language tells a stand-in that others use: move its clock, let things go wrong, show the calls.
 
-Under `/_sandbox/`, beside the cloud's own API: `GET state`, `GET calls`, `POST advance`, `POST faults` and
-`POST faults/clear`.
+Under `/_sandbox/`, beside the cloud's own API: `GET state`, `GET calls`, `POST advance`, and where it can be told what
+goes wrong `POST faults` and `POST faults/clear`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Protocol
 
 from costguard.sandbox.wire.faults import Fault, FaultKind, Faults
@@ -36,19 +37,31 @@ class MovableClock(Protocol):
 
 
 class Control:
-    """Answers requests under `PREFIX`; everything else is the emulator's."""
+    """Answers requests under `PREFIX`; everything else is the emulator's.
 
-    def __init__(self, clock: MovableClock, faults: Faults, calls: Sequence[Any]) -> None:
+    Without `faults` none can be ordered. `shown` is what else can be read there, by its path.
+    """
+
+    def __init__(
+        self,
+        clock: MovableClock,
+        faults: Faults | None,
+        calls: Sequence[Any],
+        shown: Mapping[str, Callable[[], object]] | None = None,
+    ) -> None:
         self._clock = clock
-        self._faults = faults
         self._calls = calls
-        self._routes: Mapping[tuple[str, str], Callable[[Request], object]] = {
+        self._routes: dict[tuple[str, str], Callable[[Request], object]] = {
             ("GET", "state"): self._state,
             ("GET", "calls"): lambda _: [asdict(call) for call in self._calls],
             ("POST", "advance"): self._advance,
-            ("POST", "faults"): self._add_fault,
-            ("POST", "faults/clear"): self._clear_faults,
         }
+        if faults is not None:
+            self._routes |= {
+                ("POST", "faults"): partial(_add_fault, faults),
+                ("POST", "faults/clear"): partial(_clear_faults, faults),
+            }
+        self._routes |= {("GET", path): partial(_show, found) for path, found in (shown or {}).items()}
 
     def __call__(self, request: Request) -> Answer:
         """One answer, in JSON."""
@@ -73,13 +86,19 @@ class Control:
             raise _NotUnderstoodError(message)
         return {"now": self._clock.advance(timedelta(seconds=seconds)).isoformat()}
 
-    def _add_fault(self, request: Request) -> dict[str, object]:
-        self._faults.add(_fault(_object(request)))
-        return {"added": True}
 
-    def _clear_faults(self, _: Request) -> dict[str, object]:
-        self._faults.clear()
-        return {"cleared": True}
+def _add_fault(faults: Faults, request: Request) -> dict[str, object]:
+    faults.add(_fault(_object(request)))
+    return {"added": True}
+
+
+def _clear_faults(faults: Faults, _: Request) -> dict[str, object]:
+    faults.clear()
+    return {"cleared": True}
+
+
+def _show(found: Callable[[], object], _: Request) -> object:
+    return found()
 
 
 def _object(request: Request) -> dict[str, Any]:
