@@ -41,6 +41,38 @@ class SystemClock:
         time.sleep(seconds)
 
 
+class SandboxClock(SystemClock):
+    """The time of a sandbox that is followed: what it said when it was asked, running on since."""
+
+    def __init__(self, told: datetime) -> None:
+        self._told, self._asked_at = told.astimezone(timezone.utc), time.monotonic()
+
+    def now(self) -> datetime:
+        """The sandbox's present moment, as long as nobody moves it."""
+        return self._told + timedelta(seconds=time.monotonic() - self._asked_at)
+
+
+def settings_and_clock(settings: Settings) -> tuple[Settings, Clock]:
+    """Both a sandbox's where the settings name one. Otherwise these settings and the wall's clock, and nobody is asked.
+
+    Raises:
+        CostguardError: what answers is no sandbox, or nothing does.
+    """
+    if not settings.sandbox:
+        return settings, SystemClock()
+    from costguard.connections.followed import follow
+
+    found = follow(settings)
+    return found.settings, SandboxClock(found.now)
+
+
+def own_clock(settings: Settings) -> Clock:
+    """The clock on the wall, for whoever was given none; InvalidInputError in a sandbox, whose time is another."""
+    if settings.sandbox:
+        raise InvalidInputError("COSTGUARD_SANDBOX is followed by the `costguard` program alone; use it, or unset this")
+    return SystemClock()
+
+
 def targets_of(policy: Policy, settings: Settings) -> tuple[Target, ...]:
     """The accounts the policy names; without any, the one the credentials belong to."""
     if not policy.accounts:
@@ -81,7 +113,7 @@ def read_policy(settings: Settings, clock: Clock | None = None) -> Policy:
             raise InvalidInputError(message)
         memory = open_memory(settings)
         with closing(memory.store):
-            return published_policy(settings, memory, clock or SystemClock())
+            return published_policy(settings, memory, clock or own_clock(settings))
     from costguard.connections.policies import policy_source
     from costguard.policy.loader import load_policy
 
@@ -157,7 +189,7 @@ def open_surroundings(
     from costguard.connections import Connections
     from costguard.engine.surroundings import Surroundings
 
-    clock = clock or SystemClock()
+    clock = clock or own_clock(settings)
     policy = policy or read_policy(settings)
     targets = targets_of(policy, settings)
     with Connections(settings, policy, clock, deadline) as connections:
@@ -240,7 +272,7 @@ def run_function(
     from costguard.engine.overdue import DIGEST, tell_of_overdue_digest
     from costguard.engine.policy_in_force import named, policy_figures, tell_of_policy
 
-    clock = clock or SystemClock()
+    clock = clock or own_clock(settings)
     memory = open_memory(settings)
     with closing(memory.store):
         found = _policy_in_force(settings, memory, clock)

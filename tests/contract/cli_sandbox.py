@@ -18,7 +18,7 @@ from costguard.sandbox.sandbox import Sandbox
 
 
 @contextmanager
-def _logging_as_before() -> Iterator[None]:
+def logging_as_before() -> Iterator[None]:
     """A function that was invoked logs to the output of this test, which is gone in the next."""
     logger = logging.getLogger("costguard")
     before = (logger.handlers[:], logger.propagate, logger.level)
@@ -55,7 +55,7 @@ class Cli:
     def __call__(self, *arguments: str, ledger: bool = True) -> Answered:
         self._capture.readouterr()
         where = ["--ledger", self.ledger] if ledger else []
-        with _logging_as_before():
+        with logging_as_before():
             status = run([*arguments, "--sandbox", *where], program=self._program)
         out, err = self._capture.readouterr()
         return Answered(status, out, err)

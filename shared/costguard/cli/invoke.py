@@ -83,8 +83,9 @@ def invoke(
 
     A deployed function has no options, so there is no --policy and no --ledger here: set COSTGUARD_POLICY and
     COSTGUARD_LEDGER, as every other setting, in the environment. Without them it observes by the shipped rule, and
-    remembers in costguard.sqlite3 of this folder. With --sandbox the same handler gets a sandbox's settings and
-    clock. A request of Slack's is signed anew, with COSTGUARD_SLACK_SIGNING_SECRET or the sandbox's.
+    remembers in costguard.sqlite3 of this folder. With --sandbox, or COSTGUARD_SANDBOX, the same handler gets a
+    sandbox's settings and clock. A request of Slack's is signed anew, with COSTGUARD_SLACK_SIGNING_SECRET or the
+    sandbox's.
 
     Exit status: 0 done, 11 something could not be read, 13 something due was not done. Of a request: 0 answered, 13
     refused, 3 failed.
@@ -98,7 +99,7 @@ def invoke(
         if here.sandbox is not None:
             secret = Secret(here.sandbox.slack.signing_secret)
             here = replace(here, settings=replace(here.settings, slack_signing_secret=secret))  # noqa: PLW2901 - the same place
-        if handler is None or here.sandbox is not None:
+        if handler is None or here.sandbox is not None or here.settings.sandbox:
             handler = _built(function, here)
         payload = signed_event(payload, here.settings.slack_signing_secret.reveal(), here.clock.now())
         with redirect_stdout(sys.stderr):  # where hosts collect log lines, people expect the answer alone

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING
+
+import typer
 
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words import Language
 from costguard.settings import Secret, Settings, process_settings, references_in
 
 if TYPE_CHECKING:
-    import typer
-
     from costguard.engine.memory import Memory
     from costguard.ports import Clock
     from costguard.sandbox.sandbox import Sandbox
@@ -26,6 +28,7 @@ _SANDBOX_NEEDS = frozenset({"moto", "werkzeug", "flask"})
 
 def _until_interrupted() -> None:
     with suppress(KeyboardInterrupt):
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: a sandbox leaves no files behind
         Event().wait()
 
 
@@ -69,7 +72,8 @@ def workplace(
 ) -> Iterator[Workplace]:
     """The surroundings that the options ask for; what an option leaves open, the environment says.
 
-    In a sandbox the environment says nothing but the language. `cloud` False starts no server in it.
+    In a sandbox the environment says nothing but the language. `cloud` False starts no server in it. A sandbox that
+    COSTGUARD_SANDBOX names is followed, its time included, and each command says so.
 
     Raises:
         InvalidInputError: a wrong environment variable, or what the sandbox needs is not installed.
@@ -82,20 +86,43 @@ def workplace(
         with _sandbox_surroundings(program, policy, ledger, language, cloud=cloud) as inside:
             yield inside
         return
-    from costguard.bootstrap import SystemClock
+    from costguard.bootstrap import settings_and_clock
 
+    if settings.sandbox and ledger:  # NEVER deliver a real notice to made-up people, or date a real case by their clock
+        message = "COSTGUARD_SANDBOX: a sandbox keeps its own ledger; leave --ledger out, or unset COSTGUARD_SANDBOX"
+        raise InvalidInputError(message)
+    settings, watch = settings_and_clock(settings)
     chosen = replace(
         settings,
-        policy=policy or settings.policy,
+        policy=policy or settings.policy or _demo_policy(settings),
         ledger=Secret(ledger) if ledger else settings.ledger,
         language=language,
     )
-    clock = program.clock or SystemClock()
+    clock = program.clock or watch
+    if settings.sandbox:
+        _say_where(settings.sandbox, clock.now(), Language(language))
     if references_in(chosen):
         from costguard.connections.secrets import SecretKeeper
 
         chosen = SecretKeeper().settled(chosen, clock.now())
     yield Workplace(chosen, clock)
+
+
+def _say_where(sandbox: str, now: datetime, language: Language) -> None:
+    """On standard error: a sandbox that somebody forgot is not taken for a real account."""
+    from costguard.report.evidence import utc_words
+    from costguard.report.words import phrase
+
+    typer.echo(phrase("sandbox_followed", language, url=sandbox, now=utc_words(now)), err=True)
+
+
+def _demo_policy(settings: Settings) -> str:
+    """The policy of a sandbox that is followed, where nobody names another."""
+    if not settings.sandbox:
+        return ""
+    from costguard.sandbox.policy import DEMO_POLICY
+
+    return str(DEMO_POLICY)
 
 
 @contextmanager
@@ -127,10 +154,21 @@ def start_sandbox() -> Sandbox:
     Raises:
         InvalidInputError: what it needs is not installed.
     """
-    try:
+    with sandbox_installed():
         from costguard.sandbox.sandbox import Sandbox
 
         return Sandbox.start()
+
+
+@contextmanager
+def sandbox_installed() -> Iterator[None]:
+    """Inside it, what a sandbox needs and does not find is told.
+
+    Raises:
+        InvalidInputError: it is not installed.
+    """
+    try:
+        yield
     except ModuleNotFoundError as err:
         if (err.name or "").partition(".")[0] not in _SANDBOX_NEEDS:
             raise

@@ -1,26 +1,35 @@
-"""`costguard sandbox up`: an emulator of one cloud for anybody's tests, until it is interrupted."""
+"""`costguard sandbox`: made-up clouds for trying things out and for anybody's tests, and the clock of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from datetime import datetime, timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typing_extensions import assert_never
 
-from costguard.cli.options import Json, examples
-from costguard.cli.output import to_json
-from costguard.cli.program import Program
+from costguard.cli.options import Json, Lang, examples
+from costguard.cli.output import Answer, emit, to_json
+from costguard.cli.program import Program, Workplace, sandbox_installed, workplace
+from costguard.domain.errors import InvalidInputError
+from costguard.report.words import Language, phrase
 
 if TYPE_CHECKING:
     from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-    from costguard.sandbox.clock import RunningClock
     from costguard.sandbox.tencent.server import TencentEmulator
 
-app = typer.Typer(help="Stand-ins for clouds, for anybody's tests.", no_args_is_help=True, rich_markup_mode=None)
-UP_EXAMPLES = examples("costguard sandbox up alibaba --port 8901", "costguard sandbox up tencent --json")
+app = typer.Typer(help="Made-up clouds to try things on, and for tests.", no_args_is_help=True, rich_markup_mode=None)
+UP_EXAMPLES = examples(
+    "costguard sandbox up --port 8900",
+    "costguard sandbox up alibaba --port 8901",
+    "costguard sandbox up tencent --json",
+)
+CLOCK_EXAMPLES = examples(
+    "COSTGUARD_SANDBOX=http://127.0.0.1:8900 costguard sandbox clock --advance 2d",
+)
+
+MESSAGES_EXAMPLES = examples("COSTGUARD_SANDBOX=http://127.0.0.1:8900 costguard sandbox messages")
 
 
 class Emulated(str, Enum):
@@ -33,55 +42,116 @@ class Emulated(str, Enum):
 @app.command(epilog=UP_EXAMPLES)
 def up(
     ctx: typer.Context,
-    cloud: Annotated[Emulated, typer.Argument(help="Which cloud.", metavar="CLOUD")],
+    cloud: Annotated[
+        Emulated | None, typer.Argument(help="One cloud alone; without it all of them and Slack.", metavar="CLOUD")
+    ] = None,
     *,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Where to listen; 0 takes a free port.")] = 0,
+    port: Annotated[
+        int,
+        typer.Option("--port", min=0, max=65535, help="Where to listen, without CLOUD at the 3 after it too; 0: any."),
+    ] = 0,
     as_json: Json = False,
+    lang: Lang = None,
 ) -> None:
-    """Serve a made-up fleet the way the cloud would, on loopback, until interrupted.
+    """Serve the demo's world on loopback, as three clouds and Slack would, until interrupted.
 
-    Prints the address and the access key that any SDK needs. Signatures, permissions and parameters are checked.
-    Time passes as it does outside, and can be moved ahead; faults can be ordered: see docs/sandbox.md.
+    It begins as the demo does, and its time passes as it does outside; `costguard sandbox clock` moves it. In another
+    terminal COSTGUARD_SANDBOX leads every command there. With CLOUD one cloud alone is served, from now on, to any SDK.
+    Signatures, permissions and parameters are checked, and faults can be ordered: see docs/sandbox.md.
     """
-    with _emulator(cloud, port) as running:
-        told = {
-            "cloud": cloud.value,
-            "url": running.url,
-            "access_key_id": running.keys.key_id,
-            "access_key_secret": running.keys.secret,
-            "control": f"{running.url}/_sandbox/",
-        }
-        typer.echo(to_json(told) if as_json else "\n".join(f"{name:18} {value}" for name, value in told.items()))
-        program = ctx.obj if isinstance(ctx.obj, Program) else Program()
+    program = ctx.obj if isinstance(ctx.obj, Program) else Program()
+    if cloud is None:
+        _serve_all(program, port, lang, as_json=as_json)
+        return
+    from costguard.sandbox.serving import serve_one
+
+    with serve_one(cloud.value, port) as running:
+        said = _said_of_one(cloud, running)
+        typer.echo(to_json(said) if as_json else "\n".join(f"{name:18} {value}" for name, value in said.items()))
         program.wait()
 
 
-@contextmanager
-def _emulator(cloud: Emulated, port: int) -> Iterator[AlibabaEmulator | TencentEmulator]:
-    from costguard.sandbox.clock import RunningClock
-    from costguard.sandbox.wire.control import Control
+@app.command(epilog=CLOCK_EXAMPLES)
+def clock(
+    ctx: typer.Context,
+    *,
+    advance: Annotated[
+        str, typer.Option("--advance", metavar="DURATION", help="Let so much time pass, such as 90m, 24h or 2d.")
+    ] = "",
+    as_json: Json = False,
+    lang: Lang = None,
+) -> None:
+    """Show what time it is in the sandbox that COSTGUARD_SANDBOX names, or let time pass there."""
+    step = _duration(advance) if advance else timedelta(0)
+    with workplace(ctx, lang=lang, cloud=False) as here:
+        from costguard.connections.followed import move_on
+        from costguard.report.evidence import utc_words
 
-    clock = RunningClock()
-    running = _emulator_of(cloud, clock, port)
-    with running:
-        running.server.control = Control(clock, running.faults, running.calls)
-        yield running
+        now = move_on(_followed(here), step)
+        said = phrase("sandbox_moved", here.language, now=utc_words(now))
+    emit(Answer({"schema": 1, "now": now.isoformat()}, lines=(said,)), as_json=as_json)
 
 
-def _emulator_of(cloud: Emulated, clock: RunningClock, port: int) -> AlibabaEmulator | TencentEmulator:
-    from costguard.sandbox.demo_fleet import demo_fleet
-    from costguard.sandbox.wire.door import WorldDoor
-    from costguard.sandbox.world.cloud import World
+@app.command(epilog=MESSAGES_EXAMPLES)
+def messages(ctx: typer.Context, *, as_json: Json = False, lang: Lang = None) -> None:
+    """Show what people were told in Slack, in the sandbox that COSTGUARD_SANDBOX names: the title of each message."""
+    with workplace(ctx, lang=lang, cloud=False) as here:
+        from costguard.connections.followed import messages_in
+        from costguard.report.evidence import utc_words
 
-    now = clock.now()
-    fleet = [spec for spec in demo_fleet(now) if spec.cloud == cloud.value]
-    door = WorldDoor(World(fleet, now), clock)
-    if cloud is Emulated.ALIBABA:
-        from costguard.sandbox.alibaba.emulator import AlibabaEmulator
+        found = messages_in(_followed(here))
+    lines = (f"{utc_words(each.at)}  {each.channel}  {each.text.partition(chr(10))[0]}" for each in found)
+    data = [{"at": each.at.isoformat(), "channel": each.channel, "text": each.text} for each in found]
+    emit(Answer({"schema": 1, "messages": data}, lines=tuple(lines)), as_json=as_json)
 
-        return AlibabaEmulator(door, port=port)
-    if cloud is Emulated.TENCENT:
-        from costguard.sandbox.tencent.server import TencentEmulator
 
-        return TencentEmulator(door, port=port)
-    assert_never(cloud)
+def _followed(here: Workplace) -> str:
+    if not here.settings.sandbox:
+        raise InvalidInputError("COSTGUARD_SANDBOX names no sandbox; set it as `costguard sandbox up` prints it")
+    return here.settings.sandbox
+
+
+def _serve_all(program: Program, port: int, lang: Language | None, *, as_json: bool) -> None:
+    language = lang or Language(program.settings().language)
+    with sandbox_installed():
+        from costguard.sandbox.serving import described, serve
+
+        with serve(port) as running:
+            said = described(running)
+            typer.echo(to_json(said) if as_json else "\n".join(shown(said, language)))
+            program.wait()
+
+
+def shown(said: dict[str, Any], language: Language) -> Iterator[str]:
+    """What people read while it runs: the setting to copy, and the addresses and made-up keys of its parts."""
+    from costguard.report.evidence import utc_words
+
+    yield phrase("sandbox_up", language, now=utc_words(datetime.fromisoformat(said["now"])))
+    yield f"\n  export COSTGUARD_SANDBOX={said['url']}\n"
+    yield phrase("sandbox_up_cloud", language)
+    yield ""
+    for name, cloud in said["clouds"].items():
+        yield f"  {name:8} {cloud['url']}  {cloud['access_key_id']}  {cloud['access_key_secret']}"
+    yield f"  {'slack':8} {said['slack']['url']}  {said['slack']['token']}"
+
+
+def _said_of_one(cloud: Emulated, running: AlibabaEmulator | TencentEmulator) -> dict[str, str]:
+    return {
+        "cloud": cloud.value,
+        "url": running.url,
+        "access_key_id": running.keys.key_id,
+        "access_key_secret": running.keys.secret,
+        "control": f"{running.url}/_sandbox/",
+    }
+
+
+def _duration(text: str) -> timedelta:
+    from costguard.policy.problems import BadValueError
+    from costguard.policy.units import parse_duration
+
+    try:
+        return parse_duration(text)
+    except BadValueError as err:
+        fix = f"; {err.fix}" if err.fix else ""
+        message = f"--advance: {err.message}{fix}"
+        raise InvalidInputError(message) from err

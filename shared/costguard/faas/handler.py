@@ -56,8 +56,9 @@ def build_handler(
         """Run the function once."""
         call = _Call(function, recognise_host(event, context), request_id_of(context), stream)
         try:
-            watch = clock or _system_clock()
-            call.read_settings(settings(), context, secrets, watch)
+            said = settings()
+            watch = clock or _own_clock(said)
+            call.read_settings(said, context, secrets, watch)
             invocation = parse_invocation(event, context, function=function, now=watch.now(), host=call.host)
             return call.answer(invocation, run or _own_run(), watch, measured=measured)
         except Exception as err:
@@ -90,8 +91,9 @@ def build_http_handler(
         """Answer one request."""
         call = _Call(function, _host_of_request(event, context), request_id_of(context), stream)
         try:
-            watch = clock or _system_clock()
-            call.read_settings(settings(), context, secrets, watch)
+            said = settings()
+            watch = clock or _own_clock(said)
+            call.read_settings(said, context, secrets, watch)
             reply = call.reply(event, answer or _own_answer(function), watch)
         except Exception:
             call.start_logging()
@@ -221,10 +223,10 @@ def _host_of_request(event: object, context: object) -> Host:
     return host_of_request(event) if host is Host.LOCAL else host
 
 
-def _system_clock() -> Clock:
-    from costguard.bootstrap import SystemClock
+def _own_clock(settings: Settings) -> Clock:
+    from costguard.bootstrap import own_clock
 
-    return SystemClock()
+    return own_clock(settings)
 
 
 def _own_run() -> Run:

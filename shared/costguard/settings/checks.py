@@ -22,6 +22,7 @@ _LIKENESS = 0.6  # difflib's own default: one or two letters wrong in a name of 
 _PUBLIC = re.compile(
     r"(?:https://[A-Za-z0-9.-]+|http://(?:127\.0\.0\.1|localhost))(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?", re.ASCII
 )
+_SANDBOX = re.compile(r"http://127\.0\.0\.1:[1-9][0-9]{0,4}", re.ASCII)  # a number: names are resolved elsewhere
 _NAME = re.compile(r"[a-z][a-z0-9-]{1,18}[a-z0-9]", re.ASCII)  # as infra/*/variables.tf has it
 _GIT_HOST = re.compile(r"(?:private:)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?", re.ASCII)
 _BOUND_HOST = re.compile(rf"{_GIT_HOST.pattern}|(?:private:)?\[[0-9a-f:.]{{2,45}}\](?::[0-9]{{1,5}})?", re.ASCII)
@@ -76,6 +77,15 @@ def wrong_address(name: str, value: str) -> list[str]:
     except ValueError:
         good = False
     return [] if good else [f"{name} is no address, expected https://HOST/…"]
+
+
+def wrong_sandbox(address: str, host: str) -> list[str]:
+    """NEVER take the time from anywhere but this machine, and in a function from nowhere at all."""
+    if address and host != "local":
+        return [f"COSTGUARD_SANDBOX is set, and host {host} guards real accounts; unset it"]
+    if address and not _SANDBOX.fullmatch(address):
+        return ["COSTGUARD_SANDBOX is no sandbox of this machine, expected http://127.0.0.1:PORT"]
+    return []
 
 
 def wrong_slack_address(value: str) -> list[str]:

@@ -105,7 +105,8 @@ class Settings:
     builds them. `git_hosts` are `HOST` or `HOST:PORT`, `private:` before it where its addresses may be private;
     `prometheus_hosts` too, and they are where `prometheus_authorization` may be sent.
     `audit_days` None keeps the audit for ever. `alibaba_region` and `tencent_region` are where the function runs.
-    `plaintext` are the settings whose secret stands in the environment itself.
+    `plaintext` are the settings whose secret stands in the environment itself. `sandbox` is the address of one that is
+    followed: then nothing here is of a real account.
     """
 
     host: str = "local"
@@ -142,6 +143,7 @@ class Settings:
     tencent_region: str = ""
     alibaba_overridden: bool = False
     plaintext: tuple[str, ...] = ()
+    sandbox: str = ""
 
     def access(self, cloud: str) -> Access:
         """How this cloud is reached; partitions and sites of a provider share it."""

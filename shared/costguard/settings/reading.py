@@ -24,6 +24,7 @@ from costguard.settings.checks import (
     wrong_mail,
     wrong_name,
     wrong_prometheus,
+    wrong_sandbox,
     wrong_secrets,
     wrong_slack_address,
 )
@@ -99,6 +100,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         tencent_region=values["TENCENTCLOUD_REGION"],
         alibaba_overridden=bool(values["ALIYUN_ACCESS_KEY_ID"]),
         plaintext=_in_plain_text(values),
+        sandbox=values["COSTGUARD_SANDBOX"].rstrip("/"),
     )
     problems += wrong_references(values, host)
     problems += wrong_name(settings.deployment)
@@ -113,13 +115,38 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     problems += wrong_answers(settings)
     problems += wrong_git(settings)
     problems += wrong_prometheus(settings)
+    problems += wrong_sandbox(settings.sandbox, host)
     for name in ("AWS_ENDPOINT_URL", "COSTGUARD_ALIBABA_ENDPOINT", "COSTGUARD_TENCENT_ENDPOINT"):
         problems += wrong_address(name, values[name])
     for key in (ALIBABA_KEY, SCF_KEY, TENCENT_KEY):
         problems += half_a_key(values, *key)
     if problems:
         raise InvalidInputError("environment: " + "; ".join(problems))
-    return settings
+    return _without_accounts(settings) if settings.sandbox else settings
+
+
+def _without_accounts(settings: Settings) -> Settings:
+    """What is left where a sandbox is followed: no address, key, channel or ledger of a real account.
+
+    Whoever asks a cloud before the sandbox has said where its own are gets nowhere but to it.
+    """
+    nowhere = Access(endpoint_url=settings.sandbox, key=AccessKey("sandbox", Secret("sandbox")))
+    return Settings(
+        deployment=settings.deployment,
+        policy=settings.policy,
+        ledger=Secret("memory:"),
+        slack_url=f"{settings.sandbox}/",
+        git_hosts=settings.git_hosts,
+        paused=settings.paused,
+        language=settings.language,
+        log_level=settings.log_level,
+        cloud=settings.cloud,
+        aws=nowhere,
+        alibaba=nowhere,
+        tencent=nowhere,
+        alibaba_overridden=settings.alibaba_overridden,
+        sandbox=settings.sandbox,
+    )
 
 
 def with_secrets(settings: Settings, read: Callable[[SecretReference], str]) -> Settings:

@@ -95,6 +95,11 @@ VARIABLES = (
     Variable("COSTGUARD_LOG_LEVEL", "Least severe log line written: `DEBUG`, `INFO`, `WARNING`, `ERROR`", "`INFO`"),
     Variable("COSTGUARD_CLOUD", "Cloud scanned where the policy names no account", "`aws`"),
     Variable(
+        "COSTGUARD_SANDBOX",
+        "Address of a sandbox on this machine, as `costguard sandbox up` prints it: clouds, keys, Slack, ledger and "
+        "time are its own, whatever else is set; not in functions",
+    ),
+    Variable(
         "COSTGUARD_AWS_ROLE",
         "Role assumed in guarded AWS accounts but the credentials' own: an ARN or a name, `{account}` is filled in",
     ),
