@@ -22,6 +22,7 @@ def logging_as_before() -> Iterator[None]:
     """A function that was invoked logs to the output of this test, which is gone in the next."""
     logger = logging.getLogger("costguard")
     before = (logger.handlers[:], logger.propagate, logger.level)
+    logger.handlers[:] = []  # one that another test left would be given this test's output, and keep it
     try:
         yield
     finally:
