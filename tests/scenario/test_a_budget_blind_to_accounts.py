@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tests.builders import policy
+from tests.scenario.budget_stage import HOUR, BudgetStage, machine, research
 from tests.scenario.stage import DAY
-from tests.scenario.test_a_budgets_month import HOUR, BudgetStage, machine, research
 
 from costguard.domain.errors import AccessDeniedError
 from costguard.domain.refs import ResourceRef, Shard

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from tests.builders import policy, usd
+from tests.scenario.budget_stage import HALF, HOUR, BudgetStage, machine, research
 from tests.scenario.stage import DAY
-from tests.scenario.test_a_budgets_month import HALF, HOUR, BudgetStage, machine, research
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, UnavailableError

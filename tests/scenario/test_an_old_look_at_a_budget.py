@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.builders import policy
+from tests.scenario.budget_stage import HOUR, STOP_IDLE, BudgetStage, machine, research
 from tests.scenario.stage import DAY
-from tests.scenario.test_a_budgets_month import HOUR, STOP_IDLE, BudgetStage, machine, research
 
 from costguard.engine.budget import LOOK_HOLDS, under_budgets
 from costguard.engine.budget_look import look

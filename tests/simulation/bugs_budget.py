@@ -8,6 +8,7 @@ _BUDGET = "costguard.guards.budget"
 _ALERTS = "costguard.guards.budget_alerts"
 _STEPS = "costguard.guards.budget_steps"
 _ENGINE = "costguard.engine.budget"
+_TELL = "costguard.engine.budget_telling"
 _LOOK = "costguard.engine.budget_look"
 _BILLS = "costguard.engine.bills"
 _BILLED = "costguard.estimates.billed"
@@ -169,9 +170,9 @@ _TELLING = (
         (14,),
         (
             Edit(
-                _ENGINE,
+                _TELL,
                 'number, notice_id = 1, f"{alert_id}/{address}"',
-                'number, notice_id = 1, f"{alert_id}/{address}/{now:%d}"',
+                'number, notice_id = 1, f"{alert_id}/{address}/{self.now:%d}"',
             ),
         ),
         months=True,
@@ -182,8 +183,8 @@ _TELLING = (
         (
             Edit(
                 _ALERTS,
-                '    threshold = format((rule.amount.amount * share).normalize(), "f")\n',
-                "    threshold = str(share)\n",
+                "    threshold = _plain(rule.amount.amount * share)\n",
+                '    threshold = ""\n',
             ),
         ),
         months=True,
@@ -191,7 +192,25 @@ _TELLING = (
     Bug(
         "threshold-without-its-period",
         (14,),
-        (Edit(_ALERTS, "parts = (rule.name, period, kind.value,", "parts = (rule.name, kind.value,"),),
+        (Edit(_ALERTS, "of_money = (period, kind.value,", "of_money = (kind.value,"),),
+        months=True,
+    ),
+    Bug(
+        "lowered-budget-falls-silent",
+        (14,),
+        (Edit(_ALERTS, "Decimal(share) > crossing.at", "Decimal(share) != crossing.at"),),
+        months=True,
+    ),
+    Bug(
+        "raised-budget-tells-anew",
+        (14,),
+        (Edit(_ALERTS, "Decimal(share) > crossing.at", "Decimal(share) < 0"),),
+        months=True,
+    ),
+    Bug(
+        "renamed-budget-tells-anew",
+        (14,),
+        (Edit(_ALERTS, "_id(scope_id(rule), *of_money)", "_id(rule.name, *of_money)"),),
         months=True,
     ),
     Bug(
@@ -211,24 +230,24 @@ _TELLING = (
         (14,),
         (
             Edit(
-                _ENGINE,
+                _TELL,
                 "None if status.burn_per_hour is None else status.spent.soon(status.burn_per_hour),",
                 "None,",
             ),
-            Edit(_ENGINE, "            status.spent.total,\n", "            status.spent.billed,\n"),
+            Edit(_TELL, "            status.spent.total,\n", "            status.spent.billed,\n"),
         ),
         months=True,
     ),
     Bug(
         "first-address-only",
         (14,),
-        (Edit(_ENGINE, "            for address in addresses:\n", "            for address in addresses[:1]:\n"),),
+        (Edit(_TELL, "    for address in told.addresses:\n", "    for address in told.addresses[:1]:\n"),),
         months=True,
     ),
     Bug(
         "refused-alert-is-told",
         (14,),
-        (Edit(_ENGINE, "known.state is NoticeState.DEAD and", "False and"),),
+        (Edit(_TELL, "known.state is NoticeState.DEAD and", "False and"),),
         months=True,
     ),
 )

@@ -23,7 +23,7 @@ from costguard.sandbox.world.fleet import MachineSpec
 
 _CLOUDS = ("aws", "alibaba", "tencent")
 _WITHIN = (Port.DETAILS, Port.STORE, Port.LOAD, Port.POLICY, Port.SIGNALS)
-_IDLE = StepSpec(100, wait=4)
+STOP_IDLE = StepSpec(100, wait=4)
 
 
 def close_up(random: Random, seed: int) -> Scenario:
@@ -31,21 +31,21 @@ def close_up(random: Random, seed: int) -> Scenario:
     return random.choice(_KINDS)(random, seed)
 
 
-def _one(random: Random, table: Timetable, cloud: str = "", name: str = "one", **more: Any) -> MachineSpec:
+def one_machine(random: Random, table: Timetable, cloud: str = "", name: str = "one", **more: Any) -> MachineSpec:
     cloud = cloud or random.choice(_CLOUDS)
     return machine(cloud, name, **{"launched_at": table.start - 15 * DAY, "disks": (), **more})
 
 
-def _table(random: Random, *, every: int = 6, runs: int = 10) -> Timetable:
+def table_of(random: Random, *, every: int = 6, runs: int = 10) -> Timetable:
     return Timetable(random.choice(STARTS[:4]), every * HOUR, runs)
 
 
-def _budget(one: MachineSpec, **more: Any) -> BudgetSpec:
+def budget_of(one: MachineSpec, **more: Any) -> BudgetSpec:
     currency = one.hourly.currency if one.hourly is not None else "USD"
-    return replace(BudgetSpec(currency=currency, steps=(_IDLE,)), **more)
+    return replace(BudgetSpec(currency=currency, steps=(STOP_IDLE,)), **more)
 
 
-def _story(
+def story_of(
     seed: int,
     table: Timetable,
     machines: tuple[MachineSpec, ...],
@@ -81,7 +81,7 @@ def _story(
     )
 
 
-def _spent(random: Random, one: MachineSpec, table: Timetable, share: str = "1.2") -> Decimal:
+def amount_spent(random: Random, one: MachineSpec, table: Timetable, share: str = "1.2") -> Decimal:
     """An amount of which this share is spent when the story begins."""
     begun = table.start.replace(day=1, hour=0)
     ran = Decimal((table.start - max(begun, one.launched_at)) / HOUR)
@@ -92,23 +92,23 @@ def _spent(random: Random, one: MachineSpec, table: Timetable, share: str = "1.2
 
 def _exactly(random: Random, seed: int) -> Scenario:
     """A platform's charge is the budget to the cent; the idle machine itself is free."""
-    table = _table(random, every=12, runs=8)
-    one = _one(random, table, cloud="aws", hourly=Money(Decimal(0), "USD"))
+    table = table_of(random, every=12, runs=8)
+    one = one_machine(random, table, cloud="aws", hourly=Money(Decimal(0), "USD"))
     bought = charge("aws", "support", ChargeCategory.PURCHASE, table.start - 3 * DAY, Decimal(100))
     amount = Decimal(random.choice((100, 100, 125, 200)))
     at = int(10_000 / amount)
-    budget = _budget(one, amount=amount, steps=(replace(_IDLE, at=at),))
-    story = _story(seed, table, (one,), (budget,), quiet_runs=5)
+    budget = budget_of(one, amount=amount, steps=(replace(STOP_IDLE, at=at),))
+    story = story_of(seed, table, (one,), (budget,), quiet_runs=5)
     return replace(story, charges=((table.start - DAY, bought),))
 
 
 def _dark(random: Random, seed: int) -> Scenario:
     """Spent, told, and then the bill stands still or may not be read until nobody trusts it any more."""
-    table = _table(random, every=random.choice((6, 12)), runs=14)
-    one = _one(random, table)
-    step = replace(_IDLE, wait=random.choice((12, 30, 60)))
-    budget = _budget(one, amount=_spent(random, one, table), steps=(step,), bill_hours=random.choice((36, 48)))
-    story = _story(seed, table, (one,), (budget,))
+    table = table_of(random, every=random.choice((6, 12)), runs=14)
+    one = one_machine(random, table)
+    step = replace(STOP_IDLE, wait=random.choice((12, 30, 60)))
+    budget = budget_of(one, amount=amount_spent(random, one, table), steps=(step,), bill_hours=random.choice((36, 48)))
+    story = story_of(seed, table, (one,), (budget,))
     begins = table.start + random.choice((-12, -1, 5, 20)) * HOUR
     spell = BillSpell(one.cloud, begins, begins + random.choice((24, 60, 90)) * HOUR, denied=random.random() < 0.5)
     return replace(story, bill_spells=(spell,))
@@ -116,12 +116,12 @@ def _dark(random: Random, seed: int) -> Scenario:
 
 def _half_read(random: Random, seed: int) -> Scenario:
     """Bills and listings that are denied, throttled, end early or are late, while something is due."""
-    table = _table(random, every=random.choice((4, 6)), runs=12)
-    one = _one(random, table)
-    step = replace(_IDLE, wait=random.choice((1, 4, 12)))
-    budget = _budget(one, amount=_spent(random, one, table), steps=(step,))
+    table = table_of(random, every=random.choice((4, 6)), runs=12)
+    one = one_machine(random, table)
+    step = replace(STOP_IDLE, wait=random.choice((1, 4, 12)))
+    budget = budget_of(one, amount=amount_spent(random, one, table), steps=(step,))
     kinds = (Fault.LOST, Fault.DENIED, Fault.THROTTLED, Fault.TRUNCATED, Fault.REPEATING_TOKEN, Fault.STALE)
-    story = _story(seed, table, (one,), (budget,), kinds=kinds, rate=random.choice((0.03, 0.06)), quiet_runs=5)
+    story = story_of(seed, table, (one,), (budget,), kinds=kinds, rate=random.choice((0.03, 0.06)), quiet_runs=5)
     ports = {Port.BILLS} if random.random() < 0.7 else {Port.BILLS, Port.LISTING, Port.PRICES}
     return replace(story, ports=frozenset(ports))
 
@@ -130,40 +130,42 @@ def _young(random: Random, seed: int) -> Scenario:
     """A month that has just begun: most of what it cost is not billed yet."""
     start = STARTS[4].replace(day=random.choice((2, 3, 4)))
     table = Timetable(start, random.choice((4, 6)) * HOUR, 10)
-    one = _one(random, table)
+    one = one_machine(random, table)
     hourly = one.hourly.amount if one.hourly is not None else Decimal(1)
     amount = (hourly * Decimal((start - start.replace(day=1, hour=0)) / HOUR)).quantize(Decimal("0.01"))
-    budget = _budget(one, amount=amount, estimated=random.choice((20, 30, 50)), steps=(replace(_IDLE, wait=1),))
-    return _story(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 5)))
+    budget = budget_of(one, amount=amount, estimated=random.choice((20, 30, 50)), steps=(replace(STOP_IDLE, wait=1),))
+    return story_of(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 5)))
 
 
 def _foreign(random: Random, seed: int) -> Scenario:
     """Two currencies, or a machine whose price nobody knows, and perhaps no rate."""
-    table = _table(random)
-    one = _one(random, table, cloud="aws")
-    other = _one(random, table, cloud=random.choice(("alibaba", "tencent")), name="other")
+    table = table_of(random)
+    one = one_machine(random, table, cloud="aws")
+    other = one_machine(random, table, cloud=random.choice(("alibaba", "tencent")), name="other")
     if random.random() < 0.4:
         other = replace(other, hourly=random.choice((None, Money(Decimal(1), "EUR"))))
-    budget = fitted(random, _budget(one, team="", currency=random.choice(("USD", "CNY"))), (one, other), table)
-    story = _story(seed, table, (one, other), (budget,), quiet_runs=random.choice((0, 5)))
+    budget = fitted(random, budget_of(one, team="", currency=random.choice(("USD", "CNY"))), (one, other), table)
+    story = story_of(seed, table, (one, other), (budget,), quiet_runs=random.choice((0, 5)))
     return replace(story, policy=replace(story.policy, rates=random.random() < 0.5))
 
 
 def _two_guards(random: Random, seed: int) -> Scenario:
     """Both guards want the machine, at the same moment or one shortly after the other."""
-    table = _table(random, every=random.choice((4, 6)), runs=10)
-    one = _one(random, table)
+    table = table_of(random, every=random.choice((4, 6)), runs=10)
+    one = one_machine(random, table)
     rule = RuleSpec(
         mode=random.choice(("enforce", "enforce", "enforce", "warn", "observe")),
         lasting=4,
         stop=random.choice((1, 4, 6, 12)),
         terminate=random.choice((None, 24)),
     )
-    budget = _budget(one, amount=_spent(random, one, table), steps=(replace(_IDLE, wait=random.choice((1, 4, 12))),))
+    budget = budget_of(
+        one, amount=amount_spent(random, one, table), steps=(replace(STOP_IDLE, wait=random.choice((1, 4, 12))),)
+    )
     kinds = random.choice(
         ((), (), (Fault.STALE,), (Fault.LOST_ANSWER, Fault.LOST), (Fault.CRASH_AFTER,), (Fault.FREEZE,))
     )
-    story = _story(
+    story = story_of(
         seed,
         table,
         (one,),
@@ -185,11 +187,11 @@ def _two_guards(random: Random, seed: int) -> Scenario:
 
 def _racing(random: Random, seed: int) -> Scenario:
     """Both guards have told the owner, and both stops are due in runs a few seconds apart; looks may be late."""
-    table = _table(random, every=8, runs=4)
-    one = _one(random, table)
+    table = table_of(random, every=8, runs=4)
+    one = one_machine(random, table)
     rule = RuleSpec(lasting=4, stop=6, terminate=random.choice((None, 24)))
-    budget = _budget(one, amount=_spent(random, one, table), steps=(replace(_IDLE, wait=4),))
-    story = _story(seed, table, (one,), (budget,), rules=(rule,), kinds=(Fault.STALE,), rate=0.08)
+    budget = budget_of(one, amount=amount_spent(random, one, table), steps=(replace(STOP_IDLE, wait=4),))
+    story = story_of(seed, table, (one,), (budget,), rules=(rule,), kinds=(Fault.STALE,), rate=0.08)
     first, *later = (delivery for delivery in story.deliveries if delivery.guard != "budget")
     shift = timedelta(seconds=24 * random.random())
     moved = [replace(each, arrives=each.arrives + shift) for each in later]
@@ -199,36 +201,38 @@ def _racing(random: Random, seed: int) -> Scenario:
 
 def _kept(random: Random, seed: int) -> Scenario:
     """The idle guard keeps a machine for its local disk, for ever; the budget would lose or ask."""
-    table = _table(random, every=random.choice((6, 12)), runs=6)
-    one = _one(random, table, local_disk_gib=random.choice((900.0, None)))
+    table = table_of(random, every=random.choice((6, 12)), runs=6)
+    one = one_machine(random, table, local_disk_gib=random.choice((900.0, None)))
     rule = RuleSpec(lasting=4, stop=1, terminate=None, local_disk="keep")
-    step = replace(_IDLE, wait=random.choice((4, 12)))
-    amount = _spent(random, one, table, share="0.97")  # spent half a day later, when the other guard has told and holds
-    budget = _budget(one, amount=amount, steps=(step,), local_disk=random.choice(("lose", "ask")))
-    return _story(seed, table, (one,), (budget,), rules=(rule,), quiet_runs=5)
+    step = replace(STOP_IDLE, wait=random.choice((4, 12)))
+    amount = amount_spent(
+        random, one, table, share="0.97"
+    )  # spent half a day later, when the other guard has told and holds
+    budget = budget_of(one, amount=amount, steps=(step,), local_disk=random.choice(("lose", "ask")))
+    return story_of(seed, table, (one,), (budget,), rules=(rule,), quiet_runs=5)
 
 
 def _scoped(random: Random, seed: int) -> Scenario:
     """A class of work in two teams, one budget: only its own team's is stopped, busy or not."""
-    table = _table(random)
+    table = table_of(random)
     cloud = random.choice(_CLOUDS)
     busy = workload.busy()
-    mine = _one(random, table, cloud=cloud, workload=busy, tags={"team": "research", "env": "dev"})
-    theirs = _one(random, table, cloud=cloud, name="theirs", tags={"team": "product", "env": "dev"})
-    serving = _one(random, table, cloud=cloud, name="serving", workload=busy)
+    mine = one_machine(random, table, cloud=cloud, workload=busy, tags={"team": "research", "env": "dev"})
+    theirs = one_machine(random, table, cloud=cloud, name="theirs", tags={"team": "product", "env": "dev"})
+    serving = one_machine(random, table, cloud=cloud, name="serving", workload=busy)
     step = StepSpec(random.choice((100, 110)), ("dev",), wait=4)
-    budget = _budget(mine, steps=(*random.choice(((), (_IDLE,))), step))
-    amount = 2 * _spent(random, mine, table)
-    return _story(seed, table, (mine, theirs, serving), (replace(budget, amount=amount),), quiet_runs=5)
+    budget = budget_of(mine, steps=(*random.choice(((), (STOP_IDLE,))), step))
+    amount = 2 * amount_spent(random, mine, table)
+    return story_of(seed, table, (mine, theirs, serving), (replace(budget, amount=amount),), quiet_runs=5)
 
 
 def _refunded(random: Random, seed: int) -> Scenario:
     """Thresholds passed, then a refund, a voucher or a late correction, and the month goes on."""
-    table = _table(random, every=12, runs=12)
-    one = _one(random, table, workload=random.choice((workload.idle(), workload.busy())))
-    amount = _spent(random, one, table, share=random.choice(("0.4", "0.7", "0.9", "1.02")))
-    budget = _budget(one, amount=amount, tell=random.choice(((), ("slack:#finance", "slack:#research"))))
-    story = _story(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 3)))
+    table = table_of(random, every=12, runs=12)
+    one = one_machine(random, table, workload=random.choice((workload.idle(), workload.busy())))
+    amount = amount_spent(random, one, table, share=random.choice(("0.4", "0.7", "0.9", "1.02")))
+    budget = budget_of(one, amount=amount, tell=random.choice(((), ("slack:#finance", "slack:#research"))))
+    story = story_of(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 3)))
     at = table.moment(random)
     what, category, sign = random.choice(
         (
@@ -245,10 +249,10 @@ def _refunded(random: Random, seed: int) -> Scenario:
 
 def _edited(random: Random, seed: int) -> Scenario:
     """The budget is raised, lowered or renamed after its thresholds were told, or while a run is at work."""
-    table = _table(random, every=random.choice((6, 12)), runs=10)
-    one = _one(random, table)
-    budget = _budget(one, amount=_spent(random, one, table, share=random.choice(("0.7", "0.95", "1.2"))))
-    story = _story(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 5)))
+    table = table_of(random, every=random.choice((6, 12)), runs=10)
+    one = one_machine(random, table)
+    budget = budget_of(one, amount=amount_spent(random, one, table, share=random.choice(("0.7", "0.95", "1.2"))))
+    story = story_of(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 5)))
     changed = random.choice(
         (
             replace(budget, amount=budget.amount * 2),
@@ -256,13 +260,13 @@ def _edited(random: Random, seed: int) -> Scenario:
             replace(budget, amount=(budget.amount * Decimal("1.1")).quantize(Decimal("0.01"))),
             replace(budget, name="renamed"),
             replace(budget, mode="observe"),
-            replace(budget, steps=(replace(_IDLE, wait=1),)),
+            replace(budget, steps=(replace(STOP_IDLE, wait=1),)),
             replace(budget, steps=()),
         )
     )
     run = random.randrange(1, table.runs)
     if random.random() < 0.4:  # raised by the very run that would stop it
-        run, budget = 1, replace(budget, amount=_spent(random, one, table))
+        run, budget = 1, replace(budget, amount=amount_spent(random, one, table))
         story = replace(story, policy=replace(story.policy, budgets=(budget,)))
         changed = replace(budget, amount=budget.amount * random.choice((2, 3)))
     at = table.start + run * table.every + timedelta(seconds=18 * random.random())
@@ -274,22 +278,22 @@ def _turning(random: Random, seed: int) -> Scenario:
     every, zone = random.choice((6, 8)), random.choice(("UTC", "Asia/Shanghai"))
     ends = month_of(STARTS[5], zone)[2]
     table = Timetable(ends - 2 * every * HOUR - random.choice((1, 2, 3)) * HOUR, every * HOUR, 6)
-    one = _one(random, table)
+    one = one_machine(random, table)
     hourly = one.hourly.amount if one.hourly is not None else Decimal(1)
     due = 2 * every - 1  # between the last run of the month and the one before
-    step = replace(_IDLE, wait=random.choice((4, due, due, due)))
-    budget = _budget(one, amount=(hourly * 24 * random.choice((5, 12, 14))), steps=(step,), zone=zone)
+    step = replace(STOP_IDLE, wait=random.choice((4, due, due, due)))
+    budget = budget_of(one, amount=(hourly * 24 * random.choice((5, 12, 14))), steps=(step,), zone=zone)
     kinds = random.choice(((), (Fault.FREEZE,), (Fault.FREEZE,)))
-    story = _story(seed, table, (one,), (budget,), kinds=kinds, rate=0.06 if kinds else 0.0)
+    story = story_of(seed, table, (one,), (budget,), kinds=kinds, rate=0.06 if kinds else 0.0)
     return replace(story, ports=frozenset(random.choice(((Port.DETAILS,), tuple(_WITHIN)))))
 
 
 def _comings(random: Random, seed: int) -> Scenario:
     """A machine that its owner stops and starts between two looks."""
-    table = _table(random, every=random.choice((4, 12)), runs=10)
-    one = _one(random, table, workload=random.choice((workload.idle(), workload.busy())))
-    budget = _budget(one, amount=_spent(random, one, table, share=random.choice(("0.7", "0.9", "1.2"))))
-    story = _story(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 5)))
+    table = table_of(random, every=random.choice((4, 12)), runs=10)
+    one = one_machine(random, table, workload=random.choice((workload.idle(), workload.busy())))
+    budget = budget_of(one, amount=amount_spent(random, one, table, share=random.choice(("0.7", "0.9", "1.2"))))
+    story = story_of(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 5)))
     moments = sorted(table.moment(random) for _ in range(4))
     deeds = (Deed.STOP, Deed.START, Deed.STOP, Deed.START)
     return replace(story, deeds=tuple((at, one.native_id, deed) for at, deed in zip(moments, deeds, strict=True)))
@@ -297,38 +301,42 @@ def _comings(random: Random, seed: int) -> Scenario:
 
 def _capped(random: Random, seed: int) -> Scenario:
     """Several idle machines under one budget, and a cap for one or two."""
-    table = _table(random, every=random.choice((4, 6)), runs=10)
+    table = table_of(random, every=random.choice((4, 6)), runs=10)
     cloud = random.choice(_CLOUDS)
-    machines = tuple(_one(random, table, cloud=cloud, name=f"m{number}") for number in range(random.choice((2, 3))))
-    budget = _budget(
+    machines = tuple(
+        one_machine(random, table, cloud=cloud, name=f"m{number}") for number in range(random.choice((2, 3)))
+    )
+    budget = budget_of(
         machines[0],
-        amount=_spent(random, machines[0], table),
+        amount=amount_spent(random, machines[0], table),
         actions=random.choice((0, 1, 2)),
         share_percent=random.choice((30, 60, 100)),
         usd=random.choice((2, 1000)),
         cny=random.choice((2, 1000)),
     )
-    return _story(seed, table, machines, (budget,), beside=random.choice((0, 1)))
+    return story_of(seed, table, machines, (budget,), beside=random.choice((0, 1)))
 
 
 def _spoken(random: Random, seed: int) -> Scenario:
     """Snoozes, pauses and owners at every moment of a run."""
-    table = _table(random, every=random.choice((6, 12)), runs=10)
-    one = _one(random, table, local_disk_gib=random.choice((0.0, 0.0, 900.0)))
-    budget = _budget(one, amount=_spent(random, one, table))
+    table = table_of(random, every=random.choice((6, 12)), runs=10)
+    one = one_machine(random, table, local_disk_gib=random.choice((0.0, 0.0, 900.0)))
+    budget = budget_of(one, amount=amount_spent(random, one, table))
     kinds = random.choice(((Fault.PEOPLE,), (Fault.OWNER,)))
-    return _story(seed, table, (one,), (budget,), kinds=kinds, rate=0.02, quiet_runs=random.choice((0, 5)))
+    return story_of(seed, table, (one,), (budget,), kinds=kinds, rate=0.02, quiet_runs=random.choice((0, 5)))
 
 
 def _unheard(random: Random, seed: int) -> Scenario:
     """The channel fails in every way it can while thresholds are passed."""
-    table = _table(random, every=random.choice((4, 12)), runs=12)
-    one = _one(random, table, workload=workload.busy())
-    amount = _spent(random, one, table, share=random.choice(("0.4", "0.7", "0.9")))
-    budget = _budget(one, amount=amount, tell=("slack:#finance", "slack:#research"))
+    table = table_of(random, every=random.choice((4, 12)), runs=12)
+    one = one_machine(random, table, workload=workload.busy())
+    amount = amount_spent(random, one, table, share=random.choice(("0.4", "0.7", "0.9")))
+    budget = budget_of(one, amount=amount, tell=("slack:#finance", "slack:#research"))
     kinds = (Fault.LOST, Fault.LOST_ANSWER, Fault.RATE_LIMITED, Fault.CRASH_AFTER, Fault.CRASH_BEFORE, Fault.REFUSED)
     chosen = tuple(kind for kind in kinds if random.random() < 0.5)
-    story = _story(seed, table, (one,), (budget,), kinds=chosen, rate=0.06, quiet_runs=3, beside=random.choice((0, 1)))
+    story = story_of(
+        seed, table, (one,), (budget,), kinds=chosen, rate=0.06, quiet_runs=3, beside=random.choice((0, 1))
+    )
     return replace(story, ports=frozenset({Port.SEND, Port.STORE}))
 
 

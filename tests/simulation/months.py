@@ -41,6 +41,7 @@ STARTS = tuple(
 )
 _ADDRESSES = ("slack:#finance", "slack:#research")
 _HOURLY = Decimal("1.50")
+_OF_EDGES, _EDGE = 5, 3  # every fifth story, so that those who hunt see one soon
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,10 @@ def month(seed: int) -> Scenario:
 
 
 def _month(seed: int) -> Scenario:
+    if seed % _OF_EDGES == _EDGE:
+        from tests.simulation.month_edges import edge
+
+        return edge(seed)
     random = Random(f"month {seed}")  # noqa: S311 - reproducible on purpose
     if random.random() < 0.5:
         from tests.simulation.month_close_ups import close_up

@@ -1,4 +1,4 @@
-"""NEVER rule 14: a threshold is told once in a period, whatever happens to the spend, and never lost."""
+"""NEVER rule 14: a threshold is told once in a period, whatever happens to spend, name or amount, and never lost."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.builders import usd
 
 from costguard.domain.spend import SpendScope
-from costguard.guards.budget_alerts import AlertKind, Crossing, crossings, untold
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule
+from costguard.guards.budget_alerts import AlertKind, Crossing, crossings, stands_for, thresholds, untold
+from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, CostBasis, Counted
 from costguard.guards.rules import Mode
 
 MONTH = "2026-11"
@@ -34,15 +34,29 @@ def shares(found: tuple[Crossing, ...]) -> list[tuple[str, str]]:
     return [(one.kind.value, str(one.at)) for one in found]
 
 
-def told_of(*spends: str) -> tuple[list[Crossing], set[str]]:
+class Heard:
+    """What people were told so far."""
+
+    def __init__(self) -> None:
+        self.alerts: list[Crossing] = []
+
+    def __call__(self, crossing: Crossing) -> bool:
+        return any(one.alert_id == crossing.alert_id or stands_for(one.alert_id, crossing) for one in self.alerts)
+
+    def at(self, spent: str, rule: BudgetRule | None = None, period: str = MONTH) -> list[str]:
+        """The shares that are told at this much spent."""
+        under = rule or budget()
+        new = untold(under, period, crossings(under, period, usd(spent), None, None), self)
+        self.alerts.extend(new)
+        return [str(one.at) for one in new]
+
+
+def told_of(*spends: str) -> tuple[list[Crossing], Heard]:
     """What is told over several looks, each at this much spent."""
-    told: set[str] = set()
-    alerts: list[Crossing] = []
+    heard = Heard()
     for spent in spends:
-        new = untold(budget(), MONTH, crossed(spent), told.__contains__)
-        alerts.extend(new)
-        told.update(one.alert_id for one in new)
-    return alerts, told
+        heard.at(spent)
+    return heard.alerts, heard
 
 
 @pytest.mark.parametrize(
@@ -77,14 +91,77 @@ def test_a_refund_arms_nothing_anew() -> None:
 def test_a_new_period_has_its_own_thresholds() -> None:
     _, told = told_of("5100")
     december = crossings(budget(), "2026-12", usd("2600"), None, None)
-    assert len(untold(budget(), "2026-12", december, told.__contains__)) == 1
+    assert len(untold(budget(), "2026-12", december, told)) == 1
 
 
 def test_a_raised_budget_has_new_thresholds_and_an_untouched_one_has_not() -> None:
     _, told = told_of("5100")
     raised = budget(amount=usd("10000"))
     found = crossings(raised, MONTH, usd("8100"), None, None)
-    assert [str(one.at) for one in untold(raised, MONTH, found, told.__contains__)] == ["0.8"]
+    assert [str(one.at) for one in untold(raised, MONTH, found, told)] == ["0.8"]
+
+
+def test_a_lowered_budget_tells_of_the_share_it_has_passed_though_the_money_is_what_was_told_of() -> None:
+    """50 % of 5,000 and 100 % of 2,500 are the same money, and not the same news."""
+    heard = Heard()
+    assert heard.at("2600") == ["0.5"]
+    assert heard.at("2700", budget(amount=usd("2500"))) == ["1"]
+
+
+@pytest.mark.parametrize("amount", ["1000", "2500", "3200", "4999"])
+def test_whatever_a_budget_is_lowered_to_its_highest_share_is_told(amount: str) -> None:
+    heard = Heard()
+    heard.at("4100")
+    assert heard.at("5100", budget(amount=usd(amount))) == ["1"]
+
+
+def test_a_raise_tells_nothing_anew_of_money_that_was_told_of() -> None:
+    heard = Heard()
+    assert heard.at("5100") == ["1"]
+    assert heard.at("5200", budget(amount=usd("10000"))) == []  # 50 % of it is the same 5,000
+    assert heard.at("8000", budget(amount=usd("10000"))) == ["0.8"]
+
+
+def test_a_budget_that_is_raised_and_put_back_has_told_what_it_told() -> None:
+    heard = Heard()
+    assert heard.at("2600") == ["0.5"]
+    heard.at("2600", budget(amount=usd("10000")))
+    assert heard.at("2600") == []
+
+
+def test_another_name_tells_nothing_anew_and_another_scope_all_of_it() -> None:
+    heard = Heard()
+    heard.at("4100")
+    assert heard.at("4200", budget(name="vision")) == []
+    assert heard.at("4200", budget(covers=SpendScope(clouds=("aws",)))) == ["0.8"]
+    assert heard.at("4200", budget(counted=Counted(CostBasis.BILLED))) == ["0.8"]
+
+
+def test_the_order_in_which_a_scope_is_written_is_no_other_scope() -> None:
+    heard = Heard()
+    heard.at("4100", budget(covers=SpendScope(clouds=("aws", "alibaba"))))
+    assert heard.at("4100", budget(covers=SpendScope(clouds=("alibaba", "aws")))) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 90), st.sampled_from((10, 20, 25, 50, 100))), min_size=1, max_size=12))
+def test_whatever_becomes_of_the_amount_the_highest_share_is_known_and_nothing_is_told_twice(
+    looks: list[tuple[int, int]],
+) -> None:
+    """Known is a share that was told, or one above it, of this amount; or the same money as a greater share of less."""
+    heard = Heard()
+    for spent, hundreds in looks:
+        under = budget(amount=usd(str(hundreds * 100)))
+        heard.at(str(spent * 100), under)
+        found = crossings(under, MONTH, usd(str(spent * 100)), None, None)
+        if found:
+            above = ids_from(under, found[-1].at)
+            assert any(one.alert_id in above or stands_for(one.alert_id, found[-1]) for one in heard.alerts)
+    ids = [one.alert_id for one in heard.alerts]
+    assert len(ids) == len(set(ids))
+
+
+def ids_from(rule: BudgetRule, share: Decimal) -> set[str]:
+    return {one.alert_id for one in thresholds(rule, MONTH) if one.kind is AlertKind.ACTUAL and one.at >= share}
 
 
 def test_a_forecast_is_told_apart_and_only_of_what_is_not_spent_yet() -> None:
@@ -116,10 +193,11 @@ def test_what_is_about_to_be_spent_is_told_early_and_once() -> None:
     """79.9 % at this look, and 80.2 % before the next one."""
     early = crossings(budget(), MONTH, usd("3995"), None, None, soon=usd("4010"))
     assert [(str(one.at), one.early) for one in early] == [("0.5", False), ("0.8", True)]
-    told = {one.alert_id for one in untold(budget(), MONTH, early, lambda _: False)}
+    told = Heard()
+    told.alerts.extend(untold(budget(), MONTH, early, told))
     later = crossings(budget(), MONTH, usd("4020"), None, None, soon=usd("4040"))
     assert [one.early for one in later] == [False, False]
-    assert untold(budget(), MONTH, later, told.__contains__) == ()
+    assert untold(budget(), MONTH, later, told) == ()
 
 
 def test_a_share_told_early_is_not_forecast_as_well() -> None:

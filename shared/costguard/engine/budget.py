@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
-from costguard.cases.resolve import TELL_AGAIN
 from costguard.domain.findings import Finding
 from costguard.engine.budget_look import BudgetLook, look
 from costguard.engine.budget_sights import keep_budgets
+from costguard.engine.budget_telling import tell
 from costguard.engine.freeze import FreezeResult, freeze
-from costguard.engine.repositories.outbox import OutboxRepository
-from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.engine.run import RunReport, carry_out, log_gaps, plan_from, summary
 from costguard.engine.scan import Progress, Scan, no_progress
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget import judge
-from costguard.guards.budget_alerts import Crossing, crossings, untold
+from costguard.guards.budget_alerts import Crossing
 from costguard.guards.budget_periods import period_at
 from costguard.guards.budget_steps import machine_rules
 from costguard.planning import Plan
 from costguard.policy.changes import with_digest
 from costguard.policy.model import Policy
-from costguard.report.budget_notices import AlertFacts, alert_notice, share_words
+from costguard.report.budget_notices import share_words
 from costguard.report.json_values import money_json
-from costguard.report.words import Language
-
-_LOG = logging.getLogger(__name__)
 
 LOOK_HOLDS = timedelta(hours=1)  # no function runs for longer; what stood still must look again
 
@@ -63,7 +55,7 @@ def run_budgets(
         return BudgetRun(RunReport(run_id, None, duplicate=True))
     looked = look(world, deadline=deadline, progress=progress, seen=seen)
     keep_budgets(world.memory, looked)
-    alerts = tuple(_told(world, looked))
+    alerts = tuple(tell(world, looked))
     freezes = freeze(world, looked.statuses, run_id)
     under = under_budgets(world, looked)
     plan = _plan(under, run_id, looked, deadline=deadline, remember=True)
@@ -145,67 +137,3 @@ def budget_summary(done: BudgetRun) -> dict[str, Any]:
             if status.period is not None and status.spent is not None
         }
     return figures
-
-
-def _told(world: Surroundings, looked: BudgetLook) -> Iterator[Crossing]:
-    """Put what is still to be told into the outbox, once per threshold and address."""
-    outbox, now = world.memory.outbox, world.clock.now()
-    for status in looked.statuses:
-        if status.period is None or status.spent is None:
-            continue
-        crossed = crossings(
-            status.rule,
-            status.period.key,
-            status.spent.total,
-            status.forecast.expected if status.forecast is not None else None,
-            looked.now if status.surge is not None else None,
-            None if status.burn_per_hour is None else status.spent.soon(status.burn_per_hour),
-        )
-        addresses = status.rule.tell or tuple(filter(None, (world.policy.default_channel,)))
-        if not addresses:
-            _LOG.warning("a budget has nobody to tell", extra={"budget": status.rule.name})
-            continue
-        told = partial(_is_told, outbox, addresses, now)
-        for crossing in untold(status.rule, status.period.key, crossed, told):
-            facts = AlertFacts(
-                status, crossing, looked.spenders[status.rule.name], looked.now, idle_is_known=looked.idle_is_known
-            )
-            worded = alert_notice(facts, Language(world.language))
-            for address in addresses:
-                notice_id = _to_tell(outbox, crossing.alert_id, address, now)
-                if notice_id is None:
-                    continue
-                outbox.enqueue(
-                    Notice(
-                        notice_id=notice_id,
-                        decision_id="",
-                        case_key=f"budget/spent/scope:{status.rule.name}",
-                        channel=address,
-                        title=worded.title,
-                        text=worded.text,
-                        fields=worded.fields,
-                        lines=worded.lines,
-                        created_at=now,
-                        next_attempt_at=now,
-                    )
-                )
-            yield crossing
-
-
-def _is_told(outbox: OutboxRepository, addresses: Sequence[str], now: datetime, alert_id: str) -> bool:
-    """Whether every address has it: a run that ended between two of them, or a new address, is made up for."""
-    return all(_to_tell(outbox, alert_id, address, now) is None for address in addresses)
-
-
-def _to_tell(outbox: OutboxRepository, alert_id: str, address: str, now: datetime) -> str | None:
-    """The id of the notice that this address is still to get, None where it has it or will.
-
-    What a channel refused for good is told anew a day later, as warnings are: people repair tokens and channels.
-    """
-    number, notice_id = 1, f"{alert_id}/{address}"
-    known = outbox.get(notice_id)
-    while known is not None and known.state is NoticeState.DEAD and now - known.created_at >= TELL_AGAIN:
-        number += 1
-        notice_id = f"{alert_id}/{address}/{number}"
-        known = outbox.get(notice_id)
-    return notice_id if known is None else None

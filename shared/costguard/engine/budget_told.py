@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from costguard.domain.refs import ResourceRef
 from costguard.engine.budget_look import BudgetLook
+from costguard.engine.budget_telling import AlertBook, addresses_of
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget import NAME, BudgetStatus
 from costguard.guards.budget_alerts import crossings, thresholds
@@ -39,8 +40,10 @@ def _told(world: Surroundings, status: BudgetStatus, looked: BudgetLook) -> Iter
         return
     rule, key = status.rule, status.period.key
     today = crossings(rule, key, status.rule.amount.times(0), None, looked.now)
+    addresses = addresses_of(world, status)
+    told = AlertBook(world.memory.outbox, rule.name, addresses, looked.now)
     for crossing in (*thresholds(rule, key), *today):
-        for address in rule.tell or (world.policy.default_channel,):
-            notice = world.memory.outbox.get(f"{crossing.alert_id}/{address}")
+        for address in addresses:
+            notice = world.memory.outbox.get(f"{crossing.alert_id}/{address}") or told.told_before(crossing, address)
             if notice is not None:
                 yield AlertTold(crossing.kind, crossing.at, notice.title, address, notice.delivered_at)

@@ -1,13 +1,14 @@
 """Which thresholds a budget has crossed, and which of them people are still to be told of. Pure.
 
-A threshold is an amount of money in one period: it is told once, whatever refunds or a second run do, and a budget
-that is raised has new ones. Where several were crossed since the last look, the highest is told and stands for those
-below it.
+A threshold is a share of an amount for one scope in one period: it is told once, whatever refunds, a new name or a
+second run do. A budget whose amount changes has new ones, but for those that are the very money its people were told of
+before it was raised. Where several were crossed since the last look, the highest is told and stands for those below it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -30,7 +31,9 @@ class AlertKind(str, Enum):
 class Crossing:
     """One threshold crossed. `at` is its share of the budget, 1 for a surge; `alert_id` is the same in every run.
 
-    `early`: it is not spent yet for sure, but is about to be before anybody looks again.
+    `early`: it is not spent yet for sure, but is about to be before anybody looks again. `money_id` begins the ids of
+    all thresholds that are the same money, whatever share of whatever amount; `old_id` is what it was known by in
+    ledgers whose alerts knew the budget's name and the money, but not the share.
     """
 
     alert_id: str
@@ -38,6 +41,12 @@ class Crossing:
     kind: AlertKind
     at: Decimal
     early: bool = False
+    money_id: str = ""
+    old_id: str = ""
+
+
+Told = Callable[[Crossing], bool]
+"""Whether everybody was told of a threshold, or of the same money before the budget was raised (see `stands_for`)."""
 
 
 def crossings(
@@ -64,24 +73,18 @@ def crossings(
         found += _crossed(rule, period, AlertKind.FORECAST, ahead, forecast)
     if surge_since is not None and rule.surge_alert:
         day = surge_since.date().isoformat()
-        found.append(
-            Crossing(_id(rule, f"{period}/{day}", AlertKind.SURGE, Decimal(1)), rule.name, AlertKind.SURGE, Decimal(1))
-        )
+        found.append(_crossing(rule, f"{period}/{day}", AlertKind.SURGE, Decimal(1)))
     return tuple(found)
 
 
 def thresholds(rule: BudgetRule, period: str) -> tuple[Crossing, ...]:
     """Every threshold of what is spent and of what is forecast, crossed or not, ascending by kind and share."""
     shares = ((AlertKind.ACTUAL, rule.alert_at), (AlertKind.FORECAST, rule.forecast_alert_at))
-    return tuple(
-        Crossing(_id(rule, period, kind, share), rule.name, kind, share) for kind, of in shares for share in sorted(of)
-    )
+    return tuple(_crossing(rule, period, kind, share) for kind, of in shares for share in sorted(of))
 
 
-def untold(
-    rule: BudgetRule, period: str, crossed: Sequence[Crossing], told: Callable[[str], bool]
-) -> tuple[Crossing, ...]:
-    """Of each kind the highest threshold crossed, unless it or a higher one was told; `told` knows alerts by id.
+def untold(rule: BudgetRule, period: str, crossed: Sequence[Crossing], told: Told) -> tuple[Crossing, ...]:
+    """Of each kind the highest threshold crossed, unless it or a higher one was told.
 
     A higher one was told where a refund has brought the spend down since: that arms nothing anew.
     """
@@ -93,11 +96,29 @@ def untold(
     return tuple(found)
 
 
-def _standing_for(rule: BudgetRule, period: str, crossing: Crossing) -> Iterator[str]:
-    yield crossing.alert_id
+def stands_for(alert_id: str, crossing: Crossing) -> bool:
+    """Whether an alert of the same budget by name says what this one would: of the same money, a greater share.
+
+    Only a budget that was raised makes it so. One that was lowered has passed more of itself than people were told.
+    """
+    money, _, share = alert_id.rpartition("-")
+    return money == crossing.money_id and Decimal(share) > crossing.at
+
+
+def scope_id(rule: BudgetRule) -> str:
+    """What a budget watches, in words that no other name changes: two are the same where they count the same spend."""
+    covers = rule.covers
+    lists = (None if words is None else sorted(words) for words in (covers.clouds, covers.accounts, covers.regions))
+    counted = rule.counted
+    parts = (*lists, list(map(list, covers.tags)), counted.basis.value, counted.credits, counted.tax)
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+
+
+def _standing_for(rule: BudgetRule, period: str, crossing: Crossing) -> Iterator[Crossing]:
+    yield crossing
     shares = rule.alert_at if crossing.kind is AlertKind.ACTUAL else rule.forecast_alert_at
     if crossing.kind is not AlertKind.SURGE:
-        yield from (_id(rule, period, crossing.kind, share) for share in shares if share > crossing.at)
+        yield from (_crossing(rule, period, crossing.kind, share) for share in shares if share > crossing.at)
 
 
 def _crossed(
@@ -105,10 +126,20 @@ def _crossed(
 ) -> Iterator[Crossing]:
     for share in sorted(shares):
         if amount.amount >= rule.amount.amount * share:
-            yield Crossing(_id(rule, period, kind, share), rule.name, kind, share)
+            yield _crossing(rule, period, kind, share)
 
 
-def _id(rule: BudgetRule, period: str, kind: AlertKind, share: Decimal) -> str:
-    threshold = format((rule.amount.amount * share).normalize(), "f")
-    parts = (rule.name, period, kind.value, threshold, rule.amount.currency)
+def _crossing(rule: BudgetRule, period: str, kind: AlertKind, share: Decimal) -> Crossing:
+    threshold = _plain(rule.amount.amount * share)
+    of_money = (period, kind.value, threshold, rule.amount.currency)
+    money_id = _id(scope_id(rule), *of_money)
+    alert_id = f"{money_id}-{_plain(share)}"
+    return Crossing(alert_id, rule.name, kind, share, money_id=money_id, old_id=_id(rule.name, *of_money))
+
+
+def _id(*parts: str) -> str:
     return "budget-" + hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+
+
+def _plain(number: Decimal) -> str:
+    return format(number.normalize(), "f")

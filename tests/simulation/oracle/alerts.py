@@ -18,6 +18,8 @@ from tests.simulation.oracle.judge import Violation
 from tests.simulation.oracle.trust import Sight, listings_of
 from tests.simulation.rules import CHANNEL
 
+from costguard.domain.spend import SpendScope
+
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
@@ -50,9 +52,9 @@ class Alert:
         return self.amount * self.percent / 100
 
     @property
-    def what(self) -> tuple[object, ...]:
-        """What it is about, but for how far."""
-        return self.budget, self.told.period, self.told.address, self.forecast, self.currency
+    def where(self) -> tuple[object, ...]:
+        """In which month, to whom, of which kind and in which currency it was told."""
+        return self.told.period, self.told.address, self.forecast, self.currency
 
 
 def alert_of(told: Told) -> Alert | None:
@@ -129,7 +131,9 @@ def lost(simulation: Simulation, process: Process) -> Iterator[Violation]:
         period, _, _ = month_of(at, budget.zone)
         for address in budget.tell or (CHANNEL,):
             for percent in budget.told_at:
-                if found.low >= budget.amount * percent / 100 and not _heard(read, budget, period, address, percent):
+                if found.low >= budget.amount * percent / 100 and not _heard(
+                    simulation, read, budget, (period, address), percent
+                ):
                     what = f"{percent} % of {budget.amount} {budget.currency} is spent, and {address} does not know"
                     yield Violation(14, simulation.hub.now, f"budget {budget.name}", what)
 
@@ -148,45 +152,65 @@ def _can_tell(simulation: Simulation) -> bool:
     return settled and not channel.down and channel.proves and switch[-1:] != ["pause"]
 
 
-def _heard(read: list[Alert], budget: BudgetSpec, period: str, address: str, percent: int) -> bool:
-    """Told of this very amount or that of a higher share, which stands for it, whatever the budget was then."""
-    stand_for_it = {budget.amount * share / 100 for share in budget.told_at if share >= percent}
-    threshold = budget.amount * percent / 100
-    mine = (
-        one
-        for one in read
-        if not one.forecast and (one.budget, one.told.period, one.told.address) == (budget.name, period, address)
-    )
+def _heard(
+    simulation: Simulation, read: list[Alert], budget: BudgetSpec, told_in: tuple[str, str], percent: int
+) -> bool:
+    """Told of this share of this amount or of a higher one, whatever its name was; or of the same money before a raise.
+
+    `told_in` is the month, and the address.
+    """
+    where = (*told_in, False, budget.currency)
+    mine = [one for one in read if one.where == where and money.scope_of(budget) in _scopes(simulation, one)]
+    shares = [share for share in budget.told_at if share >= percent]
     return any(
-        one.crossed in stand_for_it or (one.amount == budget.amount and one.crossed >= threshold)
+        (one.amount == budget.amount and one.percent >= percent)
+        or any(_raised(one, budget.name, share, budget.amount * share / 100) for share in shares)
         for one in mine
-        if one.currency == budget.currency
     )
+
+
+def _raised(told: Alert, name: str, percent: Decimal | int, crossed: Decimal) -> bool:
+    """Whether it told of the same money, as a greater share of what the budget was before it was raised."""
+    return told.budget == name and told.crossed == crossed and told.percent > percent
+
+
+def _scopes(simulation: Simulation, alert: Alert) -> set[SpendScope]:
+    """What the budget that it names has watched, by any version of the policy."""
+    known = (version.budget(alert.budget) for version in simulation.versions)
+    return {money.scope_of(one) for one in known if one is not None and one.amount == alert.amount}
 
 
 def told_again(simulation: Simulation) -> Iterator[Violation]:
-    """The same threshold told twice though the first was known to be delivered, or a lower one after it."""
+    """The same threshold told twice though the first was known to be delivered, or a lower one after it.
+
+    The same is the same share of the same amount for the same scope, whatever its name; and of money that was told of
+    as all of a budget, the half of what it was raised to.
+    """
     noticed = simulation.shelf.noticed
     read = alerts(simulation.chronicle.told)
     for place, one in enumerate(read):
         for other in read[:place]:
-            if one.what != other.what or one.amount != other.amount or one.crossed > other.crossed:
+            if one.where != other.where or not _scopes(simulation, one) & _scopes(simulation, other):
+                continue
+            raised = _raised(other, one.budget, one.percent, one.crossed)
+            if not raised and (one.amount != other.amount or one.percent > other.percent):
                 continue
             before = noticed[other.told.notice_id].delivered
             if before is None:
                 continue
             first = noticed[one.told.notice_id]
             same = one.told.notice_id == other.told.notice_id
-            alone = first.writer is not None and first.writer.alone and _stands(simulation, first.writer, other)
+            stands = raised or (first.writer is not None and _stands(simulation, first.writer, one.budget, other))
+            alone = first.writer is not None and first.writer.alone and stands
             if one.told.asked_number > before if same else (alone and first.first > before):
                 what = f"told of {one.crossed:.2f}, though {other.crossed:.2f} had been told: {one.told.title}"
                 yield Violation(14, one.told.at, f"budget {one.budget}", what)
 
 
-def _stands(simulation: Simulation, process: Process, alert: Alert) -> bool:
-    """Whether the policy that a run went by still has the threshold that was told."""
+def _stands(simulation: Simulation, process: Process, name: str, alert: Alert) -> bool:
+    """Whether the policy that a run went by still has the threshold that was told, by this name."""
     version = policy_of(simulation, process)
-    budget = version.budget(alert.budget) if version is not None else None
+    budget = version.budget(name) if version is not None else None
     if budget is None:
         return False
     return alert.percent in map(Decimal, budget.forecasts if alert.forecast else budget.told_at)

@@ -7,7 +7,7 @@ sends it again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -50,6 +50,10 @@ class OutboxRepository:
     def get_many(self, notice_ids: Iterable[str]) -> Mapping[str, Notice]:
         """The same of many, by id; a hundred take one request."""
         return self._records.get_many(notice_ids)
+
+    def beginning_with(self, prefix: str) -> Iterator[Notice]:
+        """Every notice whose id begins so, whatever became of it."""
+        return self._records.beginning_with(prefix)
 
     def due(self, now: datetime) -> tuple[Notice, ...]:
         """Pending notices that may be tried now and that nobody has claimed, oldest first."""

@@ -44,7 +44,11 @@ class NoticeRecords:
 
     def all(self) -> Iterator[Notice]:
         """Every notice of all time."""
-        return (value_of(Notice, record) for record in self._store.query(_NOTICE))
+        return self.beginning_with("")
+
+    def beginning_with(self, prefix: str) -> Iterator[Notice]:
+        """Those whose id begins so."""
+        return (value_of(Notice, record) for record in self._store.query(_NOTICE, prefix))
 
     def pending(self) -> tuple[str, ...]:
         """The ids of those still to be sent."""

@@ -1,0 +1,58 @@
+"""Stories at the edges of a budget: its amount or its name is another one once its thresholds were told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from random import Random
+
+from tests.simulation.month_close_ups import amount_spent, budget_of, one_machine, story_of, table_of
+from tests.simulation.scenario import Change, Scenario
+
+from costguard.sandbox.world import workload
+
+_TWO = ("slack:#finance", "slack:#research")
+
+
+def edge(seed: int) -> Scenario:
+    """One of them."""
+    random = Random(f"edge {seed}")  # noqa: S311 - reproducible on purpose
+    return random.choice(_KINDS)(random, seed)
+
+
+def _amended(random: Random, seed: int) -> Scenario:
+    """Half of it or all of it was told; then it is halved or doubled, so that the same money is another share."""
+    table = table_of(random, every=random.choice((6, 12)), runs=10)
+    one = one_machine(random, table, workload=random.choice((workload.idle(), workload.busy())))
+    share, factor = random.choice((("0.55", "0.5"), ("0.7", "0.5"), ("0.9", "0.5"), ("1.05", "2"), ("1.3", "2")))
+    amount = 2 * (amount_spent(random, one, table, share=share) / 2).quantize(Decimal("0.01"))
+    budget = budget_of(one, amount=amount, steps=(), forecasts=(), tell=random.choice(((), _TWO)))
+    story = story_of(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 3)))
+    amended = replace(budget, amount=(amount * Decimal(factor)).quantize(Decimal("0.01")))
+    at = table.start + random.randrange(1, 6) * table.every + timedelta(minutes=5)
+    name = random.choice(("research", "research", "renamed"))
+    return replace(story, changes=(Change(at, replace(story.policy, budgets=(replace(amended, name=name),))),))
+
+
+def _renamed(random: Random, seed: int) -> Scenario:
+    """It gets another name, perhaps its old one again, and is otherwise as it was."""
+    table = table_of(random, every=random.choice((6, 12)), runs=10)
+    one = one_machine(random, table, workload=workload.busy())
+    amount = amount_spent(random, one, table, share=random.choice(("0.45", "0.55", "0.75", "0.95", "1.1")))
+    budget = budget_of(one, amount=amount, steps=(), tell=random.choice(((), _TWO)))
+    story = story_of(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 3)))
+    first, second = sorted(random.sample(range(1, 9), 2))
+    names = ((first, "renamed"), (second, random.choice(("research", "vision"))))
+    changes = tuple(
+        Change(
+            table.start + run * table.every + timedelta(minutes=5),
+            replace(story.policy, budgets=(replace(budget, name=name),)),
+        )
+        for run, name in names
+    )
+    return replace(story, changes=changes)
+
+
+_KINDS: tuple[Callable[[Random, int], Scenario], ...] = (_amended, _amended, _renamed)
