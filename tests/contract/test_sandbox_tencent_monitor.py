@@ -25,6 +25,7 @@ from tests.contract.test_sandbox_tencent import (
 from costguard.domain.resources import Billing
 from costguard.sandbox.fleets import tencent_machine
 from costguard.sandbox.tencent.catalogue import TYPES
+from costguard.sandbox.tencent.settings import CardSeries
 from costguard.sandbox.world import workload as does
 from costguard.sandbox.world.fleet import MachineSpec
 from costguard.sandbox.world.records import Operation
@@ -75,6 +76,86 @@ def test_gpu_use_is_a_mean_over_the_cards() -> None:
     assert 91 / 4 >= max(one_of_four) > 91 / 4 * 0.75
     assert 91 >= max(all_four) > 91 * 0.5
     assert len(one_of_four) == len(all_four) == 60
+
+
+def card(
+    native_id: str, number: int | str, *, names: Sequence[str] = ("unInstanceId", "minorNumber")
+) -> dict[str, Any]:
+    pairs = zip(names, (native_id, str(number)), strict=True)
+    return {"Dimensions": [{"Name": name, "Value": value} for name, value in pairs]}
+
+
+def ask_cards(here: Cloud, *instances: dict[str, Any], metric: str = "Gpuutil") -> list[list[float]]:
+    answer = here.call(
+        "monitor",
+        "GetMonitorData",
+        Namespace="QCE/CVM",
+        MetricName=metric,
+        Period=60,
+        StartTime=(AT - HOUR).isoformat(),
+        EndTime=(AT - MINUTE).isoformat(),
+        Instances=list(instances),
+    )
+    assert [each["Dimensions"] for each in answer["DataPoints"]] == [
+        [*reversed(each["Dimensions"])] for each in instances
+    ]
+    return [each["Values"] for each in answer["DataPoints"]]
+
+
+def test_each_card_has_its_own_use_and_their_mean_is_the_machines() -> None:
+    with cloud(four_cards(does=does.partly_idle(1, 2, 3))) as here:
+        native_id = here.world.fleet[0].native_id
+        cards = ask_cards(here, *(card(native_id, number) for number in range(4)))
+        machine = values(ask(here, "Gpuutil"))
+        watts = ask_cards(here, *(card(native_id, number) for number in range(4)), metric="Gpupowdraw")
+    assert [max(each) > 50 for each in cards] == [True, False, False, False]
+    assert [len(each) for each in cards] == [60] * 4
+    assert machine == pytest.approx([sum(each) / 4 for each in zip(*cards, strict=True)], abs=1e-5)
+    assert max(watts[0]) > max(watts[1])
+
+
+def test_a_card_that_is_not_there_has_no_points() -> None:
+    with cloud(four_cards(), cpu_machine("cpu")) as here:
+        native_id, bare = (spec.native_id for spec in here.world.fleet)
+        asked = [card(native_id, 4), card(native_id, "x"), card(bare, 0), card("ins-00000000", 0)]
+        assert ask_cards(here, *asked) == [[]] * 4
+
+
+def test_metrics_of_the_machine_have_no_cards() -> None:
+    with cloud(four_cards()) as here:
+        asked = {
+            "Namespace": "QCE/CVM",
+            "MetricName": "CpuUsage",
+            "Instances": [card(here.world.fleet[0].native_id, 0)],
+        }
+        assert here.refused("monitor", "GetMonitorData", **asked) == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize(
+    ("told", "names", "expected"),
+    [
+        (CardSeries.DECLARED, ("InstanceId", "minorNumber"), "InvalidParameterValue"),
+        (CardSeries.DOCUMENTED, ("InstanceId", "minorNumber"), "cards"),
+        (CardSeries.DOCUMENTED, ("unInstanceId", "minorNumber"), "InvalidParameterValue"),
+        (CardSeries.EMPTY, ("unInstanceId", "minorNumber"), "nothing"),
+        (CardSeries.REFUSED, ("unInstanceId", "minorNumber"), "InvalidParameterValue"),
+        (CardSeries.OVERLOOKED, ("unInstanceId", "minorNumber"), "mean"),
+        (CardSeries.UNDECLARED, ("unInstanceId", "minorNumber"), "InvalidParameterValue"),
+    ],
+)
+def test_what_is_told_of_cards_can_be_set(told: CardSeries, names: Sequence[str], expected: str) -> None:
+    """No answer for a card was ever published: each of these may be the real one."""
+    with cloud(four_cards(does=does.partly_idle(1, 2, 3)), monitor_cards=told) as here:
+        native_id = here.world.fleet[0].native_id
+        asked = [card(native_id, number, names=names) for number in (0, 4)]
+        question = {"Namespace": "QCE/CVM", "MetricName": "Gpuutil", "Instances": asked}
+        if expected == "InvalidParameterValue":
+            assert here.refused("monitor", "GetMonitorData", **question) == expected
+            return
+        first, beyond = ask_cards(here, *asked)
+        mean = values(ask(here, "Gpuutil"))
+        assert (first, beyond) == {"cards": (first, []), "nothing": ([], []), "mean": (mean, mean)}[expected]
+        assert expected != "cards" or max(first) > 50
 
 
 def test_means_hide_peaks_the_more_the_longer_the_period() -> None:
@@ -186,14 +267,26 @@ def test_metrics_are_described_and_known_in_any_spelling() -> None:
         described = here.call("monitor", "DescribeBaseMetrics", Namespace="QCE/CVM")["MetricSet"]
         by_name = {each["MetricName"]: each for each in described}
         # one current page spells them so, the vendor's own plugin GpuPowDraw and CPUUsage
-        assert {"GpuUtil", "Gpupowdraw", "CpuUsage", "BaseCpuUsage"} <= set(by_name)
-        assert by_name["GpuUtil"]["Periods"][2] == {"Period": "300", "StatType": ["avg"]}
+        assert {"Gpuutil", "Gpupowdraw", "CpuUsage", "BaseCpuUsage"} <= set(by_name)
+        assert by_name["Gpuutil"]["Periods"][2] == {"Period": "300", "StatType": ["avg"]}
         assert by_name["CpuUsage"]["Periods"][1] == {"Period": "60", "StatType": ["avg"]}
         assert by_name["CpuUsage"]["Periods"][2] == {"Period": "300", "StatType": ["max"]}
+        # of a published listing: names of its own, of which pages have InstanceId alone
+        assert by_name["Gpuutil"]["Dimensions"] == [{"Dimensions": ["minorNumber", "unInstanceId"]}]
+        assert by_name["CpuUsage"]["Dimensions"] == [{"Dimensions": ["vm_uuid"]}]
+        assert by_name["WanOuttraffic"]["Dimensions"] == [{"Dimensions": ["InstanceId"]}]
+        assert (by_name["Gpuutil"]["Unit"], by_name["Gpupowdraw"]["Unit"]) == ("%", "0")
         power = ask(here, "GpuPowDraw")
         assert power["MetricName"] == "GpuPowDraw"
         assert 15 < max(values(power)) <= 31
         assert here.call("monitor", "DescribeBaseMetrics", Namespace="QCE/CDB")["MetricSet"] == []
+
+
+def test_an_account_may_have_no_dimension_for_cards() -> None:
+    with cloud(four_cards(), monitor_cards=CardSeries.UNDECLARED) as here:
+        described = here.call("monitor", "DescribeBaseMetrics", Namespace="QCE/CVM", MetricName="GpuUtil")["MetricSet"]
+        assert described[0]["Dimensions"] == [{"Dimensions": ["InstanceId"]}]
+        assert len(values(ask(here, "GpuUtil"))) == 60
 
 
 def test_questions_to_the_monitor_are_checked() -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.builders import rule
 from tests.contract.tencent_world import NOW, SHARD, TencentWorld, patient_pacer, tencent_world
 
 from costguard.domain.actions import Action, Verb
@@ -18,17 +19,22 @@ from costguard.domain.errors import (
     OutcomeUnknownError,
     RefusedError,
 )
+from costguard.domain.findings import Verdict
 from costguard.domain.refs import ResourceRef
-from costguard.domain.resources import Billing, GapKind, Instance, InstanceState, SnapshotState
-from costguard.domain.signals import SignalName, Statistic
+from costguard.domain.resources import Billing, GapKind, Instance, InstanceState, Inventory, SnapshotState
+from costguard.domain.signals import SignalHistory, SignalName, Statistic
+from costguard.guards.idle_gpu import examine, judge_instance
+from costguard.guards.idle_gpu_rules import IdleBounds
 from costguard.providers.keys import Keys
 from costguard.providers.tencent.executor import TencentExecutor
 from costguard.providers.tencent.metrics import TencentSignals
 from costguard.providers.tencent.preflight import TencentPreflight
 from costguard.providers.tencent.session import TencentSession
 from costguard.sandbox.fleets import tencent_machine
+from costguard.sandbox.tencent.settings import CardSeries
 from costguard.sandbox.wire.faults import Fault, FaultKind
 from costguard.sandbox.world import workload as does
+from costguard.sandbox.world.workload import Workload
 
 HOUR = timedelta(hours=1)
 
@@ -263,19 +269,60 @@ def test_an_executor_needs_a_session_made_for_acting(world: TencentWorld) -> Non
         TencentExecutor(world.session)
 
 
-def test_one_busy_card_of_four_shows_as_a_quarter(world: TencentWorld) -> None:
-    """The monitor has a mean over the cards only, and says so: the bound is divided by their number."""
+ONE_BUSY = does.partly_idle(0, 1, 2)
+"""Of four cards."""
+
+
+def gpu_of(world: TencentWorld, workload: Workload) -> tuple[Instance, list[SignalHistory]]:
+    """A machine with four cards that ran for three hours, and what was read of its GPU for the last two."""
     cards = replace(tencent_machine("x", does.idle(), NOW).accelerator, count=4)
-    native_id = world.launch(
-        workload=does.partly_idle(0, 1, 2), instance_type="GN7.20XLARGE320", accelerator=cards, hourly=None
-    )
+    native_id = world.launch(workload=workload, instance_type="GN7.20XLARGE320", accelerator=cards, hourly=None)
     world.pass_time(3 * HOUR)
     machine = seen(world, native_id)
-    report = world.signals.read([machine], world.clock.now() - 2 * HOUR, world.clock.now())
-    (gpu,) = [one for one in report.readings[machine.ref].histories if one.name is SignalName.GPU]
-    assert gpu.statistic is Statistic.MEAN_OF_CARDS
     assert machine.accelerator.count == 4
-    assert 5 < max(gpu.maxima) < 30
+    world.emulator.calls.clear()
+    report = world.signals.read([machine], world.clock.now() - 2 * HOUR, world.clock.now())
+    assert report.gaps == ()
+    return machine, [one for one in report.readings[machine.ref].histories if one.name is SignalName.GPU]
+
+
+@pytest.mark.parametrize("told", [CardSeries.DECLARED, CardSeries.DOCUMENTED])
+def test_one_busy_card_of_four_is_told_where_the_monitor_tells_cards(told: CardSeries) -> None:
+    with tencent_world(monitor_cards=told) as world:
+        _, histories = gpu_of(world, ONE_BUSY)
+        assert [one.device for one in histories] == ["0", "1", "2", "3"]
+        assert {one.statistic for one in histories} == {Statistic.DEVICE}
+        assert [max(one.maxima) > 50 for one in histories] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    "told", [CardSeries.EMPTY, CardSeries.REFUSED, CardSeries.OVERLOOKED, CardSeries.UNDECLARED], ids=str
+)
+def test_one_busy_card_of_four_shows_as_a_quarter_where_it_does_not(told: CardSeries) -> None:
+    """The mean over the cards says that it is one: the bound is divided by their number."""
+    with tencent_world(monitor_cards=told) as world:
+        _, (gpu,) = gpu_of(world, ONE_BUSY)
+        assert (gpu.device, gpu.statistic) == ("", Statistic.MEAN_OF_CARDS)
+        assert 5 < max(gpu.maxima) < 30
+        calls = sum(call.action == "GetMonitorData" for call in world.emulator.calls)
+        assert told is not CardSeries.UNDECLARED or calls == 5, "GPU, power, CPU, and the network's two ways"
+
+
+@pytest.mark.parametrize("told", CardSeries, ids=str)
+@pytest.mark.parametrize(("workload", "verdict"), [(does.idle(), Verdict.VIOLATION), (ONE_BUSY, Verdict.COMPLIANT)])
+def test_the_verdict_is_the_same_however_cards_are_told(told: CardSeries, workload: Workload, verdict: Verdict) -> None:
+    """The scan and the last look before a stop read alike, by the same source: one machine, the same bounds."""
+    lasting = rule(idle=IdleBounds(lasting=2 * HOUR))
+    with tencent_world(monitor_cards=told) as world:
+        machine, _ = gpu_of(world, workload)
+        now, seen_so_far = world.clock.now(), []
+        for _ in range(2):
+            report = world.signals.read([machine], now - lasting.idle.lasting, now)
+            inventory = Inventory(machine.ref.shard, (machine,))
+            facts = examine(inventory, report.readings, {}, report.gaps, {lasting.idle.lasting}, now)
+            assert judge_instance(facts.instances[0], lasting, now).verdict is verdict
+            seen_so_far.append(report)
+        assert seen_so_far[0] == seen_so_far[1]
 
 
 def test_a_dead_agent_leaves_gaps_and_no_silence_is_idle(world: TencentWorld) -> None:

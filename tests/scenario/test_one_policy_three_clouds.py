@@ -20,6 +20,7 @@ from costguard.policy.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.sandbox.fleets import alibaba_machine, aws_machine, tencent_machine
 from costguard.sandbox.sandbox import EXTERNAL_ID, ROLE, STARTS_AT, Sandbox
+from costguard.sandbox.tencent.settings import CardSeries
 from costguard.sandbox.world import workload as does
 from costguard.sandbox.world.fleet import Disk, MachineSpec
 from costguard.sandbox.world.workload import Workload
@@ -109,8 +110,6 @@ class Life:
 
 
 DIFFERENT = {
-    # Monitor tells the mean over the cards; one that works is seen all the same, which cards are idle is not
-    ("tencent", "one-of-four-works"): "partly_idle is not told",
     # a capacity reservation on AWS, a prepaid machine on the others
     ("aws", "paid-ahead"): "reserved",
     # CloudWatch still lists the metric of an agent that fell silent; the others know no series without samples
@@ -201,6 +200,20 @@ def test_what_the_cloud_protects_from_termination_is_stopped_and_held_there(
         assert [step.split()[1] for step in life.due] == ["warn", "stop"]
         assert {reason.split()[1] for reason in life.held} == {"protected_by_cloud"}
         assert life.end == "stopped"
+
+
+def test_where_monitor_tells_no_cards_which_of_them_are_idle_is_not_told() -> None:
+    """The mean over four cards: that one works is seen all the same."""
+    policy = load_policy(PolicyText({"costguard.yaml": POLICY}, "parity"))
+    with Sandbox.start(tuple(machines_on("tencent"))) as sandbox:
+        assert sandbox.tencent is not None
+        sandbox.tencent.monitor_cards = CardSeries.UNDECLARED
+        with open_surroundings(
+            sandbox.settings(Settings()), "idle_gpu", policy=policy, policy_now=lambda: policy, clock=sandbox.clock
+        ) as world:
+            told = {name: words for (_, name), words in verdict_words(run(world, "day-0"), 0)}
+    assert told["one-of-four-works"] == "0 compliant busy"
+    assert told["forgotten"] == "0 violation idle"
 
 
 def test_every_named_difference_is_one(lives: Mapping[tuple[str, str], Life]) -> None:

@@ -48,22 +48,34 @@ def box(native_id: str = "ins-1", *, cards: float = 1, **more: Any) -> Instance:
     )
 
 
+def by_card(dimensions: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What is known, with dimensions of each GPU metric: those of cards as a published listing has them."""
+    of_cards = {"Dimensions": [{"Dimensions": ["minorNumber", "unInstanceId"]}]} if dimensions is None else dimensions
+    return {
+        "MetricSet": [
+            {**metric, **(of_cards if metric["MetricName"].startswith("Gpu") else {})} for metric in KNOWN["MetricSet"]
+        ]
+    }
+
+
 class Monitor:
     """A monitor that has a point for every slot asked for, whose answers can be changed.
 
-    A call may ask for `most` machines and points; what comes of more is `over`'s.
+    `value` is that of every point, or says it of a series (its dimensions by name) and a moment; None is no point. A
+    call may ask for `most` machines and points; what comes of more is `over`'s.
     """
 
     def __init__(
         self,
-        value: float = 3.0,
+        value: float | Callable[[Mapping[str, str], datetime], float | None] = 3.0,
         change: Callable[[dict[str, Any]], None] | None = None,
         *,
         most: tuple[int, int] = (50, 7_200),
         over: Callable[[dict[str, Any]], None] | None = None,
+        known: dict[str, Any] | None = None,
     ) -> None:
         self.asked: list[Mapping[str, Any]] = []
-        self.known: dict[str, Any] | ProviderError = KNOWN
+        self.known: dict[str, Any] | ProviderError = KNOWN if known is None else known
         self._value = value
         self._change = change
         self._most = most
@@ -80,15 +92,13 @@ class Monitor:
             self.asked.append(parameters)
         begin = int(datetime.fromisoformat(parameters["StartTime"]).timestamp())
         end = int(datetime.fromisoformat(parameters["EndTime"]).timestamp())
-        slots = list(range(begin, end + 1, parameters["Period"]))  # the end included, as below an hour
+        period = parameters["Period"]
+        slots = list(range(begin - begin % period, end + 1, period))  # the end included, as below an hour
         answer = {
             "Period": parameters["Period"],
             "MetricName": parameters["MetricName"],
             "StartTime": "2022-09-26 09:00:00",
-            "DataPoints": [
-                {**each, "Timestamps": list(map(float, slots)), "Values": [self._value] * len(slots)}
-                for each in parameters["Instances"]
-            ],
+            "DataPoints": [self._series(each["Dimensions"], slots) for each in parameters["Instances"]],
             "Msg": "",
         }
         if len(answer["DataPoints"]) > self._most[0] or len(answer["DataPoints"]) * len(slots) > self._most[1]:
@@ -96,6 +106,17 @@ class Monitor:
         if self._change is not None:
             self._change(answer)
         return answer
+
+    def _series(self, dimensions: list[dict[str, str]], slots: list[int]) -> dict[str, Any]:
+        asked = {pair["Name"]: pair["Value"] for pair in dimensions}
+        value = self._value if callable(self._value) else lambda *_: self._value
+        points = [(float(at), value(asked, datetime.fromtimestamp(at, timezone.utc))) for at in slots]
+        known = [(at, found) for at, found in points if found is not None]
+        return {
+            "Dimensions": dimensions,
+            "Timestamps": [at for at, _ in known],
+            "Values": [found for _, found in known],
+        }
 
 
 def beyond(answer: dict[str, Any]) -> None:

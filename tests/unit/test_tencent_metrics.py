@@ -31,7 +31,7 @@ from costguard.domain.signals import SignalName, Statistic
 from costguard.ports import SignalReport
 from costguard.providers.hourly import Cells, Window
 from costguard.providers.tencent.errors import UNSUPPORTED
-from costguard.providers.tencent.metric_answers import period_for, points_in
+from costguard.providers.tencent.metric_answers import Known, period_for, points_in
 from costguard.providers.tencent.metric_calls import fold
 from costguard.providers.tencent.metric_pages import LARGER, LESSER, Page, Pages
 from costguard.providers.tencent.metrics import METRICS, TencentSignals, jobs_for, spelled
@@ -73,8 +73,9 @@ def test_the_finest_period_still_kept_is_read(age: timedelta, finest: int, perio
 def test_full_calls_of_one_metric(page: Page, machines: list[int]) -> None:
     boxes = [box(f"ins-{number}") for number in range(25)]
     metrics = [metric for metric in METRICS if metric.signal is SignalName.CPU]
-    jobs = list(jobs_for(metrics, boxes, Window.spanning(SINCE, NOW), NOW, page))
-    assert [len(job.refs) for job in jobs] == machines
+    (job,) = jobs_for(metrics, boxes, Window.spanning(SINCE, NOW), NOW)
+    jobs = list(job.parts(page))
+    assert [len(job.targets) for job in jobs] == machines
     assert {(job.begin, job.end) for job in jobs} == {(NOW - 2 * HOUR - 20 * MINUTE, NOW)}
 
 
@@ -184,7 +185,7 @@ def test_a_stand_in_without_names_is_asked_by_the_documented_ones() -> None:
 
 
 def test_a_unit_nobody_knows_leaves_the_signal_out() -> None:
-    known = {metric.name.lower(): (metric.name, "parsec") for metric in METRICS}
+    known = {metric.name.lower(): Known(metric.name, "parsec") for metric in METRICS}
     assert {metric.signal for metric in spelled(METRICS, known)} == {SignalName.GPU, SignalName.POWER, SignalName.CPU}
     assert list(spelled(METRICS, {})) == []
 
@@ -258,7 +259,7 @@ def test_a_null_among_the_values_is_a_missing_point() -> None:
             }
         ],
     }
-    (found,) = points_in(answer, frozenset({"ins-1"}), SINCE, NOW, 60)
+    (found,) = points_in(answer, frozenset({("ins-1", "")}), SINCE, NOW, 60)
     assert (found.timestamps, found.values) == ([SINCE + MINUTE], [2.5])
 
 

@@ -18,15 +18,27 @@ _RETENTION = ((60, timedelta(days=15)), (300, timedelta(days=31)), (3600, timede
 would cost six times the calls for it: a window of a day already begins before they do."""
 
 FINEST = _RETENTION[0][0]
+_MACHINE, _CARD = ("instanceid", "uninstanceid"), "minornumber"
+"""Names of dimensions in lower case: of the machine, and of one card of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The points of one machine inside what was asked for."""
+    """The points of one machine, or of one card of it, inside what was asked for."""
 
     native_id: str
     timestamps: Sequence[datetime]
     values: Sequence[Any]
+    card: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A metric as Monitor spells it, its unit, and the dimensions that it declares of a card: machine, card."""
+
+    name: str
+    unit: str
+    of_card: tuple[str, str] | None = None
 
 
 def period_for(since: datetime, now: datetime, finest: int = FINEST) -> int:
@@ -37,11 +49,14 @@ def period_for(since: datetime, now: datetime, finest: int = FINEST) -> int:
     return _RETENTION[-1][0]
 
 
-def points_in(answer: Fields, asked: frozenset[str], begin: datetime, end: datetime, period: int) -> list[Points]:
-    """The series of `answer` for the machines `asked` for, from `begin` to before `end`.
+def points_in(
+    answer: Fields, asked: frozenset[tuple[str, str]], begin: datetime, end: datetime, period: int
+) -> list[Points]:
+    """The series of `answer` for what was `asked` for, machine and card each, from `begin` to before `end`.
 
     An end may be included or not, so points there are left for the next call; the interval it names itself is in
-    either zone, and not read. A machine without a series has no points: that is for the caller to see.
+    either zone, and not read. A machine without a series has no points: that is for the caller to see. The card is
+    empty where a machine was asked for: a series that names one is no mean, and one that names none is of no card.
 
     Raises:
         TruncatedReadError: `Msg` says something: too much was asked for, and what came is not all there is.
@@ -60,22 +75,22 @@ def points_in(answer: Fields, asked: frozenset[str], begin: datetime, end: datet
     found = []
     with as_documented(OPERATION):
         for each in series:
-            native_id = _machine(each)
-            if native_id in asked:
-                found.append(_points(native_id, each, begin, end))
-        if len({one.native_id for one in found}) != len(found):
-            message = "a machine has two series"
+            native_id, card = _subject(each)
+            if (native_id, card) in asked:
+                found.append(_points(native_id, card, each, begin, end))
+        if len({(one.native_id, one.card) for one in found}) != len(found):
+            message = "a machine or a card has two series"
             raise ValueError(message)
     return found
 
 
-def _machine(series: Fields) -> str:
-    """Dimensions come in no order, and their names in either case."""
+def _subject(series: Fields) -> tuple[str, str]:
+    """Machine and card. Dimensions come in no order, and their names in either case."""
     found = {named(pair, "Name").lower(): text(pair, "Value") for pair in parts(series, "Dimensions")}
-    return found.get("instanceid", "")
+    return next((found[name] for name in _MACHINE if name in found), ""), found.get(_CARD, "")
 
 
-def _points(native_id: str, series: Fields, begin: datetime, end: datetime) -> Points:
+def _points(native_id: str, card: str, series: Fields, begin: datetime, end: datetime) -> Points:
     known = told(series, "Timestamps", "Values")
     seconds, values = known.get("Timestamps", []), known.get("Values", [])
     if not isinstance(seconds, list) or not isinstance(values, list) or len(seconds) != len(values):
@@ -92,17 +107,35 @@ def _points(native_id: str, series: Fields, begin: datetime, end: datetime) -> P
                 message = "a time that is there twice"
                 raise ValueError(message)
             inside[second] = value
-    return Points(native_id, [datetime.fromtimestamp(at, timezone.utc) for at in inside], list(inside.values()))
+    times = [datetime.fromtimestamp(at, timezone.utc) for at in inside]
+    return Points(native_id, times, list(inside.values()), card)
 
 
-def metric_names(answer: Fields) -> Mapping[str, tuple[str, str]]:
-    """Metrics by their name in lower case: as the cloud spells it, and its unit. DescribeBaseMetrics.
+def metric_names(answer: Fields) -> Mapping[str, Known]:
+    """Metrics by their name in lower case, as the cloud describes them. DescribeBaseMetrics.
 
     Raises:
         ProviderError: not as documented.
     """
     with as_documented("monitor:DescribeBaseMetrics"):
         return {
-            named(metric, "MetricName").lower(): (named(metric, "MetricName"), text(told(metric, "Unit"), "Unit"))
+            named(metric, "MetricName").lower(): Known(
+                named(metric, "MetricName"), text(told(metric, "Unit"), "Unit"), _of_card(metric.get("Dimensions"))
+            )
             for metric in parts(answer, "MetricSet")
         }
+
+
+def _of_card(declared: Any) -> tuple[str, str] | None:
+    """The names of machine and card in the one set that has these two and no third; of another form it declares none.
+
+    A published listing of `QCE/CVM` has `minorNumber` and `unInstanceId` for every GPU metric, where Tencent's page
+    (248/6843) has `InstanceId`.
+    """
+    for each in declared if isinstance(declared, list) else ():
+        names = each.get("Dimensions") if isinstance(each, Mapping) else None
+        spelled = {str(name).lower(): str(name) for name in names} if isinstance(names, list) else {}
+        machine = next((spelled[name] for name in _MACHINE if name in spelled), None)
+        if machine is not None and _CARD in spelled and len(spelled) == 2:  # noqa: PLR2004 - these two
+            return machine, spelled[_CARD]
+    return None

@@ -8,9 +8,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from costguard.domain.errors import AccessDeniedError, ProviderError, ThrottledError, UnavailableError
 from costguard.domain.refs import ResourceRef, Shard
@@ -21,7 +21,8 @@ from costguard.providers.tencent.metric_answers import OPERATION, Points, points
 from costguard.providers.tencent.metric_pages import LARGER, LESSER, Page, Pages, pieces
 
 NAMESPACE = "QCE/CVM"
-_DIMENSION = "InstanceId"
+BY_MACHINE = ("InstanceId",)
+"""The dimension of every metric of a machine, by its page (248/6843)."""
 _CALLS_IN_FLIGHT = 8
 
 
@@ -34,7 +35,10 @@ class Calls(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One series of a machine: what it tells of, the name to ask for, and what one of its units is of ours."""
+    """One series of a machine: what it tells of, the name to ask for, and what one of its units is of ours.
+
+    `of_card` are the dimensions that Monitor declares of its cards; None where it declares none, or they do not matter.
+    """
 
     signal: SignalName
     name: str
@@ -42,26 +46,49 @@ class Metric:
     scale: float = 1.0
     outer: bool = False
     shown: bool = False
+    of_card: tuple[str, str] | None = None
+
+
+class Target(NamedTuple):
+    """What one series is of: a machine, or one card of it by its number."""
+
+    ref: ResourceRef
+    card: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """As answers have it."""
+        return self.ref.native_id, self.card
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One call: a metric of some machines over an interval."""
+    """A metric of some machines, or of some cards, over an interval. `names` are those of the dimensions."""
 
     metric: Metric
-    refs: tuple[ResourceRef, ...]
+    targets: tuple[Target, ...]
     begin: datetime
     end: datetime
     period: int
+    names: tuple[str, ...] = BY_MACHINE
 
     @property
     def points(self) -> int:
-        """How many points each machine may have in it."""
+        """How many points each target may have in it."""
         return (self.end - self.begin) // timedelta(seconds=self.period)
 
     def fits(self, page: Page) -> bool:
         """Whether a page has room for it."""
-        return page.holds(self.points, len(self.refs))
+        return page.holds(self.points, len(self.targets))
+
+    def parts(self, page: Page) -> Iterator[Job]:
+        """The same in calls that fit a page: full ones, and few."""
+        begin = self.begin
+        for piece in pieces(self.points, len(self.targets), page):
+            end = begin + piece.points * timedelta(seconds=self.period)
+            for first in range(0, len(self.targets), piece.instances):
+                yield replace(self, targets=self.targets[first : first + piece.instances], begin=begin, end=end)
+            begin = end
 
 
 @dataclass(slots=True)
@@ -69,26 +96,34 @@ class Reading:
     """What one `read` has gathered so far; filled by several threads under `lock`."""
 
     window: Window
-    cells: dict[tuple[ResourceRef, Metric], Cells] = field(default_factory=dict)
+    cells: dict[tuple[Target, Metric], Cells] = field(default_factory=dict)
     periods: dict[Metric, int] = field(default_factory=dict)
     failures: dict[ResourceRef, ProviderError] = field(default_factory=dict)
     lost: set[tuple[ResourceRef, SignalName]] = field(default_factory=set)
+    cards_lost: dict[tuple[ResourceRef, Metric], ProviderError] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def expect(self, jobs: Iterable[Job]) -> None:
         """Make room for what these calls will bring."""
         for job in jobs:
             self.periods[job.metric] = job.period
-            for ref in job.refs:
-                self.cells.setdefault((ref, job.metric), Cells.empty(self.window.hours))
+            for target in job.targets:
+                self.cells.setdefault((target, job.metric), Cells.empty(self.window.hours))
 
     def fail_job(self, job: Job, error: ProviderError) -> None:
-        """Whoever lacks a signal that is judged was not read; one that is only shown is left out."""
-        if job.metric.shown:
+        """Whoever lacks a signal that is judged was not read; one that is only shown is left out.
+
+        Cards that were not read leave the mean over them, which is asked for by itself.
+        """
+        refs = [target.ref for target in job.targets]
+        if job.names != BY_MACHINE:
             with self.lock:
-                self.lost.update((ref, job.metric.signal) for ref in job.refs)
+                self.cards_lost.update(dict.fromkeys(((ref, job.metric) for ref in refs), error))
+        elif job.metric.shown:
+            with self.lock:
+                self.lost.update((ref, job.metric.signal) for ref in refs)
         else:
-            self.fail(job.refs, error)
+            self.fail(refs, error)
 
     def fail(self, refs: Iterable[ResourceRef], error: ProviderError) -> None:
         """These were not read."""
@@ -104,14 +139,12 @@ class Asking:
         self._session = session
         self._pages = pages
 
-    @property
-    def page(self) -> Page:
-        """How large calls are to be."""
-        return self._pages.page
-
     def run(self, shard: Shard, jobs: Iterable[Job], reading: Reading) -> None:
-        """All of them at once; until an answer has shown that the larger page works, the first so large goes alone."""
-        left = list(jobs)
+        """All of them at once, in full calls and few.
+
+        Until an answer has shown that the larger page works, the first call so large goes alone.
+        """
+        left = [part for job in jobs for part in job.parts(self._pages.page)]
         reading.expect(left)
         if self._pages.unsure:
             with self._pages.probing:
@@ -142,22 +175,21 @@ class Asking:
             except ProviderError as err:
                 refused = not isinstance(err, UnavailableError)
             else:
-                if self._pages.proved(job.points, len(job.refs), [len(points.values) for points in found]):
+                if self._pages.proved(job.points, len(job.targets), [len(points.values) for points in found]):
                     _keep(job, found, reading)
                     return
                 counted = sum(len(points.values) for points in found)
-        parts = cut(job.metric, job.refs, job.begin, job.end, job.period, LESSER)
-        taken = [self._take(shard, part, reading) for part in parts]
+        taken = [self._take(shard, part, reading) for part in job.parts(LESSER)]
         if refused:
             useless = any(one is not None for one in taken)
         else:  # since the larger answer each series may have got a point
-            useless = counted is not None and sum(one or 0 for one in taken) > counted + len(job.refs)
+            useless = counted is not None and sum(one or 0 for one in taken) > counted + len(job.targets)
         if useless:
             self._pages.page = LESSER
 
     def _take(self, shard: Shard, job: Job, reading: Reading) -> int | None:
         """Ask once and keep the points; how many there were, None where it failed."""
-        if all(ref in reading.failures for ref in job.refs):
+        if all(target.ref in reading.failures for target in job.targets):
             return None
         try:
             found = self._ask(shard, job)
@@ -168,7 +200,6 @@ class Asking:
         return sum(len(points.values) for points in found)
 
     def _ask(self, shard: Shard, job: Job) -> list[Points]:
-        ids = [ref.native_id for ref in job.refs]
         answer = self._session.call(
             shard,
             "monitor",
@@ -178,31 +209,28 @@ class Asking:
             Period=job.period,
             StartTime=job.begin.isoformat(),
             EndTime=job.end.isoformat(),
-            Instances=[{"Dimensions": [{"Name": _DIMENSION, "Value": native_id}]} for native_id in ids],
+            Instances=[
+                {
+                    "Dimensions": [
+                        {"Name": name, "Value": value} for name, value in zip(job.names, target.key, strict=False)
+                    ]
+                }
+                for target in job.targets
+            ],
         )
-        return points_in(answer, frozenset(ids), job.begin, job.end, job.period)
+        asked = frozenset(target.key for target in job.targets)
+        return points_in(answer, asked, job.begin, job.end, job.period)
 
 
 def _keep(job: Job, found: Sequence[Points], reading: Reading) -> None:
-    by_id = {ref.native_id: ref for ref in job.refs}
+    by_key = {target.key: target for target in job.targets}
     try:
         with reading.lock, as_documented(OPERATION):
             for points in found:
-                cells = reading.cells[by_id[points.native_id], job.metric]
+                cells = reading.cells[by_key[points.native_id, points.card], job.metric]
                 fold(cells, job.metric.signal, reading.window.start, points.timestamps, points.values)
     except ProviderError as err:  # some may be counted already: these are not asked for again
         reading.fail_job(job, err)
-
-
-def cut(
-    metric: Metric, refs: Sequence[ResourceRef], begin: datetime, until: datetime, period: int, page: Page
-) -> Iterator[Job]:
-    """The calls that read a metric of these machines over an interval: full ones, and few."""
-    for piece in pieces((until - begin) // timedelta(seconds=period), len(refs), page):
-        end = begin + piece.points * timedelta(seconds=period)
-        for first in range(0, len(refs), piece.instances):
-            yield Job(metric, tuple(refs[first : first + piece.instances]), begin, end, period)
-        begin = end
 
 
 def fold(

@@ -3,9 +3,10 @@
 Permissions: `monitor:DescribeBaseMetrics`, `monitor:GetMonitorData`. Where the numbers come from, all of `QCE/CVM`
 by InstanceId:
 
-* GPU (percent) and power (watts): `GpuUtil` and `GpuPowDraw`, which an agent in the machine sends. There is one
-  series a machine: a mean over its cards, by any statistic a mean over the period as well. So it is read at one
-  minute, the finest period kept for long, and says of itself that it is a mean over cards.
+* GPU (percent) and power (watts): `GpuUtil` and `GpuPowDraw`, which an agent in the machine sends. By any statistic
+  they are means over the period, so they are read at one minute, the finest that is kept for long. Of a machine there
+  is one series, a mean over its cards, which says so of itself; each card has one of its own where Monitor tells of
+  cards (`metric_cards.py`).
 * CPU (percent): `CPUUsage`, from the same agent. From five minutes on it is the maximum of its minutes.
 * Network (bytes a second): what goes in and out on the inner side, and on the outer side of machines with a public
   address. In the unit that Monitor names; one that is not known leaves the signal out.
@@ -15,7 +16,8 @@ by InstanceId:
 What no rule names is `shown`, by the hour: one call for fifty machines and five days. Traffic and power are means over
 the hour then, never more than what their highest minutes were. Where that fails, only it is missing.
 
-Names are spelled in several ways over Tencent's pages, so Monitor is asked once how it spells them.
+Names are spelled in several ways over Tencent's pages, so Monitor is asked once how it spells them, and what dimensions
+it declares.
 """
 
 from __future__ import annotations
@@ -35,9 +37,10 @@ from costguard.ports import SignalReport
 from costguard.providers.gaps import signal_gaps
 from costguard.providers.hourly import Cells, Window
 from costguard.providers.tencent.errors import UNSUPPORTED, gap
-from costguard.providers.tencent.metric_answers import FINEST, metric_names, period_for
-from costguard.providers.tencent.metric_calls import NAMESPACE, Asking, Calls, Job, Metric, Reading, cut
-from costguard.providers.tencent.metric_pages import LARGER, Page, Pages
+from costguard.providers.tencent.metric_answers import FINEST, Known, metric_names, period_for
+from costguard.providers.tencent.metric_calls import NAMESPACE, Asking, Calls, Job, Metric, Reading, Target
+from costguard.providers.tencent.metric_cards import Cards, standing
+from costguard.providers.tencent.metric_pages import Pages
 
 READ = frozenset({SignalName.GPU, SignalName.POWER, SignalName.CPU, SignalName.NETWORK})
 """Signals this source can read."""
@@ -86,7 +89,8 @@ class TencentSignals:
         self._asking = Asking(session, Pages() if pages is None else pages)
         self._signals = signals & READ
         self._shown = (shown & READ) - self._signals
-        self._spelled: tuple[Metric, ...] | None = None
+        self._cards = Cards(self._asking, AGENT_DELAY)
+        self._spelled: dict[str, tuple[Metric, ...]] = {}
         self._spelling = threading.Lock()
 
     def read(self, instances: Sequence[Instance], since: datetime, until: datetime) -> SignalReport:
@@ -106,14 +110,17 @@ class TencentSignals:
         except ProviderError as err:
             reading.fail((instance.ref for instance in instances), err)
             metrics = ()
-        jobs = jobs_for(metrics, instances, reading.window, until, self._asking.page)
+        jobs = []
+        for job in jobs_for(metrics, instances, reading.window, until):
+            by_card = self._cards.read(shard, job, instances, reading)
+            jobs.append(replace(job, targets=tuple(target for target in job.targets if target.ref not in by_card)))
         self._asking.run(shard, jobs, reading)
         return self._report(shard, instances, reading)
 
     def _metrics(self, shard: Shard) -> tuple[Metric, ...]:
-        """The metrics wanted, as Monitor spells them; asked once, as they are the same everywhere."""
+        """The metrics wanted, as Monitor describes them; asked once an account, as no page says that regions differ."""
         with self._spelling:
-            if self._spelled is None:
+            if shard.account not in self._spelled:
                 wanted = [metric for metric in METRICS if metric.signal in self._signals]
                 wanted += [
                     replace(metric, finest=_HOUR_SECONDS, shown=True)
@@ -127,69 +134,80 @@ class TencentSignals:
                 except ProviderError as err:
                     if err.code != UNSUPPORTED:
                         raise
-                    known = {metric.name.lower(): (metric.name, "Mbps") for metric in wanted}
-                self._spelled = tuple(spelled(wanted, known))
-            return self._spelled
+                    known = {metric.name.lower(): Known(metric.name, "Mbps") for metric in wanted}
+                self._spelled[shard.account] = tuple(spelled(wanted, known))
+            return self._spelled[shard.account]
 
     def _report(self, shard: Shard, instances: Sequence[Instance], reading: Reading) -> SignalReport:
         delay = AGENT_DELAY if self._signals <= _OF_CARDS else SLOW_DELAY
-        of_instance: dict[ResourceRef, dict[SignalName, list[tuple[Metric, Cells]]]] = {}
-        for (ref, metric), cells in reading.cells.items():
+        of_instance: dict[ResourceRef, dict[SignalName, list[tuple[Metric, str, Cells]]]] = {}
+        for ((ref, card), metric), cells in reading.cells.items():
             if (ref, metric.signal) in reading.lost:
                 continue
-            of_instance.setdefault(ref, {}).setdefault(metric.signal, []).append((metric, cells))
+            of_instance.setdefault(ref, {}).setdefault(metric.signal, []).append((metric, card, cells))
         readings = {}
         for instance in instances:
             if instance.ref in reading.failures:
                 continue
-            signals = of_instance.get(instance.ref, {})
-            histories = (_history(reading, name, found) for name, found in sorted(signals.items()))
+            signals = sorted(of_instance.get(instance.ref, {}).items())
+            histories = (one for name, found in signals for one in _histories(reading, instance.ref, name, found))
             readings[instance.ref] = SignalReading(tuple(one for one in histories if any(one.samples)), delay)
         return SignalReport(readings, tuple(signal_gaps(shard, reading.failures, len(instances), gap)))
 
 
-def spelled(wanted: Iterable[Metric], known: Mapping[str, tuple[str, str]]) -> Iterator[Metric]:
-    """Each metric by the name and in the unit that Monitor has for it; what it has no name or unit for is left out."""
+def spelled(wanted: Iterable[Metric], known: Mapping[str, Known]) -> Iterator[Metric]:
+    """Each metric as Monitor describes it; what it has no name for, or no unit that is known, is left out."""
     for metric in wanted:
-        name, unit = known.get(metric.name.lower(), ("", ""))
-        scale = _UNITS.get(unit.lower()) if metric.signal is SignalName.NETWORK else 1.0
-        if name and scale is not None:
-            yield replace(metric, name=name, scale=scale)
+        here = known.get(metric.name.lower())
+        if here is None:
+            continue
+        scale = _UNITS.get(here.unit.lower()) if metric.signal is SignalName.NETWORK else 1.0
+        of_card = here.of_card if metric.signal in _OF_CARDS and not metric.shown else None
+        if scale is not None:
+            yield replace(metric, name=here.name, scale=scale, of_card=of_card)
 
 
 def jobs_for(
-    metrics: Iterable[Metric], instances: Sequence[Instance], window: Window, until: datetime, page: Page = LARGER
+    metrics: Iterable[Metric], instances: Sequence[Instance], window: Window, until: datetime
 ) -> Iterator[Job]:
-    """The calls that read these metrics over the window, up to `until`: full ones, and few.
+    """What reads these metrics of the machines over the window, up to `until`.
 
     Devices are asked for where there are NVIDIA cards: no agent reports any other. The outer side is asked for
     where there is a public address; elsewhere its series may be empty, which would look like a lost one.
     """
     for metric in metrics:
-        refs = [
-            instance.ref
+        targets = tuple(
+            Target(instance.ref)
             for instance in instances
             if (metric.signal not in _OF_CARDS or instance.accelerator.kind is AcceleratorKind.NVIDIA_GPU)
             and (not metric.outer or instance.public_ip)
-        ]
+        )
         period = period_for(window.start, until, metric.finest)
-        yield from cut(metric, refs, window.start, min(until, window.start + window.hours * HOUR), period, page)
+        yield Job(metric, targets, window.start, min(until, window.start + window.hours * HOUR), period)
 
 
-def _history(reading: Reading, name: SignalName, found: Sequence[tuple[Metric, Cells]]) -> SignalHistory:
-    """One series. A point stands for each period that was asked for: whatever comes less often was lost."""
-    whole = found[0][1] if name is not SignalName.NETWORK else _added(found)
-    return SignalHistory(
-        name=name,
-        device="",
-        start=reading.window.start,
-        maxima=whole.maxima,
-        samples=whole.samples,
-        source=f"monitor:{NAMESPACE}",
-        statistic=Statistic.MEAN_OF_CARDS if name in _OF_CARDS else Statistic.DEVICE,
-        documented_per_hour=_HOUR_SECONDS // max(reading.periods[metric] for metric, _ in found),
-        delay=AGENT_DELAY if name in _OF_CARDS else SLOW_DELAY,
-    )
+def _histories(
+    reading: Reading, ref: ResourceRef, name: SignalName, found: Sequence[tuple[Metric, str, Cells]]
+) -> Iterator[SignalHistory]:
+    """The series of one signal. A point stands for each period that was asked for: what comes less often was lost."""
+    if name in _OF_CARDS:
+        cards = {card: cells for _, card, cells in found if card}
+        mean = next((cells for _, card, cells in found if not card), None)
+        series = standing(cards, mean, lost=(ref, found[0][0]) in reading.cards_lost)
+    else:
+        series = {"": found[0][2] if name is not SignalName.NETWORK else _added([(one[0], one[2]) for one in found])}
+    for device, cells in series.items():
+        yield SignalHistory(
+            name=name,
+            device=device,
+            start=reading.window.start,
+            maxima=cells.maxima,
+            samples=cells.samples,
+            source=f"monitor:{NAMESPACE}",
+            statistic=Statistic.MEAN_OF_CARDS if name in _OF_CARDS and not device else Statistic.DEVICE,
+            documented_per_hour=_HOUR_SECONDS // max(reading.periods[metric] for metric, _, _ in found),
+            delay=AGENT_DELAY if name in _OF_CARDS else SLOW_DELAY,
+        )
 
 
 def _added(found: Sequence[tuple[Metric, Cells]]) -> Cells:

@@ -16,8 +16,9 @@ _MINUTE = 60
 _HOUR = timedelta(hours=1)
 
 ROWS: Rows = {
-    Row.CARD_METRIC: f"**the mean over all cards** (`{METRICS[0].name}` in `{NAMESPACE}`): the bound is divided by the"
-    " number of cards, so one that works is seen; which ones are idle is not",
+    Row.CARD_METRIC: f"`{METRICS[0].name}` in `{NAMESPACE}`, from the agent and the GPU driver: per card where Monitor"
+    " declares a dimension for cards and answers by it (tried on no account yet), else **the mean over all cards**: the"
+    " bound is divided by their number, so one that works is seen; which ones are idle is not",
     Row.SAMPLES: f"every {FINEST} s; at most {AGENT_DELAY.seconds // _MINUTE} minutes late;"
     f" {LARGER.instances} instances and {LARGER.points:,} points a call, or {LESSER.instances} and {LESSER.points:,}"
     " where Monitor takes no more",

@@ -47,7 +47,13 @@ class Metric:
     agent: bool = False
     cards: bool = False
     side: str = ""
+    dimensions: tuple[str, ...] = ("vm_uuid",)
 
+
+MACHINE = ("InstanceId",)
+"""The dimension by which every metric may be asked for (248/6843), whatever is declared."""
+CARD = ("minorNumber", "unInstanceId")
+"""As a published listing of DescribeBaseMetrics has the dimensions of GPU metrics."""
 
 _ALL = (
     Metric("CpuUsage", "%", _PEAKS, SignalName.CPU, agent=True),
@@ -55,16 +61,16 @@ _ALL = (
     Metric("MemUsage", "%", _PEAKS, agent=True),
     Metric("LanOuttraffic", "Mbps", _PEAKS, SignalName.NETWORK, _BITS * _OUTWARD, side="lan"),
     Metric("LanIntraffic", "Mbps", _PEAKS, SignalName.NETWORK, _BITS * _INWARD, side="lan"),
-    Metric("WanOuttraffic", "Mbps", _PEAKS, SignalName.NETWORK, _BITS * _OUTWARD, side="wan"),
-    Metric("WanIntraffic", "Mbps", _PEAKS, SignalName.NETWORK, _BITS * _INWARD, side="wan"),
-    Metric("GpuUtil", "%", _AVERAGES, SignalName.GPU, agent=True, cards=True),
-    Metric("Gpupowdraw", "W", _AVERAGES, SignalName.POWER, agent=True, cards=True),
-    Metric("Gpupowlimit", "W", _AVERAGES, agent=True),
-    Metric("Gpupowusage", "%", _AVERAGES, agent=True),
-    Metric("Gpumemusage", "%", _AVERAGES, agent=True),
-    Metric("GpuMemUsed", "MB", _AVERAGES, agent=True),
-    Metric("GpuMemTotal", "MB", _AVERAGES, agent=True),
-    Metric("GpuTemp", "℃", _AVERAGES, agent=True),
+    Metric("WanOuttraffic", "Mbps", _PEAKS, SignalName.NETWORK, _BITS * _OUTWARD, side="wan", dimensions=MACHINE),
+    Metric("WanIntraffic", "Mbps", _PEAKS, SignalName.NETWORK, _BITS * _INWARD, side="wan", dimensions=MACHINE),
+    Metric("Gpuutil", "%", _AVERAGES, SignalName.GPU, agent=True, cards=True, dimensions=CARD),
+    Metric("Gpupowdraw", "0", _AVERAGES, SignalName.POWER, agent=True, cards=True, dimensions=CARD),
+    Metric("Gpupowlimit", "0", _AVERAGES, agent=True, dimensions=CARD),
+    Metric("Gpupowusage", "%", _AVERAGES, agent=True, dimensions=CARD),
+    Metric("Gpumemusage", "%", _AVERAGES, agent=True, dimensions=CARD),
+    Metric("GpuMemUsed", "MB", _AVERAGES, agent=True, dimensions=CARD),
+    Metric("GpuMemTotal", "MB", _AVERAGES, agent=True, dimensions=CARD),
+    Metric("Gputemp", "0", _AVERAGES, agent=True, dimensions=CARD),
 )
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.name.lower(): metric for metric in _ALL})
 """By name in lower case: the vendor's own pages spell them differently, and the monitor takes either."""
@@ -94,14 +100,19 @@ def slots(period: int, since: datetime, until: datetime) -> range:
     return range(down(since), down(until) + (period if period < PERIODS[3] else 0), period)
 
 
-def points(machine: Machine, metric: Metric, period: int, asked: range, now: datetime) -> Iterator[Point]:
-    """The points that exist, each of a period that is over; where nothing was measured there is none."""
+def points(
+    machine: Machine, metric: Metric, period: int, asked: range, now: datetime, card: int | None = None
+) -> Iterator[Point]:
+    """The points that exist, each of a period that is over; where nothing was measured there is none.
+
+    Of one card, or of all of them together.
+    """
     if metric.signal is None or (metric.agent and not machine.workload.agent):
         return
     chip = machine.spec.accelerator
-    if metric.cards and (chip.kind is not AcceleratorKind.NVIDIA_GPU or chip.count <= 0):
+    if metric.cards and (chip.kind is not AcceleratorKind.NVIDIA_GPU or chip.count <= (card or 0)):
         return
-    series = _Series(machine, metric, metric.signal, now)
+    series = _Series(machine, metric, metric.signal, now, card)
     last = now.timestamp() - period
     oldest = now.timestamp() - KEPT_FOR[period].total_seconds()
     over = [at for at in asked if oldest <= at <= last]
@@ -115,12 +126,13 @@ def points(machine: Machine, metric: Metric, period: int, asked: range, now: dat
 
 
 class _Series:
-    """What one metric of one machine was, at any time. Of cards it is their mean: the cloud knows no single one."""
+    """What one metric of one machine was, at any time. Of all cards it is their mean."""
 
-    def __init__(self, machine: Machine, metric: Metric, signal: SignalName, now: datetime) -> None:
+    def __init__(self, machine: Machine, metric: Metric, signal: SignalName, now: datetime, card: int | None) -> None:
         self._workload, self._seed, self._signal = machine.workload, machine.native_id, signal
         self._finest = PERIOD_SECONDS[signal]
-        self._cards = range(ceil(machine.spec.accelerator.count)) if metric.cards else range(1)
+        cards = range(ceil(machine.spec.accelerator.count)) if metric.cards else range(1)
+        self._cards = cards if card is None else range(card, card + 1)
         self._factor = metric.factor * _share(machine, metric.side) / len(self._cards)
         self._windows = windows_of(machine, now.timestamp(), of_devices=metric.agent)
 

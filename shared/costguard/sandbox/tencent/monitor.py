@@ -8,7 +8,8 @@ from typing import Any
 
 from costguard.sandbox.tencent.asking import Answer, Asked
 from costguard.sandbox.tencent.errors import ApiError, bad_value
-from costguard.sandbox.tencent.metrics import METRICS, PERIODS, Metric, Point, points, slots
+from costguard.sandbox.tencent.metrics import CARD, MACHINE, METRICS, PERIODS, Metric, Point, points, slots
+from costguard.sandbox.tencent.settings import CardSeries
 from costguard.sandbox.tencent.times import BEIJING, moment_of, offset
 from costguard.sandbox.world.records import Machine
 
@@ -50,7 +51,9 @@ def describe_base_metrics(asked: Asked) -> Answer:
     if asked.parameters["Namespace"].upper() != NAMESPACE:
         return {"MetricSet": []}
     wanted = asked.get("MetricName", "").lower()
-    return {"MetricSet": [_described(metric) for name, metric in METRICS.items() if wanted in {"", name}]}
+    declared = asked.settings.monitor_cards is not CardSeries.UNDECLARED
+    known = (metric for name, metric in METRICS.items() if wanted in {"", name})
+    return {"MetricSet": [_described(metric, metric.dimensions if declared else MACHINE) for metric in known]}
 
 
 def _moment(asked: Asked, name: str, usual: datetime) -> datetime:
@@ -60,9 +63,9 @@ def _moment(asked: Asked, name: str, usual: datetime) -> datetime:
 
 def _series(asked: Asked, instance: Answer, metric: Metric, covered: range) -> Answer:
     dimensions = instance["Dimensions"]
-    machine = _machine(asked, dimensions)
+    machine, card = _subject(asked, metric, dimensions)
     period = covered.step
-    found = [*points(machine, metric, period, covered, asked.now)] if machine is not None and covered else []
+    found = [*points(machine, metric, period, covered, asked.now, card)] if machine is not None and covered else []
     # the order of dimensions is not kept
     told: dict[str, Any] = {"Dimensions": [*reversed(dimensions)], "Timestamps": [float(at.timestamp) for at in found]}
     statistic = metric.statistics.get(period, "avg")
@@ -80,16 +83,31 @@ def _values(found: Sequence[Point], statistic: str) -> list[float]:
     return [round(point.average, 6) for point in found]
 
 
-def _machine(asked: Asked, dimensions: Sequence[Answer]) -> Machine | None:
-    """The instance that is meant; of one nobody knows there are no points."""
+def _subject(asked: Asked, metric: Metric, dimensions: Sequence[Answer]) -> tuple[Machine | None, int | None]:
+    """The instance that is meant, and the card; of one that nobody knows there are no points."""
     named = {dimension["Name"].lower(): dimension["Value"] for dimension in dimensions}
-    if set(named) != {"instanceid"}:
-        raise ApiError("InvalidParameterValue", "the only dimension is InstanceId.", "维度取值错误。")
-    machine = asked.world.machines.get(named["instanceid"])
-    return machine if machine is not None and machine.shard == asked.shard else None
+    by_machine, by_card = {name.lower() for name in MACHINE}, _names_of_cards(asked.settings.monitor_cards)
+    if set(named) != by_machine and (metric.dimensions != CARD or set(named) != by_card):
+        raise ApiError("InvalidParameterValue", "these are not the dimensions of the metric.", "维度取值错误。")
+    number = named.pop("minornumber", None)
+    (native_id,) = named.values()
+    machine = asked.world.machines.get(native_id)
+    if machine is None or machine.shard != asked.shard:
+        return None, None
+    if number is None or asked.settings.monitor_cards is CardSeries.OVERLOOKED:
+        return machine, None
+    there = number.isdigit() and asked.settings.monitor_cards is not CardSeries.EMPTY
+    return (machine, int(number)) if there else (None, None)
 
 
-def _described(metric: Metric) -> Answer:
+def _names_of_cards(told: CardSeries) -> set[str]:
+    """The dimensions of a card that are answered, in lower case."""
+    if told in {CardSeries.REFUSED, CardSeries.UNDECLARED}:
+        return set()
+    return {"minornumber", "instanceid" if told is CardSeries.DOCUMENTED else "uninstanceid"}
+
+
+def _described(metric: Metric, dimensions: Sequence[str]) -> Answer:
     return {
         "Namespace": NAMESPACE,
         "MetricName": metric.name,
@@ -99,6 +117,6 @@ def _described(metric: Metric) -> Answer:
         "UnitCname": metric.unit,
         "Period": [*metric.statistics],
         "Periods": [{"Period": str(period), "StatType": [kind]} for period, kind in metric.statistics.items()],
-        "Dimensions": [{"Dimensions": ["InstanceId"]}],
+        "Dimensions": [{"Dimensions": [*dimensions]}],
         "Meaning": {"En": metric.name, "Zh": metric.name},
     }

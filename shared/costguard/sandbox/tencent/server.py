@@ -20,7 +20,7 @@ from costguard.sandbox.tencent.identity import regions_of
 from costguard.sandbox.tencent.memory import Memory
 from costguard.sandbox.tencent.parameters import checked, typed
 from costguard.sandbox.tencent.protocol import JSON, Heading, body_of, enveloped, heading_of, query_of
-from costguard.sandbox.tencent.settings import Settings
+from costguard.sandbox.tencent.settings import CardSeries, Settings
 from costguard.sandbox.tencent.wishes import wish
 from costguard.sandbox.wire.authority import Authority
 from costguard.sandbox.wire.door import WorldDoor
@@ -57,7 +57,8 @@ class TencentEmulator:
     in each, with `external_id` where one is set. `wall` is the clock that signatures are checked by: callers sign by
     the real one; tokens live by the world's. `rates` has burst and calls a second by action and limits each account
     in each region; None limits nothing, `settings.PUBLISHED_RATES` are the vendor's. `refuses_stop_charging` are
-    instance types whose stop without charges is refused rather than ignored.
+    instance types whose stop without charges is refused rather than ignored. `monitor_instances` and `monitor_points`
+    bound one question to the monitor, and `monitor_cards` is what it tells of single cards.
 
     Attributes:
         faults: what shall go wrong on the wire.
@@ -88,6 +89,7 @@ class TencentEmulator:
         monitor_instances: int = 10,
         monitor_points: int = 1_440,
         refuses_stop_charging: frozenset[str] = frozenset(),
+        monitor_cards: CardSeries = CardSeries.DECLARED,
     ) -> None:
         with door.opened() as world:
             found = dict.fromkeys(spec.account for spec in world.fleet if spec.cloud == cloud)
@@ -98,7 +100,9 @@ class TencentEmulator:
         self._wall = wall
         self._accounts = Accounts(tuple(found), role=role, external_id=external_id)
         self._memory = Memory()
-        self._settings = Settings(cloud, role, monitor_instances, monitor_points, refuses_stop_charging, regions)
+        self._settings = Settings(
+            cloud, role, monitor_instances, monitor_points, refuses_stop_charging, regions, monitor_cards
+        )
         self._numbers = itertools.count(1)
         self.faults = Faults()
         self.limits = RateLimits(rates or {})
@@ -126,6 +130,15 @@ class TencentEmulator:
     def keys_of(self, account: str) -> Keys:
         """The key of an account."""
         return self._accounts.keys_of(account)
+
+    @property
+    def monitor_cards(self) -> CardSeries:
+        """What the monitor tells of single cards from now on."""
+        return self._settings.monitor_cards
+
+    @monitor_cards.setter
+    def monitor_cards(self, told: CardSeries) -> None:
+        self._settings = replace(self._settings, monitor_cards=told)
 
     @property
     def requests(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from types import MappingProxyType
 
 PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
@@ -72,9 +73,28 @@ PUBLISHED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
 )
 
 
+class CardSeries(str, Enum):
+    """What the monitor tells of single cards: a listing declares their dimensions, no answer for one was published."""
+
+    DECLARED = "declared"
+    """A series each, by the dimensions that DescribeBaseMetrics declares: `unInstanceId` and `minorNumber`."""
+    DOCUMENTED = "documented"
+    """Declared so, and answered by the page's name of the machine: `InstanceId` and `minorNumber`."""
+    EMPTY = "empty"
+    """Declared, and without points."""
+    REFUSED = "refused"
+    """Declared, and refused."""
+    OVERLOOKED = "overlooked"
+    """Declared; the number of the card is overlooked, and the mean over all cards stands under each."""
+    UNDECLARED = "undeclared"
+    """Every metric has `InstanceId` alone, as the page has it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`monitor_instances` and `monitor_points` bound one GetMonitorData (pages differ: 10 and 1,440, or 50 and 7,200).
+
+    `monitor_cards`: what it tells of single cards.
 
     `refuses_stop_charging`: instance types whose stop without charges is refused instead of being ignored.
     `regions` None means all that the cloud is known to have, and those of the fleet.
@@ -86,3 +106,4 @@ class Settings:
     monitor_points: int
     refuses_stop_charging: frozenset[str]
     regions: Sequence[str] | None
+    monitor_cards: CardSeries
