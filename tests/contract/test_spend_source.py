@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import pytest
 from tests.contract.spend_rigs import DAY, HOUR, START, SpendRig, WireRig, day_of
@@ -245,6 +246,15 @@ def test_no_line_crosses_the_end_of_a_month(rig: SpendRig) -> None:
     leeway = rig.precision * len(both.lines)
     difference = total(line.billed_cost for line in since_march) - total(line.billed_cost for line in settled(later))
     assert abs(difference) <= leeway
+
+
+def test_the_bill_says_whose_days_it_counts_in(rig: SpendRig) -> None:
+    """Rates of exchange are dated by days of the bill: China's first of March begins on the last of February in UTC."""
+    (report,) = read(rig, EVERYTHING)
+    whole = [line for line in settled(report) if line.charge_period_end - line.charge_period_start == DAY]
+    begins = [line.charge_period_start.astimezone(ZoneInfo(report.zone)) for line in whole]
+    assert {(at.hour, at.minute) for at in begins} == {(0, 0)}
+    assert min(begins).date() == date(2026, 3, 1)
 
 
 def test_what_may_not_be_read_is_never_nothing(rig: SpendRig) -> None:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import policy
-from tests.scenario.budget_stage import BudgetStage, machine, research
+from tests.scenario.budget_stage import HOUR, STOP_IDLE, BudgetStage, machine, research
 from tests.scenario.stage import CLOUDS, DAY
 
+from costguard.domain.money import Money
+from costguard.domain.resources import InstanceState
 from costguard.engine.budget_told import budget_reports
 from costguard.engine.repositories.outbox_notice import Notice, NoticeState
-from costguard.guards.budget_rules import BudgetRule
+from costguard.estimates.exchange import ExchangeRate
+from costguard.guards.budget_rules import BudgetPeriod, BudgetRule
 from costguard.sandbox.world import workload as does
 
 on_every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
@@ -94,6 +98,23 @@ def test_two_budgets_of_one_scope_each_tell_their_own(stage: Any) -> None:
         "soft: 100 % ",
         "hard: 50 % o",
     }
+
+
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "UTC"])
+@pytest.mark.parametrize("cloud", ["alibaba", "tencent"])
+def test_a_rate_dated_the_first_holds_for_the_bills_first_day(stage: Any, cloud: str, zone: str) -> None:
+    """48 dollars a day, billed as 336 yuan by the days of China: all of 400 dollars is spent on the 9th."""
+    one = replace(machine(cloud=cloud), hourly=Money(Decimal(14), "CNY"))
+    rate = ExchangeRate("USD", "CNY", Decimal(7), date(2026, 3, 1))
+    spending = quiet("400", period=BudgetPeriod(zone=zone), steps=(STOP_IDLE,), alert_at=(Decimal(1),))
+    month = stage(one, budgets=(spending,), exchange_rates=(rate,))
+    done = month.until(9 * DAY)
+    (status,) = done.look.statuses
+    assert [doubt.code.value for doubt in status.doubts] == []
+    assert [part.unconverted for part in status.parts] == [()]
+    assert [title for title in month.mailbox.titles if "100 %" in title] != []
+    month.until(9 * DAY + 6 * HOUR, every=HOUR)
+    assert month.state_of("trainer") is InstanceState.STOPPED
 
 
 def old_notice(share: str, amount: str, title: str, **changes: Any) -> Notice:

@@ -147,12 +147,12 @@ def month_named(key: str, zone: str) -> tuple[datetime, datetime]:
     return month_of(datetime(year, month, 2, tzinfo=ZoneInfo(zone)), zone)[1:]
 
 
-def budgets_yaml(budgets: tuple[BudgetSpec, ...], *, rates: bool) -> str:
+def budgets_yaml(budgets: tuple[BudgetSpec, ...], *, rates_since: date | None) -> str:
     """The keys of a policy that budgets need."""
     lines = ["priority_classes:\n"]
     lines += [f"  - {{name: {name}, applies_when_all: {{tags: {{{k}: {v}}}}}}}\n" for name, (k, v) in CLASSES.items()]
-    if rates:
-        lines.append(f"exchange_rates: [{{from: USD, to: CNY, rate: {YUAN_A_DOLLAR}, since: {date(2025, 12, 1)}}}]\n")
+    if rates_since is not None:
+        lines.append(f"exchange_rates: [{{from: USD, to: CNY, rate: {YUAN_A_DOLLAR}, since: {rates_since}}}]\n")
     return "".join((*lines, "budgets:\n", *(budget.yaml() for budget in budgets)))
 
 

@@ -139,6 +139,12 @@ _RECKONING = (
         months=True,
     ),
     Bug(
+        "rates-by-the-days-of-utc",
+        (13,),
+        (Edit(_BUDGET, "own = date_in(zone, line.charge_period_start)", "own = line.charge_period_start.date()"),),
+        months=True,
+    ),
+    Bug(
         "day-of-two-months-lost",
         (13,),
         (Edit(_BILLS, "if line.charge_period_end > begin]", "if line.charge_period_start >= begin]"),),

@@ -1,4 +1,4 @@
-"""Stories at the edges of a budget: its amount or its name is another one once its thresholds were told."""
+"""Stories at the edges of a budget: another amount or name once it told its thresholds, a rate of the month's first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from decimal import Decimal
 from random import Random
 
 from tests.simulation.month_close_ups import amount_spent, budget_of, one_machine, story_of, table_of
+from tests.simulation.months import fitted
 from tests.simulation.scenario import Change, Scenario
 
 from costguard.sandbox.world import workload
@@ -55,4 +56,16 @@ def _renamed(random: Random, seed: int) -> Scenario:
     return replace(story, changes=changes)
 
 
-_KINDS: tuple[Callable[[Random, int], Scenario], ...] = (_amended, _amended, _renamed)
+def _dated(random: Random, seed: int) -> Scenario:
+    """The rate of exchange is dated the first of the month, by the calendar of the budget."""
+    table = table_of(random, every=random.choice((6, 12)), runs=10)
+    one = one_machine(random, table)
+    home = one.hourly.currency if one.hourly is not None else "USD"
+    budget = budget_of(
+        one, currency="CNY" if home == "USD" else "USD", zone=random.choice(("UTC", "Asia/Shanghai", "Asia/Shanghai"))
+    )
+    story = story_of(seed, table, (one,), (fitted(random, budget, (one,), table),), quiet_runs=random.choice((0, 5)))
+    return replace(story, policy=replace(story.policy, rates_since=table.start.replace(day=1).date()))
+
+
+_KINDS: tuple[Callable[[Random, int], Scenario], ...] = (_amended, _amended, _renamed, _dated)

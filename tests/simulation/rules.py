@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 
 from tests.simulation.budgets import BudgetSpec, budgets_yaml
@@ -59,6 +59,7 @@ class PolicyVersion:
     broken: bool = False
     budgets: tuple[BudgetSpec, ...] = ()
     rates: bool = True
+    rates_since: date = date(2025, 12, 1)
     clicks: bool = False
     two: bool = False
     terminate_alone: bool = False
@@ -96,7 +97,7 @@ def _text(version: PolicyVersion) -> PolicyText:
         lines.append("idle_gpu:\n")
         lines.extend(rule.yaml() for rule in version.rules)
     if version.budgets:
-        lines.append(budgets_yaml(version.budgets, rates=version.rates))
+        lines.append(budgets_yaml(version.budgets, rates_since=version.rates_since if version.rates else None))
     if version.exceptions:
         lines.append("exceptions:\n")
         lines.extend(

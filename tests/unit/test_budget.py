@@ -184,6 +184,49 @@ def test_a_rate_that_begins_later_converts_nothing_before() -> None:
     assert ReasonCode.CURRENCY_WITHOUT_RATE in doubts(found)
 
 
+FIRST = ExchangeRate("USD", "CNY", Decimal(7), date(2026, 11, 1))  # dated the first of the month
+IN_CHINA = BudgetPeriod(zone="Asia/Shanghai")
+CHINAS_DAYS = replace(
+    CHINA,
+    lines=tuple(line(MONTH - 8 * HOUR + n * DAY, "70", cloud="alibaba", currency="CNY") for n in range(19)),
+    complete_until=BILLED - 8 * HOUR,
+)
+
+
+@pytest.mark.parametrize(
+    ("zone", "period"), [("Asia/Shanghai", IN_CHINA), ("Asia/Shanghai", BudgetPeriod()), ("", IN_CHINA)]
+)
+def test_a_rate_dated_the_first_holds_for_the_bills_first_day(zone: str, period: BudgetPeriod) -> None:
+    """It begins at 16:00 of the day before in UTC. A bill of an older ledger names no zone: the budget's counts."""
+    found = status(facts(replace(CHINAS_DAYS, zone=zone)), rule(period=period), FIRST)
+    assert ReasonCode.CURRENCY_WITHOUT_RATE not in doubts(found)
+    assert found.parts[0].unconverted == ()
+    assert found.rates == (FIRST,)
+
+
+def test_a_rate_dated_the_first_holds_for_the_hours_of_another_days_bill_that_are_in_the_month() -> None:
+    """China's month begins within the last of October of a bill that counts in UTC."""
+    found = status(facts(bill(zone="UTC")), rule(amount=Money(Decimal(35000), "CNY"), period=IN_CHINA), FIRST)
+    assert ReasonCode.CURRENCY_WITHOUT_RATE not in doubts(found)
+    assert found.spent is not None
+    assert (
+        found.spent.billed.rounded() == Money(Decimal(7 * 1900 + 7 * 100) - 7 * 100 * Decimal(2) / 3, "CNY").rounded()
+    )
+
+
+def test_a_rate_dated_the_first_holds_for_what_runs_in_the_first_hours_of_the_bills_month() -> None:
+    """At two in the morning of the first in China it is still the month before in UTC."""
+    now = MONTH - 6 * HOUR
+    yuan = replace(machine(), ref=replace(ref(), cloud="alibaba"), hourly=Money(Decimal(7), "CNY"))
+    given = facts(
+        replace(CHINAS_DAYS, lines=(), complete_until=MONTH - 32 * HOUR, zone="Asia/Shanghai"), metered=(yuan,)
+    )
+    found = assess(rule(period=IN_CHINA), given, (FIRST,), now)
+    assert ReasonCode.CURRENCY_WITHOUT_RATE not in doubts(found)
+    assert found.spent is not None
+    assert found.spent.accrued == usd("2")
+
+
 def test_credits_and_tax_count_only_where_asked_refunds_always() -> None:
     extra = (
         line(MONTH, "-500", charge_category=ChargeCategory.CREDIT),

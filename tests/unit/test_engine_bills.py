@@ -184,6 +184,18 @@ def test_an_account_inside_an_organisation_that_is_read_is_not_counted_twice() -
     assert payers((member, stranger), members) == (member, stranger)
 
 
+def test_the_ledger_keeps_whose_days_a_bill_counts_in_and_opens_one_that_does_not_say(store: RecordStore) -> None:
+    reader = Reader(store, zone="Asia/Shanghai")
+    reader.at(NOW)
+    known = reader.repository.get(ORGANISATION, ALL)
+    assert known is not None
+    assert known.zone == "Asia/Shanghai"
+    (record,) = store.query("bill")
+    before = {name: value for name, value in record.body.items() if name != "zone"}  # as it was written once
+    store.put(replace(record, body=before), record.version)
+    assert reader.repository.get(ORGANISATION, ALL) == replace(known, zone="")
+
+
 def test_charges_alike_become_one_and_sums_stay_exact() -> None:
     lines = [charge(MONTH, "0.1", resource_id=f"i-{number}", tags={"n": str(number)}) for number in range(30)]
     (merged,) = condensed(lines)

@@ -135,7 +135,7 @@ def test_a_charge_is_exchanged_by_the_rate_of_its_own_day_and_left_alone_without
     ]
     early, later, before = charge("1"), charge("1", start=START + DAY), charge("1", start=START - DAY)
 
-    exchanged, left = in_currency([early, later, before], "CNY", rates)
+    exchanged, left = in_currency([early, later, before], "CNY", rates, lambda one: one.charge_period_start.date())
 
     assert [one.money for one in exchanged] == [Money(Decimal(7), "CNY"), Money(Decimal(8), "CNY")]
     assert left == (before,)

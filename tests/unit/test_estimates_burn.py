@@ -80,7 +80,7 @@ def test_machines_are_exchanged_by_the_rate_of_the_day_and_left_out_by_name_with
     given_rates = [ExchangeRate("USD", "CNY", Decimal(7), START.date())]
     machines = [ran(0, 1, usd("1")), ran(0, 1, Money(Decimal(1), "EUR")), ran(0, 1, None)]
 
-    priced, without = priced_in(machines, "CNY", given_rates, START.date())
+    priced, without = priced_in(machines, "CNY", given_rates, lambda _: START.date())
 
     assert [one.hourly for one in priced] == [Money(Decimal(7), "CNY"), None]
     assert without == ("EUR",)

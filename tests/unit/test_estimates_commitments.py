@@ -74,7 +74,7 @@ def due(
     period: Period = NOVEMBER,
     rates: tuple[ExchangeRate, ...] = (),
 ) -> tuple[Commitment, ...]:
-    return known_commitments((bill(lines, complete),), terms, counted, period, NOW, "USD", rates)
+    return known_commitments((bill(lines, complete),), terms, counted, period, NOW, "USD", rates, lambda _: NOW.date())
 
 
 def when(found: Iterable[Commitment]) -> list[date]:

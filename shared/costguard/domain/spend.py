@@ -100,7 +100,8 @@ class SpendReport:
 
     Every charge before `complete_until` is in `lines`; later ones may be, in part, and prove nothing. None: the bill
     says nothing yet (a month that is still being prepared), which is not zero. A report with a gap is not to be relied
-    on for being complete. `source` names where the figures are from (`aws-cost-explorer`).
+    on for being complete. `source` names where the figures are from (`aws-cost-explorer`). `zone` is the one
+    whose days the bill counts in, empty where nobody tells.
     """
 
     lines: tuple[SpendLine, ...]
@@ -108,6 +109,7 @@ class SpendReport:
     read_at: datetime
     source: str
     gaps: tuple[Gap, ...] = ()
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class Bill:
     """The charges of one scope as one payer's bill showed them at `read_at`, summed by day and kind.
 
     `since` is from when on they were ever read. Resources, regions and tags are gone; account, service and type stay
-    where accelerators were charged for. `complete_until` as in `SpendReport`.
+    where accelerators were charged for. `complete_until` and `zone` as in `SpendReport`.
     """
 
     cloud: str
@@ -124,6 +126,7 @@ class Bill:
     complete_until: datetime | None
     read_at: datetime
     source: str
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,9 @@ def renewed(known: Bill | None, target: Target, report: SpendReport, begin: date
     before = [line for line in (known.lines if known else ()) if line.charge_period_end <= begin]
     anew = [line for line in condensed(report.lines) if line.charge_period_end > begin]
     since = begin if known is None else min(begin, known.since)
-    return Bill(target.cloud, (*before, *anew), since, report.complete_until, report.read_at, report.source)
+    return Bill(
+        target.cloud, (*before, *anew), since, report.complete_until, report.read_at, report.source, report.zone
+    )
 
 
 def _begin(known: Bill | None, since: datetime, now: datetime) -> datetime | None:

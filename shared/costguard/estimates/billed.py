@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -94,13 +94,13 @@ def charges(lines: Iterable[SpendLine], counting: Counting) -> tuple[Charge, ...
 
 
 def in_currency(
-    given: Iterable[Charge], currency: str, rates: Sequence[ExchangeRate]
+    given: Iterable[Charge], currency: str, rates: Sequence[ExchangeRate], on: Callable[[SpendLine], date]
 ) -> tuple[tuple[Charge, ...], tuple[Charge, ...]]:
-    """The charges in `currency` by the rate of the day each began; and as they are those no rate was given for."""
+    """The charges in `currency` by the rate of the day each is `on`; and as they are those no rate was given for."""
     exchanged: list[Charge] = []
     left: list[Charge] = []
     for charge in given:
-        money = converted(charge.money, currency, charge.line.charge_period_start.date(), rates)
+        money = converted(charge.money, currency, on(charge.line), rates)
         if money is None:
             left.append(charge)
         else:

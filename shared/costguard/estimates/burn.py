@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -90,13 +90,16 @@ def burning(metered: Iterable[Metered], now: datetime) -> Accrued:
 
 
 def priced_in(
-    metered: Iterable[Metered], currency: str, rates: Sequence[ExchangeRate], on: date
+    metered: Iterable[Metered], currency: str, rates: Sequence[ExchangeRate], on: Callable[[str], date]
 ) -> tuple[tuple[Metered, ...], tuple[str, ...]]:
-    """The same in `currency` by the rates of that day; and the currencies no rate was given for, left out."""
+    """The same in `currency` by the rates of a day; and the currencies no rate was given for, left out.
+
+    `on` is the date that it is on the bills of a cloud.
+    """
     exchanged: list[Metered] = []
     without: set[str] = set()
     for one in metered:
-        hourly = None if one.hourly is None else converted(one.hourly, currency, on, rates)
+        hourly = None if one.hourly is None else converted(one.hourly, currency, on(one.ref.cloud), rates)
         if one.hourly is not None and hourly is None:
             without.add(one.hourly.currency)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -92,9 +92,11 @@ def known_commitments(
     now: datetime,
     currency: str,
     rates: Sequence[ExchangeRate],
+    on: Callable[[str], date],
 ) -> tuple[Commitment, ...]:
     """What falls due in the period and was not charged yet, on the cost basis that counts, soonest first.
 
+    Rates are those of the date that it is `on` the bills of a cloud.
     `bills` and `terms` are of one scope. Renewals go by the inventory, fees by `coming_again`; where both speak of one
     renewal, the inventory does, for it knows whether there will be one.
     """
@@ -105,7 +107,8 @@ def known_commitments(
         for kind, days in kinds.items():
             found += _fees(kind, days, bill.complete_until, period, terms)
     exchanged = (
-        one if one.own is None else replace(one, money=converted(one.own, currency, now.date(), rates)) for one in found
+        one if one.own is None else replace(one, money=converted(one.own, currency, on(one.cloud), rates))
+        for one in found
     )
     return tuple(sorted(exchanged, key=lambda one: (one.due, one.cloud, one.account, one.name)))
 

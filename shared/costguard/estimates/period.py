@@ -81,7 +81,12 @@ def start_of(day: date, zone: str) -> datetime:
 
 def day_of(moment: datetime, zone: str) -> Day:
     """The calendar day of `zone` that `moment` lies in."""
-    return _day(moment.astimezone(ZoneInfo(zone)).date(), zone)
+    return _day(date_in(zone, moment), zone)
+
+
+def date_in(zone: str, moment: datetime) -> date:
+    """The calendar date of `zone` at that moment."""
+    return moment.astimezone(ZoneInfo(zone)).date()
 
 
 def days_between(since: datetime, until: datetime, zone: str) -> Iterator[Day]:

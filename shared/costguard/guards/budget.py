@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -20,7 +20,7 @@ from costguard.estimates.burn import Known, Metered, burning, priced_in
 from costguard.estimates.commitments import Commitment, Term, known_commitments
 from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.forecast import Forecast, forecast
-from costguard.estimates.period import Day, Period, days_between
+from costguard.estimates.period import Day, Period, date_in, days_between
 from costguard.estimates.reconcile import Reconciled, Unexplained, reconciled, unexplained
 from costguard.estimates.spent import RunRate, Spent, rest_rate, spent
 from costguard.estimates.surge import Surge, floor_of, surge
@@ -142,9 +142,14 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
     if period is None:
         return BudgetStatus(rule, None)
     currency = rule.amount.currency
-    priced, without_rate = priced_in(facts.metered, currency, rates, now.date())
-    clouds = sorted({bill.cloud for bill in facts.bills})
-    counting = {cloud: _charges(cloud, rule, facts, rates) for cloud in clouds}
+    zones = {bill.cloud: bill.zone or period.zone for bill in facts.bills}
+
+    def today(cloud: str) -> date:
+        return date_in(zones.get(cloud, period.zone), now)
+
+    priced, without_rate = priced_in(facts.metered, currency, rates, today)
+    clouds = sorted(zones)
+    counting = {cloud: _charges(cloud, rule, facts, rates, _dated(zones[cloud], period)) for cloud in clouds}
     parts = tuple(_part(cloud, rule, period, facts, priced, counting[cloud], now) for cloud in clouds)
     unbilled = [one for one in priced if one.ref.cloud not in clouds]
     whole = [part.spent for part in parts]
@@ -158,7 +163,7 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
     usage = [charge for given, _ in counting.values() for charge in given if is_usage(charge.line)]
     history = daily(usage, days, currency)
     monthly = rule.amount.times(_MONTH_HOURS / period.hours) if period.hours else rule.amount
-    due = known_commitments(facts.bills, facts.terms, rule.counted, period, now, currency, rates)
+    due = known_commitments(facts.bills, facts.terms, rule.counted, period, now, currency, rates, today)
     leap = surge(priced, now, facts.metered_since, floor_of(monthly)) if facts.metered_since is not None else None
     return BudgetStatus(
         rule=rule,
@@ -172,7 +177,7 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
         unread=facts.unread,
         history=history,
         unbilled=by_machine(unbilled, period.start, now),
-        rates=rates_used(_currencies(rule, facts, due, period, now), currency, rates),
+        rates=rates_used(_currencies(rule, facts, due, period, zones, today), currency, rates),
         gaps=facts.gaps,
     )
 
@@ -246,14 +251,20 @@ def _part(
 
 
 def _currencies(
-    rule: BudgetRule, facts: ScopeFacts, due: Sequence[Commitment], period: Period, now: datetime
+    rule: BudgetRule,
+    facts: ScopeFacts,
+    due: Sequence[Commitment],
+    period: Period,
+    zones: Mapping[str, str],
+    today: Callable[[str], date],
 ) -> Iterator[tuple[str, date]]:
     """What has to be exchanged for this period, and on which days."""
-    for charge in charges(_lines(facts.bills), rule.counted):
-        if period.start < charge.line.charge_period_end and charge.line.charge_period_start < period.end:
-            yield charge.money.currency, charge.line.charge_period_start.date()
-    yield from ((one.hourly.currency, now.date()) for one in facts.metered if one.hourly is not None)
-    yield from ((one.own.currency, now.date()) for one in due if one.own is not None)
+    for bill in facts.bills:
+        for charge in charges(bill.lines, rule.counted):
+            if period.start < charge.line.charge_period_end and charge.line.charge_period_start < period.end:
+                yield charge.money.currency, _dated(zones[bill.cloud], period)(charge.line)
+    yield from ((one.hourly.currency, today(one.ref.cloud)) for one in facts.metered if one.hourly is not None)
+    yield from ((one.own.currency, today(one.cloud)) for one in due if one.own is not None)
 
 
 def _in_period(charge: Charge, period: Period) -> Iterator[Money]:
@@ -267,9 +278,30 @@ def _lines(bills: Sequence[Bill]) -> Iterator[SpendLine]:
     return (line for bill in bills for line in bill.lines)
 
 
-def _charges(cloud: str, rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate]) -> Counting:
+def _dated(zone: str, period: Period) -> Callable[[SpendLine], date]:
+    """On which day a charge is, for rates of exchange: the day of the bill's own calendar that it begins on.
+
+    China's first of a month begins on the last day before it in UTC. A day of the bill in which the period begins is
+    at its first day, as no more of it is in the period.
+    """
+    first = date_in(period.zone, period.start)
+
+    def dated(line: SpendLine) -> date:
+        own = date_in(zone, line.charge_period_start)
+        return max(own, first) if line.charge_period_start < period.start < line.charge_period_end else own
+
+    return dated
+
+
+def _charges(
+    cloud: str,
+    rule: BudgetRule,
+    facts: ScopeFacts,
+    rates: Sequence[ExchangeRate],
+    on: Callable[[SpendLine], date],
+) -> Counting:
     counting = charges(_lines([bill for bill in facts.bills if bill.cloud == cloud]), rule.counted)
-    return in_currency(counting, rule.amount.currency, rates)
+    return in_currency(counting, rule.amount.currency, rates, on)
 
 
 def _furthest_behind(bills: Sequence[Bill]) -> datetime | None:

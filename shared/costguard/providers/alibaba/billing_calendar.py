@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta, timezone
 from costguard.estimates.purchases import months_on
 
 CHINA = timezone(timedelta(hours=8))
+ZONE = "Asia/Shanghai"  # the same, as a calendar
 DAY = timedelta(days=1)
 _LAST_OPEN_DAY = 4  # some pages of the vendor say the fourth
 

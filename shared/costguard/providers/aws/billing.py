@@ -26,6 +26,7 @@ from costguard.providers.documented import account_id, as_documented, named, par
 from costguard.providers.paging import by_token
 
 SOURCE = "aws-cost-explorer"
+ZONE = "UTC"  # of Cost Explorer's days and of the billing cycle
 REGIONS = {"aws": "us-east-1", "aws-cn": "cn-northwest-1"}
 """Where Cost Explorer and Budgets answer. `aws-us-gov` has neither: its charges are on the bill of the standard
 account that each of its accounts is paired with, and are read there, with `cloud: aws`."""
@@ -172,7 +173,7 @@ class AwsSpend:
             return SpendReport((), until, now, SOURCE)
         complete = min(_day_of(now - DELAY), until)
         if reading.since >= reading.until:
-            return SpendReport((), complete, now, SOURCE)
+            return SpendReport((), complete, now, SOURCE, zone=ZONE)
         if len(slices) > MOST_REGIONS:
             message = f"{COSTS}: not asked: the scope names {len(slices)} regions"
             return self._lost(shard, RefusedError(message, operation=COSTS, code=errors.TOO_MANY_REGIONS), now)
@@ -180,7 +181,7 @@ class AwsSpend:
         lines = tuple(line for each in found if not isinstance(each, ProviderError) for line in each)
         failed = [each for each in found if isinstance(each, ProviderError)]
         gaps = tuple(dict.fromkeys(self._gap(shard, err) for err in failed))
-        return SpendReport(lines, None if gaps else complete, now, SOURCE, gaps)
+        return SpendReport(lines, None if gaps else complete, now, SOURCE, gaps, ZONE)
 
     def _slice(self, of: Slice, reading: _Reading) -> list[SpendLine] | ProviderError:
         if of not in reading.found:

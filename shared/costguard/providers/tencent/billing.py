@@ -42,6 +42,7 @@ from costguard.providers.tencent.session import TencentSession
 from costguard.providers.tencent.vendor_budgets import read_budgets
 
 SOURCE, COARSE = "tencent-billing", "tencent-cost-explorer"
+ZONE = "Asia/Shanghai"  # of the bill's days and months
 DELAY = timedelta(hours=48)
 MOST_ROWS = 90_000  # 300 requests, a bit more than a minute
 MONTHS_OF_TERMS = 12  # terms of a year are the longest that are usual
@@ -81,7 +82,8 @@ class TencentSpend:
         if not wanted or since >= min(until, now):
             complete = min(until, day_of(now - DELAY))
             return {
-                scope: nothing if scope not in wanted else SpendReport((), complete, now, SOURCE) for scope in scopes
+                scope: nothing if scope not in wanted else SpendReport((), complete, now, SOURCE, zone=ZONE)
+                for scope in scopes
             }
         whole_account = Shard(target.cloud, target.account)
         try:
@@ -106,7 +108,7 @@ class TencentSpend:
         source = COARSE if bill.coarse else SOURCE
         complete = day_of(now - DELAY)
         return {
-            scope: SpendReport(tuple(bill.lines_of(scope)), complete, now, source, tuple(bill.gaps_of(scope)))
+            scope: SpendReport(tuple(bill.lines_of(scope)), complete, now, source, tuple(bill.gaps_of(scope)), ZONE)
             if scope in wanted
             else nothing
             for scope in scopes

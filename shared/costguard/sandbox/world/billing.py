@@ -66,6 +66,11 @@ def day_offset(cloud: str) -> timedelta:
     return timedelta(0) if provider_of(cloud) == "aws" else CHINA
 
 
+def zone_of(cloud: str) -> str:
+    """Whose days this cloud's bill counts in."""
+    return "Asia/Shanghai" if day_offset(cloud) else "UTC"
+
+
 def bill(world: World, cloud: str, since: datetime, until: datetime, step: timedelta = DAY) -> Iterator[Charge]:
     """Every charge the bill shows now for the time from `since` to `until`, in the cloud's own days or in hours."""
     yield from charges(world, cloud, since, min(until, billed_until(cloud, world.now)), step)
