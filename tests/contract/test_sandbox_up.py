@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -202,11 +203,27 @@ def test_every_guards_subjects_are_on_every_cloud(ask: Ask) -> None:
     assert ask("doctor", "--json").json["safe_to_enforce"]
 
 
-def test_ports_follow_one_another_and_one_that_is_taken_is_told(served: dict[str, Any]) -> None:
-    taken = int(served["clouds"]["tencent"]["url"].rpartition(":")[2])
-    first = taken - PORTS + 2
-    for arguments in ([f"--port={first}"], ["tencent", f"--port={taken}"]):
-        assert run(["sandbox", "up", *arguments], program=Program(settings=Settings)) == Exit.BAD_INPUT
+@pytest.mark.parametrize(("cloud", "before"), [((), PORTS - 1), (("tencent",), 0)])
+def test_a_port_that_is_taken_is_told(cloud: tuple[str, ...], before: int, capfd: pytest.CaptureFixture[str]) -> None:
+    """Of a whole sandbox the last one, Slack's, as well."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        first = listener.getsockname()[1] - before
+        assert run(["sandbox", "up", *cloud, f"--port={first}"], program=Program(settings=Settings)) == Exit.BAD_INPUT
+    assert f"costguard: port {first}: " in capfd.readouterr().err
+
+
+def test_a_function_of_this_folder_runs_in_the_sandbox_and_not_by_its_own_file(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file would read this process's environment, clock and credentials."""
+    folder = tmp_path / "functions" / "kms_rotation"
+    folder.mkdir(parents=True)
+    (folder / "handler.py").write_text("def handler(event, context):\n    raise SystemExit('called')\n")
+    (tmp_path / "now.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    told = ask("invoke", "kms_rotation", "--event", "now.json", "--json")
+    assert told.json["scheduled_at"].startswith(f"{STARTS_AT:%Y-%m-%dT}")
+    assert told.json["keys_seen"] > 0
 
 
 def test_every_launch_freeze_of_the_list_can_be_looked_at(ask: Ask, tmp_path: Path) -> None:
