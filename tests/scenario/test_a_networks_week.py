@@ -21,8 +21,9 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.savings import Standing
 from costguard.engine import answers
+from costguard.engine.hands import Cleared
 from costguard.engine.memory import Memory
-from costguard.engine.network_audit import NetworkRun, run_networks
+from costguard.engine.network_audit import NetworkRun, plan_networks, run_networks
 from costguard.engine.network_hand import NetworkHand
 from costguard.engine.savings import savings_report
 from costguard.engine.scan import Reading
@@ -266,6 +267,49 @@ def test_the_last_way_in_is_never_closed(stage: Any, cloud: str) -> None:
     assert week.mender.calls == []
     (case,) = week.memory.cases.active("network_audit")
     assert case.reason.code is ReasonCode.LAST_ADMIN_PATH
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+@pytest.mark.parametrize("nobodys", ["10.20.1.99/32", "10.20.1.10/32", "203.0.113.10/32", "198.51.101.7/32"])
+def test_a_way_in_from_where_nobody_is_known_to_be_does_not_count(stage: Any, cloud: str, nobodys: str) -> None:
+    """What nothing has, the machine's own addresses, and one of the internet that the policy does not trust."""
+    week = stage(cloud, closing(cloud, 22, trusted=("198.51.100.0/24",)))
+    let_in(week, nobodys)
+    week.every_day(0, 5)
+    assert 22 in week.opened_to_the_world(OPEN)
+    assert week.mender.calls == []
+    (case,) = week.memory.cases.active("network_audit")
+    assert case.reason.code is ReasonCode.ADMIN_PATH_UNPROVEN
+    assert any(nobodys in message.title for message in week.mailbox.messages)
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_the_last_look_counts_the_ways_again(stage: Any, cloud: str) -> None:
+    """The machine from which people come was there when the notice and the plan were made, and is gone by the call."""
+    trainer = "10.20.2.10/32"
+    week = stage(cloud, closing(cloud, 22, trusted=(trainer,)))
+    let_in(week, trainer)
+    week.look(timedelta(0))
+    week.clock.advance(25 * HOUR)
+    _, plan = plan_networks(week.surroundings(), "tomorrow")
+    (action,) = plan.due
+    case, shown = PlanIndex.of(plan).case_of(action), week.networks
+    hand = NetworkHand(week.surroundings())
+    left = tuple(card for card in shown.interfaces if card.private_ips != ("10.20.2.10",))
+    week.cloud.networks.place(replace(shown, interfaces=left))
+    found = hand.last_look(case, action, week.policy, week.clock.now())
+    assert isinstance(found, Reason)
+    assert found.code is ReasonCode.ADMIN_PATH_UNPROVEN
+    week.cloud.networks.place(shown)
+    assert isinstance(hand.last_look(case, action, week.policy, week.clock.now()), Cleared)
+
+
+def let_in(week: NetworkStage, peer: str) -> None:
+    """A second rule of the group called `OPEN` lets somebody in to port 22."""
+    group = week.fleet.ref("security_group", OPEN)
+    first = next(rule for rule in week.rules_of(OPEN) if rule.ports == ((22, 22),))
+    beside = replace(first, rule_id=f"{first.rule_id}0", peers=(peer,))
+    week.cloud.networks.set_rules(group, (*week.rules_of(OPEN), beside), week.clock.now(), "owner", "added a rule")
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

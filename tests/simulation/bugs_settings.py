@@ -13,6 +13,7 @@ _KEY_LOOK = "costguard.engine.key_look"
 _NET_HAND = "costguard.engine.network_hand"
 _NET_LOOK = "costguard.engine.network_look"
 _SIGHTINGS = "costguard.engine.network_sightings"
+_WAYS = "costguard.guards.network_ways"
 _NET_MENDS = "costguard.guards.network_mends"
 _HANDS = "costguard.engine.hands"
 _UNDO = "costguard.engine.undo"
@@ -251,6 +252,45 @@ _SPARED = (
         "last-way-in-ignored",
         (18,),
         (Edit(_NET_LOOK, " or last_admin_path(mend, inventories, instances, rule)", ""),),
+        settings=True,
+    ),
+    Bug(
+        "an-address-that-nothing-has-is-a-way",
+        (18,),
+        (
+            Edit(
+                _WAYS,
+                "from_outside = [*found.joined, *r.common([*found.public, *found.routed], self._trusted[family])]",
+                "from_outside = found.whole()",
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "own-address-is-a-way",
+        (18,),
+        (
+            Edit(_WAYS, "if r.minus(from_outside, own[family]):", "if from_outside:"),
+            Edit(_WAYS, "seen = {card.ref, *(each.ref for each in self._cards_of(card))}", "seen = set()"),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "machine-that-nobody-enters-is-a-way",
+        (18,),
+        (
+            Edit(
+                _WAYS,
+                "if any(self._is_called(each, port) or self._is_open(each, port) for each in machine):",
+                "if machine:",
+            ),
+        ),
+        settings=True,
+    ),
+    Bug(
+        "way-by-a-bastions-address-forgotten",
+        (18,),
+        (Edit("costguard.guards.network_last_way", "cards += _called_from(mend, inventory, cards, rule)", "pass"),),
         settings=True,
     ),
     Bug(

@@ -57,13 +57,14 @@ class KeyRuleSpec:
 
 @dataclass(frozen=True, slots=True)
 class NetRuleSpec:
-    """One rule for networks. Hours; `ports` are those that may not be open to the world."""
+    """One rule for networks. Hours; `ports` are those that may not be open to the world, `trusted` has the office."""
 
     name: str = "hosts"
     mode: str = "enforce"
     forbid: tuple[str, ...] = ("open_admin_port",)
     mend: tuple[str, ...] = ("revoke_rule",)
     ports: tuple[int, ...] = (8888,)
+    trusted: tuple[str, ...] = ("198.51.100.0/24",)
     narrow_to: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     unattached: int = 48
@@ -78,6 +79,8 @@ class NetRuleSpec:
             lines.append(f"    mend: [{', '.join(self.mend)}]")
         if "open_admin_port" in self.forbid:
             lines.append(f"    ports: [{', '.join(map(str, self.ports))}]")
+        if self.trusted:
+            lines.append(f"    trusted: [{', '.join(self.trusted)}]")
         if "narrow_rule" in self.mend:
             lines.append(f"    narrow_to: [{', '.join(self.narrow_to)}]")
         if self.keep:

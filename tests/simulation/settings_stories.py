@@ -20,7 +20,17 @@ from tests.simulation.settings_parts import (
     drawn_policy,
     span,
 )
-from tests.simulation.settings_story import INSIDE, OFFICE, NetSpec, SettingDeed, SettingsStory, every
+from tests.simulation.settings_story import (
+    GATE,
+    INSIDE,
+    NOBODYS,
+    NOTEBOOK,
+    OFFICE,
+    NetSpec,
+    SettingDeed,
+    SettingsStory,
+    every,
+)
 
 _DOUBTS = frozenset({Fault.LOST, Fault.LOST_ANSWER, Fault.CRASH_AFTER, Fault.CRASH_BEFORE})
 
@@ -99,6 +109,33 @@ def _two_ways(random: Random, seed: int) -> SettingsStory:
         deeds=drawn_deeds(
             random, START + 5 * hours * HOUR, random.choice((0, 2)), (SettingDeed.REWRITE, SettingDeed.UNDO)
         ),
+    )
+
+
+def _nobody_there(random: Random, seed: int) -> SettingsStory:
+    """Beside the rule that opens a port to the world another lets in who may be nobody at all, or a bastion."""
+    pick = random.choice
+    second = pick((*NOBODYS, INSIDE, INSIDE, OFFICE, "10.20.1.11/32", *(f"{GATE}/32",) * 3))
+    rule = NetRuleSpec(
+        ports=(22, 8888),
+        trusted=pick(((OFFICE,), (OFFICE,), (), (OFFICE, INSIDE), (OFFICE, INSIDE), (OFFICE, "203.0.113.0/24"))),
+        wait=pick((6, 24)),
+    )
+    outer = NetRuleSpec("addresses", forbid=("public_ip",), mend=("detach_address",), trusted=rule.trusted, wait=6)
+    return SettingsStory(
+        seed=seed,
+        cloud=pick(CLOUDS),
+        policy=SettingsVersion(networks=pick(((rule,), (rule,), (rule, outer), (outer,)))),
+        deliveries=every(pick((12, 24)), 5, NETWORKS, beside=pick((0, 0, 1))),
+        network=NetSpec(
+            open=pick(((22,), (22, 8888), (8888,))),
+            second=(second,),
+            trainer=random.random() < 0.7,
+            gate=pick((None, (WORLD,), (OFFICE,), (NOBODYS[0],), (f"{NOTEBOOK}/32",), (INSIDE, OFFICE))),
+        ),
+        fault_rate=pick((0.0, 0.0, 0.02)),
+        kinds=frozenset({Fault.STALE, Fault.OWNER}),
+        quiet_runs=pick((0, 8)),
     )
 
 
@@ -195,6 +232,7 @@ def _taken_back(random: Random, seed: int) -> SettingsStory:
 _CLOSE_UPS: tuple[Callable[[Random, int], SettingsStory], ...] = (
     _doubt,
     _two_ways,
+    _nobody_there,
     _spare,
     _word,
     _rule_change,

@@ -18,6 +18,10 @@ from costguard.sandbox.world.keys import WorldKey
 from costguard.sandbox.world.network_region import Region, rule
 
 OFFICE, INSIDE = "198.51.100.0/24", "10.20.0.0/16"
+NOTEBOOK, GATE = "203.0.113.10", "203.0.113.11"
+"""The public addresses of the first machine and of the bastion; their private ones end in 10 and 11 too."""
+NOBODYS = ("10.20.1.99/32", "10.20.1.10/32", f"{NOTEBOOK}/32", "198.51.101.7/32", "10.20.2.10/32")
+"""What nothing has, the first machine's own addresses, one of the internet, and the trainer's."""
 _SPECS = {"aws": "SYMMETRIC_DEFAULT", "alibaba": "Aliyun_AES_256", "tencent": "AES_256"}
 
 
@@ -66,13 +70,15 @@ class NetSpec:
     """The network of one region as a story begins.
 
     `open`: the ports that the first group opens to the world; `second`: who is let in to port 22 by the second one
-    (empty: nobody), in which the first machine is as well.
+    (empty: nobody), in which the first machine is as well; `gate`: who gets so into a third machine, with a public
+    address of its own (None: there is none).
     """
 
     open: tuple[int, ...] = (22, 8888)
     second: tuple[str, ...] = (OFFICE,)
     spares: int = 1
     trainer: bool = True
+    gate: tuple[str, ...] | None = None
     imds_v1: bool = False
     tags: tuple[tuple[str, str], ...] = ()  # of the first spare address and of the first group
 
@@ -103,7 +109,7 @@ class SettingsStory:
 
     def __post_init__(self) -> None:
         """The machines follow from the rest."""
-        object.__setattr__(self, "machines", _machines(self.cloud, trainer=self.network is not None))
+        object.__setattr__(self, "machines", _machines(self.cloud, self.network))
 
     @property
     def shard(self) -> Shard:
@@ -116,10 +122,12 @@ class SettingsStory:
         return tuple(sorted({delivery.guard for delivery in self.deliveries}))
 
 
-def _machines(cloud: str, *, trainer: bool) -> tuple[MachineSpec, ...]:
-    names = ("notebook", "trainer") if trainer else ("notebook",)
-    made = tuple(machine(cloud, name) for name in names)
-    return (replace(made[0], public_ip="203.0.113.10", kept_address=True), *made[1:])
+def _machines(cloud: str, network: NetSpec | None) -> tuple[MachineSpec, ...]:
+    names = ("notebook", "trainer") if network is not None else ("notebook",)
+    made = [machine(cloud, name) for name in names]
+    if network is not None and network.gate is not None:
+        made.append(replace(machine(cloud, "bastion"), public_ip=GATE, kept_address=True))
+    return (replace(made[0], public_ip=NOTEBOOK, kept_address=True), *made[1:])
 
 
 def laid_out(story: SettingsStory) -> tuple[NetworkInventory, dict[ResourceRef, bool]] | None:
@@ -134,10 +142,15 @@ def laid_out(story: SettingsStory) -> tuple[NetworkInventory, dict[ResourceRef, 
     region.group("open", "training", *(rule(f"open-{port}", port=port) for port in spec.open))
     region.group("second", "training", *(rule(f"ssh-{n}", port=22, peer=peer) for n, peer in enumerate(spec.second)))
     told = story.cloud != "tencent"
-    notebook, *others = story.machines
-    region.machine(notebook, "public", "open", "second", address="203.0.113.10", imds_v1=spec.imds_v1 if told else None)
-    for other in others if spec.trainer else ():
-        region.machine(other, "private", "open", imds_v1=False if told else None)
+    notebook, trainer, *bastion = story.machines
+    region.machine(notebook, "public", "open", "second", address=NOTEBOOK, imds_v1=spec.imds_v1 if told else None)
+    if spec.trainer:
+        region.machine(trainer, "private", "open", imds_v1=False if told else None)
+    for other in bastion:
+        region.group(
+            "gate", "training", *(rule(f"gate-{n}", port=22, peer=peer) for n, peer in enumerate(spec.gate or ()))
+        )
+        region.machine(other, "public", "gate", address=GATE, imds_v1=False if told else None)
     for number in range(spec.spares):
         region.spare_address(f"spare-{number}", f"203.0.113.{77 + number}")
     network = region.networks()

@@ -12,7 +12,17 @@ from tests.simulation.scenario import START
 from tests.simulation.settings import NETWORKS, NetRuleSpec, SettingsVersion, load
 from tests.simulation.settings_play import SettingsSimulation
 from tests.simulation.settings_stories import settings_story
-from tests.simulation.settings_story import OFFICE, NetSpec, SettingsStory, every, laid_out
+from tests.simulation.settings_story import (
+    GATE,
+    INSIDE,
+    NOBODYS,
+    NOTEBOOK,
+    OFFICE,
+    NetSpec,
+    SettingsStory,
+    every,
+    laid_out,
+)
 
 from costguard.domain.network import NetworkInventory
 from costguard.policy.loader import load_policy
@@ -20,10 +30,12 @@ from costguard.policy.loader import load_policy
 WORLD = "0.0.0.0/0"
 
 
-def network(cloud: str, *second: str, open_to_all: tuple[int, ...] = (22,)) -> NetworkInventory:
-    """The network of a story in which the second group lets these in."""
-    story = SettingsStory(0, cloud, SettingsVersion(), every(24, 1, NETWORKS), network=NetSpec(open_to_all, second))
-    laid = laid_out(story)
+def network(
+    cloud: str, *second: str, open_to_all: tuple[int, ...] = (22,), gate: tuple[str, ...] | None = None
+) -> NetworkInventory:
+    """The network of a story in which the second group lets these in, and the gate those."""
+    spec = NetSpec(open_to_all, second, gate=gate)
+    laid = laid_out(SettingsStory(0, cloud, SettingsVersion(), every(24, 1, NETWORKS), network=spec))
     assert laid is not None
     return laid[0]
 
@@ -70,13 +82,34 @@ def test_two_runs_at_once_leave_one_of_two_last_ways_in() -> None:
 def test_the_oracle_knows_a_way_in_when_it_sees_one() -> None:
     for cloud in ("aws", "alibaba", "tencent"):
         both, office, none = network(cloud, WORLD), network(cloud, OFFICE), network(cloud, open_to_all=(8888,))
-        assert len(entered_machines(both)) == 2  # the second machine by the first group, from inside
+        assert len(entered_machines(both)) == 2  # the second machine by way of the first
         closed = replace(office, groups=tuple(replace(each, rules=()) for each in office.groups))
         assert entered_machines(none) == entered_machines(closed) == frozenset()
-        assert len(lost_machines(office, closed)) == 2
+        assert len(lost_machines(office, closed, ())) == 2
         (card,) = (each for each in none.interfaces if each.public_ips)
         assert the_world_gets_in(none, card, 8888)
         assert not the_world_gets_in(none, card, 22)
+
+
+def test_the_oracle_counts_no_way_that_leads_from_nobody() -> None:
+    def is_lost(second: str, *trusted: str, gate: tuple[str, ...] | None = None, cloud: str = "aws") -> bool:
+        """Whether nobody gets into the first machine once the rule that opens 22 to the world is gone."""
+        open_to_all, rest = (network(cloud, second, open_to_all=each, gate=gate) for each in ((22,), ()))
+        (machine,) = (card.instance for card in rest.interfaces if ("10.20.1.10", NOTEBOOK) in card.public_ips)
+        assert machine is not None
+        return machine.native_id in lost_machines(open_to_all, rest, trusted)
+
+    for cloud in ("aws", "alibaba", "tencent"):
+        assert not is_lost(OFFICE, OFFICE, cloud=cloud)
+        assert is_lost(OFFICE, cloud=cloud)
+        assert all(is_lost(nobody, OFFICE, cloud=cloud) for nobody in NOBODYS)
+        for own in ("10.20.1.10/32", f"{NOTEBOOK}/32"):
+            assert is_lost(own, "10.20.1.0/24", "203.0.113.0/24", cloud=cloud)
+        assert is_lost(INSIDE, cloud=cloud)
+        assert not is_lost(INSIDE, gate=(WORLD,), cloud=cloud)
+        assert is_lost(f"{GATE}/32", gate=(OFFICE,), cloud=cloud)
+        assert not is_lost(f"{GATE}/32", OFFICE, gate=(OFFICE,), cloud=cloud)
+        assert is_lost(INSIDE, OFFICE, gate=("10.20.1.99/32",), cloud=cloud)
 
 
 def test_every_planted_bug_of_settings_is_hunted_in_stories_of_settings() -> None:

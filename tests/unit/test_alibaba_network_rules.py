@@ -229,8 +229,11 @@ def route(kind: str, destination: str = "0.0.0.0/0", **more: Any) -> dict[str, A
         ("VpcPeer", Hop.PEERING),
         ("Instance", Hop.INSTANCE),
         ("NetworkInterface", Hop.INSTANCE),
-        ("Attachment", Hop.OTHER),
-        ("VpnGateway", Hop.OTHER),
+        ("Attachment", Hop.VPN),
+        ("VpnGateway", Hop.VPN),
+        ("Ecr", Hop.VPN),
+        ("RouterInterface", Hop.VPN),
+        ("GatewayEndpoint", Hop.OTHER),
         ("HaVip", Hop.OTHER),
         ("SomethingNew", Hop.OTHER),
     ],
@@ -243,7 +246,7 @@ def test_where_routes_lead(kind: str, hop: Hop) -> None:
 def test_router_interfaces_join_vpcs_or_lead_elsewhere() -> None:
     joined = to_routes(route("RouterInterface", NextHopRelatedInfo={"InstanceType": "VPC"}))
     cable = to_routes(route("RouterInterface", NextHopRelatedInfo={"InstanceType": "VBR"}))
-    assert [each.hop for each in (*joined, *cable)] == [Hop.PEERING, Hop.OTHER]
+    assert [each.hop for each in (*joined, *cable)] == [Hop.PEERING, Hop.VPN]
 
 
 def test_a_route_has_as_many_next_hops_as_there_are() -> None:

@@ -265,13 +265,16 @@ def test_where_tables_were_not_all_read_no_subnet_is_said_to_go_by_the_main_one(
     [
         ({"GatewayId": "local"}, Hop.LOCAL, ""),
         ({"GatewayId": "igw-1"}, Hop.INTERNET, "igw-1"),
-        ({"GatewayId": "vgw-1"}, Hop.OTHER, "vgw-1"),
+        ({"GatewayId": "vgw-1"}, Hop.VPN, "vgw-1"),
+        ({"GatewayId": "vpce-1"}, Hop.OTHER, "vpce-1"),
         ({"EgressOnlyInternetGatewayId": "eigw-1"}, Hop.EGRESS_ONLY, "eigw-1"),
         ({"NatGatewayId": "nat-1"}, Hop.NAT, "nat-1"),
         ({"VpcPeeringConnectionId": "pcx-1"}, Hop.PEERING, "pcx-1"),
         ({"InstanceId": "i-1", "NetworkInterfaceId": "eni-1"}, Hop.INSTANCE, "i-1"),
         ({"NetworkInterfaceId": "eni-1"}, Hop.OTHER, "eni-1"),
-        ({"TransitGatewayId": "tgw-1"}, Hop.OTHER, "tgw-1"),
+        ({"TransitGatewayId": "tgw-1"}, Hop.VPN, "tgw-1"),
+        ({"LocalGatewayId": "lgw-1"}, Hop.VPN, "lgw-1"),
+        ({"CarrierGatewayId": "cagw-1"}, Hop.OTHER, "cagw-1"),
         ({}, Hop.OTHER, ""),
     ],
 )

@@ -238,13 +238,15 @@ def test_routes_lead_where_their_gateway_says_and_the_ways_within_come_from_the_
         route("NAT", Enabled=False),
         route("PEERCONNECTION", DestinationCidrBlock="", DestinationIpv6CidrBlock="2001:db8:1::/64"),
         route("NORMAL_CVM"),
+        route("DIRECTCONNECT"),
+        route("CCN"),
         route("A_NEW_ONE"),
     ]
     item = {"RouteTableId": "rtb-1", "VpcId": "vpc-1", "Main": True, "RouteSet": said}
     table = to_route_table(SHARD, item, {ref("vpc", "vpc-1"): ("10.0.0.0/16",)})
-    hops = [Hop.LOCAL, Hop.INTERNET, Hop.NAT, Hop.PEERING, Hop.INSTANCE, Hop.OTHER]
+    hops = [Hop.LOCAL, Hop.INTERNET, Hop.NAT, Hop.PEERING, Hop.INSTANCE, Hop.VPN, Hop.VPN, Hop.OTHER]
     assert [each.hop for each in table.routes] == hops
-    assert [each.active for each in table.routes] == [True, True, False, True, True, True]
+    assert [each.active for each in table.routes] == [True, True, False, True, True, True, True, True]
     assert (table.routes[1].target, table.routes[3].destination) == ("", "2001:db8:1::/64")
 
 

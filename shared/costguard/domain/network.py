@@ -102,13 +102,18 @@ class AccessList:
 
 
 class Hop(str, Enum):
-    """What a route leads to."""
+    """What a route leads to.
+
+    `VPN`: a network outside of the cloud or beside this one, by VPN, direct line or transit router. `OTHER`: what is
+    known to be none of these, or not known at all.
+    """
 
     LOCAL = "local"
     INTERNET = "internet"
     EGRESS_ONLY = "egress_only"
     NAT = "nat"
     PEERING = "peering"
+    VPN = "vpn"
     INSTANCE = "instance"
     OTHER = "other"
 

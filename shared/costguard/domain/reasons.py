@@ -142,6 +142,7 @@ class ReasonCode(str, Enum):
     PLAN_DIFFERS = "plan_differs"
     MERGED = "merged"
     LAST_ADMIN_PATH = "last_admin_path"
+    ADMIN_PATH_UNPROVEN = "admin_path_unproven"
     NOT_TO_BE_MENDED = "not_to_be_mended"
     KEY_SUCCESSOR_MADE = "key_successor_made"
     KEY_SUCCESSOR_FOREIGN = "key_successor_foreign"

@@ -31,7 +31,7 @@ from costguard.policy.ownership import channel_of
 from costguard.report.mends import MendFacts, MendWord, mend_notice
 from costguard.report.words import Language
 
-_WAITS_FOR_PEOPLE = frozenset({ReasonCode.OUTCOME_UNKNOWN, ReasonCode.LAST_ADMIN_PATH})
+_WAITS_FOR_PEOPLE = frozenset({ReasonCode.OUTCOME_UNKNOWN, ReasonCode.LAST_ADMIN_PATH, ReasonCode.ADMIN_PATH_UNPROVEN})
 """What holds a mend that people were told of, and that only they can lift."""
 
 _SEEN_LATE = frozenset({ReasonCode.KEY_SUCCESSOR_MADE, ReasonCode.KEY_SUCCESSOR_FOREIGN, ReasonCode.KEY_ALIAS_BACK})

@@ -1,6 +1,7 @@
 """The last way in for people is never closed: what would be left to each machine behind a mend, before it is made.
 
-Which ways there are is told by `network_ways`. What cannot be told never counts as what is left.
+Which ways count is told by `network_ways`. What cannot be told never counts as what is left, nor does a network where
+nothing is known to be.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from itertools import chain
 
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkInterface, NetworkInventory, NetworkRule, SecurityGroup
-from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance
+from costguard.guards import reachability_ranges as r
 from costguard.guards.network_audit_rules import ADMIN_PORTS, AuditRule
 from costguard.guards.network_ways import Ways
 from costguard.guards.reachability_filters import Unknown
 
 _OF_GROUPS = frozenset({MendKind.REVOKE_RULE, MendKind.NARROW_RULE})
 _OF_ADDRESSES = frozenset({MendKind.RELEASE_ADDRESS, MendKind.DETACH_ADDRESS})
+_SHOWN = 3  # networks that a reason names
 _NOT_FOR = {"linux": frozenset({3389})}  # RDP is no way into a machine that is known to run Linux
 
 
@@ -29,8 +32,9 @@ def last_admin_path(
     """Why a mend must not be made; None: nothing speaks against it.
 
     `LAST_ADMIN_PATH`: it would close the last way in through a port of `ADMIN_PORTS`, to any machine behind it, with or
-    without accelerators. `NET_KEPT`: the policy names what it would change. `NET_UNTOLD`: what would be left was not
-    read.
+    without accelerators. `ADMIN_PATH_UNPROVEN`: what would be left lets in networks, and of none is it known that
+    anybody comes from there. `NET_KEPT`: the policy names what it would change. `NET_UNTOLD`: what would be left was
+    not read.
     """
     inventory = next((each for each in inventories if each.shard == mend.subject.shard), None)
     if mend.kind not in _OF_GROUPS | _OF_ADDRESSES:
@@ -47,13 +51,15 @@ def last_admin_path(
     cards = list(_behind(mend, inventory))
     if gap is not None or not cards:
         return None if gap is None else _untold(Unknown(gap.what, gap.detail))
+    cards += _called_from(mend, inventory, cards, rule)
     machines = {card.instance.native_id for card in cards if card.instance is not None}
     left: dict[ResourceRef, list[NetworkInterface]] = {}
     for card in after.interfaces:
         if card.instance is not None and card.instance.native_id in machines:
             left.setdefault(card.instance, []).append(card)
     systems = {each.ref: each.operating_system.lower() for each in instances if each.ref.native_id in machines}
-    return _compared(Ways(inventory, cards), Ways(after, chain(*left.values())), cards, left, systems, mend)
+    ways = Ways(inventory, cards, rule), Ways(after, chain(*left.values()), rule)
+    return _compared(*ways, cards, left, systems, mend)
 
 
 def _kept(mend: Mend, inventory: NetworkInventory, rule: AuditRule) -> Reason | None:
@@ -118,6 +124,23 @@ def _behind(mend: Mend, inventory: NetworkInventory) -> Iterator[NetworkInterfac
             yield card
 
 
+def _called_from(
+    mend: Mend, inventory: NetworkInventory, behind: Sequence[NetworkInterface], rule: AuditRule
+) -> list[NetworkInterface]:
+    """The cards of other machines that let an address in: who comes from there may do so by it alone."""
+    if mend.kind is not MendKind.DETACH_ADDRESS:
+        return []
+    known = {card.ref for card in behind}
+    others = [card for card in inventory.interfaces if card.ref not in known and card.instance is not None]
+    ways, ip = Ways(inventory, others, rule), mend.parameters.get("ip", "")
+
+    def lets_in(card: NetworkInterface, port: int) -> bool:
+        found = ways.let_in(card, port, certain=False)
+        return any(r.common(ranges, r.ranges_of([ip], family)) for family, ranges in found.items())
+
+    return [card for card in others if any(lets_in(card, port) for port in ADMIN_PORTS)]
+
+
 def _compared(
     before: Ways,
     after: Ways,
@@ -126,32 +149,58 @@ def _compared(
     systems: Mapping[ResourceRef, str],
     mend: Mend,
 ) -> Reason | None:
-    """What is to be said of machines that would be shut: no card of theirs would let anybody in on some port."""
+    """What is to be said of machines that would be shut: some network is, and nobody known of would get in."""
+    after_of = {card.ref: card for each in left.values() for card in each}
     closed = [
         (card.instance, port)
         for card in cards
         for port in _ports_of(card, systems)
         if card.instance is not None
-        and before.straight(card, port, certain=False)
-        and not any(after.enters(each, port) for each in left[card.instance])
+        and (
+            not any(after.enters(each, port) for each in left[card.instance])
+            if _shut_out(before, after, card, after_of[card.ref], port)
+            else mend.kind is MendKind.DETACH_ADDRESS
+            and before.is_entered(card, port)
+            and not any(after.is_entered(each, port) for each in left[card.instance])
+        )
     ]
     if not closed:
         return None
     for instance, port in closed:
         for card in left[instance]:
             unknown = after.unknown(card)
-            if unknown is not None and after.straight(card, port, certain=False):
+            if unknown is not None and any(after.let_in(card, port, certain=False).values()):
                 return _untold(unknown)
     instance, port = closed[0]
-    return Reason(
-        ReasonCode.LAST_ADMIN_PATH,
-        {
-            "instance": instance.native_id,
-            "instances": len({each for each, _ in closed}),
-            "port": port,
-            "name": mend.parameters.get("rule_id") or mend.parameters.get("ip", ""),
-        },
-    )
+    still = _still_let_in(after, left[instance], port)
+    facts: dict[str, FactValue] = {
+        "instance": instance.native_id,
+        "instances": len({each for each, _ in closed}),
+        "port": port,
+        "name": mend.parameters.get("rule_id") or mend.parameters.get("ip", ""),
+    }
+    if still:
+        return Reason(ReasonCode.ADMIN_PATH_UNPROVEN, {**facts, "left": still})
+    return Reason(ReasonCode.LAST_ADMIN_PATH, facts)
+
+
+def _shut_out(before: Ways, after: Ways, was: NetworkInterface, card: NetworkInterface, port: int) -> bool:
+    """Whether any network that may get to a card would certainly no longer: else nothing is closed there."""
+    still = after.let_in(card, port, certain=True)
+    return any(r.minus(found, still[family]) for family, found in before.let_in(was, port, certain=False).items())
+
+
+def _still_let_in(after: Ways, cards: Sequence[NetworkInterface], port: int) -> str:
+    """The networks that would still get in, whoever is there; the first few of them."""
+    found = {
+        network: None
+        for card in cards
+        for family, ranges in after.let_in(card, port, certain=True).items()
+        if ranges
+        for network in r.written(family, ranges, exactly=True)
+    }
+    shown = list(found)[:_SHOWN]
+    return ", ".join([*shown, *(["…"] if len(found) > _SHOWN else [])])
 
 
 def _ports_of(card: NetworkInterface, systems: Mapping[ResourceRef, str]) -> list[int]:

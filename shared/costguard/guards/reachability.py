@@ -160,7 +160,7 @@ class Survey:
         if route.hop is Hop.PEERING:
             far = self.atlas.far_end(card.ref.shard, route.target)
             return far if isinstance(far, Unknown) else far[1].active and far[0] == gateway.vpc
-        if route.hop in {Hop.OTHER, Hop.INSTANCE}:
+        if route.hop in {Hop.VPN, Hop.OTHER, Hop.INSTANCE}:
             return Unknown("routes", f"answers go to {route.target or route.hop.value}, which is not followed")
         return False
 

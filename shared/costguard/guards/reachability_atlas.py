@@ -171,10 +171,15 @@ class Atlas:
 
     def has_public(self, card: NetworkInterface, family: int) -> bool:
         """Whether a public address leads to a card, as the card or the address tells."""
-        if family == r.V6:
-            return bool(card.ipv6_public)
+        return bool(card.ipv6_public) if family == r.V6 else bool(self.public_v4(card))
+
+    def public_v4(self, card: NetworkInterface) -> list[str]:
+        """The public IPv4 addresses that lead to a card, as the card or the addresses tell."""
         holders = (card.ref,) if card.instance is None else (card.ref, card.instance)
-        return bool(card.public_ips) or any(self._bound.get(holder) for holder in holders)
+        return [
+            *(public for _, public in card.public_ips),
+            *(ip for holder in holders for ip in self._bound.get(holder, ()) if ":" not in ip),
+        ]
 
     def addresses_of(self, instance: Instance) -> list[tuple[NetworkInterface, int, str]]:
         """Every public address that leads to an instance: the card, its family, and the address.

@@ -100,16 +100,17 @@ INTERNET = _internet()
 _ELSEWHERE = {family: tuple(minus([WHOLE[family]], INTERNET[family])) for family in (V4, V6)}
 
 
-def written(family: int, ranges: Sequence[Range]) -> tuple[str, ...]:
+def written(family: int, ranges: Sequence[Range], *, exactly: bool = False) -> tuple[str, ...]:
     """Ranges as networks. A gap between two that holds nothing of the internet is closed, so that the world stays one.
 
-    (A VPC's own route takes its private network out of 0.0.0.0/0; people still know that as the world.)
+    (A VPC's own route takes its private network out of 0.0.0.0/0; people still know that as the world.) `exactly`: no
+    other gap is.
     """
     given = merged(ranges)
     if not minus(INTERNET[family], given):
         given = [WHOLE[family]]
     gaps = [(left[1] + 1, right[0] - 1) for left, right in pairwise(given)]
-    bridged = merged([*given, *(gap for gap in gaps if not common([gap], INTERNET[family]))])
+    bridged = merged([*given, *(gap for gap in gaps if not exactly and not common([gap], INTERNET[family]))])
     address = IPv4Address if family == V4 else IPv6Address
     return tuple(
         str(network) for first, last in bridged for network in summarize_address_range(address(first), address(last))

@@ -117,7 +117,7 @@ WORDS: Mapping[str, str] = {
     "forbid": "What is a finding.",
     "ports": "The ports that open_admin_port watches.",
     "allowed_ports": "Ports that may be open to anybody.",
-    "trusted": "Networks that are not the world, however wide.",
+    "trusted": "Networks that are not the world, however wide, and from which people come.",
     "widest_v4": "The prefix from which on an IPv4 network is too wide.",
     "widest_v6": "The prefix from which on an IPv6 network is too wide.",
     "allowed_regions": "For region_not_allowed: regions or patterns.",

@@ -55,6 +55,10 @@ REASONS: Mapping[Code, str] = {
         "Held: it would close the last way in for people[ to {instance}][ on port {port}]"
         "[; machines concerned: {instances}]."
     ),
+    Code.ADMIN_PATH_UNPROVEN: (
+        "Held: only networks where nobody is known to be would still get in[ to {instance}][ on port {port}][: {left}]"
+        "[; machines concerned: {instances}]."
+    ),
     Code.NOT_TO_BE_MENDED: "Held: it is not to be changed[: {detail|cause}].",
     Code.MENDED: "Changed as the rule asks, and seen so.",
 }
@@ -62,6 +66,10 @@ REASONS: Mapping[Code, str] = {
 FIXES: Mapping[Code, str] = {
     Code.NET_UNTOLD: "Grant what is named under gaps, if anything is, then run again.",
     Code.LAST_ADMIN_PATH: "Make another way in first: a bastion, a VPN, or a rule for the networks of your people.",
+    Code.ADMIN_PATH_UNPROVEN: (
+        "Write the networks of your people into `trusted` of the rule, or make another way in: a machine that is itself"
+        " reached, or a peering or VPN route that works."
+    ),
     Code.NOT_TO_BE_MENDED: "Change it by hand if that is wanted.",
 }
 

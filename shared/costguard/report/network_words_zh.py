@@ -49,6 +49,10 @@ REASONS: Mapping[Code, str] = {
     Code.LAST_ADMIN_PATH: (
         "搁置：这会关闭人员登录的最后一条通路[（{instance}）][，端口 {port}][；涉及机器 {instances} 台]。"
     ),
+    Code.ADMIN_PATH_UNPROVEN: (
+        "搁置：改动之后仅剩不知是否有人使用的网段可以登录[（{instance}）][，端口 {port}][：{left}]"
+        "[；涉及机器 {instances} 台]。"
+    ),
     Code.NOT_TO_BE_MENDED: "搁置：不得改动[：{detail|cause}]。",
     Code.MENDED: "已按规则改正，并已确认。",
 }
@@ -56,6 +60,9 @@ REASONS: Mapping[Code, str] = {
 FIXES: Mapping[Code, str] = {
     Code.NET_UNTOLD: "如“读取缺口”中列有权限，请授予后重新运行。",
     Code.LAST_ADMIN_PATH: "请先建立其他通路：堡垒机、VPN，或面向人员所在网段的规则。",
+    Code.ADMIN_PATH_UNPROVEN: (
+        "请把人员所在网段写入该规则的 `trusted`，或先建立其他通路：一台本身可登录的机器，或有效的对等连接或 VPN 路由。"
+    ),
     Code.NOT_TO_BE_MENDED: "如确需改动，请手动进行。",
 }
 

@@ -189,18 +189,19 @@ def same_version(judged: JudgedCall) -> str:
 
 
 def last_way(judged: JudgedCall) -> str:
-    """Rule 18: no machine that somebody got into loses its last way in by the admin port through us.
+    """Rule 18: no machine loses its last way in by the admin port through us, and a way leads from somebody.
 
     What other people change between the last look and the call nobody can see.
     """
     if judged.call.network is None or judged.call.kind in OF_KEYS:
         return ""
-    lost = lost_machines(judged.before, judged.after)
+    rule = judged.net_rule
+    lost = lost_machines(judged.before, judged.after, (*rule.trusted, *rule.narrow_to))
     if not lost:
         return ""
     since = judged.seen.as_of
     others = [one for one in judged.book.done if one.by != "costguard" and since <= one.at <= judged.call.at]
-    return "" if others else f"nobody gets into {', '.join(lost)} by port 22 any more"
+    return "" if others else f"nobody known of gets into {', '.join(lost)} by port 22 any more"
 
 
 def kept_alone(judged: JudgedCall) -> str:

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 _ROOMY = 3  # what may wait for a cap is no matter of liveness
 _FOR_PEOPLE = frozenset(
-    {ReasonCode.OUTCOME_UNKNOWN, ReasonCode.LAST_ADMIN_PATH, ReasonCode.NET_KEPT, ReasonCode.NOT_TAKEN_EFFECT}
+    {
+        ReasonCode.OUTCOME_UNKNOWN,
+        ReasonCode.LAST_ADMIN_PATH,
+        ReasonCode.ADMIN_PATH_UNPROVEN,
+        ReasonCode.NET_KEPT,
+        ReasonCode.NOT_TAKEN_EFFECT,
+    }
 )
 
 

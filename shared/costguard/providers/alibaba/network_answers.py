@@ -37,8 +37,13 @@ _HOPS = {
     "VpcPeer": Hop.PEERING,
     "Instance": Hop.INSTANCE,
     "NetworkInterface": Hop.INSTANCE,
+    "VpnGateway": Hop.VPN,
+    "Attachment": Hop.VPN,
+    "Ecr": Hop.VPN,
+    "RouterInterface": Hop.VPN,
 }
-"""Whatever else a route leads to (transit routers, VPNs, virtual addresses, the vendor's own services) is `OTHER`."""
+"""NextHopType of CreateRouteEntry: VPN gateways, transit routers, Express Connect gateways, and router interfaces to a
+line of one's own. Whatever else a route leads to (virtual addresses, the vendor's own services) is `OTHER`."""
 
 _ADDRESS_STATES = {
     "InUse": AddressState.IN_USE,

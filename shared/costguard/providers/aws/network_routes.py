@@ -11,14 +11,12 @@ from costguard.providers.aws.network_answers import HELD, Place, cidrs_of
 from costguard.providers.aws.network_rules import PrefixLists, entry_rules, network
 from costguard.providers.documented import Fields, flag, named, part, parts, tags_of, text
 
-_OTHER_TARGETS = (
-    "TransitGatewayId",
-    "CarrierGatewayId",
-    "LocalGatewayId",
-    "CoreNetworkArn",
-    "OdbNetworkArn",
-    "NetworkInterfaceId",
-)
+_VPN_TARGETS = ("TransitGatewayId", "CoreNetworkArn", "LocalGatewayId")
+"""Of Route's members those that join networks: transit gateways, Cloud WAN and, to a site of one's own, an Outpost's
+local gateway. EC2 API, Route; a virtual private gateway (`vgw-`) stands in GatewayId."""
+
+_OTHER_TARGETS = ("CarrierGatewayId", "OdbNetworkArn", "NetworkInterfaceId")
+_GATEWAYS = {"igw": Hop.INTERNET, "vgw": Hop.VPN}
 
 
 def to_subnet(
@@ -96,12 +94,13 @@ def _hop(said: Fields) -> tuple[Hop, str]:
     if gateway == "local":
         return Hop.LOCAL, ""
     if gateway:
-        return Hop.INTERNET if gateway.startswith("igw-") else Hop.OTHER, gateway
+        return _GATEWAYS.get(gateway.partition("-")[0], Hop.OTHER), gateway
     for key, hop in (
         ("EgressOnlyInternetGatewayId", Hop.EGRESS_ONLY),
         ("NatGatewayId", Hop.NAT),
         ("VpcPeeringConnectionId", Hop.PEERING),
         ("InstanceId", Hop.INSTANCE),
+        *((key, Hop.VPN) for key in _VPN_TARGETS),
         *((key, Hop.OTHER) for key in _OTHER_TARGETS),
     ):
         if text(said, key):

@@ -35,7 +35,14 @@ _HOPS = {
     "CVM": Hop.INSTANCE,
     "NORMAL_CVM": Hop.INSTANCE,
     "HAVIP": Hop.INSTANCE,
+    "VPN": Hop.VPN,
+    "SSLVPN": Hop.VPN,
+    "DIRECTCONNECT": Hop.VPN,
+    "CCN": Hop.VPN,
+    "LOCAL_GATEWAY": Hop.VPN,
 }
+"""GatewayType of Route, VPC API 2017-03-12, Data Types; any other is `OTHER`."""
+
 _COVERED = {"VPC": "vpc", "SUBNET": "subnet", "NETWORKINTERFACE": "interface", "NAT": "nat_gateway"}
 _TRAFFIC = {"ALL": "all", "ACCEPT": "accepted", "REJECT": "rejected"}
 _REGIONS = {

@@ -14,7 +14,7 @@ from costguard.sandbox.alibaba.site import ApiCall
 from costguard.sandbox.world.cloud import World
 
 _MADE = "2025-01-15T08:00:00Z"
-_TYPES = {Hop.LOCAL: "local", Hop.NAT: "NatGateway", Hop.PEERING: "VpcPeer", Hop.OTHER: "Attachment"}
+_TYPES = {Hop.LOCAL: "local", Hop.NAT: "NatGateway", Hop.PEERING: "VpcPeer", Hop.VPN: "Attachment"}
 
 
 def describe_route_table_list(call: ApiCall, world: World) -> Mapping[str, Any]:

@@ -36,7 +36,7 @@ _TARGETS = {
     Hop.PEERING: "VpcPeeringConnectionId",
     Hop.INSTANCE: "InstanceId",
 }
-_OTHER_TARGETS = {"tgw": "TransitGatewayId", "eni": "NetworkInterfaceId", "cagw": "CarrierGatewayId"}
+_TARGETS_BY_ID = {"tgw": "TransitGatewayId", "eni": "NetworkInterfaceId", "cagw": "CarrierGatewayId"}
 
 
 def made_up(kind: str, *words: str) -> str:
@@ -129,8 +129,8 @@ def _route(one: Route) -> Shape:
     key, target = _TARGETS.get(one.hop, "GatewayId"), one.target
     if one.hop is Hop.LOCAL:
         target = "local"
-    if one.hop is Hop.OTHER:
-        key = _OTHER_TARGETS.get(target.partition("-")[0], "GatewayId")
+    if one.hop in {Hop.VPN, Hop.OTHER}:
+        key = _TARGETS_BY_ID.get(target.partition("-")[0], "GatewayId")
     origin = "CreateRouteTable" if one.hop is Hop.LOCAL else "CreateRoute"
     return {where: one.destination, key: target, "State": "active" if one.active else "blackhole", "Origin": origin}
 

@@ -31,7 +31,7 @@ _GATEWAYS = {
     Hop.NAT: "NAT",
     Hop.PEERING: "PEERCONNECTION",
     Hop.INSTANCE: "NORMAL_CVM",
-    Hop.OTHER: "VPN",
+    Hop.VPN: "VPN",
     Hop.EGRESS_ONLY: "VPN",
 }
 COMMON: By = {
