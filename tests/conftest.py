@@ -7,6 +7,8 @@ import gc
 import os
 import shutil
 import tempfile
+from collections.abc import Generator
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,30 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from costguard.sandbox.wire.messages import Answer, Request
+from costguard.sandbox.wire.watching import watching
+
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
 _ENOUGH_BYTES = 2 * 1024**3  # a run leaves some 200 MB; containers often have 64 MB here
+
+
+class _Answers:
+    """Holds every answer of the emulators against what the vendors publish; what does it is loaded with the first."""
+
+    def __init__(self) -> None:
+        self._watch: Any = None
+
+    def __call__(self, cloud: str, request: Request, answer: Answer) -> None:
+        if self._watch is None:
+            self._watch = import_module("tests.answers.watch").Watch()
+        self._watch(cloud, request, answer)
+
+    def taken(self) -> list[str]:
+        """What was wrong since this was asked last."""
+        return [] if self._watch is None else [*self._watch.taken()]
+
+
+_ANSWERS = _Answers()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -25,6 +49,9 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("suite")
     if not (hasattr(config, "workerinput") or os.environ.get("TMPDIR")) and _is_fit(_IN_MEMORY):
         _work_in_memory()
+    watched = ExitStack()
+    watched.enter_context(watching(_ANSWERS))
+    config.add_cleanup(watched.close)
 
 
 def _work_in_memory() -> None:
@@ -47,6 +74,18 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # with what little garbage there is: looking for it took each process half a second
     gc.enable()
     gc.set_threshold(20_000, 20, 50)  # looking for garbage every 700 objects took a tenth of the suite's time
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """A test fails whose emulators answered what no vendor publishes: `tests/answers`."""
+    try:
+        result = yield
+    finally:
+        strange = _ANSWERS.taken()
+    if strange:
+        pytest.fail("answers that are not as published:\n" + "\n".join(strange), pytrace=False)
+    return result
 
 
 @pytest.hookimpl(optionalhook=True)

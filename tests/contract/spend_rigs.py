@@ -122,8 +122,13 @@ def _machine(
     )
 
 
+def tells_tax(cloud: str) -> bool:
+    """Whether this cloud's bill has a tax of its own: prices of Tencent Cloud's China site contain it."""
+    return cloud != "tencent"
+
+
 def other_charges(cloud: str) -> Sequence[OtherCharge]:
-    """A notebook of the vendor's platform for two days; a tax, a voucher, a refund and a support fee."""
+    """A notebook of the vendor's platform for two days; a tax where it is told, a voucher, a refund, a support fee."""
     at = PLACES[provider_of(cloud)]
     notebook = {"team": "research"}
     return (
@@ -131,7 +136,7 @@ def other_charges(cloud: str) -> Sequence[OtherCharge]:
             _other(cloud, day, "ai_platform", ChargeCategory.USAGE, "61.20", at.member, at.home, notebook)
             for day in (6, 7)
         ),
-        _other(cloud, 3, "tax", ChargeCategory.TAX, "18.07", at.payer),
+        *((_other(cloud, 3, "tax", ChargeCategory.TAX, "18.07", at.payer),) if tells_tax(cloud) else ()),
         _other(cloud, 4, "credit", ChargeCategory.CREDIT, "-25.00", at.payer, at.home),
         _other(cloud, 7, "refund", ChargeCategory.ADJUSTMENT, "-7.31", at.member, at.home),
         _other(cloud, 2, "support", ChargeCategory.USAGE, "29.00", at.payer),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 
 from tests.contract.alibaba_spend import alibaba_spend
 from tests.contract.aws_spend_rig import aws_spend
@@ -23,13 +24,15 @@ WIRES: Mapping[str, Callable[[], AbstractContextManager[WireRig]]] = {
     "alibaba": alibaba_spend,
     "aws": aws_spend,
     "tencent": tencent_spend,
+    "tencent-intl": partial(tencent_spend, "tencent-intl"),  # whose bill alone of the two tells a tax
 }
-"""Provider → a rig for one test."""
+"""Provider, or its other site → a rig for one test."""
 
 WORLDS: Mapping[str, Callable[[], AbstractContextManager[SpendRig]]] = {
     "world of aws": _world("aws"),
     "world of alibaba": _world("alibaba"),
     "world of tencent": _world("tencent"),
+    "world of tencent-intl": _world("tencent-intl"),
     **WIRES,
 }
 """Every `SpendSource` there is."""

@@ -37,7 +37,11 @@ class TencentSpendRig(WireRig):
         super().__init__(scene)
         self.emulator = emulator
         self._session = TencentSession(
-            keys=emulator.keys, endpoint=emulator.url, pacer=patient_pacer(), now=scene.clock.now
+            cloud=scene.cloud,
+            keys=emulator.keys,
+            endpoint=emulator.url,
+            pacer=patient_pacer(),
+            now=scene.clock.now,
         )
         self._source = TencentSpend(self._session, now=scene.clock.now, months_of_terms=_LOOK_BACK)
 
@@ -96,7 +100,7 @@ def bought_at_launch(given: Scene) -> Scene:
 def tencent_spend(cloud: str = "tencent") -> Iterator[TencentSpendRig]:
     """A rig of its own, closed again."""
     made = bought_at_launch(scene(cloud))
-    with TencentEmulator(made.door) as emulator:
+    with TencentEmulator(made.door, cloud=cloud) as emulator:
         rig = TencentSpendRig(made, emulator)
         try:
             yield rig

@@ -53,7 +53,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_an_export_that_was_cut_short_goes_on_where_it_was(cli: Cli, tmp_path: Path) -> None:
     """One cloud refuses its metrics: the other's days are kept, and are not asked for a second time."""
     out = tmp_path / "history"
-    refused = Refused("cloudwatch", "GetMetricData", "AccessDenied", "You are not authorized.", region=None)
+    refused = Refused("cloudwatch", "GetMetricData", "AccessDeniedException", "You are not authorized.", region=None)
     cli.sandbox.gateway.refused.append(refused)
     try:
         first = cli("history", "export", "--days", "2", "--out", str(out), ledger=False)

@@ -191,7 +191,9 @@ def test_what_a_release_deletes_is_told_of_each_disk(world: AlibabaWorld) -> Non
 
 
 def test_snapshots_are_pending_until_accomplished_and_may_fail(world: AlibabaWorld) -> None:
-    native_id = world.launch(disks=(Disk(10, "/dev/xvda", "cloud_essd"), Disk(10, "/dev/xvdb", snapshots_fail=True)))
+    native_id = world.launch(
+        disks=(Disk(10, "/dev/xvda", "cloud_essd"), Disk(10, "/dev/xvdb", "cloud_ssd", snapshots_fail=True))
+    )
     volumes = sorted(world.volumes(native_id))
     for volume in volumes:
         world.world.create_snapshot(volume, "owner")

@@ -15,6 +15,7 @@ from costguard.domain.money import Money
 from costguard.domain.resources import Billing
 from costguard.domain.spend import ChargeCategory
 from costguard.sandbox.world.billing import billed_until, charges
+from costguard.sandbox.world.prices import currency_of
 from costguard.sandbox.world.records import Operation, OtherCharge
 
 MARCH = datetime(2026, 2, 28, 16, tzinfo=timezone.utc)
@@ -82,7 +83,7 @@ def test_pages_end_with_a_short_one_and_a_total_that_may_be_low() -> None:
         pages = [detail(here, Offset=first, Limit=3) for first in range(0, len(whole) + 3, 3)]
         assert [record for page in pages for record in page] == whole
         assert ask(here, DETAIL, Offset=0, Limit=3, Month="2026-03", NeedRecordNum=1)["Total"] == len(whole) - 5
-        assert ask(here, DETAIL, Offset=0, Limit=3, Month="2026-03")["Total"] is None
+        assert ask(here, DETAIL, Offset=0, Limit=3, Month="2026-03")["Total"] == 0
 
 
 def test_two_ends_choose_a_month_and_never_days() -> None:
@@ -195,15 +196,38 @@ def test_what_is_no_machine_has_its_own_kind_of_record() -> None:
             )
 
         charge("credit", ChargeCategory.CREDIT, "-5")
-        charge("tax", ChargeCategory.TAX, "3")
         charge("refund", ChargeCategory.ADJUSTMENT, "-2")
         charge("ai_platform", ChargeCategory.USAGE, "7")
         by_id = {record["ResourceId"]: record for record in detail(here)}
         assert by_id["credit-1"]["ComponentSet"][0]["VoucherPayAmount"] == "5.00000000"
-        assert by_id["tax-1"]["ComponentSet"][0]["TaxAmount"] == "3.00000000"
         assert by_id["refund-1"]["ActionType"] == "recon_increase"
         assert by_id["ai_platform-1"]["BusinessCode"] == "p_tione"
         assert (by_id["refund-1"]["RegionId"], by_id["refund-1"]["RegionName"]) == ("0", "其他")
+
+
+def _taxed(cloud: str) -> OtherCharge:
+    money = Money(Decimal(3), currency_of(cloud))
+    return OtherCharge(cloud, LEADER, "", "tax", ChargeCategory.TAX, MARCH, MARCH + DAY, money, "tax-1")
+
+
+def test_the_international_site_tells_a_tax_with_each_component() -> None:
+    with cloud(machine(cloud="tencent-intl"), cloud="tencent-intl") as here:
+        here.pass_time(4 * DAY)
+        here.world.charge(_taxed("tencent-intl"))
+        parts = {record["ResourceId"]: record["ComponentSet"][0] for record in detail(here)}
+        told = {name: (part["RealCost"], part["TaxAmount"]) for name, part in parts.items()}
+        assert told["tax-1"] == ("0.00000000", "3.00000000")
+        assert {part["Currency"] for part in parts.values()} == {"USD"}
+        assert {tax for name, (_, tax) in told.items() if name != "tax-1"} == {"0.00000000"}
+
+
+def test_a_bill_of_the_china_site_has_no_field_for_a_tax() -> None:
+    """Its prices contain the tax: a world that charges one is told so, instead of a field that no bill has."""
+    with spending() as here:
+        assert all("TaxAmount" not in part for record in detail(here) for part in record["ComponentSet"])
+        here.world.charge(_taxed("tencent"))
+        asked = {"Offset": 0, "Limit": 1, "Month": "2026-03"}
+        assert here.refused("billing", DETAIL, **asked) == "Emulator.NotModelled"
 
 
 def test_daily_series_add_up_to_the_detail() -> None:
@@ -247,7 +271,7 @@ def test_budgets_have_a_second_layer_of_errors() -> None:
         assert ask(here, "DescribeBudget", PageNo=1, PageSize=9, CycleTypes=["DAY"])["Data"]["Total"] == 0
         desk.budget_code = 4001
         answer = ask(here, "DescribeBudget", PageNo=1, PageSize=2)
-        assert (answer["Code"], answer["Data"]) == (4001, None)
+        assert (answer["Code"], "Data" in answer) == (4001, False)
 
 
 def test_denials_are_the_vendors_and_cam_calls_the_product_finance() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING
@@ -139,7 +140,10 @@ def _rare_act(simulation: Simulation, target: Machine, what: int, random: Random
 
 
 def _attach(world: World, native_id: str) -> None:
-    world.attach(native_id, Disk(50, device=f"/dev/sd{len(world.volumes)}"), "owner")
+    """A second disk of the first one's type: each cloud has its own."""
+    disk = Disk(50, device=f"/dev/sd{len(world.volumes)}")
+    first = next((volume.disk for volume in world.volumes_of(native_id)), disk)
+    world.attach(native_id, replace(disk, volume_type=first.volume_type), "owner")
 
 
 def _delete_copy(world: World, native_id: str, random: Random) -> bool:

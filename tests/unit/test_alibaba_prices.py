@@ -101,6 +101,12 @@ def test_spot_has_the_price_in_force_in_its_zone() -> None:
     assert (prices.asked[0]["SpotStrategy"], prices.asked[0]["ZoneId"]) == ("SpotAsPriceGo", "cn-hangzhou-i")
 
 
+def test_parts_of_a_price_are_known_however_they_are_spelled() -> None:
+    """The page of DescribePrice lists `InstanceType`, `SystemDisk` and `DataDisk`; answers show small letters."""
+    listed = priced(("InstanceType", 12.7, 3.81), ("SystemDisk", 0.07, 0.07), ("Image", 0.3, 0.3))
+    assert rate(listed) == Money(Decimal("13.0"), "CNY")
+
+
 def test_the_international_site_is_in_dollars() -> None:
     assert rate(priced(("instanceType", 1.5, 1.5), currency="USD"), cloud="alibaba-intl") == Money(
         Decimal("1.5"), "USD"
@@ -173,8 +179,9 @@ def test_a_negotiated_price_goes_first_and_never_prices_spot() -> None:
     assert len(prices.asked) == 1
 
 
-def test_disks_bill_on_and_what_an_address_costs_is_not_known() -> None:
-    prices = PriceList(priced(("dataDisk", 0.21, 0.21)))
+@pytest.mark.parametrize("spelled", ["dataDisk", "DataDisk"])
+def test_disks_bill_on_and_what_an_address_costs_is_not_known(spelled: str) -> None:
+    prices = PriceList(priced((spelled, 0.21, 0.21)))
     asked = machine()
     disks = (volume(), volume("cloud_essd:PL3", 99.5))
     detail = InstanceDetail(asked, disks, (), kept_addresses=(asked.ref.sibling("public_address", "eip-1"),))

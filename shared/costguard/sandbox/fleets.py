@@ -14,6 +14,7 @@ from costguard.sandbox.aws.catalogue import TYPES, hourly
 from costguard.sandbox.tencent import catalogue as tencent
 from costguard.sandbox.world import workload as does
 from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_id, made_up_key_id
+from costguard.sandbox.world.prices import currency_of
 from costguard.sandbox.world.workload import Workload
 
 RESEARCH, PRODUCT = "111122223333", "444455556666"
@@ -102,7 +103,7 @@ def tencent_machine(
             AcceleratorKind.NVIDIA_GPU, facts.model.removeprefix("NVIDIA "), facts.gpus, facts.gpu_memory_gib
         ),
         "local_disk_gib": float(facts.local_disk_gib),
-        "hourly": Money(facts.hourly, "CNY"),
+        "hourly": Money(facts.hourly, currency_of(cloud)),
     }
     return _machine(cloud, account, region, name, instance_type, workload, launched_at, **{**defaults, **more})
 

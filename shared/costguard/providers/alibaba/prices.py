@@ -190,13 +190,16 @@ def question_about(thing: Product | Disk) -> dict[str, Any]:
 def price_in(answer: Fields, *, spot: bool) -> Money | None:
     """The price of the machine without its disk and traffic, with its image's, or of the disk; None where none is told.
 
+    The page of DescribePrice lists the parts as `InstanceType`, `SystemDisk`, `DataDisk`, and answers that others show
+    have small letters: they are the same here.
+
     Raises:
         TypeError, ValueError: not of the documented form.
     """
     price = part(part(answer, "PriceInfo"), "Price")
     details = structures_in(price, "DetailInfos.DetailInfo", _API)
-    named = {text(each, "Resource"): each for each in details}
-    counted = ("instanceType", "image") if "instanceType" in named else ("dataDisk", "disk")
+    named = {text(each, "Resource").casefold(): each for each in details}
+    counted = ("instancetype", "image") if "instancetype" in named else ("datadisk", "disk")
     field = "TradePrice" if spot else "OriginalPrice"
     amounts = [_money(named[name], field) for name in counted if name in named]
     currency = text(price, "Currency")

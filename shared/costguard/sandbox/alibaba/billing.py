@@ -53,7 +53,7 @@ def describe_instance_bill(call: ApiCall, world: World) -> Mapping[str, Any]:
         **_account(call, first),
         "TotalCount": len(found),
         "MaxResults": page.size,
-        "NextToken": page.token or None,
+        "NextToken": page.token,
         "Items": [_described(call, record, day) for record in page.items],
     }
     return _answer(data)
@@ -80,7 +80,7 @@ def query_bill_overview(call: ApiCall, world: World) -> Mapping[str, Any]:
 
 
 def query_account_bill(call: ApiCall, world: World) -> Mapping[str, Any]:
-    """The records of a cycle or a day summed by account, and by product where asked. Raises as above."""
+    """The records of a cycle or a day summed by account, and by product where asked: without tax. Raises as above."""
     asked, first = call.asked, _cycle(call, world)
     day = _day(call, first)
     found = bills.records(world, call.site.cloud, day or first, day or _last(first))
@@ -90,12 +90,18 @@ def query_account_bill(call: ApiCall, world: World) -> Mapping[str, Any]:
         subscription = record.item if asked.flag("IsGroupByProduct") else ""
         _add(_sum_of(sums, call, record.owner, product, subscription, record.currency), record)
     number, size = asked.whole("PageNum") or 1, asked.whole("PageSize") or 20
-    items = [{name: _number(value) for name, value in each.items()} for each in sums.values()]
+    items = [
+        {name: _number(value) for name, value in each.items() if name not in _OF_THE_OVERVIEW} for each in sums.values()
+    ]
     shown = [
         {**each, "BillingDate": day.isoformat() if day else ""} for each in items[(number - 1) * size : number * size]
     ]
     paging = {"PageNum": number, "PageSize": size, "TotalCount": len(items)}
     return _answer({**_account(call, first), **paging, "Items": {"Item": shown}})
+
+
+_OF_THE_OVERVIEW = frozenset({"Tax", "AfterTaxAmount", "RoundDownDiscount", "Item"})
+"""What QueryBillOverview alone tells (BssOpenApi 2017-12-14)."""
 
 
 def describe_cost_budgets_summary(call: ApiCall, _: World) -> Mapping[str, Any]:
@@ -200,7 +206,6 @@ def _sum_of(
             **dict.fromkeys(nothing, Decimal(0)),
             "RoundDownDiscount": "0",
             "OwnerID": owner,
-            "OwnerName": f"{owner[-4:]}@aliyun",
             "BillAccountID": call.account,
             "ProductCode": product,
             "PipCode": product,

@@ -95,7 +95,7 @@ class AlibabaEmulator:
         self.faults = Faults()
         self.limits = RateLimits(rates or {})
         self.calls: list[Call] = []
-        self.server = WireServer(self._answer, port=port, latency_seconds=latency_seconds)
+        self.server = WireServer(self._answer, port=port, latency_seconds=latency_seconds, cloud=cloud)
         self.server.now = door.clock.now
 
     @property

@@ -116,7 +116,6 @@ def _member(management: str, account: str) -> dict[str, Any]:
         "FolderId": f"r-{management[-4:]}",
         "ResourceDirectoryId": directory,
         "ResourceDirectoryPath": f"{directory}/r-{management[-4:]}/{account}",
-        "DeletionStatus": "",
         "Tags": {"Tag": []},
     }
 

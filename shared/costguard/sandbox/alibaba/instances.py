@@ -74,11 +74,13 @@ def describe_instance_attribute(call: ApiCall, world: World) -> Mapping[str, Any
     """One machine, with fewer facts than DescribeInstances tells: neither tags nor protection."""
     machine = machine_named(call, world, call.asked.text("InstanceId"))
     everything = described(world, machine, cards_of(call, world))
-    return {name: everything[name] for name in _ATTRIBUTES if name in everything}
+    host = {name: of for name, of in everything["DedicatedHostAttribute"].items() if name != "DedicatedHostClusterId"}
+    told = {name: everything[name] for name in _ATTRIBUTES if name in everything}
+    return {**told, "DedicatedHostAttribute": host}
 
 
 _ATTRIBUTES = (
-    *("ClusterId", "Cpu", "CreationTime", "CreditSpecification", "DedicatedHostAttribute", "Description"),
+    *("ClusterId", "Cpu", "CreationTime", "DedicatedHostAttribute", "Description"),
     *("EipAddress", "ExpiredTime", "HostName", "ImageId", "InnerIpAddress", "InstanceChargeType", "InstanceId"),
     *("InstanceName", "InstanceNetworkType", "InstanceType", "InternetChargeType", "InternetMaxBandwidthIn"),
     *("InternetMaxBandwidthOut", "Memory", "OperationLocks", "PublicIpAddress", "RegionId", "SecurityGroupIds"),
@@ -177,7 +179,6 @@ def described(world: World, machine: Machine, cards: Cards, also: Collection[str
         "OSType": "linux",
         "SerialNumber": spec.native_id[2:],
         "KeyPairName": "",
-        "CreditSpecification": "",
         "DeploymentSetId": "",
         "HpcClusterId": "",
         "VlanId": "",

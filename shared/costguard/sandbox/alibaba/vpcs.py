@@ -152,7 +152,6 @@ def _peering(call: ApiCall, peering: Peering, cidrs: tuple[str, ...]) -> dict[st
         "Bandwidth": -1,
         "GmtCreate": _MADE,
         "GmtModified": _MADE,
-        "GmtExpired": None,
         "ResourceGroupId": "",
         "Tags": [{"Key": key, "Value": value} for key, value in peering.tags.items()],
     }

@@ -84,7 +84,7 @@ class EmbeddedAws:
                 keys=Kms(self._world),
                 trail=CloudTrail(self._world),
             )
-            self.server = WireServer(serving(self.gateway), port=self._port)
+            self.server = WireServer(serving(self.gateway), port=self._port, cloud="aws")
             self.server.now = self._clock.now
             opening.callback(self.server.close)
             self.url = self.server.url

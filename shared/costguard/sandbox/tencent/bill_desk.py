@@ -65,7 +65,7 @@ class BillDesk:
                 "WarnJson": [
                     {"WarnType": kind, "CalType": "PERCENTAGE", "ThresholdValue": value} for kind, value in kinds
                 ],
-                "WaveThresholdJson": None,
+                "WaveThresholdJson": [],
                 "BudgetStatus": "ACTIVE",
                 "BudgetProgress": "0.00",
                 "RealCost": "0.00",

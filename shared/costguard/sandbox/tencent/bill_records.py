@@ -13,6 +13,7 @@ from typing import Any
 from costguard.domain.spend import ChargeCategory, PricingCategory
 from costguard.sandbox.tencent.asking import Asked
 from costguard.sandbox.tencent.catalogue import REGIONS
+from costguard.sandbox.tencent.errors import ApiError
 from costguard.sandbox.tencent.times import BEIJING, local
 from costguard.sandbox.world.billing import Charge, bill, billed_until
 from costguard.sandbox.world.prices import PREPAID_TERM
@@ -172,6 +173,8 @@ def _others(asked: Asked, begins: datetime, ends: datetime) -> Iterator[Charged]
     for other in asked.world.other_charges:
         booked = other.end - _SECOND if other.category is ChargeCategory.USAGE else other.start
         if other.cloud == asked.settings.cloud and other.end <= until and begins <= booked < ends:
+            if other.category is ChargeCategory.TAX and not asked.settings.abroad:
+                raise ApiError("Emulator.NotModelled", "no bill of this site tells a tax: its prices contain it.")
             yield _of_other(other, booked)
 
 
@@ -235,7 +238,7 @@ def written(asked: Asked, charged: Charged, payer: str) -> dict[str, Any]:
         "PayTime": local(charged.booked if charged.prepaid else charged.ends + 15 * _MINUTE),
         "FeeBeginTime": local(charged.begins),
         "FeeEndTime": local(max(charged.begins, charged.ends - _SECOND)),
-        "ComponentSet": [_component(charged)],
+        "ComponentSet": [_component(charged, abroad=asked.settings.abroad)],
         "PayerUin": payer,
         "OwnerUin": charged.account,
         "OperateUin": charged.account,
@@ -245,8 +248,7 @@ def written(asked: Asked, charged: Charged, payer: str) -> dict[str, Any]:
         "ActionType": charged.action,
         "RegionId": number,
         "ProjectId": 0,
-        "PriceInfo": None,
-        "AssociatedOrder": None,
+        "PriceInfo": [],
         "Formula": "",
         "FormulaUrl": "",
         "BillDay": local(day),
@@ -258,18 +260,19 @@ def written(asked: Asked, charged: Charged, payer: str) -> dict[str, Any]:
         "DiscountObject": "",
         "DiscountType": "",
         "DiscountContent": "",
-        "ExtendField": "",
+        **({} if asked.settings.abroad else {"ExtendField": ""}),
     }
 
 
-def _component(charged: Charged) -> dict[str, Any]:
+def _component(charged: Charged, *, abroad: bool) -> dict[str, Any]:
+    """What a record consists of (BillDetailComponent): a tax and the currency on the international site only."""
     cost = money(charged.cost)
     found: dict[str, Any] = {
         "ComponentCodeName": "运算组件" if charged.machine is not None else "组件",
         "ItemCodeName": "",
         "SinglePrice": cost,
         "SpecifiedPrice": cost,
-        "PriceUnit": "元",
+        "PriceUnit": "USD" if abroad else "元",
         "UsedAmount": "1",
         "UsedAmountUnit": "个",
         "RealTotalMeasure": "1",
@@ -298,8 +301,8 @@ def _component(charged: Charged) -> dict[str, Any]:
     }
     if charged.machine is not None:
         found["ComponentConfig"] = [{"Name": "实例类型", "Value": charged.machine.spec.instance_type}]
-    if charged.tax:
-        found["TaxAmount"] = money(charged.tax)
+    if abroad:
+        found |= {"TaxAmount": money(charged.tax), "Currency": "USD"}
     return found
 
 

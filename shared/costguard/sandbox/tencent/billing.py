@@ -37,17 +37,24 @@ def describe_bill_summary_by_region(asked: Asked) -> Answer:
 
 
 def describe_bill_summary_by_tag(asked: Asked) -> Answer:
-    """DescribeBillSummaryByTag: of a cost allocation tag; what does not carry it has the value ""."""
+    """DescribeBillSummaryByTag: of a cost allocation tag; what does not carry it has the value "".
+
+    Its groups have no BillMonth (TagSummaryOverviewItem), and its total has two of the six sums (SummaryTotal).
+    """
     key = asked.parameters["TagKey"]
     known = asked.memory.desk.tag_keys
     if known is not None and key not in known:
         raise ApiError("FailedOperation.TagKeyNotExist", f"the tag key {key} does not exist.", "不存在该分账标签键。")
     answer = _overview(asked, lambda each: (each.tags.get(key, ""), ""), ("TagValue", ""), total=True)
+    if not answer["Ready"]:
+        return answer
+    groups = [{name: of for name, of in each.items() if name != "BillMonth"} for each in answer["SummaryOverview"]]
     wanted = asked.get("TagValue")
-    if wanted is not None and answer["SummaryOverview"]:
-        kept = [each for each in answer["SummaryOverview"] if each["TagValue"] == wanted]
-        return {**answer, "SummaryOverview": kept}
-    return answer
+    return {
+        **answer,
+        "SummaryOverview": [each for each in groups if wanted in {None, each["TagValue"]}],
+        "SummaryTotal": {name: answer["SummaryTotal"][name] for name in ("RealTotalCost", "TotalCost")},
+    }
 
 
 def describe_bill_summary(asked: Asked) -> Answer:
@@ -64,7 +71,7 @@ def describe_budget(asked: Asked) -> Answer:
     """DescribeBudget, whose failures may be answers without an error."""
     desk = asked.memory.desk
     if desk.budget_code:
-        return {"Code": desk.budget_code, "Message": "system error", "Data": None}
+        return {"Code": desk.budget_code, "Message": "system error"}
     wanted = {"BudgetId": asked.get("BudgetId"), "BudgetName": asked.get("BudgetName")}
     wanted["BudgetStatus"] = asked.get("BudgetStatus")
     found = [
@@ -90,7 +97,7 @@ def _detail(asked: Asked, payer: str, found: Iterable[Charged]) -> Answer:
     kept = [each for each in found if each.resource_id not in left_out and _is_wanted(asked, each)]
     answer: dict[str, Any] = {
         "DetailSet": [_record(asked, each, payer) for each in page(asked, kept)],
-        "Total": None,
+        "Total": 0,
         "Context": f"context-{asked.request_id}",
     }
     if asked.get("NeedRecordNum") == 1:
@@ -192,7 +199,7 @@ def _overview(asked: Asked, group: Group, fields: tuple[str, str], *, total: boo
 
 def _grouped(asked: Asked, found: Sequence[Charged]) -> Answer:
     if not asked.memory.desk.ready:
-        return {"Ready": 0, "SummaryDetail": None}
+        return {"Ready": 0, "SummaryDetail": []}
     kind = asked.parameters["GroupType"]
     keys = asked.get("TagKey") or []
     if kind == "tag" and len(keys) != 1:

@@ -84,7 +84,6 @@ def _shown(asked: Asked, log: FlowLog) -> dict[str, Any]:
         "TagSet": [],
         "Enable": log.active,
         "StorageType": "cls",
-        "FlowLogStorage": None,
         "CloudLogRegion": asked.region,
         "Period": 600,
     }

@@ -140,5 +140,5 @@ def _node(machine: Machine) -> dict[str, Any]:
         "NodePoolId": "",
         "AutoscalingGroupId": "",
         "CreatedTime": zulu(machine.spec.launched_at),
-        "InstanceAdvancedSettings": None,
+        "InstanceAdvancedSettings": {"MountTarget": "", "DockerGraphPath": "", "UserScript": "", "Unschedulable": 0},
     }

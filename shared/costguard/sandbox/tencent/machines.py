@@ -174,7 +174,7 @@ def _disks(world: World, machine: Machine) -> dict[str, Any]:
         extra.append(
             {"DiskId": f"ldisk-{_short(machine.native_id)}", "DiskType": "LOCAL_NVME", "DiskSize": int(local or 0)}
         )
-    return {"SystemDisk": system, "DataDisks": extra or None}
+    return {"SystemDisk": system, "DataDisks": extra}
 
 
 def _public_addresses(world: World, machine: Machine) -> list[str] | None:

@@ -114,7 +114,7 @@ class TencentEmulator:
         self.key_desk = self._memory.keys
         self.network_desk = self._memory.networks
         self.trail = self._memory.trail
-        self.server = WireServer(self._answer, port=port, latency_seconds=latency_seconds)
+        self.server = WireServer(self._answer, port=port, latency_seconds=latency_seconds, cloud=cloud)
         self.server.now = door.clock.now
 
     @property

@@ -107,3 +107,8 @@ class Settings:
     refuses_stop_charging: frozenset[str]
     regions: Sequence[str] | None
     monitor_cards: CardSeries
+
+    @property
+    def abroad(self) -> bool:
+        """Whether it is the international site, whose schemas differ in places."""
+        return self.cloud == "tencent-intl"

@@ -15,6 +15,7 @@ from typing_extensions import Self
 
 from costguard.sandbox.wire.control import PREFIX
 from costguard.sandbox.wire.messages import Answer, Ending, Request
+from costguard.sandbox.wire.watching import show
 
 Application = Callable[[Request], Answer]
 
@@ -29,6 +30,7 @@ class WireServer:
     Whoever shares the process may ask through `answer`: where nothing listens, there is no other way in.
 
     `latency_seconds` is added to every answer, as distance would. Requests that arrived are counted in `requests`.
+    Answers of a `cloud` are seen by those who watch (`watching.py`).
     """
 
     def __init__(
@@ -38,8 +40,10 @@ class WireServer:
         port: int | None = 0,
         latency_seconds: float = 0.0,
         stall_seconds: float = 30.0,
+        cloud: str = "",
     ) -> None:
         self._application = application
+        self._cloud = cloud
         self.now: Callable[[], datetime] | None = None  # what the Date of an answer is told by; None is the wall
         self.control: Application | None = None  # what answers under its own prefix, for tests in other languages
         self._latency = latency_seconds
@@ -67,7 +71,10 @@ class WireServer:
             time.sleep(self._latency)
         if self.control is not None and request.path.startswith(PREFIX):
             return self.control(request)
-        return self._application(request)
+        answer = self._application(request)
+        if self._cloud:
+            show(self._cloud, request, answer)
+        return answer
 
     def stall(self) -> None:
         """Keep a connection waiting until the server's patience ends or it closes."""
