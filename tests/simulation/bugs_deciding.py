@@ -198,7 +198,7 @@ _LADDER = (
         "half-the-grace",
         (9, 15),
         (
-            Edit(_ADVANCE, "return grace_end(case.since, rung.after)", "return grace_end(case.since, rung.after / 2)"),
+            Edit(_ADVANCE, "grace_end(case.since, rung.after))", "grace_end(case.since, rung.after / 2))"),
             Edit(_LAST, "at = grace_end(at, rungs[place].after)", "at = grace_end(at, rungs[place].after / 2)"),
         ),
     ),
@@ -216,7 +216,17 @@ _LADDER = (
                 "grace_end=policy.calendar.after if policy.calendar is not None else plain_time,",
                 "grace_end=plain_time,",
             ),
+            Edit(
+                "costguard.engine.notices",
+                "world.policy.calendar.after if world.policy.calendar else plain_time",
+                "plain_time",
+            ),
         ),
+    ),
+    Bug(
+        "announced-date-is-no-floor",
+        (15,),
+        (Edit(_ADVANCE, "return at if named is None else max(at, named)", "return at"),),
     ),
     Bug(
         "restart-not-noticed",

@@ -44,7 +44,7 @@ _TOLD = (
             Edit(
                 "costguard.engine.telling",
                 "if arrived is not None and arrived.proven and arrived.delivered_at is not None:\n"
-                "            after = noticed(case, arrived.delivered_at)",
+                "            after = noticed(case, arrived.delivered_at, arrived.announced)",
                 "if arrived is not None:\n            after = noticed(case, clock.now())",
             ),
             TOLD_AS_THE_CASE_SAYS,

@@ -211,7 +211,7 @@ def _scenario(seed: int) -> Scenario:
         seed=seed,
         machines=machines,
         policy=policy,
-        changes=_changes(random, policy, machines, end),
+        changes=(*_calendar_gone(policy, end), *_changes(random, policy, machines, end)),
         deliveries=deliveries,
         every=every,
         fault_rate=random.choice((0.0, 0.002, 0.005, 0.01, 0.02, 0.04)),
@@ -371,6 +371,14 @@ def _policy(random: Random, machines: tuple[MachineSpec, ...]) -> PolicyVersion:
     if random.random() < 0.03:
         version = replace(version, protected_accounts=(machines[-1].account,))
     return version
+
+
+def _calendar_gone(policy: PolicyVersion, end: datetime) -> tuple[Change, ...]:
+    """In half of the stories with working hours they are taken out, which every further change puts back."""
+    random = Random(f"{policy.rules} {end}")  # noqa: S311 - of its own: what else is drawn stays as it was
+    if not policy.working_hours or random.random() < 0.5:
+        return ()
+    return (Change(_moment(random, end), replace(policy, working_hours=False)),)
 
 
 def _changes(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, case, ref
 
-from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, decision_id
+from costguard.cases import Announced, Case, CaseStatus, ClimbedRung, Phase, decision_id
 from costguard.domain.actions import Action, Verb
 from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
@@ -225,6 +225,23 @@ def test_what_was_confirmed_before_the_notice_is_not_waited_for_again(behind: ti
     told_at = NOW - 3 * DAY
     copied = replace(STOPPED, climbed=(*STOPPED.climbed[:3], ClimbedRung(Verb.SNAPSHOT, told_at + behind)))
     assert grace_ends(copied, RUNGS, told_at) == told_at + waited * HOUR + 7 * DAY
+
+
+def test_what_the_last_notice_named_comes_no_earlier() -> None:
+    """Whatever the calendar says now; and a moment for another step, or of an earlier notice, puts nothing off."""
+    named = (Announced(Verb.STOP, NOW + HOUR), Announced(Verb.TERMINATE, NOW + 9 * DAY))
+    told = replace(WARNED, climbed=(replace(WARNED.climbed[0], announced=named),))
+    due = (NOW + HOUR).isoformat(timespec="minutes")
+    assert not_its_turn(told, Verb.STOP, standing()) == Reason(ReasonCode.WAITING, {"verb": "stop", "due": due})
+    assert not_its_turn(told, Verb.STOP, standing(now=NOW + HOUR)) is None
+    first, *rest = STOPPED.climbed
+    told_twice = replace(STOPPED, climbed=(replace(first, announced=named), *rest))
+    assert not_its_turn(told_twice, Verb.TERMINATE, standing()) is None
+
+
+def test_a_stop_that_people_asked_for_now_needs_not_wait_for_what_was_announced() -> None:
+    told = replace(WARNED, climbed=(replace(WARNED.climbed[0], announced=(Announced(Verb.STOP, NOW + HOUR),)),))
+    assert not_its_turn(told, Verb.STOP, standing(hastened=True)) is None
 
 
 def test_the_rung_itself_is_waited_for_though_its_kind_was_climbed_before() -> None:

@@ -8,6 +8,7 @@ closes or pauses the case; whatever could not be seen holds it where it is.
 
 from costguard.cases.advance import advance, due_at
 from costguard.cases.case import (
+    Announced,
     Case,
     CaseStatus,
     ClimbedRung,
@@ -23,6 +24,7 @@ from costguard.cases.moves import claimed, confirming, held, noticed, refused, u
 from costguard.cases.resolve import same_run
 
 __all__ = [
+    "Announced",
     "Case",
     "CaseStatus",
     "ClimbedRung",

@@ -78,8 +78,14 @@ def _snoozed(case: Case, until: datetime) -> Case:
 
 
 def due_at(case: Case, rung: Rung, grace_end: GraceEnd = plain_time) -> datetime:
-    """When the current rung's wait is over."""
-    return grace_end(case.since, rung.after)
+    """When the current rung's wait is over: never before the moment that the delivered notice named for it."""
+    return no_earlier_than_announced(case, rung.verb, grace_end(case.since, rung.after))
+
+
+def no_earlier_than_announced(case: Case, verb: Verb, at: datetime) -> datetime:
+    """`at`, or what was announced where that is later: a calendar or a holiday that changed brings nothing forward."""
+    named = case.announced_for(verb)
+    return at if named is None else max(at, named)
 
 
 def _opening(seen: Seen) -> Step:

@@ -34,15 +34,25 @@ class Phase(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Announced:
+    """A step that a delivered notice named, and the earliest moment it named for it."""
+
+    verb: Verb
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ClimbedRung:
     """A rung seen complete: a notice delivered, an instance seen stopped, every snapshot seen complete.
 
-    `notice` is the id of the notice that was delivered; "" where an earlier Costguard wrote the case.
+    `notice` is the id of the notice that was delivered, `announced` what it said is to come; both empty where an
+    earlier Costguard wrote the case.
     """
 
     verb: Verb
     at: datetime
     notice: str = ""
+    announced: tuple[Announced, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +99,11 @@ class Case:
         """One open case per guard, check and subject."""
         return f"{self.guard}/{self.check}/{self.subject}"
 
+    def announced_for(self, verb: Verb) -> datetime | None:
+        """Before when this step is not taken, by the last delivered notice; None where it named no moment."""
+        told = next((rung.announced for rung in reversed(self.climbed) if rung.verb is Verb.WARN), ())
+        return next((step.at for step in told if step.verb is verb), None)
+
     def climbed_at(self, verb: Verb) -> datetime | None:
         """When a rung of this kind was last confirmed."""
         return next((rung.at for rung in reversed(self.climbed) if rung.verb is verb), None)
@@ -105,8 +120,8 @@ class Seen:
 
     `finding` and `instance` are None when the subject was not in the inventory. `shard_read` says the
     shard was scanned at all, `shard_complete` that absence proves absence. `notice_delivered_at` is the
-    proven delivery of the current rung's notice, `notice_dead` that its channel refused it for good,
-    `notice_late` that it is too late to send it with the dates it names. `intent_written` says whether a
+    proven delivery of the current rung's notice, `announced` what it named, `notice_dead` that its channel refused it
+    for good, `notice_late` that it is too late to send it with the dates it names. `intent_written` says whether a
     call may have gone out for the current claim; `last_outcome` is what came of it, None where nobody could say,
     and `last_request` the cloud's own id of that call. `hastened`: whoever may say so asked, after the delivered
     notice of the rung before, not to wait for the stop any longer.
@@ -122,6 +137,7 @@ class Seen:
     detail: InstanceDetail | None = None
     snoozed_until: datetime | None = None
     notice_delivered_at: datetime | None = None
+    announced: tuple[Announced, ...] = ()
     notice_dead: bool = False
     notice_late: bool = False
     intent_written: bool = False

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from costguard.cases.advance import GraceEnd, due_at, plain_time
-from costguard.cases.case import Case, CaseStatus, Phase, Step, decision_id
+from costguard.cases.case import Announced, Case, CaseStatus, Phase, Step, decision_id
 from costguard.cases.moves import climbed, closed, held, tried_again
 from costguard.cases.resolve import MAX_FAILURES, is_fresh, notice_resolved
 from costguard.domain.actions import Outcome, Verb
@@ -46,6 +46,7 @@ class MendSeen:
     account_closed: bool = False
     snoozed_until: datetime | None = None
     notice_delivered_at: datetime | None = None
+    announced: tuple[Announced, ...] = ()
     notice_dead: bool = False
     notice_late: bool = False
     intent_written: bool = False

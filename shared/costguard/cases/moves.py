@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from costguard.cases.case import Case, CaseStatus, ClimbedRung, Phase, decision_id
+from costguard.cases.case import Announced, Case, CaseStatus, ClimbedRung, Phase, decision_id
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import InstanceDetail, SnapshotState, Volume
@@ -33,7 +33,7 @@ def has_snapshot(case: Case, detail: InstanceDetail, volume: Volume, state: Snap
     )
 
 
-def climbed(case: Case, verb: Verb, at: datetime) -> Case:
+def climbed(case: Case, verb: Verb, at: datetime, announced: tuple[Announced, ...] = ()) -> Case:
     """The rung was seen complete at `at`; the next wait runs from there. The id of a notice is its decision's."""
     notice = case.decision_id if verb is Verb.WARN else ""
     return replace(
@@ -41,7 +41,7 @@ def climbed(case: Case, verb: Verb, at: datetime) -> Case:
         status=CaseStatus.OPEN,
         phase=Phase.WAITING,
         rung=case.rung + 1,
-        climbed=(*case.climbed, ClimbedRung(verb, at, notice)),
+        climbed=(*case.climbed, ClimbedRung(verb, at, notice, announced)),
         since=at,
         attempt=case.attempt + 1,
         failures=0,
@@ -71,9 +71,9 @@ def confirming(case: Case) -> Case:
     return replace(case, phase=Phase.CONFIRMING, reason=Reason(ReasonCode.CONFIRMING))
 
 
-def noticed(case: Case, delivered_at: datetime) -> Case:
-    """The current rung's notice reached its channel: the grace runs from here."""
-    return climbed(case, Verb.WARN, delivered_at)
+def noticed(case: Case, delivered_at: datetime, announced: tuple[Announced, ...] = ()) -> Case:
+    """The current rung's notice reached its channel: the grace runs from here, and what it named comes no earlier."""
+    return climbed(case, Verb.WARN, delivered_at, announced)
 
 
 def held(case: Case, reason: Reason) -> Case:

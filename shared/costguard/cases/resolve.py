@@ -8,8 +8,8 @@ from typing import Protocol
 
 from typing_extensions import assert_never
 
-from costguard.cases.case import Case, CaseStatus, Phase, Seen, Step, ladder
-from costguard.cases.moves import climbed, has_snapshot, held, tried_again, uncopied
+from costguard.cases.case import Announced, Case, CaseStatus, Phase, Seen, Step, ladder
+from costguard.cases.moves import climbed, has_snapshot, held, noticed, tried_again, uncopied
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState, SnapshotState
@@ -58,6 +58,10 @@ class NoticeSeen(Protocol):
         """The proven delivery of the rung's notice."""
 
     @property
+    def announced(self) -> tuple[Announced, ...]:
+        """What the notice named to come."""
+
+    @property
     def notice_dead(self) -> bool:
         """Its channel refused it for good."""
 
@@ -73,7 +77,7 @@ class NoticeSeen(Protocol):
 def notice_resolved(case: Case, seen: NoticeSeen) -> Case:
     """A warning that was claimed: climbed once its delivery is proven."""
     if seen.notice_delivered_at is not None:
-        return climbed(case, Verb.WARN, seen.notice_delivered_at)
+        return noticed(case, seen.notice_delivered_at, seen.announced)
     if not seen.intent_written:
         return case if is_fresh(case, seen) else tried_again(case, ReasonCode.NOTICE_UNDELIVERED)
     if seen.notice_late:

@@ -114,7 +114,9 @@ def notice_views(memory: Memory, cases: tuple[Case, ...], now: datetime) -> dict
     views: dict[str, NoticeView] = {}
     for decision, notice in memory.outbox.get_many(case.decision_id for case in cases if case.decision_id).items():
         proven = notice.delivered_at if notice.proven else None
-        views[decision] = NoticeView(proven, dead=notice.state == "dead", late=notice.is_late(now))
+        views[decision] = NoticeView(
+            proven, dead=notice.state == "dead", late=notice.is_late(now), announced=notice.announced
+        )
     return views
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Protocol
 
-from costguard.cases import Case, CaseStatus, due_at
+from costguard.cases import Announced, Case, CaseStatus, due_at
 from costguard.cases.advance import plain_time
 from costguard.cases.mending import mend_rungs
 from costguard.domain.actions import Action, Verb
@@ -133,9 +133,9 @@ def _warning(
     if rule is None or rule.mode is not Mode.ENFORCE or action.mend is None:
         return _notice(world, index, case, MendWord.TOLD, None, action.decision_id)
     grace_end = world.policy.calendar.after if world.policy.calendar is not None else plain_time
-    due = due_at(replace(case, since=now), mend_rungs(rule, action.mend)[-1], grace_end)
+    due = due_at(replace(case, since=now, climbed=()), mend_rungs(rule, action.mend)[-1], grace_end)
     comes = _notice(world, index, case, MendWord.COMES, action.mend, action.decision_id, due=due)
-    return replace(comes, holds_until=now + WARNING_HOLDS)
+    return replace(comes, holds_until=now + WARNING_HOLDS, announced=(Announced(Verb.MEND, due),))
 
 
 def _news(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from costguard.cases import Case, CaseStatus, due_at, ladder
+from costguard.cases import Announced, Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.domain.actions import DESTRUCTIVE, Action, Verb
 from costguard.domain.findings import Finding
@@ -147,6 +147,7 @@ def _notice(
         kind=kind.value if facts.upcoming else f"{kind.value}_only",
         picture=picture(facts.evidence),
         hourly=facts.rate.money if facts.rate else None,
+        announced=tuple(Announced(step.verb, step.not_before) for step in facts.upcoming if step.not_before),
     )
 
 
@@ -181,7 +182,7 @@ def _upcoming(world: Surroundings, index: PlanIndex, case: Case, now: datetime) 
             continue
         if barred is not None and leads_to([each.verb for each in rungs[place:]]) is barred.verb:
             return
-        at = due_at(replace(case, since=at), rung, grace_end)
+        at = due_at(replace(case, since=at, climbed=()), rung, grace_end)  # this notice names its own moments
         yield Upcoming(rung.verb, at)
 
 

@@ -80,7 +80,7 @@ def _note_arrivals(world: Surroundings, run_id: str, written: Mapping[str, Case]
     for decision, case in written.items():
         arrived = known.get(decision)
         if arrived is not None and arrived.proven and arrived.delivered_at is not None:
-            after = noticed(case, arrived.delivered_at)
+            after = noticed(case, arrived.delivered_at, arrived.announced)
         else:
             after = held(confirming(case), Reason(ReasonCode.NOTICE_UNDELIVERED))
         steps.append(Transition(case, after))

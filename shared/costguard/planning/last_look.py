@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from costguard.cases import Case, CaseStatus, Phase, decision_id, speaks_for
-from costguard.cases.advance import GraceEnd, may_be_hastened, plain_time
+from costguard.cases.advance import GraceEnd, may_be_hastened, no_earlier_than_announced, plain_time
 from costguard.domain.actions import Action, Verb
 from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
@@ -82,7 +82,7 @@ def not_its_turn(case: Case, verb: Verb, standing: Standing) -> Reason | None:
 
 
 def grace_ends(case: Case, rungs: Sequence[Rung], told_at: datetime, grace_end: GraceEnd = plain_time) -> datetime:
-    """When every wait between the notice and the case's rung is over, at the earliest.
+    """When every wait between the notice and the case's rung is over, at the earliest, and what it named has come.
 
     What was confirmed before the notice was delivered is not waited for again: copies are made anew behind it.
     """
@@ -92,7 +92,7 @@ def grace_ends(case: Case, rungs: Sequence[Rung], told_at: datetime, grace_end: 
         climbed = case.climbed_at(rungs[place].verb)
         if place == case.rung or climbed is None or climbed > told_at:
             at = grace_end(at, rungs[place].after)
-    return at
+    return no_earlier_than_announced(case, rungs[case.rung].verb, at)
 
 
 def asked_for(case: Case, asked: Collection[AnswerRef]) -> bool:

@@ -159,6 +159,7 @@ def _seen(inputs: MendInputs, subject: ResourceRef, case: Case | None, judged: J
         account_closed=subject.account in inputs.closed_accounts,
         snoozed_until=snooze if snooze is not None and snooze > inputs.now else None,
         notice_delivered_at=notice.delivered_at if notice else None,
+        announced=notice.announced if notice else (),
         notice_dead=notice.dead if notice else False,
         notice_late=notice.late if notice else False,
         intent_written=claim is not None or notice is not None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from costguard.cases import Case
+from costguard.cases import Announced, Case
 from costguard.domain.actions import Action, Outcome
 from costguard.domain.answers import AnswerRef
 from costguard.domain.facts import ShardFacts
@@ -25,11 +25,15 @@ KeptLines = tuple[tuple[str, Money | None], ...]
 
 @dataclass(frozen=True, slots=True)
 class NoticeView:
-    """What became of a decision's notice. `late`: it is not sent any more, because the dates it names are past."""
+    """What became of a decision's notice, and what it `announced`.
+
+    `late`: it is not sent any more, because the dates it names are past.
+    """
 
     delivered_at: datetime | None
     dead: bool = False
     late: bool = False
+    announced: tuple[Announced, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

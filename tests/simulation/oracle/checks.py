@@ -214,8 +214,13 @@ def _after_notice(judged: Judged, verb: Verb, since: datetime, hours: int) -> st
     if not told:
         return f"nobody was told of it since {since:%m-%d %H:%M}"
     calendar = judged.version.working_hours
-    over = [one for one in told if working_time_after(one.at, hours, calendar=calendar) <= judged.effect.at + SKEW]
+    now = judged.effect.at + SKEW
+    over = [one for one in told if working_time_after(one.at, hours, calendar=calendar) <= now]
+    early = bool(over)
+    over = [one for one in over if one.not_before is None or one.not_before <= now]
     over += [one for one in hastened(judged, told) if one not in over]  # later, where it is there at all
+    if early and not over:
+        return f"announced on {told[0].at:%m-%d %H:%M} for {told[0].not_before}, whatever has changed since"
     if not over:
         return f"told on {told[0].at:%m-%d %H:%M}, less than {hours} h ago"
     cause = cancelled_after(judged, over[-1].at)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
+from costguard.cases import Announced
 from costguard.domain.errors import NoticeError
 from costguard.domain.money import Money
 from costguard.ports import Choice, Delivery
@@ -30,7 +31,8 @@ class Notice:
     channel, owner and thread may travel in one message: `beside` are the ids of all in it, if several. `kind` is what
     it tells, `hourly` what its subject costs, `status` what became of that since. `proven` is True only where the
     channel proves delivery: grace is counted from `delivered_at` of such a notice, never of others. After `holds_until`
-    it names dates that may be past and is dropped; None means that it is true at any time.
+    it names dates that may be past and is dropped; None means that it is true at any time. `announced` are the steps to
+    come that it names, which come no earlier.
     """
 
     notice_id: str
@@ -61,6 +63,7 @@ class Notice:
     hourly: Money | None = None
     beside: tuple[str, ...] = ()
     status: str = ""
+    announced: tuple[Announced, ...] = ()
 
     def is_late(self, now: datetime) -> bool:
         """Whether it was not delivered in time, and never will be."""
