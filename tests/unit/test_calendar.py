@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.builders import policy
 
 from costguard.policy import holidays_cn
 from costguard.policy.calendar import WorkingCalendar
+from costguard.policy.remarks import remarks
 
 H = timedelta(hours=1)
 SHANGHAI = ZoneInfo("Asia/Shanghai")
@@ -62,8 +65,16 @@ def test_a_year_not_announced_yet_rests_wherever_a_holiday_could_fall() -> None:
     year = holidays_cn.known_until().year + 1
 
     assert not CN.is_working_day(date(year, 10, 1))
-    assert not any(CN.is_working_day(date(year, 2, day)) for day in range(1, 29))
+    assert not CN.is_working_day(date(year, 5, 3))
     assert any(CN.is_working_day(date(year, 3, day)) for day in range(10, 20))
+
+
+def test_a_spring_festival_that_is_not_announced_rests_around_its_lunar_day_and_not_for_seven_weeks() -> None:
+    """It begins on 6 February 2027; a day of waiting from 15 January once ended in March."""
+    unaware = replace(CN, exceptions={}, known_until=date(2026, 12, 28))
+    resting = [day for day in range(1, 29) if not unaware.is_working_day(date(2027, 2, day))]
+    assert resting == [*range(2, 19), 20, 21, 27, 28]
+    assert unaware.after(shanghai(2027, 1, 15, 12), 24 * H) == shanghai(2027, 1, 20, 12)
 
 
 def test_the_bridge_into_a_year_not_announced_yet_rests_too() -> None:
@@ -73,9 +84,7 @@ def test_the_bridge_into_a_year_not_announced_yet_rests_too() -> None:
 def test_every_holiday_ever_announced_falls_where_holidays_are_expected() -> None:
     """The windows of doubt would have been wide enough for each year that is known."""
     outside = [
-        day
-        for day, worked in holidays_cn.exceptions().items()
-        if not worked and not any(first <= (day.month, day.day) <= last for first, last in holidays_cn.DOUBTFUL)
+        day for day, worked in holidays_cn.exceptions().items() if not worked and day not in holidays_cn.DOUBTFUL
     ]
 
     assert outside == []
@@ -183,3 +192,12 @@ def test_two_waits_in_a_row_are_one_wait(
 ) -> None:
     assume(other)  # no wait at all, begun at closing time, is over when the next day opens
     assert calendar.after(calendar.after(start, one), other) == calendar.after(start, one + other)
+
+
+@pytest.mark.parametrize(("day", "told"), [(date(2026, 10, 31), False), (date(2026, 11, 3), True)])
+def test_a_year_without_holidays_is_remarked_sixty_days_ahead(day: date, told: bool) -> None:  # noqa: FBT001
+    listed = replace(CN, exceptions={date(2026, 10, 1): False}, known_until=date(2026, 12, 28))
+    now = datetime.combine(day, time(12), SHANGHAI)
+    for calendar in (listed, replace(listed, known_until=None)):
+        remarked = [each for each in remarks(policy(calendar=calendar), now) if each.where == "calendar.holidays"]
+        assert ([] if not told else [True]) == ["2027" in str(each) for each in remarked]

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 _MAX_DAYS = 3650  # a calendar without a working day in ten years is a mistake, caught when the policy loads
 _ONE_DAY = timedelta(days=1)
 
-Window = tuple[tuple[int, int], tuple[int, int]]
 """First and last day of part of a year, as (month, day), both within it."""
 
 
@@ -20,7 +19,7 @@ class WorkingCalendar:
 
     `exceptions` says of single dates whether they are worked: holidays are False, moved workdays True.
     After `known_until` (None: known for good) nobody has said yet which days are holidays, so every
-    day of the `doubtful` windows counts as one: a grace may only get longer.
+    `doubtful` day counts as one: a grace may only get longer.
     """
 
     zone: str
@@ -29,13 +28,13 @@ class WorkingCalendar:
     closes: time
     exceptions: Mapping[date, bool] = field(default_factory=dict)
     known_until: date | None = None
-    doubtful: tuple[Window, ...] = ()
+    doubtful: frozenset[date] = frozenset()
 
     def is_working_day(self, day: date) -> bool:
         """Whether anybody works on `day`, in the calendar's zone."""
         if day in self.exceptions:
             return self.exceptions[day]
-        if self.known_until is not None and day > self.known_until and self._is_doubtful(day):
+        if self.known_until is not None and day > self.known_until and day in self.doubtful:
             return False
         return day.weekday() in self.weekdays
 
@@ -78,9 +77,6 @@ class WorkingCalendar:
         """Opening and closing of `day` in UTC; where the clocks skip or repeat a time, the shorter day."""
         last = day + _ONE_DAY if self.closes == time(0) else day
         return max(_both(day, self.opens, zone)), min(_both(last, self.closes, zone))
-
-    def _is_doubtful(self, day: date) -> bool:
-        return any(first <= (day.month, day.day) <= last for first, last in self.doubtful)
 
 
 def _both(day: date, clock: time, zone: ZoneInfo) -> tuple[datetime, datetime]:

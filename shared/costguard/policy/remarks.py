@@ -15,6 +15,7 @@ from costguard.policy.network_remarks import network_remarks
 from costguard.policy.tag_remarks import tag_remarks
 
 _SOON = timedelta(days=7)
+_AHEAD = timedelta(days=60)  # longer than most waits in working hours, and the announcement comes about then
 _HIGH_PERCENT = 30.0  # a card a third busy is training with a slow loader more often than it is idle
 
 
@@ -62,7 +63,7 @@ def _calendar(policy: Policy, now: datetime) -> Iterator[Remark]:
     calendar = policy.calendar
     if calendar is None or not calendar.exceptions:
         return
-    year = now.year
+    year = (now + _AHEAD).year
     if calendar.known_until is not None and calendar.known_until.year < year:
         yield Remark(
             "calendar.holidays",
