@@ -15,7 +15,7 @@ from costguard.domain.errors import AccessDeniedError, ThrottledError
 from costguard.domain.money import Money
 from costguard.domain.resources import GapKind
 from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine, SpendReport, SpendScope, VendorBudget
-from costguard.sandbox.world.billing import Charge, billed_until, charges
+from costguard.sandbox.world.billing import Charge, billed_until, charges, final_until
 
 EVERYTHING = SpendScope()
 
@@ -255,6 +255,13 @@ def test_the_bill_says_whose_days_it_counts_in(rig: SpendRig) -> None:
     begins = [line.charge_period_start.astimezone(ZoneInfo(report.zone)) for line in whole]
     assert {(at.hour, at.minute) for at in begins} == {(0, 0)}
     assert min(begins).date() == date(2026, 3, 1)
+
+
+def test_the_bill_says_from_when_on_it_may_still_change(rig: SpendRig) -> None:
+    """On the tenth the month before is final by every vendor's documents, and the present one is not."""
+    (report,) = read(rig, EVERYTHING)
+    assert report.final_until == day_of(rig.cloud, 2026, 3, 1)
+    assert report.final_until <= final_until(rig.cloud, rig.now())
 
 
 def test_what_may_not_be_read_is_never_nothing(rig: SpendRig) -> None:

@@ -5,23 +5,28 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import policy
-from tests.scenario.budget_stage import HOUR, STOP_IDLE, BudgetStage, machine, research
+from tests.builders import policy, usd
+from tests.scenario.budget_stage import HALF, HOUR, MIDNIGHT, STOP_IDLE, BudgetStage, machine, research
 from tests.scenario.stage import CLOUDS, DAY
 
+from costguard.domain.findings import Verdict
 from costguard.domain.money import Money
 from costguard.domain.resources import InstanceState
+from costguard.domain.spend import ChargeCategory, SpendScope
+from costguard.engine.budget_look import look
 from costguard.engine.budget_told import budget_reports
 from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.estimates.exchange import ExchangeRate
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule
+from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, PeriodKind
 from costguard.sandbox.world import workload as does
+from costguard.sandbox.world.billing import day_offset
+from costguard.sandbox.world.records import OtherCharge
 
 on_every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
 
@@ -115,6 +120,94 @@ def test_a_rate_dated_the_first_holds_for_the_bills_first_day(stage: Any, cloud:
     assert [title for title in month.mailbox.titles if "100 %" in title] != []
     month.until(9 * DAY + 6 * HOUR, every=HOUR)
     assert month.state_of("trainer") is InstanceState.STOPPED
+
+
+APRIL = timedelta(days=30)  # the first of it, after the start
+LATE = "Budget research: 100 % of 1,000.00 USD was spent in 2026-03"
+
+
+def charged_late(month: BudgetStage, cloud: str, amount: str = "400", ends: int = 1) -> None:
+    """A charge of the 30th of March, or as many days before its end, that is put on the bill now."""
+    end = MIDNIGHT.replace(day=31) + DAY - (ends - 1) * DAY - day_offset(cloud)
+    account, region = month.cloud.fleet[0].account, month.cloud.fleet[0].region
+    service, category = "storage", ChargeCategory.USAGE
+    tags = {"team": "research"}
+    month.cloud.charge(OtherCharge(cloud, account, region, service, category, end - DAY, end, usd(amount), tags=tags))
+
+
+@on_every_cloud
+def test_what_is_billed_late_still_tells_of_the_month_it_was_spent_in_and_stops_nothing(stage: Any, cloud: str) -> None:
+    """744 in March, and 400 of the 30th that the bill shows on the third of April."""
+    spending = quiet(steps=(STOP_IDLE,), alert_at=(Decimal("0.5"), Decimal("0.8"), Decimal(1)))
+    month = stage(machine(hourly="1", cloud=cloud), budgets=(spending,))
+    month.until(APRIL + 2 * DAY)
+    assert [title[17:21] for title in month.mailbox.titles] == ["50 %"]
+    charged_late(month, cloud, ends=2)
+    done = month.until(APRIL + 4 * DAY)
+    assert month.mailbox.titles[1:] == [LATE]
+    said = month.mailbox.messages[-1].text
+    assert "2026-03, over since 2026-04-01" in said
+    assert "1,144.00 USD of 1,000.00 USD: 114.4 %" in said
+    assert "What follows" not in said
+    assert done.look.statuses[0].share < Decimal("0.2")
+    month.until(APRIL + 10 * DAY)
+    assert len(month.mailbox.titles) == 2
+    assert month.state_of("trainer") is InstanceState.RUNNING
+
+
+@on_every_cloud
+def test_the_month_before_is_judged_once_more_after_it_is_final_and_then_left_alone(stage: Any, cloud: str) -> None:
+    closes = {"aws": 8, "alibaba": 4, "tencent": 5}[
+        cloud
+    ]  # days that a month's charges come after its end, by the documents
+    month = stage(machine(hourly="1", cloud=cloud, does=does.busy()))
+    month.until(APRIL + (closes - 1) * DAY)
+    charged_late(month, cloud)
+    month.until(APRIL + (closes + 2) * DAY)
+    assert month.mailbox.titles[1:] == [LATE]
+    charged_late(month, cloud, "9000")
+    month.policy = replace(month.policy, budgets=(quiet(alert_at=(Decimal(1), Decimal("1.2"))),))
+    month.until(APRIL + 14 * DAY, every=HALF)
+    assert [title for title in month.mailbox.titles if "2026-03" in title] == [LATE]
+    assert month.runs[-1].look.before == ()
+
+
+def test_the_month_before_has_the_amount_and_the_name_it_had(stage: Any) -> None:
+    month = stage(machine(hourly="1", does=does.busy()))
+    month.until(APRIL - DAY)
+    now_under(month, quiet("5000", name="vision"), quiet("100", name="new", covers=SpendScope(clouds=("aws",))))
+    month.until(APRIL + DAY)
+    charged_late(month, "aws")
+    month.until(APRIL + 3 * DAY)
+    assert [title for title in month.mailbox.titles if "2026-03" in title] == [LATE.replace("research", "vision")]
+
+
+def test_a_budget_with_dates_is_judged_after_its_last_day(stage: Any) -> None:
+    dates = BudgetPeriod(PeriodKind.DATED, "UTC", date(2026, 3, 1), date(2026, 3, 31))
+    month = stage(machine(hourly="1", does=does.busy()), budgets=(quiet(period=dates),))
+    month.until(APRIL + 2 * DAY)
+    charged_late(month, "aws")
+    month.until(APRIL + 3 * DAY)
+    assert month.mailbox.titles[1:] == [LATE.replace("2026-03", "2026-03-01..2026-03-31")]
+
+
+def test_looking_without_remembering_writes_nothing_of_periods(stage: Any) -> None:
+    month = stage(machine(does=does.busy()))
+    look(month.surroundings(), remember=False)
+    assert list(month.memory.store.query("budget_period")) == []
+
+
+def test_a_freeze_is_not_begun_by_the_month_before(stage: Any) -> None:
+    """Nor anything else that a budget does: only its alerts know of the period before."""
+    month = stage(machine(hourly="1", does=does.busy()))
+    month.until(APRIL + 2 * DAY)
+    charged_late(month, "aws")
+    done = month.until(APRIL + 3 * DAY)
+    ((_, before),) = done.look.before
+    assert before.share > 1
+    assert before.standing is None
+    assert (before.burn_per_hour, before.forecast, before.surge) == (None, None, None)
+    assert [finding.verdict for finding in done.findings] == [Verdict.COMPLIANT]
 
 
 def old_notice(share: str, amount: str, title: str, **changes: Any) -> Notice:

@@ -91,6 +91,19 @@ _TRUSTING = (
 
 _RECKONING = (
     Bug(
+        "month-before-stops",
+        (13,),
+        (
+            Edit(_BUDGET, "        if self.period is None or self.over:\n", "        if self.period is None:\n"),
+            Edit(
+                _ENGINE,
+                "for status in looked.statuses if status.standing is not None]",
+                "for status in (*looked.statuses, *(one for _, one in looked.before)) if status.standing is not None]",
+            ),
+        ),
+        months=True,
+    ),
+    Bug(
         "vouchers-count",
         (14,),
         (Edit(_BILLED, "is ChargeCategory.CREDIT and not counting.credits:", "is None:"),),
@@ -217,6 +230,30 @@ _TELLING = (
         "renamed-budget-tells-anew",
         (14,),
         (Edit(_ALERTS, "_id(scope_id(rule), *of_money)", "_id(rule.name, *of_money)"),),
+        months=True,
+    ),
+    Bug(
+        "month-before-forgotten",
+        (14,),
+        (Edit(_TELL, "(*looked.statuses, *(before for _, before in looked.before))", "looked.statuses"),),
+        months=True,
+    ),
+    Bug(
+        "month-before-judged-by-the-present-amount",
+        (14,),
+        (
+            Edit(
+                "costguard.engine.budget_before",
+                "OpenPeriod(replace(rule, amount=then.amount), period, then.name)",
+                "OpenPeriod(rule, period, then.name)",
+            ),
+        ),
+        months=True,
+    ),
+    Bug(
+        "month-before-read-once",
+        (14,),
+        (Edit(_BILLS, "begin = min(current, _month(known.final_until + _WITHIN_A_DAY))", "begin = current"),),
         months=True,
     ),
     Bug(

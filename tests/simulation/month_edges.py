@@ -1,19 +1,24 @@
-"""Stories at the edges of a budget: another amount or name once it told its thresholds, a rate of the month's first."""
+"""Stories at the edges of a budget: another amount or name, a rate of the month's first, a charge that comes late."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from random import Random
 
+from tests.simulation.budgets import month_of
 from tests.simulation.month_close_ups import amount_spent, budget_of, one_machine, story_of, table_of
-from tests.simulation.months import fitted
-from tests.simulation.scenario import Change, Scenario
+from tests.simulation.months import Timetable, charge, fitted
+from tests.simulation.scenario import DAY, HOUR, Change, Scenario
 
+from costguard.domain.spend import ChargeCategory
+from costguard.estimates.period import day_of
 from costguard.sandbox.world import workload
+from costguard.sandbox.world.billing import zone_of
 
+_MARCH = datetime(2026, 3, 20, tzinfo=timezone.utc)
 _TWO = ("slack:#finance", "slack:#research")
 
 
@@ -68,4 +73,25 @@ def _dated(random: Random, seed: int) -> Scenario:
     return replace(story, policy=replace(story.policy, rates_since=table.start.replace(day=1).date()))
 
 
-_KINDS: tuple[Callable[[Random, int], Scenario], ...] = (_amended, _amended, _renamed, _dated)
+def _late(random: Random, seed: int) -> Scenario:
+    """The bill shows on the first days of a month what was used on the last days of the month before."""
+    zone, every = random.choice(("UTC", "Asia/Shanghai")), random.choice((8, 12))
+    ends = month_of(_MARCH, zone)[2]
+    table = Timetable(ends - random.choice((20, 30)) * HOUR, every * HOUR, random.choice((12, 20)))
+    one = one_machine(random, table, workload=random.choice((workload.idle(), workload.busy())))
+    hourly = one.hourly.amount if one.hourly is not None else Decimal(1)
+    spent = hourly * Decimal((ends - one.launched_at) / HOUR)
+    amount = (spent / Decimal(random.choice(("0.55", "0.75", "0.9")))).quantize(Decimal("0.01"))
+    budget = budget_of(one, amount=amount, zone=zone, tell=random.choice(((), _TWO)), forecasts=())
+    story = story_of(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 3)))
+    at = ends + random.choice((10, 30, 50, 70)) * HOUR
+    used = day_of(ends - random.choice((1, 2)) * DAY, zone_of(one.cloud)).start
+    late = charge(one.cloud, "storage", ChargeCategory.USAGE, used, (amount * Decimal("0.4")).quantize(Decimal("0.01")))
+    changed = random.choice(
+        (budget, budget, budget, replace(budget, name="renamed"), replace(budget, amount=2 * amount))
+    )
+    change = Change(ends + 2 * HOUR, replace(story.policy, budgets=(changed,)))
+    return replace(story, charges=((at, late),), changes=(change,) if changed != budget else ())
+
+
+_KINDS: tuple[Callable[[Random, int], Scenario], ...] = (_amended, _amended, _renamed, _dated, _late, _late)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from costguard.domain.errors import InvalidInputError
 from costguard.estimates.period import Period, day_of, days_between
-from costguard.guards.budget_periods import period_at
+from costguard.guards.budget_periods import period_at, period_before
 from costguard.guards.budget_rules import BudgetPeriod, PeriodKind
 
 ZONES = ("UTC", "Asia/Shanghai", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Africa/Cairo")
@@ -127,3 +127,21 @@ def test_periods_follow_each_other_without_a_hole_and_are_made_of_their_days(
     assert after.key != period.key
     assert [period.start, *(day.end for day in period.days)] == [*(day.start for day in period.days), period.end]
     assert sum(day.hours for day in period.days) == period.hours
+
+
+@pytest.mark.parametrize("kind", CALENDAR)
+@pytest.mark.parametrize("zone", ZONES)
+def test_the_period_before_ends_where_the_present_one_begins(kind: PeriodKind, zone: str) -> None:
+    rule, now = BudgetPeriod(kind, zone), utc(2026, 1, 1, 12)
+    before = period_before(rule, now)
+    assert before is not None
+    assert before.end == at(kind, now, zone).start
+    assert before == period_at(rule, before.start)
+
+
+def test_a_dated_budget_has_itself_before_once_it_is_over() -> None:
+    rule = BudgetPeriod(PeriodKind.DATED, "UTC", date(2026, 11, 1), date(2026, 11, 20))
+    assert period_before(rule, utc(2026, 11, 20, 23)) is None
+    before = period_before(rule, utc(2026, 11, 21))
+    assert before is not None
+    assert before.key == "2026-11-01..2026-11-20"

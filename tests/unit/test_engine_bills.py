@@ -25,6 +25,7 @@ from costguard.ports import RecordStore, Target
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 MONTH = NOW.replace(day=1, hour=0)
 DAY = timedelta(days=1)
+FINAL_AFTER = 7  # days, the bill of the month before
 ALL = SpendScope()
 ORGANISATION = Target("aws", organisation=True)
 
@@ -46,7 +47,9 @@ class Source:
             raise ThrottledError("slow down", operation="ce:GetCostAndUsage")
         days = range((until - since).days)
         lines = tuple(charge(since + n * DAY, self.cost, cloud=target.cloud) for n in days)
-        ordinary = SpendReport(lines, until - DAY, until, "test")
+        month = until.replace(day=1, hour=0)
+        final = month if until.day > FINAL_AFTER else (month - DAY).replace(day=1)
+        ordinary = SpendReport(lines, until - DAY, until, "test", final_until=final)
         return dict.fromkeys(scopes, replace(ordinary, **self.changes))
 
     def budgets(self, target: Target) -> Sequence[VendorBudget]:
@@ -119,6 +122,29 @@ def test_early_in_a_month_the_month_before_is_read_again_for_it_is_not_final(sto
     reader = Reader(store)
     reader.at(NOW)
     reader.at(NOW.replace(month=12, day=3))
+    assert reader.since[1:] == ["11-01"]
+
+
+def test_a_month_is_read_once_more_after_it_is_final_and_then_no_more(store: RecordStore) -> None:
+    """The last reading before that moment may lack what came just before it."""
+    reader = Reader(store)
+    reader.at(NOW)
+    for day in (6, 7, 8, 9, 20):
+        reader.at(NOW.replace(month=12, day=day))
+    assert reader.since[1:] == ["11-01", "11-01", "11-01", "12-01", "12-01"]
+
+
+def test_a_bill_of_which_nobody_says_when_it_is_final_is_read_with_the_month_before(store: RecordStore) -> None:
+    reader = Reader(store, final_until=None)
+    reader.at(NOW)
+    reader.at(NOW + DAY)
+    assert reader.since[1:] == ["10-01"]
+
+
+def test_what_is_final_in_china_is_not_read_again_for_the_hours_before_it_in_utc(store: RecordStore) -> None:
+    reader = Reader(store, final_until=MONTH - timedelta(hours=8), zone="Asia/Shanghai")
+    reader.at(NOW)
+    reader.at(NOW + DAY)
     assert reader.since[1:] == ["11-01"]
 
 

@@ -101,7 +101,8 @@ class SpendReport:
     Every charge before `complete_until` is in `lines`; later ones may be, in part, and prove nothing. None: the bill
     says nothing yet (a month that is still being prepared), which is not zero. A report with a gap is not to be relied
     on for being complete. `source` names where the figures are from (`aws-cost-explorer`). `zone` is the one
-    whose days the bill counts in, empty where nobody tells.
+    whose days the bill counts in, empty where nobody tells. Before `final_until`, the begin of a month, the vendor's
+    documents promise that no charge is added any more; None: nobody promises anything.
     """
 
     lines: tuple[SpendLine, ...]
@@ -110,6 +111,7 @@ class SpendReport:
     source: str
     gaps: tuple[Gap, ...] = ()
     zone: str = ""
+    final_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class Bill:
     """The charges of one scope as one payer's bill showed them at `read_at`, summed by day and kind.
 
     `since` is from when on they were ever read. Resources, regions and tags are gone; account, service and type stay
-    where accelerators were charged for. `complete_until` and `zone` as in `SpendReport`.
+    where accelerators were charged for. `complete_until`, `zone` and `final_until` as in `SpendReport`.
     """
 
     cloud: str
@@ -127,6 +129,7 @@ class Bill:
     read_at: datetime
     source: str
     zone: str = ""
+    final_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

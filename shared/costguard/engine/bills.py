@@ -18,7 +18,7 @@ from costguard.ports import SpendSource, Target, Workers
 
 READ_EVERY = timedelta(hours=8)  # no vendor renews its bill more often, and one charges for each request
 HISTORY = timedelta(days=63)  # nine weeks: what a forecast by weekdays learns from
-_CORRECTED_UNTIL_DAY = 5  # of the month; by then the month before is final on every cloud
+_WITHIN_A_DAY = timedelta(days=1)  # China's first of a month begins on the last day of the month before, by UTC
 
 Heard = Callable[[Target, SpendScope, SpendReport, datetime], None]
 """What else listens to a report before it is condensed: it tells of single machines, and the ledger's bill does not."""
@@ -134,7 +134,14 @@ def renewed(known: Bill | None, target: Target, report: SpendReport, begin: date
     anew = [line for line in condensed(report.lines) if line.charge_period_end > begin]
     since = begin if known is None else min(begin, known.since)
     return Bill(
-        target.cloud, (*before, *anew), since, report.complete_until, report.read_at, report.source, report.zone
+        cloud=target.cloud,
+        lines=(*before, *anew),
+        since=since,
+        complete_until=report.complete_until,
+        read_at=report.read_at,
+        source=report.source,
+        zone=report.zone,
+        final_until=report.final_until,
     )
 
 
@@ -146,7 +153,10 @@ def _begin(known: Bill | None, since: datetime, now: datetime) -> datetime | Non
     if known.complete_until is not None and now - known.read_at < READ_EVERY:
         return None
     current = _month(now)
-    begin = _month(current - timedelta(days=1)) if now.day <= _CORRECTED_UNTIL_DAY else current
+    if known.final_until is None:
+        begin = _month(current - _WITHIN_A_DAY)
+    else:  # what was final when it was read last needs no other reading; what became final since, one more
+        begin = min(current, _month(known.final_until + _WITHIN_A_DAY))
     if known.complete_until is None:
         return begin
     return max(wanted, min(begin, _month(known.complete_until)))  # what stood open then may be billed by now

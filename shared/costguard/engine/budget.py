@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from costguard.domain.findings import Finding
+from costguard.engine.budget_before import close_periods, see_periods
 from costguard.engine.budget_look import BudgetLook, look
 from costguard.engine.budget_sights import keep_budgets
 from costguard.engine.budget_telling import tell
@@ -55,7 +56,9 @@ def run_budgets(
         return BudgetRun(RunReport(run_id, None, duplicate=True))
     looked = look(world, deadline=deadline, progress=progress, seen=seen)
     keep_budgets(world.memory, looked)
+    see_periods(world.memory.store, world.policy.budgets, looked.now)
     alerts = tuple(tell(world, looked))
+    close_periods(world.memory.store, looked.before)
     freezes = freeze(world, looked.statuses, run_id)
     under = under_budgets(world, looked)
     plan = _plan(under, run_id, looked, deadline=deadline, remember=True)

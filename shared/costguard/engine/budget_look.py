@@ -12,6 +12,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance
 from costguard.domain.spend import SpendScope
 from costguard.engine.bills import Bills, payers, read_bills
+from costguard.engine.budget_before import OpenPeriod, open_before
 from costguard.engine.savings_bills import keep_bill
 from costguard.engine.scan import Progress, Scan, no_progress, scan
 from costguard.engine.surroundings import Surroundings
@@ -34,13 +35,18 @@ _SHOWN = frozenset({"inventory", *_LISTED})
 
 @dataclass(frozen=True, slots=True)
 class BudgetLook:
-    """One look at all budgets. `spenders` are by a budget's name; `idle_is_known`: somebody measured idleness."""
+    """One look at all budgets. `spenders` are by a budget's name; `idle_is_known`: somebody measured idleness.
+
+    `before` is where budgets ended the period before, as far as its bills are not final: of that people are told, and
+    nothing else is done.
+    """
 
     now: datetime
     statuses: tuple[BudgetStatus, ...]
     spenders: Mapping[str, tuple[Spender, ...]]
     seen: Scan
     idle_is_known: bool
+    before: tuple[tuple[OpenPeriod, BudgetStatus], ...] = ()
 
 
 def rules_watched(policy: Policy) -> tuple[IdleRule, ...]:
@@ -85,17 +91,13 @@ def look(
             turns.keep(world.guard, not_reached(seen.facts, begin_at))
     now = world.clock.now()
     sheets = tuple(_sheets(world, seen, now, remember=remember))
-    bills = _bills(world, seen, now, remember=remember)
+    open_periods = tuple(open_before(world.memory.store, policy.budgets, now))
+    bills = _bills(world, seen, open_periods, now, remember=remember)
     everything = tuple(run.metered for sheet in sheets for run in sheet.runs)
-    statuses = tuple(
-        assess(
-            rule,
-            _facts(rule.covers, bills, seen, sheets, everything),
-            policy.exchange_rates,
-            now,
-        )
-        for rule in policy.budgets
-    )
+    facts = {rule.covers: _facts(rule.covers, bills, seen, sheets, everything) for rule in policy.budgets}
+    rates = policy.exchange_rates
+    statuses = tuple(assess(rule, facts[rule.covers], rates, now) for rule in policy.budgets)
+    before = tuple((one, assess(one.rule, facts[one.rule.covers], rates, now, one.period)) for one in open_periods)
     idle = frozenset(_idle(world, seen, rules, now))
     return BudgetLook(
         now=now,
@@ -103,6 +105,7 @@ def look(
         spenders={rule.name: spenders(seen.facts, rule.covers, policy, idle, now) for rule in policy.budgets},
         seen=seen,
         idle_is_known=bool(rules) or world.memory.runs.latest("idle_gpu") is not None,
+        before=before,
     )
 
 
@@ -125,12 +128,14 @@ def _sheets(world: Surroundings, seen: Scan, now: datetime, *, remember: bool) -
         yield from world.memory.meter.others(cloud, read)
 
 
-def _bills(world: Surroundings, seen: Scan, now: datetime, *, remember: bool) -> Bills:
+def _bills(
+    world: Surroundings, seen: Scan, open_periods: Sequence[OpenPeriod], now: datetime, *, remember: bool
+) -> Bills:
+    present = ((rule.covers, period_at(rule.period, now)) for rule in world.policy.budgets)
     scopes: dict[SpendScope, datetime] = {}
-    for rule in world.policy.budgets:
-        period = period_at(rule.period, now)
+    for covers, period in (*present, *((one.rule.covers, one.period) for one in open_periods)):
         if period is not None:
-            scopes[rule.covers] = min(period.start, scopes.get(rule.covers, period.start))
+            scopes[covers] = min(period.start, scopes.get(covers, period.start))
     paying = payers(world.targets, seen.members)
     return read_bills(
         world.spends,

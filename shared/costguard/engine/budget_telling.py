@@ -25,7 +25,7 @@ _PERCENT = re.compile(r"([\d.]+) ?%")
 
 def tell(world: Surroundings, looked: BudgetLook) -> Iterator[Crossing]:
     """Put what is still to be told into the outbox, once per threshold and address."""
-    for status in looked.statuses:
+    for status in (*looked.statuses, *(before for _, before in looked.before)):
         if status.period is None or status.spent is None:
             continue
         crossed = crossings(

@@ -34,7 +34,7 @@ NAME = BUDGET
 CHECK = SPENT
 _LEARNS_FROM = timedelta(days=14)  # days of metering that are held against the bill
 _MONTH_HOURS = Decimal(730)
-_HOUR = timedelta(hours=1)
+_HOUR, _ONE_DAY = timedelta(hours=1), timedelta(days=1)
 _LONGEST_HOURS = Decimal(24 * 3660)  # beyond ten years a number of hours says nothing
 
 Counting = tuple[tuple[Charge, ...], tuple[Charge, ...]]
@@ -90,7 +90,8 @@ class BudgetStatus:
     `doubts` are why nothing may be stopped for it, in order of weight; where `unread` names a cloud the figures are
     a lower bound. `full_in` is how long until all of it is spent as it burns now, None where it is or never will be.
     `history` are the days that every bill holds in full; `unbilled` machines of clouds without any bill; `rates` the
-    rates of exchange that were used; `gaps` what of it could not be read now.
+    rates of exchange that were used; `gaps` what of it could not be read now. `over`: the period is, so that nothing
+    but alerts may follow from it; `final`: no bill of it changes any more.
     """
 
     rule: BudgetRule
@@ -106,6 +107,8 @@ class BudgetStatus:
     unbilled: tuple[MachineHours, ...] = ()
     rates: tuple[ExchangeRate, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    over: bool = False
+    final: bool = False
 
     @property
     def machines(self) -> tuple[MachineHours, ...]:
@@ -129,23 +132,34 @@ class BudgetStatus:
 
     @property
     def standing(self) -> Standing | None:
-        """What its steps go by; None outside its period."""
-        if self.period is None:
+        """What its steps go by; None outside its period, and once that is over."""
+        if self.period is None or self.over:
             return None
         known = self.share if self.spent is not None and not self.unread else None
         return Standing(self.rule, known, self.doubts[0] if self.doubts else None)
 
 
-def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], now: datetime) -> BudgetStatus:
-    """Where one budget stands, from bills as they are and what ran since."""
-    period = period_at(rule.period, now)
+def assess(
+    rule: BudgetRule,
+    facts: ScopeFacts,
+    rates: Sequence[ExchangeRate],
+    now: datetime,
+    period: Period | None = None,
+) -> BudgetStatus:
+    """Where one budget stands, from bills as they are and what ran since.
+
+    In the period of `now`, or in the one given, which may be over: then there is no burn and no forecast of it.
+    """
+    period = period or period_at(rule.period, now)
     if period is None:
         return BudgetStatus(rule, None)
+    over = period.end <= now
+    now = min(now, period.end)
     currency = rule.amount.currency
     zones = {bill.cloud: bill.zone or period.zone for bill in facts.bills}
 
     def today(cloud: str) -> date:
-        return date_in(zones.get(cloud, period.zone), now)
+        return date_in(zones.get(cloud, period.zone), now - timedelta.resolution if over else now)
 
     priced, without_rate = priced_in(facts.metered, currency, rates, today)
     clouds = sorted(zones)
@@ -163,14 +177,15 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
     usage = [charge for given, _ in counting.values() for charge in given if is_usage(charge.line)]
     history = daily(usage, days, currency)
     monthly = rule.amount.times(_MONTH_HOURS / period.hours) if period.hours else rule.amount
-    due = known_commitments(facts.bills, facts.terms, rule.counted, period, now, currency, rates, today)
-    leap = surge(priced, now, facts.metered_since, floor_of(monthly)) if facts.metered_since is not None else None
+    due = () if over else known_commitments(facts.bills, facts.terms, rule.counted, period, now, currency, rates, today)
+    known_since = None if over else facts.metered_since
+    leap = None if known_since is None else surge(priced, now, known_since, floor_of(monthly))
     return BudgetStatus(
         rule=rule,
         period=period,
         parts=parts,
         spent=total,
-        burn_per_hour=burn,
+        burn_per_hour=None if over else burn,
         forecast=forecast(history, total, burn, due, period, now, surging=leap is not None),
         surge=leap,
         doubts=tuple(_doubts(rule, facts, parts, total, without_rate, now)),
@@ -179,6 +194,8 @@ def assess(rule: BudgetRule, facts: ScopeFacts, rates: Sequence[ExchangeRate], n
         unbilled=by_machine(unbilled, period.start, now),
         rates=rates_used(_currencies(rule, facts, due, period, zones, today), currency, rates),
         gaps=facts.gaps,
+        over=over,
+        final=_is_final(facts, period),
     )
 
 
@@ -302,6 +319,19 @@ def _charges(
 ) -> Counting:
     counting = charges(_lines([bill for bill in facts.bills if bill.cloud == cloud]), rule.counted)
     return in_currency(counting, rule.amount.currency, rates, on)
+
+
+def _is_final(facts: ScopeFacts, period: Period) -> bool:
+    """Whether no bill adds anything to the period any more.
+
+    Where the period and the bill count days in different zones, its last hours are in a day of the month after: they
+    are complete long before the month before is final.
+    """
+    moments = [bill.final_until for bill in facts.bills]
+    known = [moment for moment in moments if moment is not None]
+    complete = _furthest_behind(facts.bills)
+    whole = not facts.unread and bool(known) and len(known) == len(moments)
+    return whole and complete is not None and complete >= period.end and period.end - min(known) < _ONE_DAY
 
 
 def _furthest_behind(bills: Sequence[Bill]) -> datetime | None:

@@ -36,6 +36,19 @@ def period_at(period: BudgetPeriod, now: datetime) -> Period | None:
     assert_never(period.kind)
 
 
+def period_before(period: BudgetPeriod, now: datetime) -> Period | None:
+    """The one that ended last; None where none has: of a dated one, before its end.
+
+    Raises:
+        InvalidInputError: as `period_at`.
+    """
+    if period.kind is PeriodKind.DATED:
+        dated = _dated(period)
+        return dated if dated.end <= now else None
+    current = period_at(period, now)
+    return None if current is None else period_at(period, current.start - timedelta.resolution)
+
+
 def _months(key: str, year: int, month: int, count: int, zone: str) -> Period:
     ahead = month - 1 + count
     after = date(year + ahead // _MONTHS, ahead % _MONTHS + 1, 1)

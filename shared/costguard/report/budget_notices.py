@@ -12,6 +12,7 @@ from typing_extensions import assert_never
 from costguard.domain.money import Money, totals
 from costguard.estimates.forecast import Forecast
 from costguard.estimates.interval import SHARE
+from costguard.estimates.period import Period
 from costguard.guards.budget import BudgetStatus, CloudPart
 from costguard.guards.budget_alerts import AlertKind, Crossing
 from costguard.guards.budget_rules import BudgetStep, StepKind
@@ -40,15 +41,12 @@ class AlertFacts:
 def alert_notice(facts: AlertFacts, language: Language = Language.EN) -> Notice:
     """The alert for one threshold."""
     status = facts.status
-    fields = [
-        *status_fields(status, facts.now, language),
-        (label("budget_spenders", language), _people(dearest(facts.spenders), language)),
-        (label("budget_idle", language), _idle(facts, language)),
-        (label("budget_steps", language), "; ".join(step_lines(status, language))),
-    ]
+    fields = [*status_fields(status, facts.now, language), *(() if status.over else _what_runs(facts, language))]
     told_once = phrase("budget_told_once", language, rule=status.rule.name)
     closing = [told_once] if facts.crossing.kind is not AlertKind.SURGE else []
-    saving = _saving(facts.spenders, language)
+    saving = "" if status.over else _saving(facts.spenders, language)
+    if status.over:
+        closing = [phrase("budget_told_over", language)]
     colon = ": " if language is Language.EN else "："
     return Notice(
         _title(facts, language),
@@ -58,13 +56,19 @@ def alert_notice(facts: AlertFacts, language: Language = Language.EN) -> Notice:
     )
 
 
+def _what_runs(facts: AlertFacts, language: Language) -> Iterator[tuple[str, str]]:
+    """Who spends now, and what follows: nothing of a period that is over."""
+    yield label("budget_spenders", language), _people(dearest(facts.spenders), language)
+    yield label("budget_idle", language), _idle(facts, language)
+    yield label("budget_steps", language), "; ".join(step_lines(facts.status, language))
+
+
 def status_fields(status: BudgetStatus, now: datetime, language: Language) -> Iterator[tuple[str, str]]:
     """What a budget stands at, part by part, each with where it is from."""
     period, spent, burn = status.period, status.spent, status.burn_per_hour
-    if period is None or spent is None or burn is None:
+    if period is None or spent is None:
         return
-    left = Decimal((period.end - now) / _DAY).quantize(Decimal("0.1"))
-    yield label("budget_period", language), phrase("budget_period_is", language, name=period.key, days_left=str(left))
+    yield label("budget_period", language), _period_words(status, period, now, language)
     shown = {"spent": str(spent.total), "amount": str(status.rule.amount), "share": share_words(status)}
     key = "budget_at_least" if status.unread else "budget_spent_is"
     yield label("budget_spent", language), phrase(key, language, clouds=", ".join(status.unread), **shown)
@@ -73,9 +77,10 @@ def status_fields(status: BudgetStatus, now: datetime, language: Language) -> It
     ahead = {"ahead": str(spent.ahead)} if spent.ahead.amount else {}
     reckoned = {"accrued": str(spent.accrued), "estimated": str(spent.estimated), **ahead}
     yield label("budget_reckoned", language), phrase("budget_reckoned_is", language, **reckoned)
-    daily = str(burn.times(_HOURS_A_DAY))
-    yield label("budget_burn", language), phrase("budget_burn_is", language, burn=hourly(burn), daily=daily)
-    yield label("budget_full", language), _full(status, now, language)
+    if burn is not None:
+        daily = str(burn.times(_HOURS_A_DAY))
+        yield label("budget_burn", language), phrase("budget_burn_is", language, burn=hourly(burn), daily=daily)
+        yield label("budget_full", language), _full(status, now, language)
     if status.forecast is not None:
         yield label("budget_forecast", language), forecast_words(status, language)
     missing = [one for part in status.parts for one in part.unexplained][:_UNEXPLAINED_SHOWN]
@@ -87,6 +92,15 @@ def status_fields(status: BudgetStatus, now: datetime, language: Language) -> It
     )
     yield label("budget_unexplained", language), "; ".join(told)
     yield label("budget_sure", language), sure_words(status, language)
+
+
+def _period_words(status: BudgetStatus, period: Period, now: datetime, language: Language) -> str:
+    if status.over:
+        return phrase(
+            "budget_period_over", language, name=period.key, end=local_time(period.end, period.zone, language)
+        )
+    left = Decimal((period.end - now) / _DAY).quantize(Decimal("0.1"))
+    return phrase("budget_period_is", language, name=period.key, days_left=str(left))
 
 
 def billed_words(part: CloudPart, zone: str, language: Language) -> str:
@@ -152,6 +166,9 @@ def step_lines(status: BudgetStatus, language: Language) -> Iterator[str]:
 def _title(facts: AlertFacts, language: Language) -> str:
     status, crossing = facts.status, facts.crossing
     budget, amount = status.rule.name, str(status.rule.amount)
+    if status.over and status.period is not None:
+        period, at = status.period.key, percent_words(crossing.at)
+        return phrase("alert_over", language, budget=budget, amount=amount, at=at, period=period)
     if crossing.kind is AlertKind.ACTUAL:
         key = "alert_early" if crossing.early else "alert_actual"
         return phrase(key, language, budget=budget, amount=amount, at=percent_words(crossing.at))

@@ -23,9 +23,11 @@ BUDGET_LABELS: Mapping[str, str] = {
 BUDGET_PHRASES: Mapping[str, str] = {
     "alert_actual": "Budget {budget}: {at} % of {amount} is spent",
     "alert_early": "Budget {budget}: {at} % of {amount} is about to be spent",
+    "alert_over": "Budget {budget}: {at} % of {amount} was spent in {period}",
     "alert_forecast": "Budget {budget}: {at} % of {amount} will be passed by the end of the period",
     "alert_surge": "Budget {budget}: the burn is out of the ordinary: {now} an hour, usually {usual}",
     "budget_period_is": "{name}, {days_left} days left",
+    "budget_period_over": "{name}, over since {end}",
     "budget_spent_is": "{spent} of {amount}: {share} %",
     "budget_at_least": "at least {spent} of {amount}: {share} %; not read: {clouds}",
     "budget_billed_is": "{billed}, up to {until}[ ({cloud})]",
@@ -55,6 +57,9 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "budget_step_mode": " (only shown: this budget is in mode {mode})",
     "budget_reached": " (in force)",
     "budget_told_once": "Told once in this period. To raise or change the budget, edit it in the policy: {rule}.",
+    "budget_told_over": (
+        "Charges of this period still come: it is judged until its bill is final. Nothing is stopped for it."
+    ),
     "freeze_announced": "Launch freeze {name}: {hours} h from now no new GPU machine can be launched in {target}",
     "freeze_frozen": "Launch freeze {name} is in force: no new GPU machine can be launched in {target}",
     "freeze_thawed": "Launch freeze {name} is over: GPU machines can be launched in {target} again",

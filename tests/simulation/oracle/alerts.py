@@ -13,7 +13,7 @@ from tests.simulation.budgets import BudgetSpec, month_named, month_of
 from tests.simulation.chronicle import Told
 from tests.simulation.hub import Process
 from tests.simulation.oracle import money
-from tests.simulation.oracle.figures import policy_of, reckoned_by
+from tests.simulation.oracle.figures import before_by, budget_before, policy_of, reckoned_by
 from tests.simulation.oracle.judge import Violation
 from tests.simulation.oracle.trust import Sight, listings_of
 from tests.simulation.rules import CHANNEL
@@ -23,7 +23,7 @@ from costguard.domain.spend import SpendScope
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
-_ACTUAL = re.compile(r"Budget (\S+): ([\d.]+) % of ([\d,.]+) ([A-Z]{3}) is (about to be )?spent")
+_ACTUAL = re.compile(r"Budget (\S+): ([\d.]+) % of ([\d,.]+) ([A-Z]{3}) (?:was spent in|is (about to be )?spent)")
 _FORECAST = re.compile(r"Budget (\S+): ([\d.]+) % of ([\d,.]+) ([A-Z]{3}) will be (passed)")
 _SETTLED = timedelta(
     minutes=75
@@ -32,6 +32,7 @@ _UNTIL_NEXT_LOOK = 2  # hours that an alert may be early by, with room for two c
 _TOLD_AGAIN = timedelta(hours=25)  # what was refused for good is tried anew a day later
 _LOOKS_BACK = timedelta(days=4)
 _CENT = Decimal("0.01")
+_INSTANT = timedelta.resolution
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +127,24 @@ def lost(simulation: Simulation, process: Process) -> Iterator[Violation]:
     read = alerts([*simulation.chronicle.told, *simulation.chronicle.shown])
     for budget in version.budgets:
         found = reckoned_by(simulation, sight, budget)
-        if found is None:
-            continue
-        period, _, _ = month_of(at, budget.zone)
-        for address in budget.tell or (CHANNEL,):
-            for percent in budget.told_at:
-                if found.low >= budget.amount * percent / 100 and not _heard(
-                    simulation, read, budget, (period, address), percent
-                ):
-                    what = f"{percent} % of {budget.amount} {budget.currency} is spent, and {address} does not know"
-                    yield Violation(14, simulation.hub.now, f"budget {budget.name}", what)
+        period, since, _ = month_of(at, budget.zone)
+        if found is not None:
+            yield from _unheard(simulation, read, budget, period, found.low)
+        then = budget_before(simulation, budget, since)
+        before = before_by(simulation, sight, budget, since) if then is not None else None
+        if before is not None and then is not None:
+            yield from _unheard(simulation, read, then, month_of(since - _INSTANT, budget.zone)[0], before.low)
+
+
+def _unheard(
+    simulation: Simulation, read: list[Alert], budget: BudgetSpec, period: str, spent: Decimal
+) -> Iterator[Violation]:
+    for address in budget.tell or (CHANNEL,):
+        for percent in budget.told_at:
+            crossed = spent >= budget.amount * percent / 100
+            if crossed and not _heard(simulation, read, budget, (period, address), percent):
+                what = f"{percent} % of {budget.amount} {budget.currency} is spent, and {address} does not know"
+                yield Violation(14, simulation.hub.now, f"budget {budget.name}, {period}", what)
 
 
 def _sight(simulation: Simulation, process: Process) -> Sight:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from tests.simulation.oracle.trust import Sight, why_not
 from tests.simulation.rules import PolicyVersion
 
 from costguard.engine.budget_look import BudgetLook
+from costguard.sandbox.world.vendors import vendor_of
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 INPUTS = frozenset({Port.LISTING, Port.PRICES, Port.BILLS, Port.LOAD, Port.STORE, Port.POLICY})
 _CENT = Decimal("0.01")
 _EDGE = timedelta(minutes=20)  # of a month, by two clocks ten minutes off
+_SKEW, _INSTANT = timedelta(minutes=10), timedelta.resolution
 
 
 def policy_of(simulation: Simulation, process: Process) -> PolicyVersion | None:
@@ -56,6 +59,53 @@ def _off(simulation: Simulation, sight: Sight, budget: BudgetSpec, total: Decima
     if found is None or found.low - _CENT <= total <= found.high + _CENT:
         return ""
     return f"it reckons {total:.2f}, where {found.low:.2f} to {found.high:.2f} can be"
+
+
+def budget_before(simulation: Simulation, budget: BudgetSpec, ended: datetime) -> BudgetSpec | None:
+    """The budget with the amount that every run of its last month saw; None where none did, or they saw several.
+
+    By the name it has now, or by one that no budget has any more.
+    """
+    scope, month = money.scope_of(budget), month_of(ended - _INSTANT, budget.zone)[1]
+    names = {one.name for one in simulation.versions[simulation.version].budgets}
+    seen = {
+        (one.name, one.amount)
+        for process in simulation.processes
+        for version in [policy_of(simulation, process)]
+        for read in [next((each for each in simulation.chronicle.policies if each.process is process), None)]
+        if process.guard == "budget" and process.finished and version is not None and read is not None
+        if month + _SKEW <= read.at < ended - _SKEW
+        for one in version.budgets
+        if money.scope_of(one) == scope and (one.zone, one.currency) == (budget.zone, budget.currency)
+    }
+    mine = {amount for name, amount in seen if name == budget.name or name not in names}
+    return replace(budget, amount=mine.pop()) if len(mine) == 1 and len({name for name, _ in seen}) == 1 else None
+
+
+def before_by(simulation: Simulation, sight: Sight, budget: BudgetSpec, ended: datetime) -> money.Reckoned | None:
+    """What the month that ended then cost at least and at most, by bills that a run read; None where nobody can say.
+
+    Once a cloud's month is final, what comes later need not be known: a run since has judged it for good.
+    """
+    since = month_of(ended - _INSTANT, budget.zone)[1]
+    if money.moved(simulation.world) or sight.at - ended < _EDGE:
+        return None
+    until, posted = {}, sight.at - money.KEEPS_FOR
+    for cloud in money.clouds_of(simulation.world, budget):
+        known = money.known_until(simulation.chronicle, budget, cloud, sight.process, sight.at + _EDGE)
+        if known is None:
+            return None
+        until[cloud] = known[0]
+        posted = min(posted, ended + vendor_of(cloud).bill_final)
+    return money.reckoned(
+        simulation.world,
+        simulation.chronicle,
+        budget,
+        (since, ended),
+        until,
+        rates=sight.version.rates,
+        posted_before=posted,
+    )
 
 
 def reckoned_by(simulation: Simulation, sight: Sight, budget: BudgetSpec) -> money.Reckoned | None:

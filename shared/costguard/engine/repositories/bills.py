@@ -24,6 +24,7 @@ class _Header:
     source: str
     months: tuple[str, ...]
     zone: str = ""
+    final_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,9 @@ class BillRepository:
         for line in bill.lines:
             by_month.setdefault(_month_of(line.charge_period_start), []).append(line)
         months = tuple(sorted(by_month))
-        header = _Header(bill.since, bill.complete_until, bill.read_at, bill.source, months, bill.zone)
+        header = _Header(
+            bill.since, bill.complete_until, bill.read_at, bill.source, months, bill.zone, bill.final_until
+        )
         operations = [Put(record_of(_HEADER, key, header), known.version if known is not None else 0)]
         for month in months:
             if known is None or month >= _month_of(begin - _DAY):  # and a day that began before, where it is elsewhere
@@ -71,7 +74,16 @@ class BillRepository:
         header = value_of(_Header, record)
         months = (self._store.get(_MONTH, f"{record.key}/{month}") for month in header.months)
         lines = tuple(line for month in months if month is not None for line in value_of(_Month, month).lines)
-        return Bill(cloud, lines, header.since, header.complete_until, header.read_at, header.source, header.zone)
+        return Bill(
+            cloud,
+            lines,
+            header.since,
+            header.complete_until,
+            header.read_at,
+            header.source,
+            header.zone,
+            header.final_until,
+        )
 
 
 def _month_of(moment: datetime) -> str:

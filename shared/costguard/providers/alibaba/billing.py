@@ -24,7 +24,15 @@ from costguard.domain.spend import SpendLine, SpendReport, SpendScope, VendorBud
 from costguard.ports import Target
 from costguard.providers.alibaba import billing_reading, errors
 from costguard.providers.alibaba.billing_answers import Item, Row, Sum
-from costguard.providers.alibaba.billing_calendar import ZONE, Cycle, begin_of, day_of, days_between, end_of
+from costguard.providers.alibaba.billing_calendar import (
+    ZONE,
+    Cycle,
+    begin_of,
+    day_of,
+    days_between,
+    end_of,
+    final_until,
+)
 from costguard.providers.alibaba.billing_lines import Payer, amortised, lines_of, with_known_types
 from costguard.providers.alibaba.billing_orders import EarlierOrders
 from costguard.providers.alibaba.billing_overview import compared, last_filled, tax_lines, unrecorded_lines
@@ -167,7 +175,7 @@ def _report(bill: _Bill, scope: SpendScope, target: Target, now: datetime) -> Sp
     if scope.tags and bill.strange_tags:
         gaps.append(_not_understood(shard, "tags", bill.strange_tags))
     lines = tuple(line for line in bill.lines if scope.holds_line(line))
-    return SpendReport(lines, bill.complete_until, now, SOURCE, tuple(gaps), ZONE)
+    return SpendReport(lines, bill.complete_until, now, SOURCE, tuple(gaps), ZONE, final_until(now))
 
 
 def _contradiction(shard: Shard, what: str) -> Gap:

@@ -12,7 +12,10 @@ from costguard.estimates.purchases import months_on
 CHINA = timezone(timedelta(hours=8))
 ZONE = "Asia/Shanghai"  # the same, as a calendar
 DAY = timedelta(days=1)
-_LAST_OPEN_DAY = 4  # some pages of the vendor say the fourth
+_LAST_OPEN_DAY = 4
+"""Of a month for the bill of the month before. Expenses and Costs, "Instructions for using the bill": monthly bill and
+spending details "12:00 on the 3rd of the following month", split bills on the 4th, by UTC+8; its adjustments come
+"in rare cases" even later."""
 
 
 def day_of(moment: datetime) -> date:
@@ -74,6 +77,14 @@ class Cycle:
         """Its days, in order."""
         for number in range(self.last.day):
             yield self.first + number * DAY
+
+
+def final_until(now: datetime) -> datetime:
+    """The begin of the first cycle of which what is read now may still change, by the documents."""
+    today = day_of(now)
+    current = Cycle.of(today)
+    before = current.earlier(1)
+    return begin_of(current.first if before.is_final(today) else before.first)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,11 @@ account that each of its accounts is paired with, and are read there, with `clou
 DELAY = timedelta(hours=24)
 """Cost Explorer renews its data at least once in 24 hours; its user guide adds that single charges may come later."""
 
+_LAST_OPEN_DAY = 7
+"""Of a month for the bill of the month before. Cost and Usage Reports user guide, page `view-finalized-cur`: charges
+for support "are reflected on the sixth or seventh of the month for the prior month's report". What is refunded later
+changes a final bill all the same."""
+
 MOST_REGIONS = 20
 """Regions that one scope may name: each is asked for on its own, as the API documents no grouping by region."""
 
@@ -173,7 +178,7 @@ class AwsSpend:
             return SpendReport((), until, now, SOURCE)
         complete = min(_day_of(now - DELAY), until)
         if reading.since >= reading.until:
-            return SpendReport((), complete, now, SOURCE, zone=ZONE)
+            return SpendReport((), complete, now, SOURCE, zone=ZONE, final_until=final_until(now))
         if len(slices) > MOST_REGIONS:
             message = f"{COSTS}: not asked: the scope names {len(slices)} regions"
             return self._lost(shard, RefusedError(message, operation=COSTS, code=errors.TOO_MANY_REGIONS), now)
@@ -181,7 +186,7 @@ class AwsSpend:
         lines = tuple(line for each in found if not isinstance(each, ProviderError) for line in each)
         failed = [each for each in found if isinstance(each, ProviderError)]
         gaps = tuple(dict.fromkeys(self._gap(shard, err) for err in failed))
-        return SpendReport(lines, None if gaps else complete, now, SOURCE, gaps, ZONE)
+        return SpendReport(lines, None if gaps else complete, now, SOURCE, gaps, ZONE, final_until(now))
 
     def _slice(self, of: Slice, reading: _Reading) -> list[SpendLine] | ProviderError:
         if of not in reading.found:
@@ -254,6 +259,13 @@ class AwsSpend:
 
     def _gap(self, shard: Shard, err: ProviderError) -> Gap:
         return errors.gap(Shard(shard.cloud, shard.account), "billing", err)  # a bill is of no region
+
+
+def final_until(now: datetime) -> datetime:
+    """The begin of the first month of which what is read now may still change, by the documents."""
+    seen = _day_of(now - DELAY)
+    current = seen.replace(day=1)
+    return current if seen.day > _LAST_OPEN_DAY else (current - DAY).replace(day=1)
 
 
 def _slices(target: Target, scope: SpendScope, who: _Payer) -> list[Slice]:

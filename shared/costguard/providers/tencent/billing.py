@@ -35,7 +35,7 @@ from costguard.ports import Target
 from costguard.providers.documented import as_documented, text, whole
 from costguard.providers.tencent.answers import told
 from costguard.providers.tencent.billing_lines import day_of
-from costguard.providers.tencent.billing_pages import BillReader, Payer
+from costguard.providers.tencent.billing_pages import BillReader, Payer, final_until
 from costguard.providers.tencent.billing_reading import Bill, Span, gap
 from costguard.providers.tencent.cost_explorer import CostExplorer
 from costguard.providers.tencent.session import TencentSession
@@ -82,7 +82,9 @@ class TencentSpend:
         if not wanted or since >= min(until, now):
             complete = min(until, day_of(now - DELAY))
             return {
-                scope: nothing if scope not in wanted else SpendReport((), complete, now, SOURCE, zone=ZONE)
+                scope: nothing
+                if scope not in wanted
+                else SpendReport((), complete, now, SOURCE, zone=ZONE, final_until=final_until(now))
                 for scope in scopes
             }
         whole_account = Shard(target.cloud, target.account)
@@ -108,7 +110,9 @@ class TencentSpend:
         source = COARSE if bill.coarse else SOURCE
         complete = day_of(now - DELAY)
         return {
-            scope: SpendReport(tuple(bill.lines_of(scope)), complete, now, source, tuple(bill.gaps_of(scope)), ZONE)
+            scope: SpendReport(
+                tuple(bill.lines_of(scope)), complete, now, source, tuple(bill.gaps_of(scope)), ZONE, final_until(now)
+            )
             if scope in wanted
             else nothing
             for scope in scopes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 
 from costguard.domain.errors import RefusedError
@@ -14,10 +14,9 @@ from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine, S
 from costguard.providers.redaction import without_secrets
 from costguard.providers.tencent.billing_answers import Row
 from costguard.providers.tencent.billing_lines import DAY, day_of
-from costguard.providers.tencent.billing_pages import DEPUTY_DETAIL, TAG_UNKNOWN, BillReader, Month, Payer
+from costguard.providers.tencent.billing_pages import DEPUTY_DETAIL, TAG_UNKNOWN, BillReader, Month, Payer, final_until
 
 _ROUNDING = Decimal("0.01")  # some totals have two places
-_SETTLED = timedelta(days=5)  # after its end; from then on a month changes by corrections only
 
 _Sums = dict[str, Decimal]
 
@@ -71,7 +70,7 @@ class Checks:
         for product, missing in _missing(products, detailed.products):
             self._everywhere.append(self._gap(detailed, missing, without_secrets(product)))
             yield self._line(detailed, product, missing)
-        if detailed.month.plus(1).begins + _SETTLED < self._now:
+        if final_until(self._now) > detailed.month.begins:
             for product, more in _missing(detailed.products, products):
                 self._everywhere.append(self._gap(detailed, -more, without_secrets(product)))
 

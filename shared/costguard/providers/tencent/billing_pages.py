@@ -27,7 +27,12 @@ _MOST_PAGES = 10_000
 _GROUPS = "SummaryOverview"
 TAG_UNKNOWN = "FailedOperation.TagKeyNotExist"
 _NOT_READY = "FailedOperation.SummaryDataNotReady"
-_FINAL = timedelta(days=10)  # after the end of a month: bills are final by its fifth day
+SETTLED = timedelta(days=5)
+"""After the end of a month; from then on its bill changes by corrections only. DescribeBillDownloadUrl says when it is
+generated: on the China site "次月1号19:00", on the international site, for partners' customers, "at 1:00 on the 5th of
+the next month", by UTC+8."""
+
+_FINAL = timedelta(days=10)  # the same, with room for corrections: what is kept for good
 _BEIJING = timezone(timedelta(hours=8))
 
 
@@ -75,6 +80,12 @@ class Month:
 
     def __str__(self) -> str:
         return f"{self.year:04d}-{self.month:02d}"
+
+
+def final_until(now: datetime) -> datetime:
+    """The begin of the first month of which what is read now may still change, by the documents."""
+    current = Month.of(now)
+    return current.begins if current.begins + SETTLED < now else current.plus(-1).begins
 
 
 @dataclass(frozen=True, slots=True)

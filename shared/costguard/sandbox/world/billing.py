@@ -61,6 +61,14 @@ def billed_until(cloud: str, now: datetime) -> datetime:
     return renewed - vendor.bill_delay
 
 
+def final_until(cloud: str, now: datetime) -> datetime:
+    """The begin of the first month, by the bill's calendar, that charges may still be added to; told a day late."""
+    offset = day_offset(cloud)
+    local = now + offset - vendor_of(cloud).bill_final - DAY
+    closed = local.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return closed - offset
+
+
 def day_offset(cloud: str) -> timedelta:
     """How far this cloud's billing days begin before those of UTC."""
     return timedelta(0) if provider_of(cloud) == "aws" else CHINA

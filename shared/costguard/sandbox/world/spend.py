@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from costguard.domain.errors import AccessDeniedError
 from costguard.domain.spend import SpendLine, SpendReport, SpendScope, VendorBudget
 from costguard.ports import Target
-from costguard.sandbox.world.billing import DAY, Charge, bill, billed_until, day_offset, zone_of
+from costguard.sandbox.world.billing import DAY, Charge, bill, billed_until, day_offset, final_until, zone_of
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.ports import MovingTime
 from costguard.sandbox.world.records import Operation, WorldRefusalError
@@ -53,7 +53,14 @@ class WorldSpend:
         for scope in scopes:
             inside = tuple(line for line in lines if scope.holds_line(line))
             nothing = not scope.touches(target.cloud) or () in (scope.accounts, scope.regions)
-            found[scope] = SpendReport(inside, until if nothing else complete, now, SOURCE, zone=zone_of(target.cloud))
+            found[scope] = SpendReport(
+                inside,
+                until if nothing else complete,
+                now,
+                SOURCE,
+                zone=zone_of(target.cloud),
+                final_until=final_until(target.cloud, now),
+            )
         return found
 
     def budgets(self, target: Target) -> Sequence[VendorBudget]:

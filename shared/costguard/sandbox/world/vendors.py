@@ -43,7 +43,7 @@ class Vendor:
     batch, the zones without a protected machine go through. `prepaid_stays`: an unexpired prepaid machine cannot be
     deleted. `drops_ip_at_once`: the plain public address is gone, and null, as soon as a stop begins.
     `whole_minutes`: times are told to the minute. The bill is renewed every `bill_every`, and then holds the charges up
-    to `bill_delay` before.
+    to `bill_delay` before; `bill_final` after its end a month has all of its charges.
     """
 
     epoch: Epoch | None
@@ -59,6 +59,7 @@ class Vendor:
     whole_minutes: bool = False
     bill_delay: timedelta = timedelta(hours=8)
     bill_every: timedelta = timedelta(hours=16)
+    bill_final: timedelta = timedelta(days=7)
 
 
 _VENDORS: Mapping[str, Vendor] = MappingProxyType(
@@ -74,6 +75,7 @@ _VENDORS: Mapping[str, Vendor] = MappingProxyType(
             zones_apart=True,
             bill_delay=timedelta(hours=8),  # Cost Explorer is 8 to 24 hours behind
             bill_every=timedelta(hours=16),
+            bill_final=timedelta(days=7),  # support "on the sixth or seventh of the month for the prior month"
         ),
         "alibaba": Vendor(
             _start_time,
@@ -82,12 +84,16 @@ _VENDORS: Mapping[str, Vendor] = MappingProxyType(
             whole_minutes=True,
             bill_delay=timedelta(hours=5),  # 5 to 24 hours behind
             bill_every=timedelta(hours=19),
+            bill_final=timedelta(
+                days=3, hours=12
+            ),  # "12:00 on the 3rd of the following month"; split bills a day later
         ),
         "tencent": Vendor(
             None,
             drops_ip_at_once=True,
             bill_delay=timedelta(hours=10),  # yesterday's bill is there in the morning, China's time
             bill_every=timedelta(hours=24),
+            bill_final=timedelta(days=4, hours=1),  # "generated at 1:00 on the 5th of the next month"
         ),
     }
 )
