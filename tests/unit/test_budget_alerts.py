@@ -154,14 +154,14 @@ def test_whatever_becomes_of_the_amount_the_highest_share_is_known_and_nothing_i
         heard.at(str(spent * 100), under)
         found = crossings(under, MONTH, usd(str(spent * 100)), None, None)
         if found:
-            above = ids_from(under, found[-1].at)
-            assert any(one.alert_id in above or stands_for(one.alert_id, found[-1]) for one in heard.alerts)
+            above = from_share(under, found[-1].at)
+            assert any(heard(one) for one in above)
     ids = [one.alert_id for one in heard.alerts]
     assert len(ids) == len(set(ids))
 
 
-def ids_from(rule: BudgetRule, share: Decimal) -> set[str]:
-    return {one.alert_id for one in thresholds(rule, MONTH) if one.kind is AlertKind.ACTUAL and one.at >= share}
+def from_share(rule: BudgetRule, share: Decimal) -> list[Crossing]:
+    return [one for one in thresholds(rule, MONTH) if one.kind is AlertKind.ACTUAL and one.at >= share]
 
 
 def test_a_forecast_is_told_apart_and_only_of_what_is_not_spent_yet() -> None:
