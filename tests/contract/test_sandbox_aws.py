@@ -303,6 +303,46 @@ def test_several_snapshots_leave_out_what_is_asked(aws: Aws) -> None:
     assert (made["State"], made["VolumeSize"]) == ("pending", 100)
 
 
+def test_several_snapshots_are_answered_as_the_service_model_has_them(aws: Aws) -> None:
+    """Every volume of the machine, begun at one moment, with the tags asked for beside those of its volume."""
+    ec2 = aws.client("ec2")
+    root, data = (volume.native_id for volume in aws.world.volumes_of(aws.ids[0]))
+    ec2.create_tags(Resources=[data], Tags=[{"Key": "of", "Value": "the volume"}])
+    answer = ec2.create_snapshots(
+        InstanceSpecification={"InstanceId": aws.ids[0]},
+        Description="made together",
+        CopyTagsFromSource="volume",
+        TagSpecifications=[{"ResourceType": "snapshot", "Tags": [{"Key": "a", "Value": "b"}]}],
+    )
+    made = {one["VolumeId"]: one for one in answer["Snapshots"]}
+    shape = ec2.meta.service_model.operation_model("CreateSnapshots").output_shape.members["Snapshots"].member
+    told = {"SnapshotId", "VolumeId", "State", "VolumeSize", "StartTime", "Progress", "OwnerId", "Encrypted", "Tags"}
+    assert set(made) == {root, data}
+    assert told <= shape.members.keys()
+    assert all(told | {"Description"} == one.keys() for one in made.values())
+    assert {(one["State"], one["StartTime"], one["Description"]) for one in made.values()} == {
+        ("pending", made[root]["StartTime"], "made together")
+    }
+    tags = {volume: {tag["Key"]: tag["Value"] for tag in one["Tags"]} for volume, one in made.items()}
+    assert tags == {root: {"a": "b"}, data: {"a": "b", "of": "the volume"}}
+
+
+def test_several_snapshots_leave_out_the_first_disk_where_that_is_asked(aws: Aws) -> None:
+    data = aws.world.volumes_of(aws.ids[0])[1].native_id
+    asked = {"InstanceId": aws.ids[0], "ExcludeBootVolume": True}
+    (made,) = aws.client("ec2").create_snapshots(InstanceSpecification=asked)["Snapshots"]
+    assert made["VolumeId"] == data
+
+
+def test_several_snapshots_fail_together(aws: Aws) -> None:
+    ec2 = aws.client("ec2")
+    aws.world.snapshots_fail(aws.world.volumes_of(aws.ids[0])[1].native_id)
+    made = ec2.create_snapshots(InstanceSpecification={"InstanceId": aws.ids[0]})["Snapshots"]
+    aws.clock.advance(DAY)
+    ids = [one["SnapshotId"] for one in made]
+    assert {one["State"] for one in ec2.describe_snapshots(SnapshotIds=ids)["Snapshots"]} == {"error"}
+
+
 def test_spot_requests_and_reservations_are_described(demo: Aws) -> None:
     ec2 = demo.member("ec2")
     (request,) = ec2.describe_spot_instance_requests()["SpotInstanceRequests"]

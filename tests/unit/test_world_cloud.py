@@ -153,6 +153,32 @@ def test_a_snapshot_is_pending_for_as_long_as_its_disk_is_large() -> None:
     assert large.state is SnapshotState.COMPLETED
 
 
+def test_a_set_of_copies_is_begun_by_one_call_and_fails_as_one() -> None:
+    """EBS user guide: if any one of the set fails, all of the others enter the error state."""
+    world, machine = one_machine(disks=(Disk(100), Disk(2000, device="/dev/sdf", snapshots_fail=True)))
+    small, large = world.create_snapshots(machine.native_id, "api", decision_id="d-1")
+    assert (small.set_id, small.started_at, small.decision_id) == (large.set_id, large.started_at, "d-1")
+    world.tick(NOW + 15 * MINUTE)
+    assert (small.state, large.state) == (SnapshotState.COMPLETED, SnapshotState.PENDING)
+    world.tick(NOW + 4 * 60 * MINUTE)
+    assert (small.state, large.state) == (SnapshotState.FAILED, SnapshotState.FAILED)
+
+
+def test_of_a_set_only_the_named_disks_are_copied_with_tags_of_their_own() -> None:
+    world, machine = one_machine(disks=(Disk(100), Disk(100, device="/dev/sdf")))
+    root, data = world.volumes_of(machine.native_id)
+    (copy,) = world.create_snapshots(machine.native_id, "api", tags={data.native_id: {"a": "b"}})
+    assert (copy.volume, copy.tags, list(world.snapshots_of(root.native_id))) == (data.native_id, {"a": "b"}, [])
+
+
+def test_no_set_is_made_of_a_machine_that_is_gone() -> None:
+    world, machine = one_machine()
+    world.terminate(machine.native_id, "api")
+    world.tick(NOW + 5 * MINUTE)
+    with pytest.raises(WorldRefusalError, match="wrong_state"):
+        world.create_snapshots(machine.native_id, "api")
+
+
 def test_a_snapshot_can_fail() -> None:
     world, machine = one_machine(disks=(Disk(100, snapshots_fail=True),))
     copy = world.create_snapshot(world.volumes_of(machine.native_id)[0].native_id, "api")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -115,6 +116,18 @@ def test_a_snapshot_is_of_one_volume_and_remembers_its_decision() -> None:
         SnapshotState.COMPLETED,
         NOW,
     )
+
+
+def test_a_set_is_of_every_volume_and_its_receipt_names_one_copy_each() -> None:
+    stage = Stage(machine(disks=(Disk(100), Disk(50, device="/dev/sdf"))))
+    detail = stage.inventory.details([stage.ref])[stage.ref]
+    volumes = tuple(volume.ref for volume in detail.volumes)
+    receipt = stage.executor.execute(replace(action(Verb.SNAPSHOT, stage.ref), copies=volumes[::-1]))
+    made = stage.inventory.details([stage.ref])[stage.ref].snapshots
+    assert detail.copied_together
+    assert {copy.started_at for copy in made} == {NOW}
+    by_volume = {copy.volume: copy.ref.native_id for copy in made}
+    assert receipt.native_id.split(",") == [by_volume[volume] for volume in volumes[::-1]]
 
 
 def test_refusals_become_our_errors() -> None:

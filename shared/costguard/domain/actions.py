@@ -53,7 +53,8 @@ class Saving:
 class Action:
     """One change to one resource, decided.
 
-    `resource` is what the call changes (a volume for a snapshot), `subject` the instance of the case.
+    `resource` is what the call changes (a volume for a snapshot), `subject` the instance of the case. `copies` are the
+    volumes that one call copies as a set, as they are at one moment: `resource` is the instance then.
     `decision_id` binds approvals, intents and notices to case, rung, subject, run epoch and rule digest;
     `action_id` is unique per decision and resource. `mend` is the change of a `MEND`, and `before` what it changes, as
     it was read just before the call: what an undo puts back.
@@ -73,11 +74,16 @@ class Action:
     parameters: Mapping[str, str] = field(default_factory=dict)
     mend: Mend | None = None
     before: Mapping[str, str] = field(default_factory=dict)
+    copies: tuple[ResourceRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The provider accepted the call. Accepted is not done. `native_id` is what it created, if anything."""
+    """The provider accepted the call. Accepted is not done.
+
+    `native_id` is what it created, if anything; of a set of copies one id a volume, in the order of `Action.copies`,
+    with commas between.
+    """
 
     request_id: str
     native_id: str = ""

@@ -172,7 +172,8 @@ class InstanceDetail:
 
     `protected_by` are protections set at the cloud (`termination_protection`, `stop_protection`).
     `volumes` are the attached persistent disks; `snapshots` all existing ones of those volumes.
-    `kept_addresses` are public addresses that go on billing after a stop or terminate.
+    `kept_addresses` are public addresses that go on billing after a stop or terminate. `copied_together`: its cloud
+    copies all of `volumes` in one call, as they are at one moment.
     """
 
     instance: Instance
@@ -180,6 +181,7 @@ class InstanceDetail:
     snapshots: tuple[Snapshot, ...]
     kept_addresses: tuple[ResourceRef, ...] = ()
     protected_by: tuple[str, ...] = ()
+    copied_together: bool = False
 
 
 class GapKind(str, Enum):

@@ -33,7 +33,12 @@ def acting(wire: Wire) -> tuple[Patch, ...]:
         Patch(EC2Response, "start_instances", asking(wire, _start_instances), instant),
         Patch(EC2Response, "terminate_instances", asking(wire, _terminate_instances), unforced),
         Patch(EC2Response, "create_snapshot", asking(wire, _create_snapshot), "complete at once"),
-        Patch(EC2Response, "create_snapshots", asking(wire, _create_snapshots), instant + ", exclusions are ignored"),
+        Patch(
+            EC2Response,
+            "create_snapshots",
+            asking(wire, _create_snapshots),
+            "complete at once, no State in the reply, exclusions and tags of the source are ignored",
+        ),
         Patch(EC2Response, "create_tags", asking(wire, _create_tags), tags),
         Patch(EC2Response, "delete_tags", asking(wire, _delete_tags), tags),
         Patch(
@@ -100,17 +105,20 @@ def _create_snapshots(wire: Wire, request: Request) -> ActionResult:
     wanted = request.parameter("InstanceSpecification", {})
     machine = wire.machine(request, wanted["InstanceId"])
     left_out = set(wanted.get("ExcludeDataVolumeIds") or ())
-    tags = request.tags("snapshot")
-    made = []
-    for volume in wire.world.volumes_of(machine.native_id):
-        root = volume.disk.device == machine.spec.disks[0].device
-        if volume.native_id in left_out or (root and wanted.get("ExcludeBootVolume")):
-            continue
-        copied = volume.tags if request.parameter("CopyTagsFromSource") == "volume" else {}
-        snapshot = wire.world.create_snapshot(
-            volume.native_id, "api", tags={**copied, **tags}, description=request.parameter("Description") or ""
+    root = machine.spec.disks[0].device if str(wanted.get("ExcludeBootVolume")).lower() == "true" else None
+    copied = request.parameter("CopyTagsFromSource") == "volume"
+    tags = {
+        volume.native_id: {**(volume.tags if copied else {}), **request.tags("snapshot")}
+        for volume in wire.world.volumes_of(machine.native_id)
+        if volume.native_id not in left_out and volume.disk.device != root
+    }
+    try:
+        copies = wire.world.create_snapshots(
+            machine.native_id, "api", tags=tags, description=request.parameter("Description") or ""
         )
-        made.append(wire.bridge.snapshot(snapshot))
+    except WorldRefusalError as err:
+        raise EC2ClientError("IncorrectState", f"The instance '{machine.native_id}' has no volumes to copy.") from err
+    made = [wire.bridge.snapshot(copy) for copy in copies]
     shown = [{**_snapshot_info(snapshot), "Tags": snapshot.tag_set} for snapshot in made]
     return ActionResult({"Snapshots": shown})
 

@@ -70,10 +70,18 @@ class Estate:
                 self._complete(machine)
             elif copy is not None and copy.state is SnapshotState.PENDING:
                 self.now = at
-                copy.state = SnapshotState.FAILED if copy.fails else SnapshotState.COMPLETED
-                self._record(CLOUD, f"snapshot_{copy.state.value}", native_id, copy.machine)
+                self._end(copy)
         self.now = now
         self.keys.tick(now)
+
+    def _end(self, copy: WorldSnapshot) -> None:
+        copy.state = SnapshotState.FAILED if copy.fails else SnapshotState.COMPLETED
+        self._record(CLOUD, f"snapshot_{copy.state.value}", copy.native_id, copy.machine)
+        if copy.fails and copy.set_id:
+            for other in self.snapshots.values():
+                if other.set_id == copy.set_id and other.state is not SnapshotState.FAILED:
+                    other.state = SnapshotState.FAILED
+                    self._record(CLOUD, "snapshot_failed", other.native_id, other.machine)
 
     @property
     def networks(self) -> Networks:

@@ -168,6 +168,8 @@ class WorldExecutor(_OverWorld):
                 world.terminate(native_id, _BY)
             elif action.verb is Verb.SNAPSHOT:
                 world.require(resource.cloud, resource.account, Operation.SNAPSHOT)
+                if action.copies:
+                    return _copied_together(world, action)
                 snapshot = world.create_snapshot(native_id, _BY, decision_id=action.decision_id)
                 return Receipt(f"copy-{snapshot.native_id}", snapshot.native_id)
             elif action.verb is Verb.WARN:
@@ -177,6 +179,13 @@ class WorldExecutor(_OverWorld):
             else:
                 assert_never(action.verb)
         return Receipt(world.machines[native_id].latest_request_id)
+
+
+def _copied_together(world: World, action: Action) -> Receipt:
+    made = world.create_snapshots(action.resource.native_id, _BY, decision_id=action.decision_id)
+    by_volume = {copy.volume: copy.native_id for copy in made}
+    named = ",".join(by_volume[each.native_id] for each in action.copies if each.native_id in by_volume)
+    return Receipt(f"copies-{made[0].set_id}", named)
 
 
 def _may_list(world: World, shard: Shard) -> bool:

@@ -133,7 +133,10 @@ class WorldVolume:
 
 @dataclass(slots=True)
 class WorldSnapshot:
-    """A copy of one volume, complete from `completes_at` on unless it fails."""
+    """A copy of one volume, complete from `completes_at` on unless it fails.
+
+    Those of one `set_id` were begun by one call; where one of them fails, all have failed.
+    """
 
     native_id: str
     volume: str
@@ -146,6 +149,7 @@ class WorldSnapshot:
     decision_id: str
     tags: dict[str, str]
     description: str = ""
+    set_id: str = ""
 
 
 @dataclass(slots=True)

@@ -62,6 +62,7 @@ class Storage(Conditions):
         decision_id: str = "",
         tags: Mapping[str, str] | None = None,
         description: str = "",
+        set_id: str = "",
     ) -> WorldSnapshot:
         """Begin a copy of one volume; it is pending for minutes to hours, by size.
 
@@ -90,12 +91,48 @@ class Storage(Conditions):
             decision_id=decision_id,
             tags=dict(tags or {}),
             description=description,
+            set_id=set_id,
         )
         self.snapshots[native_id] = snapshot
         copies.append(snapshot)
         heappush(self._due, (snapshot.completes_at, native_id))
         self._record(by, "create_snapshot", native_id, volume.machine)
         return snapshot
+
+    def create_snapshots(
+        self,
+        native_id: str,
+        by: str,
+        *,
+        decision_id: str = "",
+        tags: Mapping[str, Mapping[str, str]] | None = None,
+        description: str = "",
+    ) -> list[WorldSnapshot]:
+        """Begin copies of the attached disks of a machine, all as they are now.
+
+        `tags` are those of the copy by its volume: only those named are copied. None means all of them.
+
+        Raises:
+            WorldRefusalError: NOT_FOUND; WRONG_STATE of a machine that is gone, or on a cloud without such a call.
+        """
+        machine = self._machine(native_id)
+        volumes = self.volumes_of(native_id)
+        if machine.state in ENDED or len(volumes) > vendor_of(machine.spec.cloud).copied_at_once:
+            raise WorldRefusalError(Refusal.WRONG_STATE, native_id)
+        wanted = {volume.native_id: dict[str, str]() for volume in volumes} if tags is None else tags
+        set_id = f"set-{native_id}-{self._made}"
+        return [
+            self.create_snapshot(
+                volume.native_id,
+                by,
+                decision_id=decision_id,
+                tags=wanted[volume.native_id],
+                description=description,
+                set_id=set_id,
+            )
+            for volume in volumes
+            if volume.native_id in wanted
+        ]
 
     def delete_snapshot(self, snapshot_id: str, by: str) -> None:
         """Remove a copy, pending or not.

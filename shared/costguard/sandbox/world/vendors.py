@@ -39,8 +39,9 @@ class Vendor:
     `repeats_succeed`: stopping what is stopped and starting what runs is no error. `terminated_shown_for`: how long
     an ended machine is still listed. `denied_list_is_empty`: who may not list gets an empty answer, no error.
     `lists_protection`: DescribeInstances itself tells termination protection. `tells_stop_time`: so it does when
-    a machine was stopped. `one_copy_at_a_time`: a disk being copied cannot be copied again. `zones_apart`: of a
-    batch, the zones without a protected machine go through. `prepaid_stays`: an unexpired prepaid machine cannot be
+    a machine was stopped. `one_copy_at_a_time`: a disk being copied cannot be copied again. `copied_at_once`: how many
+    disks of a machine one call copies as they are at one moment, as far as it is shown here. `zones_apart`: of a batch,
+    the zones without a protected machine go through. `prepaid_stays`: an unexpired prepaid machine cannot be
     deleted. `drops_ip_at_once`: the plain public address is gone, and null, as soon as a stop begins.
     `whole_minutes`: times are told to the minute. The bill is renewed every `bill_every`, and then holds the charges up
     to `bill_delay` before; `bill_final` after its end a month has all of its charges.
@@ -53,6 +54,7 @@ class Vendor:
     lists_protection: bool = True
     tells_stop_time: bool = False
     one_copy_at_a_time: bool = True
+    copied_at_once: int = 1
     zones_apart: bool = False
     prepaid_stays: bool = False
     drops_ip_at_once: bool = False
@@ -72,6 +74,7 @@ _VENDORS: Mapping[str, Vendor] = MappingProxyType(
             lists_protection=False,  # DescribeInstanceAttribute, one attribute a call
             tells_stop_time=True,  # in StateTransitionReason
             one_copy_at_a_time=False,
+            copied_at_once=128,  # CreateSnapshots; EBS user guide, "Create multi-volume Amazon EBS snapshots"
             zones_apart=True,
             bill_delay=timedelta(hours=8),  # Cost Explorer is 8 to 24 hours behind
             bill_every=timedelta(hours=16),

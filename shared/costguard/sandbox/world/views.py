@@ -70,6 +70,7 @@ def detail_of(world: World, machine: Machine) -> InstanceDetail:
         snapshots=tuple(snapshots),
         kept_addresses=tuple(ref.sibling("public_address", address.native_id) for address in addresses),
         protected_by=_protections(machine),
+        copied_together=1 < len(volumes) <= machine.vendor.copied_at_once,
     )
 
 
