@@ -72,6 +72,7 @@ class AwsWorld:
         "start": "StartInstances",
         "terminate": "TerminateInstances",
         "snapshot": "CreateSnapshot",
+        "snapshot set": "CreateSnapshots",
     }
 
     missing = "i-0123456789abcdef0"

@@ -93,7 +93,7 @@ def test_a_deployment_in_order_is_safe_and_nothing_was_changed(cli: Cli) -> None
         "ledger": "ledger_new",
         "kill_switch": "switch_open",
     }
-    assert told.json["proof"]["dry_runs"] == 4
+    assert told.json["proof"]["dry_runs"] == 5
     assert told.json["proof"]["calls"] == len(cli.sandbox.gateway.calls)
     assert (len(cli.sandbox.world.history), len(cli.sandbox.slack.posted)) == (happened, posted)
     assert [path.name for path in cli.folder.iterdir()] == ["costguard.yaml"]

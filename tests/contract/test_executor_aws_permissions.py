@@ -10,6 +10,7 @@ import json
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -133,9 +134,11 @@ def test_the_acting_policy_covers_every_verb(world: AwsWorld) -> None:
         executor.execute(action(world, Verb.STOP, native_id))
         executor.execute(action(world, Verb.START, native_id))
         executor.execute(action(world, Verb.SNAPSHOT, native_id, volume))
+        machine = action(world, Verb.SNAPSHOT, native_id)
+        executor.execute(replace(machine, copies=(machine.subject.sibling("volume", volume),)))
         executor.execute(action(world, Verb.TERMINATE, native_id))
 
-    assert world.changes_sent() == ["stop", "start", "snapshot", "terminate"]
+    assert world.changes_sent() == ["stop", "start", "snapshot", "snapshot set", "terminate"]
 
 
 @pytest.mark.parametrize("granted", [Feature.STOP, Feature.SNAPSHOT])

@@ -48,6 +48,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("TerminateInstances", {"InstanceIds": ["i-0123456789abcdef0"]}),
     ("StartInstances", {"InstanceIds": ["i-0123456789abcdef0"]}),
     ("CreateSnapshot", {"VolumeId": "vol-0123456789abcdef0"}),
+    ("CreateSnapshots", {"InstanceSpecification": {"InstanceId": "i-0123456789abcdef0"}}),
 ]
 
 

@@ -178,6 +178,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "StartInstances": {"InstanceIds": ["i-0123456789abcdef0"]},
     "TerminateInstances": {"InstanceIds": ["i-0123456789abcdef0"]},
     "CreateSnapshot": {"VolumeId": "vol-0123456789abcdef0"},
+    "CreateSnapshots": {"InstanceSpecification": {"InstanceId": "i-0123456789abcdef0"}},
 }
 
 
@@ -245,3 +246,25 @@ def test_a_denied_dry_run_tells_no_secret(aws: AwsAsked) -> None:
 
     assert permit.fix == "grant ec2:CreateSnapshot and ec2:CreateTags to these credentials"
     assert permit.detail == "ec2:CreateSnapshot: UnauthorizedOperation: injected"
+
+
+def test_a_set_of_copies_is_asked_for_with_the_tags_that_it_gets(aws: AwsAsked, stand_in: StandIn) -> None:
+    """They need a permission of their own, for this very call."""
+    machine = aws.machine()
+
+    permit = by_operation(aws.preflight.permits(aws.shard, [machine], acting=True))["ec2:CreateSnapshots"]
+
+    assert permit.allowed is True
+    (sent,) = (form for action, form in stand_in.requests if action == "CreateSnapshots")
+    assert (sent["DryRun"], sent["InstanceSpecification.InstanceId"]) == (["true"], [machine.ref.native_id])
+    assert "costguard:decision-id" in {value for values in sent.values() for value in values}
+
+
+def test_a_role_that_lacks_the_call_for_sets_is_told_so(aws: AwsAsked) -> None:
+    machine = aws.machine()
+    aws.deny("ec2:CreateSnapshots")
+
+    permits = by_operation(aws.preflight.permits(aws.shard, [machine], acting=True))
+
+    assert permits["ec2:CreateSnapshots"].fix == "grant ec2:CreateSnapshots and ec2:CreateTags to these credentials"
+    assert permits["ec2:CreateSnapshot"].allowed is True

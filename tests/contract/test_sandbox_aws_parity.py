@@ -128,10 +128,20 @@ def test_what_the_wire_does_the_world_shows(both: BothWays) -> None:
         (read,) = both.wire.details([walker.ref]).values()
         (known,) = both.world.details([walker.ref]).values()
         assert without_what_the_world_leaves_out(read.instance) == without_what_the_world_leaves_out(known.instance)
+        assert read.copied_together == known.copied_together
         copies = {(copy.ref, copy.volume, copy.state, copy.started_at) for copy in read.snapshots}
         assert copies == {(copy.ref, copy.volume, copy.state, copy.started_at) for copy in known.snapshots}
         return read.instance
 
+    (detail,) = both.wire.details([walker.ref]).values()
+    volumes = tuple(volume.ref for volume in detail.volumes)
+    assert (detail.copied_together, len(volumes)) == (True, 2)
+    together = replace(action(Verb.SNAPSHOT, walker.ref, walker.ref, walker.run_epoch), copies=volumes)
+    receipt = executor.execute(replace(together, decision_id="d-0"))
+    made = [both.sandbox.world.snapshots[native_id] for native_id in receipt.native_id.split(",")]
+    assert [copy.volume for copy in made] == [volume.native_id for volume in volumes]
+    assert (len({copy.set_id for copy in made}), made[0].tags["costguard:decision-id"]) == (1, "d-0")
+    seen()
     executor.execute(action(Verb.STOP, walker.ref, walker.ref, walker.run_epoch))
     assert seen().state.value == "stopping"
     both.sandbox.advance(timedelta(minutes=2))
@@ -143,8 +153,8 @@ def test_what_the_wire_does_the_world_shows(both: BothWays) -> None:
     both.sandbox.advance(timedelta(hours=2))
     seen()
     (detail,) = both.wire.details([walker.ref]).values()
-    assert [copy.state for copy in detail.snapshots] == [SnapshotState.COMPLETED] * 2
-    assert {copy.decision_id for copy in detail.snapshots} == {"d-1"}
+    assert [copy.state for copy in detail.snapshots] == [SnapshotState.COMPLETED] * 4
+    assert [copy.decision_id for copy in detail.snapshots] == ["d-0", "d-1"] * 2
     executor.execute(action(Verb.START, walker.ref, walker.ref, walker.run_epoch))
     both.sandbox.advance(timedelta(minutes=1))
     assert seen().run_epoch != walker.run_epoch

@@ -112,7 +112,10 @@ def _wishes(asked: Asked, world: World) -> Iterator[Wish]:
     if several is not None:
         yield from several(asked)
     elif asked.service == "ec2" and not asked.action.startswith(("Describe", "Get")):
-        yield from _of_machines(asked, world) if asked.action in _MACHINES else _of_ec2(asked)
+        if asked.action == "CreateSnapshots":
+            yield from _of_sets(asked, world)
+        else:
+            yield from _of_machines(asked, world) if asked.action in _MACHINES else _of_ec2(asked)
     elif asked.service == "iam":
         policy = {"iam:PolicyARN": (asked.given["PolicyArn"],)} if "PolicyArn" in asked.given else {}
         yield Wish((name,), (f"arn:aws:iam::{asked.account}:group/{asked.given['GroupName']}",), policy)
@@ -160,6 +163,22 @@ def _of_machines(asked: Asked, world: World) -> Iterator[Wish]:
             if keeper is not None and keeper.keeper is Keeper.CLOUD_SERVICE:
                 context["ec2:ManagedResourceOperator"] = (keeper.name,)
         yield Wish((f"ec2:{asked.action}",), (asked.arn("instance", native_id),), context)
+
+
+def _of_sets(asked: Asked, world: World) -> Iterator[Wish]:
+    """The machine with its tags, each volume and each snapshot (service authorization reference, Amazon EC2)."""
+    native_id = str(asked.given["InstanceSpecification.InstanceId"])
+    machine = world.machines.get(native_id)
+    tags = machine.tags if machine is not None else {}
+    name, snapshot = f"ec2:{asked.action}", f"arn:aws:ec2:{asked.region}::snapshot/*"
+    yield Wish(
+        (name,),
+        (asked.arn("instance", native_id),),
+        {f"aws:ResourceTag/{key}": (value,) for key, value in tags.items()},
+    )
+    yield Wish((name,), (*(asked.arn("volume", each.native_id) for each in world.volumes_of(native_id)), snapshot))
+    if any(key.startswith("TagSpecification") for key in asked.given):
+        yield Wish(("ec2:CreateTags",), (snapshot,), {"ec2:CreateAction": (asked.action,)})
 
 
 def _of_ec2(asked: Asked) -> Iterator[Wish]:

@@ -344,6 +344,12 @@ _LOSING = (
         ),
     ),
     Bug(
+        "copied-one-by-one-while-it-runs",
+        (4,),
+        (Edit(_MOVES, "    if not detail.copied_together or", "    if detail.copied_together or"),),
+    ),
+    Bug("half-a-set-is-enough", (4,), (Edit(_MOVES, "frozenset.intersection(*(", "frozenset.union(*("),)),
+    Bug(
         "failed-copy-goes-on",
         (4,),
         (

@@ -153,6 +153,11 @@ _READING = (
         (Edit(f"{_AWS}.attached", "own = tuple(volumes[native_id])", "own = tuple(volumes[native_id])[:1]"),),
     ),
     Bug(
+        "aws-never-as-a-set",
+        (4,),
+        (Edit(f"{_AWS}.attached", "copied_together=1 < len(own) <= COPIED_AT_ONCE", "copied_together=False"),),
+    ),
+    Bug(
         "alibaba-first-volume-only",
         (4,),
         (Edit(f"{_ALIBABA}.attached", "for disk in disks if not _is_local(disk))", "for disk in disks[:1])"),),

@@ -16,6 +16,7 @@ from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import PolicyVersion, loosened
 from tests.simulation.scenario import DAY, HOUR, START, Change, Deed, Delivery, Scenario, Spell, machine
 
+from costguard.domain.resources import Billing
 from costguard.sandbox.world.fleet import Disk, MachineSpec
 
 _CLOUDS = ("aws", "alibaba", "tencent")
@@ -191,12 +192,18 @@ def _again(random: Random, seed: int) -> Scenario:
 
 
 def _copies(random: Random, seed: int) -> Scenario:
-    """Copies that take a day or are deleted, and volumes that come late, between the stop and the terminate."""
+    """Copies that take a day or are deleted, and volumes that come late, before the terminate.
+
+    Behind a stop, or of a machine that cannot stop.
+    """
     slow = random.choice((timedelta(0), HOUR, DAY, 2 * DAY))
     disks = (Disk(100), Disk(100, device="/dev/sdb", snapshot_takes=slow))
     cloud = random.choice(_CLOUDS)
-    one = machine(cloud, "one", disks=disks)
-    story = _story(random, seed, (one,), rule=replace(_LADDER, stop=6), hours=random.choice((6, 12, 24)), runs=14)
+    one, rule = machine(cloud, "one", disks=disks), replace(_LADDER, stop=6)
+    if cloud == "aws" and seed % 2:  # copied while it runs, as one set
+        one = replace(one, one_time_spot=True, billing=Billing.SPOT)
+        rule = replace(rule, unstoppable="terminate")
+    story = _story(random, seed, (one,), rule=rule, hours=random.choice((6, 12, 24)), runs=14)
     if slow > HOUR:
         return story
     moments = sorted(START + (story.end - START) * (0.2 + 0.5 * random.random()) for _ in range(3))

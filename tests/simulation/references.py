@@ -40,7 +40,7 @@ def _story(*machines: MachineSpec, rule: RuleSpec = _LADDER, runs: int = 10, bes
 
 
 def _spot() -> MachineSpec:
-    return machine("aws", "spot", one_time_spot=True, billing=Billing.SPOT)
+    return machine("aws", "spot", disks=_TWO_DISKS, one_time_spot=True, billing=Billing.SPOT)
 
 
 def _with_leave() -> Scenario:

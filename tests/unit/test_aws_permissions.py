@@ -18,10 +18,13 @@ from costguard.providers.aws.permissions import (
 from costguard.providers.operations import ACTING, READING, Feature
 from costguard.sandbox.wire.authority import Authority, Wish
 
-CHANGING = {"ec2:StopInstances", "ec2:StartInstances", "ec2:TerminateInstances", "ec2:CreateSnapshot"}
+CHANGING = {
+    *("ec2:StopInstances", "ec2:StartInstances", "ec2:TerminateInstances"),
+    *("ec2:CreateSnapshot", "ec2:CreateSnapshots"),
+}
 
 
-def test_exactly_four_operations_change_anything() -> None:
+def test_exactly_five_operations_change_anything() -> None:
     assert {name for name, one in OPERATIONS.items() if one.changes_something} == CHANGING
 
 
@@ -74,7 +77,11 @@ def test_changes_are_allowed_on_their_kind_of_resource_only() -> None:
             ["ec2:StopInstances", "ec2:TerminateInstances"],
             ["arn:aws-cn:ec2:*:*:instance/*"],
         ),
-        "SnapshotVolumes": ("ec2:CreateSnapshot", ["arn:aws-cn:ec2:*:*:volume/*", "arn:aws-cn:ec2:*:*:snapshot/*"]),
+        "SnapshotVolumes": (
+            ["ec2:CreateSnapshot", "ec2:CreateSnapshots"],
+            ["arn:aws-cn:ec2:*:*:volume/*", "arn:aws-cn:ec2:*:*:snapshot/*"],
+        ),
+        "SnapshotSets": (["ec2:CreateSnapshots"], ["arn:aws-cn:ec2:*:*:instance/*"]),
         "TagOwnSnapshots": ("ec2:CreateTags", ["arn:aws-cn:ec2:*:*:snapshot/*"]),
     }
 
@@ -117,7 +124,7 @@ def test_every_controller_that_one_tag_gives_away_is_left_out_of_the_grant() -> 
 def test_tags_may_be_set_only_while_creating_a_snapshot() -> None:
     (statement,) = (one for one in policy_document(ACTING)["Statement"] if one["Sid"] == "TagOwnSnapshots")
 
-    assert statement["Condition"] == {"StringEquals": {"ec2:CreateAction": "CreateSnapshot"}}
+    assert statement["Condition"] == {"StringEquals": {"ec2:CreateAction": ["CreateSnapshot", "CreateSnapshots"]}}
 
 
 def denials(**options: object) -> dict[str, tuple[list[str], dict[str, dict[str, str]]]]:
@@ -154,6 +161,7 @@ def test_statement_ids_are_legal_and_unique() -> None:
 
 def test_a_permission_is_named_for_people() -> None:
     assert permission_for("ec2:CreateSnapshot") == "ec2:CreateSnapshot and ec2:CreateTags"
+    assert permission_for("ec2:CreateSnapshots") == "ec2:CreateSnapshots and ec2:CreateTags"
     assert permission_for("new:Thing") == "new:Thing"
 
 

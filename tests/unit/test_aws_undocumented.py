@@ -211,3 +211,35 @@ def stop(answer: Any) -> Callable[[], object]:
 def test_an_unreadable_answer_to_a_change_leaves_its_outcome_unknown(answer: dict[str, Any]) -> None:
     with pytest.raises(OutcomeUnknownError, match="may have taken effect"):
         stop(answer)()
+
+
+@pytest.mark.parametrize(("count", "together"), [(1, False), (2, True), (128, True), (129, False)])
+def test_a_set_is_of_two_volumes_and_of_no_more_than_one_call_takes(count: int, *, together: bool) -> None:
+    """EBS user guide, "Create multi-volume Amazon EBS snapshots": the root volume and up to 127 data volumes."""
+    mapped = [{"DeviceName": f"/dev/{n}", "Ebs": {"VolumeId": f"vol-{n}"}} for n in range(count)]
+    machine = {**MACHINE, "BlockDeviceMappings": mapped}
+    volumes = [{**VOLUME, "VolumeId": f"vol-{n}"} for n in range(count)]
+    read = inventory(
+        DescribeInstances={"Reservations": [{"Instances": [machine]}]}, DescribeVolumes={"Volumes": volumes}
+    )
+    (ref,) = (instance.ref for instance in read.read(SHARD).instances)
+    assert read.details([ref])[ref].copied_together is together
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"Snapshots": []},
+        {"Snapshots": "vol-1"},
+        {"Snapshots": [{"VolumeId": "vol-1", "SnapshotId": "snap-1"}]},
+        {"Snapshots": [{"VolumeId": "vol-1", "SnapshotId": "snap-1"}, {"VolumeId": "vol-2", "SnapshotId": ""}]},
+        {"Snapshots": [{"VolumeId": "vol-1", "SnapshotId": "snap-1"}, {"SnapshotId": "snap-2"}]},
+    ],
+)
+def test_an_answer_that_is_no_whole_set_leaves_its_outcome_unknown(answer: dict[str, Any]) -> None:
+    ref = ResourceRef("aws", "111122223333", "us-east-1", "instance", "i-1")
+    volumes = tuple(ref.sibling("volume", f"vol-{n}") for n in (1, 2))
+    action = Action("a", "d", Verb.SNAPSHOT, ref, ref, "e", "c", 1, "r", "digest", copies=volumes)
+    with pytest.raises(OutcomeUnknownError, match="may have"):
+        AwsExecutor(Answering(may_change=True, CreateSnapshots=answer)).execute(action)

@@ -9,7 +9,19 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, case, detail, finding, instance, rule, seen, snapshot, volume
 
-from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, Step, advance, claimed, held
+from costguard.cases import (
+    Case,
+    CaseStatus,
+    ClimbedRung,
+    Phase,
+    Step,
+    advance,
+    claimed,
+    copied_at_once,
+    decision_id,
+    held,
+    uncopied,
+)
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
@@ -164,3 +176,96 @@ def test_other_steps_do_not_wait_for_copies() -> None:
     """Only the snapshot rung is climbed by copies that are there."""
     second_notice = replace(due_to_copy(), rung=2)
     assert after(second_notice, holding(DONE_ONE, DONE_TWO)).wants is Verb.WARN
+
+
+SPOT = instance(cannot_stop="one_time_spot")
+ENDS = rule(limits=replace(rule().limits, unstoppable_may_terminate=True))
+
+
+def on_its_second_rung(failures: int = 1) -> Case:
+    """A machine that cannot stop: its copies were asked for an hour ago, while it runs."""
+    ready = case(rung=1, climbed=(WARNED,), rule_digest=ENDS.digest, terms=terms(ENDS), attempt=2, failures=failures)
+    return claimed(ready, NOW - HOUR)
+
+
+def in_one_set(of: Volume, state: SnapshotState = SnapshotState.COMPLETED, decision: str = "") -> Snapshot:
+    made = snapshot(of, state=state, decision_id=decision or on_its_second_rung().decision_id)
+    return replace(made, ref=replace(made.ref, native_id=f"{made.ref.native_id}-{made.decision_id}"))
+
+
+def running(*snapshots: Snapshot, together: bool = True) -> InstanceDetail:
+    return detail(SPOT, volumes=(ONE, TWO), snapshots=snapshots, copied_together=together)
+
+
+def after_running(before: Case, found: InstanceDetail) -> Case:
+    step = advance(before, seen(SPOT, rule=ENDS, finding=finding(SPOT), detail=found, intent_written=True))
+    assert step.case is not None
+    return step.case
+
+
+def test_a_running_machines_copies_count_as_one_set_or_not_at_all() -> None:
+    """Copies of two decisions were made at two moments: what spans both disks is torn between them."""
+    one, other = in_one_set(ONE), in_one_set(TWO, decision="an earlier decision")
+    whole = running(one, in_one_set(TWO))
+    torn = running(one, other)
+    assert uncopied(on_its_second_rung(), whole) == ()
+    assert uncopied(on_its_second_rung(), torn) == (ONE, TWO)
+    assert uncopied(on_its_second_rung(), running(one)) == (ONE, TWO)
+    assert uncopied(on_its_second_rung(), running(one, other, together=False)) == ()
+
+
+def test_a_set_made_earlier_counts_as_a_whole() -> None:
+    """After a snooze began the wait anew, as of single copies."""
+    earlier = running(*(in_one_set(each, decision="an earlier decision") for each in (ONE, TWO)))
+    assert uncopied(on_its_second_rung(), earlier) == ()
+
+
+def test_a_volume_attached_since_makes_the_set_too_small() -> None:
+    three = volume("vol-3")
+    found = replace(running(in_one_set(ONE), in_one_set(TWO)), volumes=(ONE, TWO, three))
+    assert uncopied(on_its_second_rung(), found) == (ONE, TWO, three)
+
+
+def test_behind_a_stop_every_volume_is_copied_by_itself() -> None:
+    """Nothing runs: copies made one after the other are consistent all the same."""
+    stopped = replace(holding(DONE_ONE), copied_together=True)
+    assert uncopied(copying(), stopped) == (TWO,)
+    assert copied_at_once(copying(), stopped) == ()
+
+
+def test_what_one_call_copies_is_every_volume_of_a_running_machine_in_one_order() -> None:
+    found = running()
+    assert copied_at_once(on_its_second_rung(), found) == (ONE.ref, TWO.ref)
+    assert copied_at_once(on_its_second_rung(), replace(found, volumes=(TWO, ONE))) == (ONE.ref, TWO.ref)
+    assert copied_at_once(on_its_second_rung(), replace(found, copied_together=False)) == ()
+
+
+def test_a_single_volume_is_its_own_set() -> None:
+    single = replace(running(), volumes=(ONE,))
+    assert copied_at_once(on_its_second_rung(), single) == ()
+    assert uncopied(on_its_second_rung(), replace(single, snapshots=(in_one_set(ONE),))) == ()
+
+
+def test_a_set_is_climbed_once_every_volume_of_it_is_seen_complete() -> None:
+    half = running(in_one_set(ONE), in_one_set(TWO, SnapshotState.PENDING))
+    whole = running(in_one_set(ONE), in_one_set(TWO))
+    assert after_running(on_its_second_rung(), half).phase is Phase.CONFIRMING
+    assert after_running(on_its_second_rung(), whole).climbed[-1] == ClimbedRung(Verb.SNAPSHOT, NOW)
+
+
+def test_a_failed_set_is_made_anew_as_a_whole_and_the_fifth_waits_for_a_person() -> None:
+    failed = running(in_one_set(ONE, SnapshotState.FAILED), in_one_set(TWO))
+    again = after_running(on_its_second_rung(), failed)
+    assert (again.reason.code, again.phase, again.failures) == (ReasonCode.SNAPSHOT_FAILED, Phase.WAITING, 2)
+    assert decision_id(again) != on_its_second_rung().decision_id
+    given_up = after_running(on_its_second_rung(failures=4), failed)
+    assert (given_up.status, given_up.reason.code) == (CaseStatus.HELD, ReasonCode.SNAPSHOT_FAILED)
+
+
+def test_a_set_that_stays_partial_is_waited_for_and_then_made_anew() -> None:
+    """Where the answer was lost, and what was made has no copy of a volume: nothing is added to that set."""
+    partial = running(in_one_set(ONE))
+    fresh = replace(on_its_second_rung(), claimed_at=NOW - HOUR + timedelta(seconds=1))
+    assert after_running(fresh, partial) == fresh
+    again = after_running(on_its_second_rung(), partial)
+    assert (again.reason.code, again.phase) == (ReasonCode.NOT_TAKEN_EFFECT, Phase.WAITING)

@@ -267,12 +267,23 @@ def test_spot_may_be_ended_only_where_it_is_asked_for_and_is_never_stopped() -> 
     assert not stops(asked, "aws", spot)
 
 
-def test_tags_are_set_on_snapshots_while_they_are_made_and_on_nothing_else() -> None:
+@pytest.mark.parametrize("call", ["CreateSnapshot", "CreateSnapshots"])
+def test_tags_are_set_on_snapshots_while_they_are_made_and_on_nothing_else(call: str) -> None:
     snapshot = "arn:aws:ec2:us-east-1::snapshot/*"
-    made = {"ec2:CreateAction": ("CreateSnapshot",)}
+    made = {"ec2:CreateAction": (call,)}
     assert acting("aws").allows(Wish(("ec2:CreateTags",), (snapshot,), made))
     assert not acting("aws").allows(Wish(("ec2:CreateTags",), (snapshot,)))
     assert not acting("aws").allows(Wish(("ec2:CreateTags",), (MACHINE["aws"],), made))
+
+
+def test_a_set_of_copies_is_asked_of_its_machine_which_tags_may_bind() -> None:
+    """Of machine, volumes and snapshots each (service authorization reference); volumes need not have its tags."""
+    resources = (MACHINE["aws"], "arn:aws:ec2:us-east-1:111122223333:volume/vol-1", "arn:aws:ec2:us-east-1::snapshot/*")
+    bound = acting("aws", Narrowing(tags={"team": ("research",)}))
+    for resource in resources:
+        assert acting("aws").allows(Wish(("ec2:CreateSnapshots",), (resource,)))
+    assert bound.allows(Wish(("ec2:CreateSnapshots",), resources, {"aws:ResourceTag/team": ("research",)}))
+    assert not bound.allows(Wish(("ec2:CreateSnapshots",), resources, {"aws:ResourceTag/team": ("other",)}))
 
 
 def test_only_the_freezing_policy_is_attached() -> None:

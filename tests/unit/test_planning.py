@@ -36,6 +36,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap, GapKind, InstanceState
 from costguard.guards.rules import Consent, Mode, Protection, Selector
 from costguard.planning import CapUse, ClaimView, Plan, PlanInputs, build_plan, subjects_to_examine
+from costguard.policy.changes import terms
 from costguard.policy.model import Account, Exemption, Policy
 
 IDLE = instance()
@@ -280,6 +281,37 @@ def test_a_snapshot_rung_is_one_action_a_volume() -> None:
     plan = build_plan(inputs(fact(STOPPED), cases=(quarantined,), details={STOPPED.ref: two}))
     assert [action.resource.native_id for action in plan.due] == ["vol-1", "vol-2"]
     assert len({action.action_id for action in plan.due}) == 2
+
+
+SPOT = replace(IDLE, cannot_stop="one_time_spot")
+ENDS = rule(limits=replace(rule().limits, unstoppable_may_terminate=True))
+TWO = (volume("vol-2"), volume("vol-1"))
+
+
+def spot_due_to_be_copied(**changes: Any) -> Plan:
+    """Of a machine that cannot stop, told of its end ten days ago."""
+    told = replace(case(rung=1, since=NOW - 10 * DAY), climbed=(ClimbedRung(Verb.WARN, NOW - 10 * DAY),))
+    told = replace(told, rule_digest=ENDS.digest, terms=terms(ENDS))
+    found = replace(detail(SPOT, volumes=TWO, copied_together=True), **changes)
+    return build_plan(inputs(fact(SPOT), cases=(told,), policy=policy(ENDS), details={SPOT.ref: found}))
+
+
+def test_the_volumes_of_a_running_machine_are_one_action_where_one_call_copies_them() -> None:
+    (action,) = spot_due_to_be_copied().due
+    assert (action.verb, action.resource, action.action_id) == (Verb.SNAPSHOT, SPOT.ref, action.decision_id)
+    assert [each.native_id for each in action.copies] == ["vol-1", "vol-2"]
+
+
+def test_elsewhere_and_for_a_single_volume_it_stays_one_action_a_volume() -> None:
+    apart = spot_due_to_be_copied(copied_together=False)
+    assert [(each.resource.native_id, each.copies) for each in apart.due] == [("vol-2", ()), ("vol-1", ())]
+    alone = spot_due_to_be_copied(volumes=TWO[:1])
+    assert [(each.resource.native_id, each.copies) for each in alone.due] == [("vol-2", ())]
+
+
+def test_a_plan_names_the_machines_that_cannot_stop() -> None:
+    assert spot_due_to_be_copied().unstoppable == (SPOT.ref,)
+    assert build_plan(waiting_to_stop()).unstoppable == ()
 
 
 def test_an_action_under_way_is_looked_at_closely_and_not_repeated() -> None:

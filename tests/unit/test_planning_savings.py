@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.builders import T4, fact, finding, instance, usd
+from tests.builders import T4, detail, fact, finding, instance, usd, volume
 
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.money import HourlyRate, Money
-from costguard.domain.resources import Instance, InstanceState
-from costguard.planning.savings import confirmed_saving, risks_of, saving_of
+from costguard.domain.resources import Instance, InstanceDetail, InstanceState
+from costguard.planning.savings import confirmed_saving, copying_risk, risks_of, saving_of
 
 RATE = HourlyRate(usd("3.06"), "test", "2026-01-01")
 TEST_RATE = HourlyRate(usd("1.00"), "test", "2026-01-01")
@@ -83,3 +83,29 @@ def test_a_model_that_clouds_run_short_of_may_not_start_again(model: str) -> Non
 def test_all_risks_are_told_together() -> None:
     machine = instance(local_disk_gib=None, public_ip="203.0.113.7", accelerator=replace(T4, model="V100"))
     assert risks_of(machine) == ("local_disk_lost", "public_ip_lost", "scarce_type")
+
+
+ENDS_RUNNING = (Verb.WARN, Verb.SNAPSHOT, Verb.TERMINATE)
+TWO = (volume("vol-1"), volume("vol-2"))
+
+
+@pytest.mark.parametrize(
+    ("ahead", "found", "risks"),
+    [
+        (ENDS_RUNNING, None, ("crash_consistent",)),
+        (ENDS_RUNNING, detail(), ("crash_consistent",)),
+        (ENDS_RUNNING, detail(volumes=TWO), ("crash_consistent_each",)),
+        (ENDS_RUNNING, detail(volumes=TWO, copied_together=True), ("crash_consistent_together",)),
+        ((Verb.SNAPSHOT, Verb.STOP), detail(), ("crash_consistent",)),
+        ((Verb.WARN, Verb.STOP, Verb.WARN, Verb.SNAPSHOT, Verb.TERMINATE), detail(volumes=TWO), ()),
+        ((Verb.WARN, Verb.STOP), detail(volumes=TWO), ()),
+    ],
+)
+def test_copies_made_while_a_machine_runs_are_said_to_be_crash_consistent(
+    ahead: tuple[Verb, ...], found: InstanceDetail | None, risks: tuple[str, ...]
+) -> None:
+    assert copying_risk(ahead, instance(), found) == risks
+
+
+def test_copies_of_a_stopped_machine_are_not_said_to_be_crash_consistent() -> None:
+    assert copying_risk(ENDS_RUNNING, instance(state=InstanceState.STOPPED), detail()) == ()

@@ -172,3 +172,15 @@ def test_tables_show_every_part_of_a_plan(language: Language) -> None:
 
 def test_the_summary_counts_everything() -> None:
     assert plan_summary(plan()) == "2 findings, 1 due, 1 held, 1 rehearsed, 1 gaps."
+
+
+def test_a_set_of_copies_names_its_volumes_and_says_that_they_are_of_one_moment() -> None:
+    volumes = (ref("vol-1", "volume"), ref("vol-2", "volume"))
+    made = plan(due=(action(Verb.SNAPSHOT, copies=volumes, saving=None),))
+    shown = plan_json(made, plan_hash="hash")
+    jsonschema.validate(shown, SCHEMA)
+    (due,) = shown["due"]
+    assert due["copies"] == [str(volume) for volume in volumes]
+    assert due["words"] == "snapshot of 2 disks as of one moment i-1"
+    told = [row[0] for table in plan_tables(made, Language.ZH) for row in table.rows]
+    assert "创建快照（2 块云盘，同一时刻）" in told

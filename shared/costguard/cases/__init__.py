@@ -20,7 +20,7 @@ from costguard.cases.case import (
     speaks_for,
     subject_in,
 )
-from costguard.cases.moves import claimed, confirming, held, noticed, refused, unclaimed, uncopied
+from costguard.cases.moves import claimed, confirming, copied_at_once, held, noticed, refused, unclaimed, uncopied
 from costguard.cases.resolve import same_run
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "advance",
     "claimed",
     "confirming",
+    "copied_at_once",
     "decision_id",
     "due_at",
     "held",

@@ -8,29 +8,54 @@ from datetime import datetime
 from costguard.cases.case import Announced, Case, CaseStatus, ClimbedRung, Phase, decision_id
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.domain.resources import InstanceDetail, SnapshotState, Volume
+from costguard.domain.refs import ResourceRef
+from costguard.domain.resources import InstanceDetail, Snapshot, SnapshotState, Volume
 
 
 def uncopied(case: Case, detail: InstanceDetail) -> tuple[Volume, ...]:
     """Attached volumes without a completed snapshot that is later than what it must follow.
 
-    Only Costguard's own snapshots count: behind a stop those begun after it was confirmed, of a
-    machine that cannot stop those begun after the notice was delivered.
+    Only Costguard's own snapshots count: behind a stop those begun after it was confirmed, of a machine that runs
+    those begun after the notice was delivered. Where they are made as a set, it is all volumes or none: copies of
+    two decisions were made at two moments.
     """
+    if copied_at_once(case, detail):
+        return () if _is_one_set(case, detail) else detail.volumes
     return tuple(volume for volume in detail.volumes if not has_snapshot(case, detail, volume, SnapshotState.COMPLETED))
+
+
+def copied_at_once(case: Case, detail: InstanceDetail) -> tuple[ResourceRef, ...]:
+    """The volumes that one call copies as a set: all of a machine that runs, where its cloud can; in a fixed order.
+
+    Empty where each is copied by a call of its own: a single one, or behind Costguard's stop, when nothing is written.
+    """
+    if not detail.copied_together or len(detail.volumes) <= 1 or case.climbed_at(Verb.STOP) is not None:
+        return ()
+    return tuple(sorted(volume.ref for volume in detail.volumes))
 
 
 def has_snapshot(case: Case, detail: InstanceDetail, volume: Volume, state: SnapshotState) -> bool:
     """Whether Costguard made a snapshot of `volume` late enough for this case, now in `state`."""
+    return bool(_copies(case, detail, volume, state))
+
+
+def _is_one_set(case: Case, detail: InstanceDetail) -> bool:
+    """Whether one decision copied every volume."""
+    made = (_copies(case, detail, volume, SnapshotState.COMPLETED) for volume in detail.volumes)
+    return bool(frozenset.intersection(*(frozenset(copy.decision_id for copy in copies) for copies in made)))
+
+
+def _copies(case: Case, detail: InstanceDetail, volume: Volume, state: SnapshotState) -> list[Snapshot]:
     floor = case.climbed_at(Verb.STOP) or case.climbed_at(Verb.WARN) or case.opened_at
-    return any(
-        snapshot.volume == volume.ref
+    return [
+        snapshot
+        for snapshot in detail.snapshots
+        if snapshot.volume == volume.ref
         and snapshot.state is state
         and snapshot.decision_id  # made by us after the floor was seen: no other clock can make it look later
         and snapshot.started_at >= floor
         and (state is SnapshotState.COMPLETED or snapshot.decision_id == case.decision_id)
-        for snapshot in detail.snapshots
-    )
+    ]
 
 
 def climbed(case: Case, verb: Verb, at: datetime, announced: tuple[Announced, ...] = ()) -> Case:

@@ -159,7 +159,7 @@ def _done_lines(results: Iterable[ActionResult], names: Names, language: Languag
             continue
         outcome = choice(result.outcome.value, language) if result.outcome is not None else ""
         if result.action.verb is Verb.SNAPSHOT:
-            copies[(name, outcome)] = copies.get((name, outcome), 0) + 1
+            copies[(name, outcome)] = copies.get((name, outcome), 0) + max(1, len(result.action.copies))
             continue
         worth = result.action.saving.stops_billing if result.action.saving is not None else None
         amount = hourly(worth) if worth is not None else ""

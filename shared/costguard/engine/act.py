@@ -95,7 +95,7 @@ def _act_on_case(
     if full is not None:
         return _left(case, actions, full, world, plan.run_id)
     found = _last_look(case, first, world, hand, now)
-    if isinstance(found, Cleared) and not found.resources.issuperset(action.resource for action in actions):
+    if isinstance(found, Cleared) and not all(map(found.clears, actions)):
         found = Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "step"})
     if isinstance(found, Reason):
         _release(first, plan.guard, world.memory)

@@ -28,13 +28,18 @@ from costguard.ports import Check
 class Cleared:
     """Nothing stands in the way: what must not change until the intent is written, and how the subject is now.
 
-    `resources` are what may be called about: what was looked at, and nothing beside it. `before` is kept with the
-    intent: what an undo puts back.
+    `resources` are what may be called about: what was looked at, and nothing beside it; `copies` the volumes that one
+    call may copy as a set, all of them or none. `before` is kept with the intent: what an undo puts back.
     """
 
     unchanged: tuple[Check, ...]
     resources: frozenset[ResourceRef]
     before: Mapping[str, str] = field(default_factory=dict)
+    copies: tuple[ResourceRef, ...] = ()
+
+    def clears(self, action: Action) -> bool:
+        """Whether the action is about just what was looked at."""
+        return action.resource in self.resources and action.copies == self.copies
 
 
 class Hand(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from costguard.cases import Case, ladder, same_run, uncopied
+from costguard.cases import Case, copied_at_once, ladder, same_run, uncopied
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.errors import ProviderError
 from costguard.domain.findings import Verdict
@@ -53,7 +53,10 @@ class InstanceHand:
         bar = out_of_turn(self._memory, case, action.verb, rule.mode, ladder(rule, instance), policy, now)
         bar = bar or _still_true(action, case, instance, reading, rule, now)
         bar = bar or _railed(action, case, rule, detail, self._memory, now)
-        return bar or Cleared(heard, _resources(action, case, detail))
+        if bar is not None:
+            return bar
+        together = copied_at_once(case, detail) if action.verb is Verb.SNAPSHOT else ()
+        return Cleared(heard, _resources(action, case, detail), copies=together)
 
     def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
         """That of the rule for machines, where it still says the same."""
@@ -81,7 +84,10 @@ def _resources(action: Action, case: Case, detail: InstanceDetail) -> frozenset[
     """What may be called about: the machine itself, or those of its volumes that have no copy."""
     if action.verb is not Verb.SNAPSHOT:
         return frozenset({case.subject})
-    return frozenset(volume.ref for volume in uncopied(case, detail))
+    missing = uncopied(case, detail)
+    if copied_at_once(case, detail):
+        return frozenset({case.subject} if missing else ())
+    return frozenset(volume.ref for volume in missing)
 
 
 def _still_true(

@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from costguard.cases import Case, CaseStatus, ladder
+from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Verb
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.refs import ResourceRef
 from costguard.engine.repositories.outbox_notice import Notice
-from costguard.guards.rules import Mode
+from costguard.guards.rules import Mode, Rung
 from costguard.planning import Plan, Transition
-from costguard.policy.changes import rule_from_terms
 from costguard.policy.model import Policy
 from costguard.ports import Choice, Message, Part
 from costguard.report.letters import (
@@ -119,10 +118,9 @@ def _is_elsewhere(channel: str) -> bool:
     return bool(colon) and scheme != "slack"
 
 
-def next_step(case: Case) -> Verb | None:
-    """The verb of the first rung still to come that is no notice."""
-    rungs = ladder(rule_from_terms(case.terms), None)[case.rung :]
-    return next((rung.verb for rung in rungs if rung.verb is not Verb.WARN), None)
+def next_step(case: Case, rungs: Sequence[Rung]) -> Verb | None:
+    """The verb of the first rung still to come that is no notice. `rungs` is the machine's own ladder."""
+    return next((rung.verb for rung in rungs[case.rung :] if rung.verb is not Verb.WARN), None)
 
 
 def statuses(

@@ -17,7 +17,7 @@ from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.cloud_protection import barring, leads_to
 from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.guards.rules import Consent, Mode
+from costguard.guards.rules import Consent, Mode, Rung
 from costguard.planning import PlanIndex, Transition
 from costguard.policy.changes import rule_from_terms
 from costguard.policy.ownership import channel_of
@@ -100,7 +100,8 @@ def _warning(world: Surroundings, index: PlanIndex, action: Action, case: Case) 
     stopped = case.climbed_at(Verb.STOP) is not None
     kind = NoticeKind.STOPPED if stopped else NoticeKind.WARNED
     told = _notice(world, index, case, kind, action.decision_id)
-    comes = next_step(case) if told.kind == kind.value else None
+    rungs = _rungs(index, case, rule_from_terms(case.terms))
+    comes = next_step(case, rungs) if told.kind == kind.value else None
     choices = choices_for(case, world.policy, told.channel, Language(world.language), step=comes or Verb.WARN)
     return replace(told, holds_until=told.created_at + WARNING_HOLDS, choices=tuple(choices))
 
@@ -155,7 +156,7 @@ def _snapshots(world: Surroundings, case: Case) -> tuple[str, ...]:
     """Ids of the copies made for this case: what a machine can be brought back from."""
     intents = world.memory.intents.for_case(case.case_id) if case.climbed_at(Verb.SNAPSHOT) else ()
     made = (i.receipt.native_id for i in intents if i.action.verb is Verb.SNAPSHOT and i.receipt is not None)
-    return tuple(native_id for native_id in made if native_id)
+    return tuple(native_id for ids in made for native_id in ids.split(",") if native_id)
 
 
 def _why(finding: Finding | None, case: Case) -> Reason:
@@ -176,7 +177,7 @@ def _upcoming(world: Surroundings, index: PlanIndex, case: Case, now: datetime) 
     grace_end: GraceEnd = world.policy.calendar.after if world.policy.calendar else plain_time
     at = now if case.decision_id else case.since
     barred = _barred(world, index, case)
-    rungs = ladder(rule, None)[case.rung :]
+    rungs = _rungs(index, case, rule)[case.rung :]
     for place, rung in enumerate(rungs):
         if rung.verb is Verb.WARN:
             continue
@@ -190,11 +191,16 @@ def _barred(world: Surroundings, index: PlanIndex, case: Case) -> Barred | None:
     """The first step still to come that a protection at the cloud keeps from being done, and which."""
     protections = index.protections.get(case.subject, ())
     rule = _rule_of(world, case)
-    for rung in ladder(rule, None)[case.rung :] if protections else ():
+    for rung in _rungs(index, case, rule)[case.rung :] if protections else ():
         by = barring(protections, rung.verb, rule.termination_protection_bars)
         if rung.verb in DESTRUCTIVE and by:
             return Barred(rung.verb, by)
     return None
+
+
+def _rungs(index: PlanIndex, case: Case, rule: IdleRule) -> tuple[Rung, ...]:
+    """The machine's own ladder: what cannot stop is told of no stop."""
+    return rule.rungs(stoppable=case.subject not in index.unstoppable)
 
 
 def _rule_of(world: Surroundings, case: Case) -> IdleRule:

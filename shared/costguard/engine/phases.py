@@ -342,6 +342,7 @@ def _errand(plan: Plan, due: tuple[Action, ...]) -> Plan:
         sightings=(),
         looked=(),
         shadows=(),
+        unstoppable=(),
     )
 
 

@@ -31,7 +31,18 @@ _OF_CASES = (
     "snoozed_until",
     "stop_request",
 )
-_OF_ACTIONS = ("subject", "resource", "run_epoch", "rung", "rule", "rule_digest", "parameters", "mend", "before")
+_OF_ACTIONS = (
+    "subject",
+    "resource",
+    "run_epoch",
+    "rung",
+    "rule",
+    "rule_digest",
+    "parameters",
+    "mend",
+    "before",
+    "copies",
+)
 _IDS = ("case_id", "decision_id")
 _LONGEST = 120  # of a value that a reason names
 
@@ -187,5 +198,7 @@ def _differs(what: str, said: object, true: object) -> Reason:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        value = ", ".join(map(str, value))
     named = value.name.lower() if isinstance(value, Enum) else "-" if value in (None, "") else str(value)
     return named if len(named) <= _LONGEST else f"{named[:_LONGEST]}…"

@@ -6,9 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from costguard.cases import Case, CaseStatus, Phase, Seen, Step, advance, decision_id, ladder, uncopied
+from costguard.cases import (
+    Case,
+    CaseStatus,
+    Phase,
+    Seen,
+    Step,
+    advance,
+    copied_at_once,
+    decision_id,
+    ladder,
+    uncopied,
+)
 from costguard.cases.advance import GraceEnd, plain_time
-from costguard.domain.actions import Action, Verb
+from costguard.domain.actions import Action, Saving, Verb
 from costguard.domain.facts import InstanceFact, ShardFacts
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
@@ -24,7 +35,7 @@ from costguard.planning.merging import merged
 from costguard.planning.new_accounts import account_key, observed
 from costguard.planning.plan import CapUse, Held, Plan, PlanInputs, Rehearsed, RuleLimit, Transition
 from costguard.planning.rails import cap_of, cap_rail, mode_rail, rule_limit, with_one_more, world_rail
-from costguard.planning.savings import saving_of, sightings_in
+from costguard.planning.savings import copying_risk, saving_of, sightings_in
 from costguard.policy.model import Policy
 from costguard.policy.ownership import owner_of
 
@@ -142,6 +153,9 @@ def build_plan(inputs: PlanInputs) -> Plan:
         ),
         sightings=sightings_in(inputs.facts, findings, inputs.launches),
         looked=tuple(shard.shard for shard in inputs.facts if shard.complete),
+        unstoppable=tuple(
+            item.case.subject for item in wanted if item.seen.instance is not None and item.seen.instance.cannot_stop
+        ),
     )
 
 
@@ -257,7 +271,7 @@ def _waiting_on_a_rail(item: Wanted, inputs: PlanInputs) -> Iterator[Held]:
 
 
 def _actions(item: Wanted, verb: Verb, inputs: PlanInputs) -> tuple[Action, ...]:
-    """One action a resource: a snapshot rung has one for each attached volume."""
+    """One action a resource: a snapshot rung has one for each attached volume, or one for all where they are a set."""
     case = item.case
     decision = case.decision_id or decision_id(case)
     whole = Action(
@@ -271,14 +285,26 @@ def _actions(item: Wanted, verb: Verb, inputs: PlanInputs) -> tuple[Action, ...]
         rung=case.rung,
         rule=case.rule,
         rule_digest=case.rule_digest,
-        saving=saving_of(verb, item.fact, inputs.kept.get(case.subject)),
+        saving=_saving(item, verb, inputs),
     )
     if verb is not Verb.SNAPSHOT or item.seen.detail is None or not item.seen.detail.volumes:
         return (whole,)
+    missing = uncopied(case, item.seen.detail)
+    together = copied_at_once(case, item.seen.detail)
+    if together:
+        return (replace(whole, copies=together),) if missing else ()
     return tuple(
-        replace(whole, action_id=f"{decision}-{volume.ref.native_id}", resource=volume.ref)
-        for volume in uncopied(case, item.seen.detail)
+        replace(whole, action_id=f"{decision}-{volume.ref.native_id}", resource=volume.ref) for volume in missing
     )
+
+
+def _saving(item: Wanted, verb: Verb, inputs: PlanInputs) -> Saving | None:
+    saving = saving_of(verb, item.fact, inputs.kept.get(item.case.subject))
+    rule, instance = item.seen.rule, item.seen.instance
+    if saving is None or rule is None or instance is None:
+        return saving
+    ahead = [rung.verb for rung in ladder(rule, instance)[item.case.rung :]]
+    return replace(saving, risks=(*saving.risks, *copying_risk(ahead, instance, item.seen.detail)))
 
 
 def _stops_first(item: Wanted) -> tuple[bool, bool, str, object, ResourceRef]:

@@ -25,6 +25,7 @@ class PlanIndex:
     of_checks: Mapping[tuple[str, Subject], Finding]
     savings: Mapping[str, Saving | None]
     protections: Mapping[ResourceRef, tuple[str, ...]]
+    unstoppable: frozenset[ResourceRef] = frozenset()
 
     @classmethod
     def of(cls, plan: Plan) -> PlanIndex:
@@ -39,6 +40,7 @@ class PlanIndex:
             of_checks={(finding.check, finding.subject): finding for finding in findings},
             savings={action.case_id: action.saving for action in reversed(plan.due)},
             protections=dict(plan.protected_by),
+            unstoppable=frozenset(plan.unstoppable),
         )
 
     def case_of(self, action: Action) -> Case:

@@ -183,6 +183,7 @@ class Plan:
 
     `sightings` are the machines it saw and `looked` the shards where absence proves absence: what savings rest on.
     `protected_by` are the protections at the cloud of machines that have a case: what their notices may not announce.
+    `unstoppable` are those of them that cannot stop, and so have a ladder of their own.
     """
 
     guard: str
@@ -203,3 +204,4 @@ class Plan:
     sightings: tuple[Sighting, ...] = ()
     looked: tuple[Shard, ...] = ()
     shadows: tuple[Shadow, ...] = ()
+    unstoppable: tuple[ResourceRef, ...] = ()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.facts import InstanceFact, ShardFacts
 from costguard.domain.findings import Finding
 from costguard.domain.refs import ResourceRef, Subject
-from costguard.domain.resources import Instance, InstanceState, Launch
+from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Launch
 from costguard.domain.savings import Sighting
 from costguard.planning.plan import KeptLines
 
@@ -50,6 +50,20 @@ def risks_of(instance: Instance) -> tuple[str, ...]:
     if any(model.lower() in instance.accelerator.model.lower() for model in _SCARCE_MODELS):
         risks.append("scarce_type")
     return tuple(risks)
+
+
+def copying_risk(ahead: Sequence[Verb], instance: Instance, detail: InstanceDetail | None) -> tuple[str, ...]:
+    """How far copies can be relied on that are made while the machine runs; none where no such copy is ahead.
+
+    What spans several disks is consistent only where they are copied as a set; of disks that nobody looked at nothing
+    is said but that each copy is as after a power cut.
+    """
+    before_stop = ahead[: ahead.index(Verb.STOP)] if Verb.STOP in ahead else ahead
+    if instance.state is not InstanceState.RUNNING or Verb.SNAPSHOT not in before_stop:
+        return ()
+    if detail is None or len(detail.volumes) <= 1:
+        return ("crash_consistent",)
+    return ("crash_consistent_together" if detail.copied_together else "crash_consistent_each",)
 
 
 def sightings_in(

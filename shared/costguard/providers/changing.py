@@ -27,9 +27,21 @@ def require_instance(action: Action, clouds: Collection[str], needs: str) -> Non
     Raises:
         RefusedError: it does not.
     """
-    if action.resource != action.subject:
-        raise unfit(action, "it must change the instance of its case")
-    _require(action, "instance", clouds, needs)
+    if action.copies:
+        raise unfit(action, "it copies no set of volumes")
+    _require_subject(action, clouds, needs)
+
+
+def require_set(action: Action, clouds: Collection[str], needs: str) -> None:
+    """`action` is about several volumes of the instance of its case, which one call copies together.
+
+    Raises:
+        RefusedError: it is not.
+    """
+    _require_subject(action, clouds, needs)
+    for volume in action.copies:
+        if volume.kind != "volume" or volume.shard != action.subject.shard or not volume.native_id:
+            raise unfit(action, f"{volume} is no volume of its account and region")
 
 
 def require_volume(action: Action, clouds: Collection[str], needs: str) -> None:
@@ -38,9 +50,17 @@ def require_volume(action: Action, clouds: Collection[str], needs: str) -> None:
     Raises:
         RefusedError: it is not.
     """
+    if action.copies:
+        raise unfit(action, "it copies no set of volumes")
     _require(action, "volume", clouds, needs)
     if action.resource.shard != action.subject.shard:
         raise unfit(action, "volume and instance must be of one account and region")
+
+
+def _require_subject(action: Action, clouds: Collection[str], needs: str) -> None:
+    if action.resource != action.subject:
+        raise unfit(action, "it must change the instance of its case")
+    _require(action, "instance", clouds, needs)
 
 
 def _require(action: Action, kind: str, clouds: Collection[str], needs: str) -> None:

@@ -23,6 +23,7 @@ class Row(str, Enum):
     ADDRESS = "a plain public address"
     LOCAL_DISK = "local disks"
     COPIES = "copies of disks"
+    COPIED_RUNNING = "several disks of a running machine"
     TERMINATE = "terminate"
     TERMINATION_PROTECTION = "termination protection"
     STOP_PROTECTION = "stop protection"

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from typing_extensions import assert_never
 
-from costguard.domain.actions import Saving, Verb
+from costguard.domain.actions import DESTRUCTIVE, Saving, Verb
 from costguard.domain.findings import Evidence
 from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import Reason, ReasonCode
@@ -160,11 +160,18 @@ def _title(facts: NoticeFacts, language: Language) -> str:
 
 
 def _warning_title(facts: NoticeFacts, what: str, language: Language) -> str:
-    step = next((step for step in facts.upcoming if step.verb in _DESTROYING_PHRASES), None)
+    step = _announced(facts)
     if step is None:
         cost = hourly(facts.rate.money) if facts.rate else ""
         return phrase("will_warn", language, what=what, cost=cost)
     return phrase(_DESTROYING_PHRASES[step.verb], language, what=what, when=_when(step, facts, language))
+
+
+def _announced(facts: NoticeFacts) -> Upcoming | None:
+    """The step that a warning is about: the first, or the end where nothing but copies comes before it."""
+    steps = [step for step in facts.upcoming if step.verb in _DESTROYING_PHRASES]
+    ends = next((step for step in steps if step.verb in DESTRUCTIVE), None)
+    return ends if ends is not None and ends.verb is Verb.TERMINATE else next(iter(steps), None)
 
 
 def _when(step: Upcoming | None, facts: NoticeFacts, language: Language) -> str:

@@ -13,8 +13,9 @@ from costguard.planning import Held, Plan, Rehearsed
 from costguard.report.evidence import evidence_json
 from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
 from costguard.report.mends import mend_words
+from costguard.report.plan_views import step_words
 from costguard.report.shadows import shadow_json
-from costguard.report.words import Language, clean, net_saving, saving_lines, verb
+from costguard.report.words import Language, clean, net_saving, saving_lines
 
 PLAN_SCHEMA = 1
 
@@ -102,6 +103,7 @@ def _action_json(action: Action, language: Language) -> dict[str, Any]:
         "rule": action.rule,
         "rule_digest": action.rule_digest,
         "parameters": dict(action.parameters),
+        "copies": [str(volume) for volume in action.copies],
         "mend": _mend_json(action.mend, language),
         "saving": _saving_json(action.saving),
         "words": _action_words(action, language),
@@ -120,7 +122,7 @@ def _mend_json(mend: Mend | None, language: Language) -> dict[str, Any] | None:
 
 
 def _action_words(action: Action, language: Language) -> str:
-    said = f"{verb(action.verb, language)} {clean(action.resource.native_id)}"
+    said = f"{step_words(action, language)} {clean(action.resource.native_id)}"
     if action.verb is Verb.MEND:
         said = f"{clean(action.resource.native_id)}: {mend_words(action.mend, language)}"
     lines = () if action.saving is None else saving_lines(action.saving, action.verb, language)

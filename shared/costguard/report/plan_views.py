@@ -205,9 +205,11 @@ def cases_table(cases: Iterable[Case], language: Language = Language.EN) -> Tabl
 
 
 def step_words(action: Action, language: Language = Language.EN) -> str:
-    """What an action does: its verb, or the very change where it mends something."""
+    """What an action does: its verb, how many disks it copies as a set, or the very change where it mends something."""
     if action.verb is Verb.MEND and action.mend is not None:
         return mend_words(action.mend, language)
+    if action.copies:
+        return phrase("copied_together", language, verb=verb(action.verb, language), count=len(action.copies))
     return verb(action.verb, language)
 
 

@@ -90,7 +90,11 @@ BOOK = Book(
         "scarce_type": "this type is scarce: it may not start again when you want it",
         "local_disk_lost": "data on its local disks is lost",
         "public_ip_lost": "its public IP address is released and will be another one",
-        "crash_consistent": "it cannot be stopped first, so its snapshots are only crash-consistent",
+        "crash_consistent": "it is copied while it runs: its snapshots are only crash-consistent, as after a power cut",
+        "crash_consistent_together": "it is copied while it runs, all disks as of one moment: its snapshots are "
+        "crash-consistent as a set, as after a power cut",
+        "crash_consistent_each": "it is copied while it runs, one disk after the other: each snapshot is "
+        "crash-consistent by itself, and what spans several disks (RAID, LVM) is not",
         "unknown_local_disk": "whether it has local disks is unknown; data there would be lost",
         "volumes_deleted": "its disks are deleted with it; snapshots remain",
         "spot_request": "its Spot request is left and may start another instance",
@@ -300,6 +304,7 @@ BOOK = Book(
         "held": "{what} is idle, but nothing is done[. {why}]",
         "nothing_automatic": "Nothing will be done to it automatically.",
         "not_before": "{verb}: not before {when}",
+        "copied_together": "{verb} of {count} disks as of one moment",
         "then": "{verb}: after that",
         "barred": "{verb}: barred by {protection}, set at the cloud",
         "keep_snooze": "costguard snooze {resource} --for 48h",

@@ -90,7 +90,11 @@ BOOK = Book(
         "scarce_type": "该机型稀缺：需要时可能无法再次启动",
         "local_disk_lost": "本地盘上的数据会丢失",
         "public_ip_lost": "公网 IP 会被释放，之后会变",
-        "crash_consistent": "无法先停机，快照只具有崩溃一致性",
+        "crash_consistent": "快照在实例运行时创建，只具有崩溃一致性（相当于突然断电）",
+        "crash_consistent_together": "快照在实例运行时创建，"
+        "全部磁盘取自同一时刻：整组快照具有崩溃一致性（相当于突然断电）",
+        "crash_consistent_each": "快照在实例运行时逐盘创建：单个快照具有崩溃一致性，"
+        "跨多块磁盘的数据（RAID、LVM）不保证一致",
         "unknown_local_disk": "不清楚是否有本地盘；若有，其数据会丢失",
         "volumes_deleted": "云盘随实例删除，快照保留",
         "spot_request": "Spot 请求仍在，可能再启动一台实例",
@@ -292,6 +296,7 @@ BOOK = Book(
         "held": "{what} 处于空闲，但未做任何操作[。{why}]",
         "nothing_automatic": "不会自动对它做任何操作。",
         "not_before": "{verb}：不早于 {when}",
+        "copied_together": "{verb}（{count} 块云盘，同一时刻）",
         "then": "{verb}：在此之后",
         "barred": "{verb}：受云上保护设置 {protection} 阻止，不会执行",
         "keep_snooze": "costguard snooze {resource} --for 48h",

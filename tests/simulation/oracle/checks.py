@@ -45,7 +45,10 @@ def complete_shard(judged: Judged) -> str:
 
 
 def copied(judged: Judged) -> str:
-    """Rule 4: before a terminate every attached volume has a completed copy later than the stop, seen complete."""
+    """Rule 4: before a terminate every attached volume has a completed copy later than the stop, seen complete.
+
+    Of one that cannot stop all copies are of one moment, where its cloud can make them so.
+    """
     if judged.effect.verb is not Verb.TERMINATE:
         return ""
     if not judged.shown.volumes:
@@ -54,7 +57,10 @@ def copied(judged: Judged) -> str:
     if since is None:
         return "it was never stopped by costguard"
     missing = truth.uncopied(judged.shown, since)
-    return f"no completed copy of {', '.join(missing)} since {since:%m-%d %H:%M}" if missing else ""
+    if missing:
+        return f"no completed copy of {', '.join(missing)} since {since:%m-%d %H:%M}"
+    torn = judged.machine.spec.one_time_spot and truth.torn(judged.world, judged.machine, judged.shown, since)
+    return "its disks were copied while it ran, and not all at one moment" if torn else ""
 
 
 def local_disk(judged: Judged) -> str:

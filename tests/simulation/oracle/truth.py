@@ -15,6 +15,7 @@ from tests.simulation.scenario import PROTECTING_TAGS
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Billing, InstanceDetail, SnapshotState
 from costguard.domain.signals import SignalName
+from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.prices import SPOT_SHARE
 from costguard.sandbox.world.records import Machine
 from costguard.sandbox.world.sensors import PERIOD_SECONDS, Sensor
@@ -143,6 +144,21 @@ def uncopied(shown: InstanceDetail, since: datetime) -> list[str]:
         if copy.state is SnapshotState.COMPLETED and copy.started_at >= since and copy.decision_id
     }
     return [volume.ref.native_id for volume in shown.volumes if volume.ref not in copied]
+
+
+def torn(world: World, machine: Machine, shown: InstanceDetail, since: datetime) -> bool:
+    """Whether no one call copied all volumes that were shown, though the cloud has such a call."""
+    volumes = {volume.ref.native_id for volume in shown.volumes}
+    if not 1 < len(volumes) <= machine.vendor.copied_at_once:
+        return False
+    sets: dict[str, set[str]] = {}
+    for copy in shown.snapshots:
+        known = world.snapshots.get(copy.ref.native_id)
+        if known is None:
+            return False  # deleted since it was shown: nobody can tell any more which call made it
+        if known.set_id and copy.state is SnapshotState.COMPLETED and copy.started_at >= since:
+            sets.setdefault(known.set_id, set()).add(known.volume)
+    return not any(volumes <= copied for copied in sets.values())
 
 
 def rule_of(shown: InstanceDetail, version: PolicyVersion) -> RuleSpec | None:

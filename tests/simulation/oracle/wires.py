@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tests.simulation.oracle.judge import Judged
 
 from costguard.domain.actions import Action, Verb
-from costguard.sandbox.world.records import POWER_CUT, Happening
+from costguard.sandbox.world.records import POWER_CUT, Happening, WorldSnapshot
 from costguard.sandbox.world.vendors import billed_when_stopped
 
 _ENDS = frozenset({"stop", "terminate", "destroyed", "create_snapshot", "start"})
@@ -18,13 +18,14 @@ def repeated(sent: Sequence[str]) -> str:
     return f"{', '.join(sent)}: sent {len(sent)} times for one action" if len(sent) > 1 else ""
 
 
-def missed(action: Action, happened: Sequence[Happening]) -> str:
+def missed(action: Action, happened: Sequence[Happening], copies: Mapping[str, WorldSnapshot]) -> str:
     """Rules 6 and 7: nothing but what was asked for happens, and to nothing but the one it was asked for."""
     others = sorted({one.machine for one in happened if one.what in _ENDS} - {action.subject.native_id})
     if others:
         return f"it was about {action.subject.native_id}, and happened to {', '.join(others)}"
-    volumes = [one for one in happened if one.what == "create_snapshot"]
-    return "more than one copy was made" if len(volumes) > 1 else ""
+    volumes = [copies[one.native_id].volume for one in happened if one.what == "create_snapshot"]
+    several = len(volumes) > len(set(volumes)) if action.copies else len(volumes) > 1
+    return "more than one copy was made" if several else ""
 
 
 def shut_down(judged: Judged) -> str:

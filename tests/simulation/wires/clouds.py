@@ -336,7 +336,7 @@ class WireExecutor(FaultyExecutor):
                 receipt = self.provider.executor.execute(action)
         finally:
             wires.acting = None
-            for what in (repeated(wires.sent), missed(action, world.history[before:])):
+            for what in (repeated(wires.sent), missed(action, world.history[before:], world.snapshots)):
                 if what:
                     wires.complain(6, action.subject.native_id, f"{action.verb.value}: {what}")
             self._note_effects(action, before, accepted=receipt is not None)
@@ -355,7 +355,10 @@ class WireExecutor(FaultyExecutor):
                 world.history[place] = replace(world.history[place], by="costguard")
         for happening in world.history[before:]:
             if happening.by == "costguard" and happening.what in _DONE:
-                self._note_one(action, happening)
+                if happening.what == "create_snapshot":
+                    world.snapshots[happening.native_id].decision_id = action.decision_id
+                if not (done and action.copies):  # a set is one effect
+                    self._note_one(action, happening)
                 done = True
         if accepted and not done:
             self._note(action, changed=False)
@@ -363,8 +366,8 @@ class WireExecutor(FaultyExecutor):
     def _note_one(self, action: Action, happening: Happening) -> None:
         hub, process, resource = self.clouds.hub, self.process, happening.native_id
         if happening.what == "create_snapshot":
-            copy = self.clouds.world.snapshots[happening.native_id]
-            resource, copy.decision_id = copy.volume, action.decision_id
+            volume = self.clouds.world.snapshots[happening.native_id].volume
+            resource = happening.machine if action.copies else volume
         effect = Effect(
             process,
             hub.calls,

@@ -12,6 +12,7 @@ from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import PolicyVersion
 from tests.simulation.scenario import DAY, HOUR, REGIONS, START, Deed, Delivery, Scenario, Spell, machine
 
+from costguard.domain.resources import Billing
 from costguard.sandbox.world import workload
 from costguard.sandbox.world.fleet import Disk, MachineSpec
 
@@ -34,7 +35,7 @@ class WireScenario(Scenario):
 def wire_story(seed: int) -> WireScenario:
     """The story of a seed: always the same."""
     random = Random(seed)  # noqa: S311 - reproducible on purpose
-    return _KINDS[seed % len(_KINDS)](random, seed)
+    return _running(random, seed) if seed % 24 == 20 else _KINDS[seed % len(_KINDS)](random, seed)
 
 
 def wire_machine(cloud: str, name: str, *, disks: int = 1, **more: object) -> MachineSpec:
@@ -137,6 +138,16 @@ def _again(random: Random, seed: int) -> WireScenario:
     one = _one(random)
     moment = START + random.choice((3, 4, 5)) * DAY + 12 * HOUR
     return replace(_story(seed, (one,), runs=12), deeds=((moment, one.native_id, Deed.START),))
+
+
+def _running(random: Random, seed: int) -> WireScenario:
+    """One that cannot stop, with two disks: copied while it runs. Copies take a day, or their answers are lost."""
+    one = replace(wire_machine("aws", "one", disks=2), one_time_spot=True, billing=Billing.SPOT)
+    kinds = random.choice(((), (Fault.LOST_ANSWER,), (Fault.LOST, Fault.LOST_ANSWER, Fault.OWNER)))
+    if random.random() < 0.5:
+        one = replace(one, disks=(one.disks[0], replace(one.disks[1], snapshot_takes=DAY)))
+    rule = replace(_LADDER, unstoppable="terminate")
+    return _story(seed, (one,), rule=rule, kinds=kinds, rate=0.1, runs=7, ports=frozenset({Port.ACT}), quiet=3)
 
 
 def _ending(random: Random, seed: int) -> WireScenario:

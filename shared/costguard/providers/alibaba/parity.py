@@ -27,6 +27,10 @@ ROWS: Rows = {
     Row.ADDRESS: "released by an economical stop; an EIP stays, and is billed",
     Row.LOCAL_DISK: "lost by an economical stop: held unless policy says `lose`, or `ask` and the owner agreed",
     Row.COPIES: "one copy of a disk at a time; a client token makes a repeated request the same copy",
+    # ECS CreateSnapshotGroup, and user guide "Create a snapshot-consistent group"
+    Row.COPIED_RUNNING: "**one by one**: what spans them is not consistent, and the notice says so."
+    " `CreateSnapshotGroup` is not used: it takes ESSD disks of one zone without multi-attach alone, 16 or 128 by"
+    " region, and no page tells whether its copies carry the tags by which a copy whose answer was lost is found",
     Row.TERMINATE: "final; refused for prepaid and protected instances",
     Row.TERMINATION_PROTECTION: "`DeletionProtection` of what is paid by the hour; the listing tells it",
     Row.STOP_PROTECTION: "there is none: a tag or an exception spares a machine from `stop`",

@@ -24,6 +24,12 @@ from costguard.providers.documented import as_documented, flag, moment, named, p
 DECISION_TAG = "costguard:decision-id"
 CASE_TAG = "costguard:case"
 
+COPIED_AT_ONCE = 128
+"""The most volumes, the root volume counted, of which one CreateSnapshots makes a crash-consistent set.
+
+EBS user guide, "Create multi-volume Amazon EBS snapshots": 127 data volumes; where one fails, the whole set does.
+"""
+
 _VALUES = 200  # the most values one filter takes
 _VOLUMES_PAGE = 500
 _SNAPSHOTS_PAGE = 1000
@@ -74,6 +80,7 @@ def read_attached(
             snapshots=tuple(snapshot for volume in own for snapshot in snapshots[volume.ref.native_id]),
             kept_addresses=tuple(addresses[native_id]),
             protected_by=protected_by,
+            copied_together=1 < len(own) <= COPIED_AT_ONCE,
         )
 
 

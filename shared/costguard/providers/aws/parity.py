@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from costguard.providers.aws.attached import COPIED_AT_ONCE
 from costguard.providers.aws.billing import DELAY as BILL_DELAY
 from costguard.providers.aws.metrics import AGENT_DELAY, EC2_DELAY
 from costguard.providers.launching import REMEMBERED
@@ -25,6 +26,8 @@ ROWS: Rows = {
     Row.ADDRESS: "released by a stop; an Elastic IP stays, and is billed",
     Row.LOCAL_DISK: "lost by a stop: held unless policy says `lose`, or `ask` and the owner agreed",
     Row.COPIES: "several copies of a disk at once; tagged in the same call",
+    Row.COPIED_RUNNING: f"one call copies them all as of one moment (`CreateSnapshots`, up to {COPIED_AT_ONCE} disks);"
+    " more are copied one by one, and the notice says so",
     Row.TERMINATE: "final; batches fail by zone, so one instance a call",
     Row.TERMINATION_PROTECTION: "`DisableApiTermination`, told by the closer look alone; Spot Instances have none",
     Row.STOP_PROTECTION: "`DisableApiStop`, told by the closer look alone; it bars `stop`, and `terminate` as well",

@@ -23,6 +23,8 @@ def _reads(feature: Feature, *names: str) -> Iterable[Operation]:
     return (Operation(name, feature, (name,)) for name in names)
 
 
+SNAPSHOTTING = ("CreateSnapshot", "CreateSnapshots")  # as `ec2:CreateAction` names them: tags are set in no other call
+
 _OPERATIONS = (
     Operation("sts:GetCallerIdentity", Feature.IDENTITY, ()),
     # issued by the SDK's own credential providers when a profile or a web identity says so; they change nothing
@@ -53,7 +55,10 @@ _OPERATIONS = (
     Operation("ec2:StopInstances", Feature.STOP, ("ec2:StopInstances",), changes_something=True),
     Operation("ec2:StartInstances", Feature.START, ("ec2:StartInstances",), changes_something=True),
     Operation("ec2:TerminateInstances", Feature.TERMINATE, ("ec2:TerminateInstances",), changes_something=True),
-    Operation("ec2:CreateSnapshot", Feature.SNAPSHOT, ("ec2:CreateSnapshot", "ec2:CreateTags"), changes_something=True),
+    *(
+        Operation(f"ec2:{name}", Feature.SNAPSHOT, (f"ec2:{name}", "ec2:CreateTags"), changes_something=True)
+        for name in SNAPSHOTTING
+    ),
     # a mail as it is written counts as raw
     Operation("sesv2:SendEmail", Feature.MAIL, ("ses:SendEmail", "ses:SendRawEmail"), changes_something=True),
 )
@@ -357,19 +362,13 @@ def _allow_changes(changes: list[str], partition: str) -> Iterable[dict[str, Any
             "Condition": _UNLESS_CONTROLLED,
         }
     if "ec2:CreateSnapshot" in changes:
-        yield {
-            "Sid": "SnapshotVolumes",
-            "Effect": "Allow",
-            "Action": "ec2:CreateSnapshot",
-            "Resource": _arns(partition, "volume", "snapshot"),
-        }
-        yield {
-            "Sid": "TagOwnSnapshots",
-            "Effect": "Allow",
-            "Action": "ec2:CreateTags",
-            "Resource": _arns(partition, "snapshot"),
-            "Condition": {"StringEquals": {"ec2:CreateAction": "CreateSnapshot"}},
-        }
+        both, volumes, copies = [f"ec2:{one}" for one in SNAPSHOTTING], *_arns(partition, "volume", "snapshot")
+        making = {"StringEquals": {"ec2:CreateAction": list(SNAPSHOTTING)}}
+        # service authorization reference: CreateSnapshots is asked of the instance, each volume and each snapshot
+        yield {"Sid": "SnapshotVolumes", "Effect": "Allow", "Action": both, "Resource": [volumes, copies]}
+        yield {"Sid": "SnapshotSets", "Effect": "Allow", "Action": ["ec2:CreateSnapshots"], "Resource": machines}
+        tagging = {"Sid": "TagOwnSnapshots", "Effect": "Allow", "Action": "ec2:CreateTags", "Resource": [copies]}
+        yield {**tagging, "Condition": making}
 
 
 def _deny_protected(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from costguard.providers.aws.objects import OBJECT_OPERATIONS
-from costguard.providers.aws.permissions import SECRET_OPERATIONS, policy_document
+from costguard.providers.aws.permissions import SECRET_OPERATIONS, SNAPSHOTTING, policy_document
 from costguard.providers.operations import ACTING, Feature
 from costguard.providers.policy_documents import (
     EVERYWHERE,
@@ -53,7 +53,7 @@ _KINDS = (
     ("ReadBudgets", "budgets::*:budget/*", ("budgets:ViewBudget",)),
 )
 _BY_REGION = frozenset({"ec2", "kms", "logs"})  # what answers in the region that it changes something in
-_ON_INSTANCES = frozenset({"ec2:StartInstances", "ec2:StopInstances", "ec2:TerminateInstances"})
+_ON_INSTANCES = frozenset({"ec2:CreateSnapshots", "ec2:StartInstances", "ec2:StopInstances", "ec2:TerminateInstances"})
 
 # each names what a run has no business with; what Costguard does itself is in none
 _NEVER: Sequence[tuple[str, tuple[str, ...]]] = (
@@ -262,7 +262,7 @@ def _refusals(narrow: Narrowing) -> Iterable[Statement]:
         "Effect": "Deny",
         "Action": "ec2:CreateTags",
         "Resource": "*",
-        "Condition": {"StringNotEquals": {"ec2:CreateAction": "CreateSnapshot"}},
+        "Condition": {"StringNotEquals": {"ec2:CreateAction": list(SNAPSHOTTING)}},
     }
     yield {
         "Sid": "NeverPassRolesButToFlowLogs",

@@ -78,7 +78,7 @@ class AwsPreflight:
         return clock_skew(self._now, self._ask_time)
 
     def permits(self, shard: Shard, instances: Sequence[Instance], *, acting: bool) -> Sequence[Permit]:
-        """What scanning asks there, and with `acting` the four changes as dry runs on `instances`.
+        """What scanning asks there, and with `acting` the five changes as dry runs on `instances`.
 
         Not asked: `sts:AssumeRole` and `organizations:ListAccounts`, which `discover` has used to come here.
 
@@ -147,6 +147,9 @@ class AwsPreflight:
         yield self._asking.tried(shard, "ec2:StopInstances", running)
         yield self._asking.tried(shard, "ec2:StartInstances", stopped)
         yield self._asking.tried(shard, "ec2:TerminateInstances", stopped)
+        named = [{"InstanceId": native_id} for one in running for native_id in one["InstanceIds"]]
+        sets = [{"InstanceSpecification": one, "TagSpecifications": _TAGS} for one in named]
+        yield self._asking.tried(shard, "ec2:CreateSnapshots", sets)
         snapshot = "ec2:CreateSnapshot"
         try:
             volumes = self._volumes(shard, instances)

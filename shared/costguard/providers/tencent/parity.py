@@ -33,6 +33,9 @@ ROWS: Rows = {
     Row.ADDRESS: "released by a stop without charges, and null at once; an EIP stays, and is billed",
     Row.LOCAL_DISK: "lost by a stop without charges: held unless policy says `lose`, or `ask` and the owner agreed",
     Row.COPIES: "one copy of a disk at a time; a failed one never says so and stays pending",
+    # CBS user guide, "Creating Snapshot Group"; CreateSnapshotGroup has no client token
+    Row.COPIED_RUNNING: "**one by one**: what spans them is not consistent, and the notice says so."
+    " `CreateSnapshotGroup` is not used: it is a limited beta that an account has to apply for",
     Row.TERMINATE: "may only put the instance into the recycle bin; **a second call destroys it**, so there is"
     " never one",
     Row.TERMINATION_PROTECTION: "`DisableApiTermination`; the listing tells it",
