@@ -92,7 +92,8 @@ def _doubt(random: Random, seed: int) -> SettingsStory:
 def _two_ways(random: Random, seed: int) -> SettingsStory:
     """Two rules, each the other's only company, and runs at once that close one each, or one that reads what is old."""
     stale = random.random() < 0.3
-    rule = NetRuleSpec(ports=(22, 8888), wait=random.choice((6, 24)), actions=random.choice((1, 2, 5, 5)))
+    many = random.choice((1, 2, 5, 5))
+    rule = NetRuleSpec(ports=(22, 8888), wait=random.choice((6, 24)), actions=5 if stale else many)
     second = random.choice(((WORLD,), (WORLD,), (WORLD,), (OFFICE,), (INSIDE,), ()))
     hours = random.choice((12, 24))
     return SettingsStory(
@@ -101,9 +102,11 @@ def _two_ways(random: Random, seed: int) -> SettingsStory:
         policy=SettingsVersion(networks=(rule,)),
         deliveries=every(hours, 5, NETWORKS, beside=random.choice((0, 1, 1, 2)), late=random.choice((2, 4, 6))),
         network=NetSpec(
-            open=random.choice(((22,), (22,), (22, 8888), (8888,))), second=second, trainer=random.random() < 0.5
+            open=random.choice(((22,), (22,), (22, 8888), (8888,))),
+            second=(WORLD,) if stale else second,
+            trainer=random.random() < 0.5,
         ),
-        fault_rate=0.06 if stale else random.choice((0.0, 0.0, 0.02)),
+        fault_rate=0.12 if stale else random.choice((0.0, 0.0, 0.02)),
         kinds=frozenset({Fault.STALE} if stale else {Fault.OWNER, Fault.STALE, Fault.LOST_ANSWER}),
         switch_rate=random.choice((0.3, 0.6)),
         deeds=drawn_deeds(
