@@ -163,10 +163,64 @@ def test_a_rule_keeps_its_description_over_revoking_and_restoring(rig: AwsNetwor
     assert again.description == "from anywhere"
 
 
+def by_list(rig: AwsNetworkRig, *networks: str) -> NetworkRule:
+    """8888 open to whoever is in a prefix list, which anybody may change at any time."""
+    shard, open_to_all = rig.truth(), jupyter(rig)
+    rig.world.networks.lists["pl-1"] = networks
+    rule = replace(open_to_all, peers=networks, peer_list="pl-1")
+    (group,) = (each for each in shard.groups if each.name == OPEN)
+    rules = [rule if each is open_to_all else each for each in group.rules]
+    rig.world.networks.set_rules(group.ref, rules, rig.world.now, "owner", "names a list")
+    return rule
+
+
+def test_a_rule_that_names_a_prefix_list_is_revoked_by_its_id_and_put_back_by_the_lists(rig: AwsNetworkRig) -> None:
+    """The decision looked into the list, the last read before the call does not: it is the same rule."""
+    rule = by_list(rig, WORLD_V4, OFFICE)
+    mend = Mend(K.REVOKE_RULE, rig.ref("security_group", OPEN), {"rule_id": rule.rule_id, "direction": "ingress"})
+    before = before_of(mend, rig.source().read(rig.shard), [])
+    others = [each for each in rig.truth_of_group(OPEN).rules if each.rule_id != rule.rule_id]
+    rig.world.networks.lists["pl-1"] = (WORLD_V4,)
+    change(rig, mend, before)
+    assert list(rig.truth_of_group(OPEN).rules) == others
+    rig.world.networks.lists["pl-1"] = (WORLD_V4, OFFICE)
+    change(rig, Mend(K.RESTORE_RULE, mend.subject, {"rule": before["rule"]}))
+    (back,) = (each for each in rig.truth_of_group(OPEN).rules if each not in others)
+    assert replace(back, rule_id=rule.rule_id) == rule
+    form = sent(rig, AUTHORIZE)
+    assert form["IpPermissions.1.PrefixListIds.1.PrefixListId"] == ["pl-1"]
+    assert not [key for key in form if "Cidr" in key]
+
+
+def test_a_rule_that_names_another_prefix_list_by_now_has_moved(rig: AwsNetworkRig) -> None:
+    rule = by_list(rig, WORLD_V4)
+    mend = Mend(K.REVOKE_RULE, rig.ref("security_group", OPEN), {"rule_id": rule.rule_id, "direction": "ingress"})
+    before = before_of(mend, rig.source().read(rig.shard), [])
+    (group,) = (each for each in rig.truth().groups if each.name == OPEN)
+    rules = [replace(each, peer_list="pl-2") if each.peer_list else each for each in group.rules]
+    rig.world.networks.set_rules(group.ref, rules, rig.world.now, "owner", "names another list")
+    with pytest.raises(RefusedError, match="changed since it was decided on"):
+        change(rig, mend, before)
+    assert rig.changes() == []
+
+
+def test_a_rule_that_names_a_prefix_list_is_narrowed_to_networks_and_put_back(rig: AwsNetworkRig) -> None:
+    rule = by_list(rig, WORLD_V4)
+    said = {"rule_id": rule.rule_id, "direction": "ingress", "peers": f"{OFFICE},{VPN}"}
+    mend = Mend(K.NARROW_RULE, rig.ref("security_group", OPEN), said)
+    before = before_of(mend, rig.source().read(rig.shard), [])
+    made = change(rig, mend, before).native_id
+    narrowed = {each.peers for each in rig.truth_of_group(OPEN).rules if each.rule_id in made.split(",")}
+    assert narrowed == {(OFFICE,), (VPN,)}
+    back = Mend(K.RESTORE_RULE, mend.subject, {"rule": before["rule"], "instead_of": made})
+    change(rig, back)
+    assert {each.peer_list for each in rig.truth_of_group(OPEN).rules if each.ports == ((8888, 8888),)} >= {"pl-1"}
+    assert not [each for each in rig.truth_of_group(OPEN).rules if each.rule_id in made.split(",")]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        (b"<cidrIpv4>0.0.0.0/0</cidrIpv4>", b"<prefixListId>pl-1</prefixListId>", "in a prefix list"),
         (
             b"<cidrIpv4>0.0.0.0/0</cidrIpv4>",
             b"<referencedGroupInfo><groupId>sg-9</groupId><userId>444455556666</userId></referencedGroupInfo>",

@@ -155,17 +155,24 @@ def test_a_rotation_that_nobody_can_see_waits_for_people_and_is_not_sent_again(s
     assert sum("not done" in title for title in month.mailbox.titles) == 1
 
 
-def test_a_missing_permission_is_tried_again_and_told_as_held(stage: Any) -> None:
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_a_missing_permission_is_told_once_with_who_can_grant_it_and_tried_again(stage: Any, cloud: str) -> None:
     month = stage()
-    key = month.key()
-    month.rotator.fails_before = AccessDeniedError("not authorised", operation="kms:EnableKeyRotation")
-    month.every_day(0, 3)
-    assert month.case_of(key)[0] == "held"
+    key = month.key(cloud=cloud)
+    month.rotator.fails_before = AccessDeniedError("not authorised", operation="kms:EnableKeyRotation", code="Denied")
+    month.every_day(0, 8)
+    assert month.case_of(key) == ("held", ReasonCode.PERMISSION_MISSING)
+    (told,) = (message for message in month.mailbox.messages if "could not" in message.title)
+    assert told.title == "Key checkpoints: Costguard could not rotate it by itself every 90 days"
+    why = dict(told.fields)["Why"]
+    assert "not authorised" in why
+    assert f"`costguard permissions {cloud} --role rotate`" in why
     intents = month.memory.intents.for_case(month.memory.cases.active("kms_rotation")[0].case_id)
     assert {intent.outcome for intent in intents} == {Outcome.REFUSED}
     month.rotator.fails_before = None
-    month.every_day(4, 5)
+    month.every_day(9, 10)
     assert key.period_days == 90
+    assert month.mailbox.titles[-1] == "Key checkpoints: done: rotate it by itself every 90 days"
 
 
 def test_a_key_rotated_meanwhile_is_left_alone(stage: Any) -> None:

@@ -14,7 +14,15 @@ from tests.contract.network_fleet import NOTEBOOK, OPEN, SPARE, network_fleet
 from tests.scenario.stage import CLOUDS, DAY, Mailbox
 
 from costguard.domain.actions import Outcome, Receipt
-from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, StalePlanError
+from costguard.domain.errors import (
+    AccessDeniedError,
+    DeniedByOrganisationError,
+    InvalidInputError,
+    OutcomeUnknownError,
+    RefusedError,
+    StalePlanError,
+    ThrottledError,
+)
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import Direction, NetworkInventory, NetworkRule
 from costguard.domain.reasons import Reason, ReasonCode
@@ -302,6 +310,91 @@ def test_the_last_look_counts_the_ways_again(stage: Any, cloud: str) -> None:
     assert found.code is ReasonCode.ADMIN_PATH_UNPROVEN
     week.cloud.networks.place(shown)
     assert isinstance(hand.last_look(case, action, week.policy, week.clock.now()), Cleared)
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+@pytest.mark.parametrize("by", [MendKind.REVOKE_RULE, MendKind.NARROW_RULE])
+def test_a_rule_that_could_not_be_put_back_is_told_and_never_announced(stage: Any, cloud: str, by: MendKind) -> None:
+    """Until it can: once it names a network as others do, it is announced and, after the whole wait, closed."""
+    week = stage(cloud, closing(cloud, 8888, by=by, narrow_to=("198.51.100.0/24", "2001:db8:77::/48")))
+    group, rules = week.fleet.ref("security_group", OPEN), week.rules_of(OPEN)
+    lost = [replace(each, cannot_return="template") if each.ports == ((8888, 8888),) else each for each in rules]
+    week.cloud.networks.set_rules(group, lost, BEGIN, "owner", "names a template")
+    week.every_day(0, 5)
+    assert week.mender.calls == []
+    assert not [message.title for message in week.mailbox.messages if "Costguard will" in message.title]
+    assert [message.title for message in week.mailbox.messages if "is not as the policy asks" in message.title]
+    (held,) = (each for each in week.plan_at(6 * DAY).held if each.action.subject == group)
+    assert held.reason.code is ReasonCode.NET_CANNOT_RETURN
+    week.cloud.networks.set_rules(group, rules, week.clock.now(), "owner", "names networks")
+    week.look(7 * DAY)
+    assert week.mender.calls == []
+    assert [message.title for message in week.mailbox.messages if "Costguard will" in message.title]
+    week.look(8 * DAY + HOUR)
+    assert week.kinds == [by]
+
+
+def refusals(week: NetworkStage) -> list[Any]:
+    return [message for message in week.mailbox.messages if "could not" in message.title]
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_a_refusal_is_told_once_with_its_error_and_who_can_grant_it(stage: Any, cloud: str) -> None:
+    week = stage(cloud, closing(cloud, 8888))
+    denied = AccessDeniedError("vpc:RevokeRule: AccessDenied: no vpc:RevokeRule", operation="vpc:RevokeRule", code="A")
+    week.mender.fails_before = denied
+    week.look(timedelta(0))
+    week.look(25 * HOUR)
+    (told,) = refusals(week)
+    assert "Costguard could not revoke rule" in told.title
+    assert "no vpc:RevokeRule" in dict(told.fields)["Why"]
+    assert f"`costguard permissions {cloud} --role fix_network`" in dict(told.fields)["Why"]
+    assert "Nothing was changed." in told.lines[0]
+    week.every_day(2, 10)
+    assert len(refusals(week)) == 1
+    assert len(week.mender.calls) == 10, "what may have been granted is tried again, five times and then once a day"
+    (case,) = week.memory.cases.active("network_audit")
+    assert (case.status.value, case.reason.code) == ("held", ReasonCode.PERMISSION_MISSING)
+    assert not [one for one in week.mailbox.messages if "accepted the call" in f"{one.title} {one.fields}"]
+    week.mender.fails_before = RefusedError("vpc:RevokeRule: Busy: in use", operation="vpc:RevokeRule", code="Busy")
+    week.every_day(11, 13)
+    assert len(refusals(week)) == 2
+    assert "in use" in dict(refusals(week)[-1].fields)["Why"]
+    week.mender.fails_before = None
+    week.every_day(14, 15)
+    assert any("done: revoke rule" in message.title for message in week.mailbox.messages)
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_after_five_refusals_it_is_tried_once_a_day_and_held_for_the_last_error(stage: Any, cloud: str) -> None:
+    week = stage(cloud, closing(cloud, 8888))
+    week.mender.fails_before = DeniedByOrganisationError("explicit deny", operation="vpc:RevokeRule", code="A")
+    week.look(timedelta(0))
+    for hour in range(25, 31):
+        week.look(hour * HOUR)
+    assert len(week.mender.calls) == 5
+    (case,) = week.memory.cases.active("network_audit")
+    assert (case.reason.code, case.reason.facts["failures"]) == (ReasonCode.DENIED_BY_ORGANISATION, 5)
+    (told,) = refusals(week)
+    assert "No grant helps" in dict(told.fields)["Why"]
+    week.cloud.deny(week.fleet.shard.cloud, week.fleet.shard.account, "network")
+    week.look(32 * HOUR)
+    week.cloud.allow(week.fleet.shard.cloud, week.fleet.shard.account, "network")
+    week.look(33 * HOUR)
+    (case,) = week.memory.cases.active("network_audit")
+    assert case.reason.code is ReasonCode.DENIED_BY_ORGANISATION, "a day without a reading does not make it forgotten"
+    week.look(54 * HOUR)
+    assert len(week.mender.calls) == 6
+
+
+def test_what_passes_by_itself_is_told_only_where_it_stays(stage: Any) -> None:
+    week = stage("aws", closing("aws", 8888))
+    week.mender.fails_before = ThrottledError("slow down", operation="ec2:Revoke", code="Throttling")
+    week.look(timedelta(0))
+    week.every_day(2, 5)
+    assert (len(week.mender.calls), refusals(week)) == (4, [])
+    week.every_day(6, 8)
+    assert len(refusals(week)) == 1
 
 
 def let_in(week: NetworkStage, peer: str) -> None:

@@ -251,7 +251,7 @@ _SPARED = (
     Bug(
         "last-way-in-ignored",
         (18,),
-        (Edit(_NET_LOOK, " or last_admin_path(mend, inventories, instances, rule)", ""),),
+        (Edit(_NET_LOOK, "bar = bar or last_admin_path(mend, inventories, instances, rule)", "pass"),),
         settings=True,
     ),
     Bug(

@@ -20,7 +20,6 @@ from costguard.providers.alibaba.network_answers import (
 )
 from costguard.providers.alibaba.network_rules import (
     RuleLists,
-    cannot_return,
     canonical,
     lists_named,
     to_entry,
@@ -176,19 +175,23 @@ def test_a_rule_comes_back_as_it_went(more: dict[str, str]) -> None:
     again = to_rule({"SecurityGroupRuleId": "sgr-bp1", "Direction": "ingress", **to_permission(rule)}, NONE)
 
     assert again == rule
-    assert cannot_return(told(**more)) == ""
+    assert rule.cannot_return == ""
 
 
 def test_what_could_not_come_back_says_why() -> None:
-    assert cannot_return(told(SecurityGroupRuleId="")) == "it has no id"
-    for more in (
-        {"SourcePortRange": "1000/2000"},
-        {"DestCidrIp": "10.0.0.5"},
-        {"PortRange": "", "PortRangeListId": "prl-1"},
-        {"SourceCidrIp": "", "SourcePrefixListId": "pl-1"},
-        {"SourceCidrIp": "", "SourceGroupId": "sg-1", "SourceGroupOwnerAccount": "other@example.com"},
+    lists = RuleLists({"pl-1": ("198.51.100.0/24",)}, {"prl-1": ((22, 22),)})
+    for more, word in (
+        ({"SecurityGroupRuleId": ""}, "no_id"),
+        ({"SourcePortRange": "1000/2000"}, "more_conditions"),
+        ({"DestCidrIp": "10.0.0.5"}, "more_conditions"),
+        ({"PortRange": "", "PortRangeListId": "prl-1"}, "port_list"),
+        ({"SourceCidrIp": "", "SourcePrefixListId": "pl-1"}, "prefix_list"),
+        (
+            {"SourceCidrIp": "", "SourceGroupId": "sg-1", "SourceGroupOwnerAccount": "other@example.com"},
+            "group_elsewhere",
+        ),
     ):
-        assert cannot_return(told(**more))
+        assert to_rule(told(**more), lists).cannot_return == word
 
 
 def test_an_entry_of_an_acl_has_its_place_for_a_priority() -> None:

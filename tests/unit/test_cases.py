@@ -318,7 +318,7 @@ def test_a_ladder_of_warnings_warns_once() -> None:
 def test_nothing_sent_keeps_the_decision_and_a_refusal_makes_a_new_one() -> None:
     ready = claimed(case(), NOW)
     assert decision_id(unclaimed(ready, Reason(ReasonCode.CAP_ACTIONS))) == ready.decision_id
-    assert decision_id(refused(ready, Reason(ReasonCode.REFUSED_BY_CLOUD))) != ready.decision_id
+    assert decision_id(refused(ready, Reason(ReasonCode.REFUSED_BY_CLOUD), NOW)) != ready.decision_id
 
 
 def test_limits_default_to_asking_before_a_local_disk_is_lost() -> None:

@@ -144,6 +144,15 @@ def test_a_template_that_nobody_could_read_stays_a_name_and_one_of_services_may_
     assert (second.protocol, second.ports, second.unresolved) == ("all", EVERY_PORT, ("ipmg-1", "ppm-1"))
 
 
+def test_a_rule_that_names_a_template_could_not_be_put_back_whether_or_not_that_was_read() -> None:
+    said = policy(0, CidrBlock="", AddressTemplate={"AddressId": "ipm-1", "AddressGroupId": ""})
+    for templates in (Templates(), Templates({"ipm-1": ("10.0.0.0/8",)})):
+        (rule,) = group_rules(policies(said), templates)
+        assert rule.cannot_return == "template"
+    (plain,) = group_rules(policies(policy(0)), Templates())
+    assert plain.cannot_return == ""
+
+
 def test_a_rule_is_written_as_its_page_wants_it() -> None:
     def written(protocol: str, ports: tuple[tuple[int, int], ...], **more: Any) -> dict[str, Any] | None:
         peers = more.pop("peers", ("0.0.0.0/0",))

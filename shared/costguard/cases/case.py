@@ -63,8 +63,8 @@ class Case:
     runs from there); `climbed` are the rungs seen complete. `terms` is the rule as it was last applied,
     so that a changed rule can be told stricter or looser. `attempt` only ever grows: it makes each new
     decision's id new. `failures` counts claims of the current rung known to have changed nothing.
-    `stop_request` is the id of the request that stopped the machine, where its cloud names it. `version` is the
-    ledger record's.
+    `stop_request` is the id of the request that stopped the machine, where its cloud names it. `refusal` is why a cloud
+    last refused the current rung's call, and `refused_at` when. `version` is the ledger record's.
     """
 
     case_id: str
@@ -92,6 +92,8 @@ class Case:
     snoozed_until: datetime | None = None
     closed_at: datetime | None = None
     stop_request: str = ""
+    refusal: Reason | None = None
+    refused_at: datetime | None = None
     version: int = 0
 
     @property

@@ -24,6 +24,8 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.guards.rules import MendRule, Mode, Rung
 
+TRY_AGAIN = timedelta(days=1)  # what a cloud refuses five times in a row is then tried this often
+
 _MOVING = frozenset({"version", "note"})
 """Parameters that change whenever anything around the mend does: no new decision follows from them."""
 
@@ -225,6 +227,8 @@ def _begun_anew(case: Case, now: datetime) -> Case:
         since=now,
         attempt=case.attempt + 1,
         failures=0,
+        refusal=None,
+        refused_at=None,
         snoozed_until=None,
         decision_id="",
         reason=Reason(ReasonCode.RULE_LOOSENED),
@@ -246,8 +250,8 @@ def _waiting(case: Case, seen: MendSeen, grace_end: GraceEnd) -> Step:
     rungs = mend_rungs(rule, seen.mend)
     if case.rung >= len(rungs):
         return Step(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.LADDER_DONE)))
-    if case.failures >= MAX_FAILURES:
-        return Step(held(case, Reason(ReasonCode.NOT_TAKEN_EFFECT, {"failures": case.failures})))
+    if case.failures >= MAX_FAILURES and not _may_be_granted_by_now(case, seen.now):
+        return Step(held(case, _failed(case)))
     rung = rungs[case.rung]
     due = due_at(case, rung, grace_end)
     said: dict[str, str | int | float] = {"verb": rung.verb.value}
@@ -259,3 +263,15 @@ def _waiting(case: Case, seen: MendSeen, grace_end: GraceEnd) -> Step:
         # a rehearsed notice: nothing is sent, the rehearsal goes on so that people see what would follow
         return Step(climbed(ready, Verb.WARN, seen.now), Verb.WARN)
     return Step(replace(ready, decision_id=decision_id(ready)), rung.verb)
+
+
+def _may_be_granted_by_now(case: Case, now: datetime) -> bool:
+    """Whether a call that its cloud refused is tried again: once a day, for people grant what is missing."""
+    return case.refused_at is not None and now - case.refused_at >= TRY_AGAIN
+
+
+def _failed(case: Case) -> Reason:
+    """Why it is not tried for now: what the cloud refused it for, as far as it did."""
+    if case.refusal is None:
+        return Reason(ReasonCode.NOT_TAKEN_EFFECT, {"failures": case.failures})
+    return replace(case.refusal, facts={**case.refusal.facts, "failures": case.failures})

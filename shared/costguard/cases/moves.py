@@ -11,6 +11,11 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceDetail, Snapshot, SnapshotState, Volume
 
+REFUSALS = frozenset(
+    {ReasonCode.PERMISSION_MISSING, ReasonCode.DENIED_BY_ORGANISATION, ReasonCode.REFUSED_BY_CLOUD},
+)
+"""What a cloud said no for; anything else was not sent."""
+
 
 def uncopied(case: Case, detail: InstanceDetail) -> tuple[Volume, ...]:
     """Attached volumes without a completed snapshot that is later than what it must follow.
@@ -72,6 +77,8 @@ def climbed(case: Case, verb: Verb, at: datetime, announced: tuple[Announced, ..
         failures=0,
         decision_id="",
         claimed_at=None,
+        refusal=None,
+        refused_at=None,
         reason=Reason(ReasonCode.CONFIRMED, {"verb": verb.value}),
     )
 
@@ -86,9 +93,10 @@ def unclaimed(case: Case, reason: Reason) -> Case:
     return replace(case, status=CaseStatus.HELD, phase=Phase.WAITING, claimed_at=None, reason=reason)
 
 
-def refused(case: Case, reason: Reason) -> Case:
+def refused(case: Case, reason: Reason, now: datetime) -> Case:
     """The cloud said no and nothing changed: hold with its reason; the next try is a new decision."""
-    return replace(tried_again(case, reason.code), reason=reason)
+    after = replace(tried_again(case, reason.code), reason=reason)
+    return replace(after, refusal=reason, refused_at=now) if reason.code in REFUSALS else after
 
 
 def confirming(case: Case) -> Case:

@@ -39,6 +39,13 @@ nothing here can delete a key that was made."""
 SUCCESSION = frozenset({MendKind.CREATE_SUCCESSOR, MendKind.MOVE_ALIAS})
 """What brings another key in a key's place: it is about two keys, so one alone does not tell whether it may be done."""
 
+GRANTED_BY: Mapping[MendKind, str] = {
+    **dict.fromkeys(MendKind, "fix_network"),
+    **dict.fromkeys((MendKind.SET_ROTATION, MendKind.ROTATE_KEY), "rotate"),
+    **dict.fromkeys((MendKind.CREATE_SUCCESSOR, MendKind.MOVE_ALIAS, MendKind.RESTORE_ALIAS), "succeed"),
+}
+"""The purpose for which `costguard permissions` prints what a kind of mend needs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mend:

@@ -52,7 +52,9 @@ class NetworkRule:
     word; `ports` are ranges, both ends included, empty where the protocol has none or every one is meant: then it is
     `EVERY_PORT` for tcp, udp and all. Of the peers any one matches: `peers` are networks in canonical CIDR form,
     `peer_groups` ids of groups, `unresolved` names of lists whose networks could not be read: they may be anything.
-    `priority`: the lower number is read first; the position for `FIRST_MATCH`, 0 for `UNION`.
+    `priority`: the lower number is read first; the position for `FIRST_MATCH`, 0 for `UNION`. `peer_list`: the id of
+    the list that all `peers` are of, where the rule names that and no networks. `cannot_return`: a word for what of it
+    an image of it here lacks, so that nothing could put it back as it is; such a rule is never changed.
     """
 
     rule_id: str
@@ -65,6 +67,8 @@ class NetworkRule:
     unresolved: tuple[str, ...] = ()
     priority: int = 0
     description: str = ""
+    peer_list: str = ""
+    cannot_return: str = ""
 
 
 @dataclass(frozen=True, slots=True)

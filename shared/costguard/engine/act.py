@@ -18,13 +18,17 @@ from costguard.domain.actions import CAPPED, Action, ActionResult, Outcome, Rece
 from costguard.domain.errors import (
     AccessDeniedError,
     CostguardError,
+    DeniedByOrganisationError,
     LedgerError,
     OutcomeUnknownError,
     ProviderError,
+    ThrottledError,
+    UnavailableError,
     VersionConflictError,
 )
+from costguard.domain.mends import GRANTED_BY
 from costguard.domain.money import Money
-from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.engine.hands import Cleared, Hand
 from costguard.engine.memory import Memory, note
 from costguard.engine.repositories.caps import Claim
@@ -34,6 +38,7 @@ from costguard.planning.last_look import not_its_step
 
 _LOG = logging.getLogger(__name__)
 ACT_WITHIN = timedelta(minutes=5)  # from reserving to calling; a process frozen for longer must look again
+_PASSING = (ThrottledError, UnavailableError)  # nobody needs to do anything about one of these
 _SPOKEN = frozenset({ReasonCode.CHANGED_SINCE_PLAN})  # somebody spoke at the last moment, and no intent was written
 
 
@@ -170,21 +175,32 @@ def _call(
         return ActionResult(action, Outcome.REFUSED, clock.now(), late, "not sent")
     receipt: Receipt | None = None
     outcome, code, detail = Outcome.ACCEPTED, None, ""
+    error: dict[str, FactValue] = {}
     try:
         receipt = hand.call(action)
     except OutcomeUnknownError as err:
         outcome, code, detail = Outcome.UNKNOWN, ReasonCode.OUTCOME_UNKNOWN, str(err)
-    except AccessDeniedError as err:
-        outcome, code, detail = Outcome.REFUSED, ReasonCode.PERMISSION_MISSING, str(err)
     except ProviderError as err:
-        outcome, code, detail = Outcome.REFUSED, ReasonCode.REFUSED_BY_CLOUD, str(err)
+        outcome, code, detail = Outcome.REFUSED, _refused_for(err), str(err)
+        error = {"call": err.operation, "error": err.code, **({"passes": 1} if isinstance(err, _PASSING) else {})}
     now = clock.now()
     intents.settle(action, outcome, now, receipt, detail, run_id)
     _LOG.info(
         "action called", extra={"verb": action.verb.value, "subject": str(action.subject), "outcome": outcome.value}
     )
-    reason = Reason(code, {"detail": detail}) if code is not None else None
+    reason = Reason(code, {"detail": detail, **error, **_granted_by(action)}) if code is not None else None
     return ActionResult(action, outcome, now, reason, detail, receipt)
+
+
+def _refused_for(err: ProviderError) -> ReasonCode:
+    if isinstance(err, DeniedByOrganisationError):
+        return ReasonCode.DENIED_BY_ORGANISATION
+    return ReasonCode.PERMISSION_MISSING if isinstance(err, AccessDeniedError) else ReasonCode.REFUSED_BY_CLOUD
+
+
+def _granted_by(action: Action) -> dict[str, FactValue]:
+    """What `costguard permissions` prints the grant of a mend by."""
+    return {} if action.mend is None else {"cloud": action.subject.cloud, "role": GRANTED_BY[action.mend.kind]}
 
 
 def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], world: Surroundings, run_id: str) -> None:
@@ -201,7 +217,7 @@ def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], wo
         return
     _release(action, case.guard, world.memory)
     reason = called[0].reason or Reason(ReasonCode.REFUSED_BY_CLOUD)
-    note(world.memory, case, refused(case, reason), run_id, now)
+    note(world.memory, case, refused(case, reason, now), run_id, now)
 
 
 def _not_done(actions: Sequence[Action], reason: Reason, now: datetime) -> list[ActionResult]:

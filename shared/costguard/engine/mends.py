@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 from costguard.cases import Announced, Case, CaseStatus, due_at
 from costguard.cases.advance import plain_time
 from costguard.cases.mending import mend_rungs
+from costguard.cases.resolve import MAX_FAILURES
 from costguard.domain.actions import Action, Verb
 from costguard.domain.mends import Mend
 from costguard.domain.reasons import ReasonCode
@@ -140,6 +142,7 @@ def _warning(
 
 def _news(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
     """What people should know and no rung depends on: mended, over, or waiting for their word."""
+    yield from _refusals(world, index)
     plan = index.plan
     waiting = {held.action.case_id: held for held in plan.held if held.reason.code in _WAITS_FOR_PEOPLE}
     for step in plan.transitions:
@@ -160,6 +163,26 @@ def _news(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
             notice_id = f"{case.case_id}-{step.before.attempt}-{why.code.value}"
             # about no decision: the next one is still to be made, and a notice of it would count as its intent
             yield _notice(world, index, replace(case, reason=why, decision_id=""), MendWord.HELD, None, notice_id)
+
+
+def _refusals(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
+    """What clouds refused, in this run or in one that told nobody: once for what was announced, and for the error."""
+    called = {action.case_id for action in index.plan.due if action.verb is Verb.MEND}
+    for step in index.plan.transitions:
+        case = step.after
+        if case.case_id in called:
+            case = world.memory.cases.get(case.key) or case
+        refusal = case.refusal
+        if refusal is None or case.status is CaseStatus.CLOSED or not case.climbed:
+            continue
+        if "passes" in refusal.facts and case.failures < MAX_FAILURES:
+            continue
+        error = "/".join((refusal.code.value, *(str(refusal.facts.get(word, "")) for word in ("call", "error"))))
+        digest = hashlib.sha256(error.encode()).hexdigest()[:12]
+        notice_id = f"{case.case_id}-{case.climbed[-1].notice}-refused-{digest}"
+        # about no decision: the next one is still to be made, and a notice of it would count as its intent
+        told = replace(case, reason=refusal, decision_id="")
+        yield _notice(world, index, told, MendWord.REFUSED, _done(world, case)[0], notice_id)
 
 
 def _done(world: Surroundings, case: Case) -> tuple[Mend | None, str]:

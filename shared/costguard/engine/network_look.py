@@ -18,7 +18,7 @@ from costguard.engine.network_sightings import Sightings, sighted
 from costguard.engine.scan import Progress, Reading, discovered, gap_of, no_progress, truly_closed
 from costguard.engine.turns import in_turn
 from costguard.engine.workers import ThreadWorkers, both
-from costguard.guards.network_audit import judge, last_admin_path, mend_of
+from costguard.guards.network_audit import judge, last_admin_path, mend_of, not_returnable
 from costguard.planning.exempt import setting_bar
 from costguard.planning.mending import Judged
 from costguard.policy.model import Policy
@@ -165,9 +165,10 @@ def judged_networks(
         network = networks.get(subject.shard)
         if owned.verdict is Verdict.VIOLATION and rule is not None and network is not None:
             mend = mend_of(owned, network, rule)
-        if mend is not None and rule is not None:
+        if mend is not None and rule is not None and network is not None:
             bars = (setting_bar(ref, tags.get(ref, {}), policy, now) for ref in {subject, mend.subject})
-            bar = next(filter(None, bars), None) or last_admin_path(mend, inventories, instances, rule)
+            bar = next(filter(None, bars), None) or not_returnable(mend, network)
+            bar = bar or last_admin_path(mend, inventories, instances, rule)
         found.append(Judged(owned, rule, mend, bar, gravity=_gravity(owned)))
     return tuple(found)
 

@@ -20,7 +20,7 @@ from costguard.guards.network_audit_checks_vpcs import judge_peerings, judge_vpc
 from costguard.guards.network_audit_ground import GUARD, Ground, finding, gentlest, severity, untold
 from costguard.guards.network_audit_rules import AuditRule, Check
 from costguard.guards.network_last_way import last_admin_path
-from costguard.guards.network_mends import before_of, inverse, least_change, mend_of
+from costguard.guards.network_mends import before_of, inverse, least_change, mend_of, not_returnable
 
 __all__ = [
     "NAME",
@@ -31,6 +31,7 @@ __all__ = [
     "last_admin_path",
     "least_change",
     "mend_of",
+    "not_returnable",
     "severity",
 ]
 

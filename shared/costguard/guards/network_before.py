@@ -9,10 +9,14 @@ from typing import Any
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.network import Direction, NetworkRule, Permission
 
+_LATER = ("peer_list", "cannot_return")
+"""What images of earlier versions lack: left out where it is empty, so that they stay whole."""
+
 
 def rule_text(rule: NetworkRule) -> str:
     """A rule as canonical JSON."""
-    return json.dumps(asdict(rule), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    told = {name: value for name, value in asdict(rule).items() if value or name not in _LATER}
+    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def read_rule(text: str) -> NetworkRule:
@@ -34,6 +38,7 @@ def read_rule(text: str) -> NetworkRule:
             unresolved=tuple(_word(name) for name in told["unresolved"]),
             priority=_number(told["priority"]),
             description=_word(told["description"]),
+            **{name: _word(told.get(name, "")) for name in _LATER},
         )
     except (ValueError, KeyError, TypeError) as err:
         message = f"not the text of a rule: {text[:200]!r}"

@@ -18,6 +18,7 @@ from costguard.domain.network import (
     PublicAddress,
     SecurityGroup,
 )
+from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance
 from costguard.guards import reachability_ranges as r
@@ -116,6 +117,17 @@ def _closed(finding: Finding, subject: ResourceRef, inventory: NetworkInventory,
     if stay or given.peer_groups or given.unresolved or MendKind.REVOKE_RULE not in rule.mend:
         return None  # the rule lets in others as well, who are meant
     return Mend(MendKind.REVOKE_RULE, subject, said)
+
+
+def not_returnable(mend: Mend, inventory: NetworkInventory) -> Reason | None:
+    """Why a mend of a rule must not be made: nothing could put the rule back as it is."""
+    if mend.kind not in {MendKind.REVOKE_RULE, MendKind.NARROW_RULE}:
+        return None
+    group = next((each for each in inventory.groups if each.ref == mend.subject), None)
+    wanted = (mend.parameters.get("rule_id"), mend.parameters.get("direction"))
+    rules = () if group is None else group.rules
+    lost = next((each.cannot_return for each in rules if (each.rule_id, each.direction.value) == wanted), "")
+    return Reason(ReasonCode.NET_CANNOT_RETURN, {"kind": lost}) if lost else None
 
 
 def _let_in_beside(given: NetworkRule, peer: str, group: SecurityGroup) -> bool:

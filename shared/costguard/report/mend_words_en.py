@@ -34,6 +34,8 @@ MENDS: Mapping[str, str] = {
     "mend_comes": "{what} {name}: Costguard will {mend}",
     "mend_done": "{what} {name}: done: {mend}",
     "mend_over": "{what} {name}: nothing more is done: {why}",
+    "mend_refused": "{what} {name}: Costguard could not {mend}",
+    "mend_refused_again": "Nothing was changed. It is tried again, and told again only where the error is another.",
     "mend_held": "{what} {name}: not done: {why}",
     "mend_when": "not before {at}",
     "mend_final": "There is no way back from this.",

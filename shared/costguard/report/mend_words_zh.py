@@ -34,6 +34,8 @@ MENDS: Mapping[str, str] = {
     "mend_comes": "{what} {name}：Costguard 将{mend}",
     "mend_done": "{what} {name}：已完成：{mend}",
     "mend_over": "{what} {name}：不再处理：{why}",
+    "mend_refused": "{what} {name}：Costguard 未能{mend}",
+    "mend_refused_again": "未做任何更改。之后会再次尝试，仅在错误不同时再次通知。",
     "mend_held": "{what} {name}：未执行：{why}",
     "mend_when": "不早于 {at}",
     "mend_final": "此操作无法撤回。",

@@ -23,13 +23,14 @@ _SAID_OF = {
 
 
 class MendWord(str, Enum):
-    """What is said. `TOLD`: the policy allows nothing to be done about it."""
+    """What is said. `TOLD`: the policy allows nothing to be done about it. `REFUSED`: its cloud did not let it be."""
 
     TOLD = "told"
     COMES = "comes"
     DONE = "done"
     OVER = "over"
     HELD = "held"
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,10 @@ class MendFacts:
     due_at: datetime | None = None
     action_id: str = ""
     zone: str = "UTC"
+
+
+_WITH_REASON = frozenset({MendWord.COMES, MendWord.DONE, MendWord.REFUSED})
+"""Whose title does not have it."""
 
 
 def mend_words(mend: Mend | None, language: Language = Language.EN) -> str:
@@ -74,7 +79,7 @@ def mend_notice(facts: MendFacts, language: Language = Language.EN) -> Notice:
     )
     due = local_time(facts.due_at, facts.zone, language) if facts.due_at is not None else ""
     fields = (
-        (label("why", language), why if facts.word in {MendWord.COMES, MendWord.DONE} else ""),
+        (label("why", language), why if facts.word in _WITH_REASON else ""),
         (label("resource", language), str(facts.subject)),
         (label("owner", language), clean(facts.owner)),
         (label("rule", language), clean(facts.rule)),
@@ -98,6 +103,8 @@ def _closing(facts: MendFacts, language: Language) -> list[str]:
             lines.append(phrase("mend_final", language))
         if facts.mend.kind not in FINAL and facts.word is MendWord.DONE and facts.action_id:
             lines.append(phrase("mend_undo", language, action_id=facts.action_id))
+    if facts.word is MendWord.REFUSED:
+        lines.append(phrase("mend_refused_again", language))
     note = facts.mend.parameters.get("note", "") if facts.mend is not None else ""
     if facts.word is MendWord.COMES and note:
         lines.append(phrase("mend_note", language, note=clean(note)))

@@ -59,6 +59,7 @@ REASONS: Mapping[Code, str] = {
         "Held: only networks where nobody is known to be would still get in[ to {instance}][ on port {port}][: {left}]"
         "[; machines concerned: {instances}]."
     ),
+    Code.NET_CANNOT_RETURN: "Held: only a rule that could be put back exactly is changed[, and {kind}].",
     Code.NOT_TO_BE_MENDED: "Held: it is not to be changed[: {detail|cause}].",
     Code.MENDED: "Changed as the rule asks, and seen so.",
 }
@@ -70,6 +71,7 @@ FIXES: Mapping[Code, str] = {
         "Write the networks of your people into `trusted` of the rule, or make another way in: a machine that is itself"
         " reached, or a peering or VPN route that works."
     ),
+    Code.NET_CANNOT_RETURN: "Change it by hand, or what it names.",
     Code.NOT_TO_BE_MENDED: "Change it by hand if that is wanted.",
 }
 
@@ -88,6 +90,16 @@ GAP_SUBJECTS: Mapping[str, str] = {
     "imds": "metadata service settings",
     "prefix_lists": "lists of networks that rules name",
     "templates": "templates that rules name",
+}
+
+LOST_BY_AN_IMAGE: Mapping[str, str] = {
+    "no_id": "its cloud told no id of it",
+    "group_elsewhere": "it names a group of another network or account",
+    "icmp_kind": "it is for one kind of ICMP",
+    "more_conditions": "it asks for more than a source, a protocol and a port",
+    "port_list": "it names a list of ports",
+    "prefix_list": "it names a list of networks",
+    "template": "it names a template",
 }
 
 _UNTOLD = "what depends on them stays unmeasured, and nothing is changed there"

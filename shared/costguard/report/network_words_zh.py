@@ -53,6 +53,7 @@ REASONS: Mapping[Code, str] = {
         "搁置：改动之后仅剩不知是否有人使用的网段可以登录[（{instance}）][，端口 {port}][：{left}]"
         "[；涉及机器 {instances} 台]。"
     ),
+    Code.NET_CANNOT_RETURN: "搁置：只改动能够原样恢复的规则[，而{kind}]。",
     Code.NOT_TO_BE_MENDED: "搁置：不得改动[：{detail|cause}]。",
     Code.MENDED: "已按规则改正，并已确认。",
 }
@@ -63,6 +64,7 @@ FIXES: Mapping[Code, str] = {
     Code.ADMIN_PATH_UNPROVEN: (
         "请把人员所在网段写入该规则的 `trusted`，或先建立其他通路：一台本身可登录的机器，或有效的对等连接或 VPN 路由。"
     ),
+    Code.NET_CANNOT_RETURN: "请手动改动该规则，或改动它所引用的对象。",
     Code.NOT_TO_BE_MENDED: "如确需改动，请手动进行。",
 }
 
@@ -81,6 +83,16 @@ GAP_SUBJECTS: Mapping[str, str] = {
     "imds": "元数据服务设置",
     "prefix_lists": "规则引用的网络列表",
     "templates": "规则引用的参数模板",
+}
+
+LOST_BY_AN_IMAGE: Mapping[str, str] = {
+    "no_id": "云厂商未给出该规则的 ID",
+    "group_elsewhere": "该规则引用其他网络或账号的安全组",
+    "icmp_kind": "该规则只针对一种 ICMP 报文",
+    "more_conditions": "该规则除来源、协议和端口外还有其他条件",
+    "port_list": "该规则引用端口列表",
+    "prefix_list": "该规则引用前缀列表",
+    "template": "该规则引用参数模板",
 }
 
 _UNTOLD = "依赖它们的检查保持未测量，也不会在那里做任何更改"

@@ -168,8 +168,13 @@ REASONS: Mapping[Code, str] = {
     Code.OUTCOME_UNKNOWN: (
         "Held: the answer to a changing call[ ({verb})] was lost; it is looked up and never repeated."
     ),
-    Code.REFUSED_BY_CLOUD: "Held: the cloud refused[: {code}][: {detail}].",
-    Code.PERMISSION_MISSING: "Held: a permission is missing[: {permission|operation|detail}].",
+    Code.REFUSED_BY_CLOUD: "Held: the cloud refused[ {failures} times][: {code}][: {detail}].",
+    Code.PERMISSION_MISSING: (
+        "Held: a permission is missing[, after {failures} tries][: {permission|operation|detail}]."
+    ),
+    Code.DENIED_BY_ORGANISATION: (
+        "Held: a policy of the organisation denies it to everybody[, after {failures} tries][: {detail}]."
+    ),
     Code.KILL_SWITCH: "Held: Costguard is paused[ by {by}][ since {since}][: {cause}].",
     Code.LEDGER_NOT_DURABLE: "Held: the ledger does not outlive this process, so nothing may be changed.",
     Code.POLICY_STALE: "Held: the policy cannot be loaded and the last good one is too old[ ({age_days} days)].",
@@ -233,7 +238,10 @@ FIXES: Mapping[Code, str] = {
     Code.STOP_UNCERTAIN: "If it is needed: `costguard why` names the action, `costguard undo` with it starts it again.",
     Code.OUTCOME_UNKNOWN: "Run `costguard recheck` with its id: it looks again and goes on from what is seen.",
     Code.NOT_TAKEN_EFFECT: "Look at the instance in the console.",
-    Code.PERMISSION_MISSING: "Add it to the role's policy.",
+    Code.PERMISSION_MISSING: (
+        "Whoever manages the role can grant it[: `costguard permissions {cloud} --role {role}` prints what it needs]."
+    ),
+    Code.DENIED_BY_ORGANISATION: "No grant helps: whoever manages the organisation's policies can change that.",
     Code.KILL_SWITCH: "Run `costguard resume` to go on.",
     Code.LEDGER_NOT_DURABLE: "Name a ledger file or database with `--ledger`.",
     Code.POLICY_STALE: "Repair the policy; `costguard policy check` says where it fails.",

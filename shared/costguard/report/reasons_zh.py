@@ -128,8 +128,9 @@ REASONS: Mapping[Code, str] = {
     Code.NOT_STOPPED: "搁置：未确认已停机[（{state}）]。",
     Code.NOT_TAKEN_EFFECT: "搁置：云端接受了调用，但没有变化[，已尝试 {failures} 次]。",
     Code.OUTCOME_UNKNOWN: "搁置：更改调用[（{verb}）]的应答丢失；只查询结果，不重复调用。",
-    Code.REFUSED_BY_CLOUD: "搁置：云端拒绝[：{code}][：{detail}]。",
-    Code.PERMISSION_MISSING: "搁置：缺少权限[：{permission|operation|detail}]。",
+    Code.REFUSED_BY_CLOUD: "搁置：云端拒绝[，共 {failures} 次][：{code}][：{detail}]。",
+    Code.PERMISSION_MISSING: "搁置：缺少权限[，已尝试 {failures} 次][：{permission|operation|detail}]。",
+    Code.DENIED_BY_ORGANISATION: "搁置：组织策略对所有人禁止该操作[，已尝试 {failures} 次][：{detail}]。",
     Code.KILL_SWITCH: "搁置：Costguard 已被暂停[，由 {by} 操作][，自 {since}][：{cause}]。",
     Code.LEDGER_NOT_DURABLE: "搁置：账本不会在进程结束后保留，因此不得做任何更改。",
     Code.POLICY_STALE: "搁置：策略无法加载，且上一份有效策略过旧[（{age_days} 天）]。",
@@ -184,7 +185,10 @@ FIXES: Mapping[Code, str] = {
     Code.STOP_UNCERTAIN: "若仍需使用：用 `costguard why` 查操作编号，再用 `costguard undo` 加该编号重新启动。",
     Code.OUTCOME_UNKNOWN: "请用其编号运行 `costguard recheck`：它会再次查看，并据此继续。",
     Code.NOT_TAKEN_EFFECT: "请在控制台检查该实例。",
-    Code.PERMISSION_MISSING: "请把它加入角色的权限策略。",
+    Code.PERMISSION_MISSING: (
+        "请由管理该角色的人授权[：`costguard permissions {cloud} --role {role}` 会输出所需权限]。"
+    ),
+    Code.DENIED_BY_ORGANISATION: "授权无济于事：请由管理组织策略的人更改该策略。",
     Code.KILL_SWITCH: "运行 `costguard resume` 可恢复。",
     Code.LEDGER_NOT_DURABLE: "请用 `--ledger` 指定账本文件或数据库。",
     Code.POLICY_STALE: "请修复策略；`costguard policy check` 会指出出错位置。",

@@ -106,6 +106,7 @@ BOOK = Book(
     },
     choices={
         **network_words_en.GAP_SUBJECTS,
+        **network_words_en.LOST_BY_AN_IMAGE,
         "gpu": "GPU",
         "gpu_memory": "GPU memory",
         "cpu": "CPU",

@@ -106,6 +106,7 @@ BOOK = Book(
     },
     choices={
         **network_words_zh.GAP_SUBJECTS,
+        **network_words_zh.LOST_BY_AN_IMAGE,
         "gpu": "GPU",
         "gpu_memory": "显存",
         "cpu": "CPU",

@@ -28,6 +28,8 @@ _FOR_PEOPLE = frozenset(
         ReasonCode.ADMIN_PATH_UNPROVEN,
         ReasonCode.NET_KEPT,
         ReasonCode.NOT_TAKEN_EFFECT,
+        ReasonCode.PERMISSION_MISSING,
+        ReasonCode.REFUSED_BY_CLOUD,
     }
 )
 

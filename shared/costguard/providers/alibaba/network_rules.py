@@ -93,6 +93,7 @@ def to_rule(told: Fields, lists: RuleLists) -> NetworkRule:
         unresolved=unresolved,
         priority=_priority(told),
         description=text(told, "Description"),
+        cannot_return=_lost_by_an_image(told),
     )
     partly = [*_conditions(told, direction), *([port_list] if port_list else [])]
     if permission is Permission.DENY and partly:
@@ -100,20 +101,20 @@ def to_rule(told: Fields, lists: RuleLists) -> NetworkRule:
     return rule
 
 
-def cannot_return(told: Fields) -> str:
-    """Why a rule could not be put back as it is from its image; empty where it could."""
+def _lost_by_an_image(told: Fields) -> str:
+    """What of a rule no image keeps, so that it could not be put back as it is; empty for nothing."""
     direction = direction_of(told)
     if not text(told, "SecurityGroupRuleId"):
-        return "it has no id"
+        return "no_id"
     if _conditions(told, direction):
-        return "it asks for more than a source, a protocol and a port"
+        return "more_conditions"
     if text(told, "PortRangeListId") and not text(told, "PortRange"):
-        return "it names a port list"
+        return "port_list"
     if not _networks(told):
         if text(told, f"{_side(direction)}PrefixListId"):
-            return "it names a prefix list"
+            return "prefix_list"
         if text(told, f"{_side(direction)}GroupOwnerAccount"):
-            return "it names a group of an account"
+            return "group_elsewhere"
     return ""
 
 

@@ -17,7 +17,7 @@ from costguard.domain.network import Direction, NetworkRule
 from costguard.guards.network_before import read_rule, rule_text
 from costguard.providers.alibaba.mending import half_done, receipt_of
 from costguard.providers.alibaba.network_groups import RULES_API, read_rules
-from costguard.providers.alibaba.network_rules import RuleLists, cannot_return, direction_of, to_permission, to_rule
+from costguard.providers.alibaba.network_rules import RuleLists, direction_of, to_permission, to_rule
 from costguard.providers.alibaba.products import HOME_REGIONS
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.documented import Fields, as_documented, text
@@ -25,6 +25,13 @@ from costguard.providers.mending import gone, refusal, require, require_subject,
 
 _ADD, _TAKE = "ecs:AuthorizeSecurityGroup", "ecs:RevokeSecurityGroup"
 _MOST = 100  # rules of a call
+_LOST = {
+    "no_id": "it has no id",
+    "more_conditions": "it asks for more than a source, a protocol and a port",
+    "port_list": "it names a port list",
+    "prefix_list": "it names a prefix list",
+    "group_elsewhere": "it names a group of an account",
+}
 
 
 class RuleMender:
@@ -101,7 +108,7 @@ class RuleMender:
         rule, told = found.pop(rule_id)
         with as_documented(RULES_API):
             require(mend, direction_of(told) is Direction.INGRESS, "it is a rule of the way out")
-            why = cannot_return(told)
+        why = _LOST.get(rule.cannot_return, rule.cannot_return)
         require(mend, not why, f"it could not be put back: {why}")
         require_unmoved(mend, {"rule": rule_text(rule), "version": ""}, before)
         return rule, [each for each, _ in found.values()]
@@ -189,4 +196,8 @@ def _any_same(rules: Sequence[NetworkRule], others: Sequence[NetworkRule]) -> bo
 
 
 def _same(rule: NetworkRule, other: NetworkRule) -> bool:
-    return replace(rule, rule_id="", description="") == replace(other, rule_id="", description="")
+    return _bare(rule) == _bare(other)
+
+
+def _bare(rule: NetworkRule) -> NetworkRule:
+    return replace(rule, rule_id="", description="", cannot_return="")

@@ -13,8 +13,13 @@ def same(rule: NetworkRule, other: NetworkRule) -> bool:
     return _bare(rule) == _bare(other)
 
 
+def by_its_list(rule: NetworkRule) -> NetworkRule:
+    """The rule as EC2 has it: where it names a prefix list it is about that, whatever networks are in it now."""
+    return replace(rule, peers=(), unresolved=(rule.peer_list,)) if rule.peer_list else rule
+
+
 def _bare(rule: NetworkRule) -> NetworkRule:
-    return replace(rule, rule_id="", priority=0, description="")
+    return replace(by_its_list(rule), rule_id="", priority=0, description="")
 
 
 def request_id(answer: Fields) -> str:

@@ -222,7 +222,7 @@ def _without_id(said: Fields, rules: Sequence[NetworkRule], lists: PrefixLists) 
 
 
 def _meaning(rule: NetworkRule) -> NetworkRule:
-    return replace(rule, rule_id="", description="")
+    return replace(rule, rule_id="", description="", cannot_return="")
 
 
 def _gaps(answers: Answers) -> Iterator[Gap]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from ipaddress import ip_network
 
@@ -37,7 +38,7 @@ def group_rule(said: Fields, lists: PrefixLists) -> NetworkRule:
     Raises:
         TypeError, ValueError: a field is not of its documented type: see `documented.py`.
     """
-    return _rule(
+    rule = _rule(
         named(said, "SecurityGroupRuleId"),
         Direction.EGRESS if _told(said, "IsEgress") else Direction.INGRESS,
         said,
@@ -47,6 +48,7 @@ def group_rule(said: Fields, lists: PrefixLists) -> NetworkRule:
         prefix_list=text(said, "PrefixListId"),
         description=text(said, "Description"),
     )
+    return replace(rule, cannot_return=_lost_by_an_image(said))
 
 
 def permission_rules(group: Fields, lists: PrefixLists) -> Iterator[NetworkRule]:
@@ -60,7 +62,7 @@ def permission_rules(group: Fields, lists: PrefixLists) -> Iterator[NetworkRule]
         for permission in parts(group, key):
             for peer in _peers(permission):
                 number += 1
-                yield _rule(
+                rule = _rule(
                     str(number),
                     direction,
                     permission,
@@ -70,6 +72,7 @@ def permission_rules(group: Fields, lists: PrefixLists) -> Iterator[NetworkRule]
                     prefix_list=text(peer, "PrefixListId"),
                     description=text(peer, "Description"),
                 )
+                yield replace(rule, cannot_return="no_id")
 
 
 def rules_told(group: Fields) -> int:
@@ -156,7 +159,18 @@ def _rule(
         peer_groups=(group,) if group else (),
         unresolved=(prefix_list,) if prefix_list and networks is None else (),
         description=description,
+        peer_list=prefix_list,
     )
+
+
+def _lost_by_an_image(said: Fields) -> str:
+    """What of a rule no image keeps; empty for nothing. Its tags and id are lost too, and mean nothing to AWS."""
+    group = part(said, "ReferencedGroupInfo")
+    if text(group, "VpcPeeringConnectionId") or text(group, "UserId") not in ("", text(said, "GroupOwnerId")):
+        return "group_elsewhere"
+    if text(said, "IpProtocol") in ("icmp", "icmpv6") and port(said, "FromPort") != NO_NUMBER:
+        return "icmp_kind"
+    return ""
 
 
 def _peers(permission: Fields) -> Iterator[Fields]:

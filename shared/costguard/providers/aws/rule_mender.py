@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from costguard.domain.actions import Receipt
@@ -11,12 +11,12 @@ from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, Prov
 from costguard.domain.mends import Mend
 from costguard.domain.network import EVERY_PORT, Direction, NetworkRule
 from costguard.guards.network_before import read_rule, rule_text
-from costguard.providers.aws.mending import request_id, same
+from costguard.providers.aws.mending import by_its_list, request_id, same
 from costguard.providers.aws.network_parts import is_kept_by_a_service
-from costguard.providers.aws.network_rules import NO_NUMBER, group_rule, network, port
+from costguard.providers.aws.network_rules import NO_NUMBER, group_rule, network
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.changing import after_sending
-from costguard.providers.documented import Fields, as_documented, named, part, parts, tags_of, text
+from costguard.providers.documented import as_documented, named, parts, tags_of
 from costguard.providers.mending import gone, refusal, require, require_unmoved
 
 _GROUPS = "DescribeSecurityGroups"
@@ -28,14 +28,10 @@ _RULES, _AUTHORIZE, _REVOKE = (
 _NO_RULE = "InvalidSecurityGroupRuleId.NotFound"
 _PAGE = 1000
 _NUMBERS = {"all": "-1"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A rule as it is now, and as AWS tells of it."""
-
-    rule: NetworkRule
-    said: Fields
+_LOST = {
+    "group_elsewhere": "it lets in a group of another VPC or account",
+    "icmp_kind": "it is for one kind of ICMP",
+}
 
 
 class RuleMender:
@@ -47,7 +43,8 @@ class RuleMender:
     def revoke(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
         """Take one rule away.
 
-        API: EC2 DescribeSecurityGroups, DescribeSecurityGroupRules, RevokeSecurityGroupIngress with one id.
+        API: EC2 DescribeSecurityGroups, DescribeSecurityGroupRules, RevokeSecurityGroupIngress with one id in
+        SecurityGroupRuleIds: exact for a rule that names a prefix list too.
         """
         wide = self._decided_on(mend, before, self._rules(mend))
         return Receipt(self._revoke(mend, [wide.rule_id]))
@@ -65,8 +62,8 @@ class RuleMender:
         wide = self._decided_on(mend, before, rules)
         peers = _networks(mend)
         require(mend, bool(peers), "no networks to narrow it to")
-        narrower = [replace(wide, peers=(peer,)) for peer in dict.fromkeys(peers)]
-        there = any(same(each, found.rule) for each in narrower for found in rules)
+        narrower = [_of_one(wide, peer) for peer in dict.fromkeys(peers)]
+        there = any(same(each, found) for each in narrower for found in rules)
         require(mend, not there, "one of the narrower rules is there already")
         made = self._authorize(mend, narrower)
         return Receipt(self._half_done(mend, made, [wide.rule_id]), ",".join(made))
@@ -77,23 +74,24 @@ class RuleMender:
         Raises:
             OutcomeUnknownError: also where the rule is back, and the others could not be taken away.
 
-        API: EC2 DescribeSecurityGroups, DescribeSecurityGroupRules, AuthorizeSecurityGroupIngress, and
-        RevokeSecurityGroupIngress of all that stand in its place.
+        API: EC2 DescribeSecurityGroups, DescribeSecurityGroupRules, AuthorizeSecurityGroupIngress (a prefix list by
+        IpPermission, PrefixListIds), and RevokeSecurityGroupIngress of all that stand in its place.
         """
         rule, rules = _imaged(mend), self._rules(mend)
-        by_id = {found.rule.rule_id: found.rule for found in rules}
+        by_id = {found.rule_id: found for found in rules}
         instead = [each for each in mend.parameters.get("instead_of", "").split(",") if each]
         for native_id in instead:
             if native_id not in by_id:
                 raise gone(mend, f"rule {native_id}", f"ec2:{_RULES}", _NO_RULE)
-            narrowed = same(replace(by_id[native_id], peers=rule.peers), rule)
+            stands = by_id[native_id]
+            narrowed = len(stands.peers) == 1 and same(stands, _of_one(rule, stands.peers[0]))
             require(mend, narrowed, f"{native_id} is another rule by now")
         left = [found for native_id, found in by_id.items() if native_id not in instead]
         require(mend, not any(same(each, rule) for each in left), "such a rule is there already")
         made = self._authorize(mend, [rule])
         return Receipt(self._half_done(mend, made, instead) if instead else "", ",".join(made))
 
-    def _rules(self, mend: Mend) -> Sequence[_Found]:
+    def _rules(self, mend: Mend) -> Sequence[NetworkRule]:
         """Every rule of the group as it is now; none of one that a service keeps."""
         group = mend.subject
         answer = self._session.call(group.shard, "ec2", _GROUPS, GroupIds=[group.native_id])
@@ -102,7 +100,7 @@ class RuleMender:
             kept = is_kept_by_a_service(tags_of(said))
         require(mend, not kept, "a service or cluster keeps this group")
         of_group = [{"Name": "group-id", "Values": [group.native_id]}]
-        found: list[_Found] = []
+        found: list[NetworkRule] = []
         for page in self._session.pages(
             group.shard, "ec2", _RULES, "SecurityGroupRules", Filters=of_group, MaxResults=_PAGE
         ):
@@ -111,23 +109,23 @@ class RuleMender:
                     if named(said, "GroupId") != group.native_id:
                         message = "a rule of another group"
                         raise ValueError(message)
-                    found.append(_Found(group_rule(said, {}), said))
+                    found.append(group_rule(said, {}))
         return found
 
     @staticmethod
-    def _decided_on(mend: Mend, before: Mapping[str, str], rules: Sequence[_Found]) -> NetworkRule:
+    def _decided_on(mend: Mend, before: Mapping[str, str], rules: Sequence[NetworkRule]) -> NetworkRule:
         """The rule that the mend is about, still as it was, and such that it could be put back."""
         said = mend.parameters
         ingress = said.get("direction", "") == Direction.INGRESS.value
         require(mend, ingress, "only rules that let somebody in are changed")
-        found = next((each for each in rules if each.rule.rule_id == said.get("rule_id")), None)
+        found = next((each for each in rules if each.rule_id == said.get("rule_id")), None)
         if found is None:
             raise gone(mend, f"rule {said.get('rule_id', '')}", f"ec2:{_RULES}", _NO_RULE)
-        require(mend, found.rule.direction is Direction.INGRESS, "it lets out, not in")
-        require_unmoved(mend, {"rule": rule_text(found.rule)}, before)
-        lost = _lost_by_an_image(found.said)
+        require(mend, found.direction is Direction.INGRESS, "it lets out, not in")
+        require_unmoved(mend, {"rule": rule_text(found)}, _as_read_here(mend, before))
+        lost = _LOST.get(found.cannot_return, found.cannot_return)
         require(mend, not lost, f"it could not be put back as it is: {lost}")
-        return found.rule
+        return found
 
     def _authorize(self, mend: Mend, rules: Sequence[NetworkRule]) -> list[str]:
         """The ids of the rules made; all or none."""
@@ -180,25 +178,30 @@ def _imaged(mend: Mend) -> NetworkRule:
     return rule
 
 
-def _lost_by_an_image(said: Fields) -> str:
-    """What of a rule no image keeps; empty for nothing. Its tags and id are lost too, and mean nothing to AWS."""
-    if text(said, "PrefixListId"):
-        return "its networks are in a prefix list, and are changed there"
-    group = part(said, "ReferencedGroupInfo")
-    if text(group, "VpcPeeringConnectionId") or text(group, "UserId") not in ("", text(said, "GroupOwnerId")):
-        return "it lets in a group of another VPC or account"
-    if text(said, "IpProtocol") in ("icmp", "icmpv6") and port(said, "FromPort") != NO_NUMBER:
-        return "it is for one kind of ICMP"
-    return ""
+def _of_one(rule: NetworkRule, peer: str) -> NetworkRule:
+    """The same for one network."""
+    return replace(rule, peers=(peer,), unresolved=(), peer_list="")
+
+
+def _as_read_here(mend: Mend, before: Mapping[str, str]) -> Mapping[str, str]:
+    """The image of a rule as it would be without looking into the prefix list that it names: that is its own affair."""
+    if "peer_list" not in before.get("rule", ""):
+        return before
+    try:
+        return {**before, "rule": rule_text(by_its_list(read_rule(before["rule"])))}
+    except InvalidInputError as err:
+        raise refusal(mend, str(err)) from err
 
 
 def _permission(mend: Mend, rule: NetworkRule) -> dict[str, Any]:
-    """One rule as EC2 wants it; one peer each, as EC2 has them."""
+    """One rule as EC2 wants it; one peer each, as EC2 has them. One that names a prefix list is put back by its id."""
     described = {"Description": rule.description} if rule.description else {}
+    asked: dict[str, Any] = {"IpProtocol": _NUMBERS.get(rule.protocol, rule.protocol), **_ports(mend, rule)}
+    if rule.peer_list:
+        return {**asked, "PrefixListIds": [{"PrefixListId": rule.peer_list, **described}]}
     peers = [*rule.peers, *rule.peer_groups, *rule.unresolved]
     require(mend, len(peers) == 1 and not rule.unresolved, "a rule of AWS lets in one network or group")
     (peer,) = peers
-    asked: dict[str, Any] = {"IpProtocol": _NUMBERS.get(rule.protocol, rule.protocol), **_ports(mend, rule)}
     if rule.peer_groups:
         return {**asked, "UserIdGroupPairs": [{"GroupId": peer, **described}]}
     if ":" in peer:

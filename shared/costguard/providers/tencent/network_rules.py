@@ -199,7 +199,7 @@ def quintuple_rules(entries: list[Fields]) -> Iterator[NetworkRule]:
 
 
 def _bare(rule: NetworkRule) -> NetworkRule:
-    return replace(rule, rule_id="", priority=0, description="")
+    return replace(rule, rule_id="", priority=0, description="", cannot_return="")
 
 
 def _quintuple(direction: Direction, entry: Fields) -> NetworkRule:
@@ -249,6 +249,7 @@ def _policy_rules(direction: Direction, policy: Fields, templates: Templates) ->
             unresolved=unresolved,
             priority=place,
             description=text(known, "PolicyDescription"),
+            cannot_return="template" if addresses or services else "",
         )
 
 

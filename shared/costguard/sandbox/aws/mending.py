@@ -129,7 +129,7 @@ def _authorize(wire: Wire, request: Request, there: NetworkInventory) -> ActionR
     group = _group(request, there)
     made: list[NetworkRule] = []
     for permission in request.parameter("IpPermissions", []):
-        for rule in _rules_of(permission):
+        for rule in _rules_of(permission, wire.world.networks.lists):
             if any(_means(rule) == _means(each) for each in (*group.rules, *made)):
                 raise EC2ClientError("InvalidPermission.Duplicate", "the specified rule already exists")
             words = (group.ref.native_id, str(_means(rule)), str(len(wire.world.networks.history)))
@@ -168,7 +168,7 @@ def _group(request: Request, there: NetworkInventory) -> SecurityGroup:
     return group
 
 
-def _rules_of(permission: Any) -> Iterator[NetworkRule]:
+def _rules_of(permission: Any, lists: Mapping[str, tuple[str, ...]]) -> Iterator[NetworkRule]:
     protocol = {"-1": "all"}.get(permission["IpProtocol"], permission["IpProtocol"])
     first, last = int(permission.get("FromPort", -1)), int(permission.get("ToPort", -1))
     ports = EVERY_PORT if protocol == "all" else ((first, last),) if protocol in {"tcp", "udp"} else ()
@@ -178,8 +178,11 @@ def _rules_of(permission: Any) -> Iterator[NetworkRule]:
         *(("CidrIp", each) for each in permission.get("IpRanges", [])),
         *(("CidrIpv6", each) for each in permission.get("Ipv6Ranges", [])),
         *(("GroupId", each) for each in permission.get("UserIdGroupPairs", [])),
+        *(("PrefixListId", each) for each in permission.get("PrefixListIds", [])),
     ):
-        network = () if key == "GroupId" else (str(ip_network(peer[key], strict=False)),)
+        if key == "PrefixListId" and peer[key] not in lists:
+            raise EC2ClientError("InvalidPrefixListID.NotFound", f"The prefix list ID '{peer[key]}' does not exist")
+        network = lists.get(peer[key], ()) if key in {"GroupId", "PrefixListId"} else (_canonical(peer[key]),)
         yield NetworkRule(
             rule_id="",
             direction=Direction.INGRESS,
@@ -189,7 +192,12 @@ def _rules_of(permission: Any) -> Iterator[NetworkRule]:
             peers=network,
             peer_groups=(peer[key],) if key == "GroupId" else (),
             description=peer.get("Description", ""),
+            peer_list=peer[key] if key == "PrefixListId" else "",
         )
+
+
+def _canonical(network: str) -> str:
+    return str(ip_network(network, strict=False))
 
 
 def _means(rule: NetworkRule) -> NetworkRule:

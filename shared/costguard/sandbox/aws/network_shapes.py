@@ -185,7 +185,10 @@ def group_rule(one: SecurityGroup, rule: NetworkRule) -> Shape:
 
 
 def _peers(rule: NetworkRule) -> Iterator[tuple[str, str]]:
-    """A rule of AWS has exactly one."""
+    """A rule of AWS has exactly one; of what is in a prefix list, the list."""
+    if rule.peer_list:
+        yield "PrefixListId", rule.peer_list
+        return
     yield from (("CidrIpv6" if ":" in peer else "CidrIpv4", peer) for peer in rule.peers)
     yield from (("ReferencedGroupInfo", peer) for peer in rule.peer_groups)
     yield from (("PrefixListId", peer) for peer in rule.unresolved)

@@ -1,7 +1,7 @@
 """EC2's networks over those of the world: moto has default ones of its own, chooses every id, and checks little.
 
 Not as EC2: DescribeInstances shows networks, cards and groups of moto's own, with the public addresses of the world;
-only the filters listed here are known, others are refused; there are no prefix lists; a world's rule has one peer and
+only the filters listed here are known, others are refused; a world's rule has one peer, or names one prefix list, and
 one range of ports; everything takes effect at once.
 """
 
@@ -255,10 +255,12 @@ def _at(item: Any, path: str) -> Iterator[str]:
 
 
 def _get_managed_prefix_list_entries(wire: Wire, request: Request) -> ActionResult:
-    """No list is in a world: what a rule leaves unresolved stays so."""
+    """What the world's lists hold; what a rule leaves unresolved stays so."""
     require(wire, shard_of(request), Operation.NETWORK, "GetManagedPrefixListEntries")
     request.refuse_dry_run()
     asked = request.parameter("PrefixListId")
+    if asked in wire.world.networks.lists:
+        return ActionResult({"Entries": [{"Cidr": each} for each in wire.world.networks.lists[asked]]})
     raise EC2ClientError("InvalidPrefixListID.NotFound", f"The prefix list ID '{asked}' does not exist")
 
 

@@ -45,6 +45,7 @@ PARTS = {
 class Networks:
     """All networks of a world. `history`: when, by whom, what, to what.
 
+    `lists`: the networks in lists that rules name, by id.
     `imds_v1` by instance: whether its metadata answers without a session token; absent where the cloud says nothing.
     `tell_estate` learns which machine an address leads to from now on, so that machines and networks say the same.
     """
@@ -53,6 +54,7 @@ class Networks:
         self._shards: dict[Shard, NetworkInventory] = {each.shard: each for each in shards}
         self.history: list[tuple[datetime, str, str, ResourceRef]] = []
         self.imds_v1: dict[ResourceRef, bool] = {}
+        self.lists: dict[str, tuple[str, ...]] = {}
         self._denied: set[tuple[str, str, str]] = set()
         self.tell_estate: Callable[[PublicAddress, ResourceRef | None], None] | None = None
 
