@@ -124,6 +124,7 @@ def test_what_it_refused_to_touch_is_told_with_its_reason(story: Any) -> None:
         "reserved-capacity": "reserved",
         "ablation-runs": "snoozed",
         "paper-demo": "protected_tag",
+        "world-model-8": "partly_idle",
         "cluster-trial": "partly_idle",
         "spot-worker": "mode_warn",
         "eks-gpu-node-2": "kubernetes",
