@@ -1,9 +1,10 @@
 """`python -m tests.mutation`: change `cases` and `planning` in every small way, see whether a unit test notices.
 
-Works in a private copy of the tree; takes about five minutes on one core. Prints mutants, killed, survived and
-timeouts by module; exits 1 below 95 % killed, or when the survivors are not exactly those that `survivors.json`
-explains. `--record` also writes `last_run.json`. `--only planning/rails.py …` judges these modules alone, and asks
-for no share of them. `--check` runs no mutant: it says whether the code or the tests have moved since the recorded run.
+Works in a private copy of the tree; takes about twenty minutes on two cores, and an hour where others use them too.
+Prints mutants, killed, survived and timeouts by module; exits 1 below 95 % killed, or when the survivors are not
+exactly those that `survivors.json` explains. `--record` also writes `last_run.json`. `--only planning/rails.py …`
+judges these modules alone, and asks for no share of them. `--check` runs no mutant: it says whether the code or the
+tests have moved since the recorded run.
 """
 
 from __future__ import annotations
