@@ -25,7 +25,7 @@ CN = WorkingCalendar(
     time(18),
     holidays_cn.exceptions(),
     holidays_cn.known_until(),
-    holidays_cn.DOUBTFUL,
+    holidays_cn.is_doubtful,
 )
 
 
@@ -84,7 +84,7 @@ def test_the_bridge_into_a_year_not_announced_yet_rests_too() -> None:
 def test_every_holiday_ever_announced_falls_where_holidays_are_expected() -> None:
     """The windows of doubt would have been wide enough for each year that is known."""
     outside = [
-        day for day, worked in holidays_cn.exceptions().items() if not worked and day not in holidays_cn.DOUBTFUL
+        day for day, worked in holidays_cn.exceptions().items() if not worked and not holidays_cn.is_doubtful(day)
     ]
 
     assert outside == []
@@ -93,7 +93,7 @@ def test_every_holiday_ever_announced_falls_where_holidays_are_expected() -> Non
 @pytest.mark.parametrize("year", range(2007, 2027))
 def test_not_knowing_a_year_never_shortens_a_grace(year: int) -> None:
     unaware = WorkingCalendar(
-        "Asia/Shanghai", CN.weekdays, CN.opens, CN.closes, {}, date(year - 1, 12, 28), holidays_cn.DOUBTFUL
+        "Asia/Shanghai", CN.weekdays, CN.opens, CN.closes, {}, date(year - 1, 12, 28), holidays_cn.is_doubtful
     )
 
     for month in range(1, 13):
@@ -158,7 +158,7 @@ def calendars(draw: st.DrawFn) -> WorkingCalendar:
         time(*divmod(closes, 60)),
         draw(st.dictionaries(st.dates(date(2026, 1, 1), date(2028, 1, 1)), st.booleans(), max_size=5)),
         draw(st.none() | st.just(date(2026, 6, 1))),
-        holidays_cn.DOUBTFUL,
+        holidays_cn.is_doubtful,
     )
 
 

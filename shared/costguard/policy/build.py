@@ -246,5 +246,5 @@ def _calendar(calendar: d.CalendarDocument) -> WorkingCalendar:
         closes=closes,
         exceptions={**holidays_cn.exceptions(), **moved},
         known_until=holidays_cn.known_until(),
-        doubtful=holidays_cn.DOUBTFUL,
+        doubtful=holidays_cn.is_doubtful,
     )

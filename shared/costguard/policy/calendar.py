@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
 from zoneinfo import ZoneInfo
@@ -10,7 +10,9 @@ from zoneinfo import ZoneInfo
 _MAX_DAYS = 3650  # a calendar without a working day in ten years is a mistake, caught when the policy loads
 _ONE_DAY = timedelta(days=1)
 
-"""First and last day of part of a year, as (month, day), both within it."""
+
+def _never(_: date) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class WorkingCalendar:
 
     `exceptions` says of single dates whether they are worked: holidays are False, moved workdays True.
     After `known_until` (None: known for good) nobody has said yet which days are holidays, so every
-    `doubtful` day counts as one: a grace may only get longer.
+    day that is `doubtful` counts as one: a grace may only get longer.
     """
 
     zone: str
@@ -28,13 +30,13 @@ class WorkingCalendar:
     closes: time
     exceptions: Mapping[date, bool] = field(default_factory=dict)
     known_until: date | None = None
-    doubtful: frozenset[date] = frozenset()
+    doubtful: Callable[[date], bool] = field(default=_never, compare=False)
 
     def is_working_day(self, day: date) -> bool:
         """Whether anybody works on `day`, in the calendar's zone."""
         if day in self.exceptions:
             return self.exceptions[day]
-        if self.known_until is not None and day > self.known_until and day in self.doubtful:
+        if self.known_until is not None and day > self.known_until and self.doubtful(day):
             return False
         return day.weekday() in self.weekdays
 

@@ -115,7 +115,7 @@ def _calendar_looser(old: WorkingCalendar | None, new: WorkingCalendar | None) -
         and _closes(new) <= _closes(old)
     )
     named = old.exceptions.keys() | new.exceptions.keys()
-    sure = (new.known_until or date.max) <= (old.known_until or date.max) and set(new.doubtful) >= set(old.doubtful)
+    sure = (new.known_until or date.max) <= (old.known_until or date.max)
     return not (within and sure and all(_worked(new, day) <= _worked(old, day) for day in named))
 
 

@@ -7,12 +7,11 @@ Festival, Qingming, Labour Day, Dragon Boat, Mid-Autumn, National Day) and the l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date, timedelta
 
 from chinese_calendar.constants import holidays, workdays  # type: ignore[import-untyped,unused-ignore]
 
-_FIRST, _LAST, _WIDE = 2004, 2050, 2080
+_FIRST, _LAST = 2004, 2050
 _SPRING = """
 0122 0209 0129 0218 0207 0126 0214 0203 0123 0210 0131 0219 0208 0128 0216 0205 0125 0212 0201 0122 0210 0129 0217
 0206 0126 0213 0203 0123 0211 0131 0219 0208 0128 0215 0204 0124 0212 0201 0122 0210 0130 0217 0206 0126 0214 0202
@@ -56,19 +55,17 @@ def known_until() -> date:
     return date(last_year, 12, 31) - timedelta(days=3)
 
 
-def _doubtful() -> Iterator[date]:
-    for year in range(_FIRST, _WIDE):
-        windows = [(date(year, *first), date(year, *last)) for first, last in _FIXED]
-        if year <= _LAST:
-            for festival, before, after in _AROUND:
-                told = festival.split()[year - _FIRST]
-                day = date(year, int(told[:2]), int(told[2:]))
-                windows.append((day - timedelta(days=before), day + timedelta(days=after)))
-        else:
-            windows += [(date(year, *first), date(year, *last)) for first, last in _LUNAR_ANYWHERE]
-        for first, last in windows:
-            yield from (first + timedelta(days=number) for number in range((last - first).days + 1))
+def is_doubtful(day: date) -> bool:
+    """Whether it can be a holiday in a year not announced yet, with room for the days moved around it."""
+    here = (day.month, day.day)
+    if any(first <= here <= last for first, last in _FIXED):
+        return True
+    if not _FIRST <= day.year <= _LAST:
+        return any(first <= here <= last for first, last in _LUNAR_ANYWHERE)
+    return any(_close(day, festival, before, after) for festival, before, after in _AROUND)
 
 
-DOUBTFUL = frozenset(_doubtful())
-"""Every day that can be a holiday in a year not announced yet, with room for the days moved around it."""
+def _close(day: date, festival: str, before: int, after: int) -> bool:
+    told = festival.split()[day.year - _FIRST]
+    first = date(day.year, int(told[:2]), int(told[2:]))
+    return -before <= (day - first).days <= after
