@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import logging
 import os
 import shutil
 import tempfile
@@ -40,6 +41,8 @@ class _Answers:
 
 
 _ANSWERS = _Answers()
+_LOGGER = logging.getLogger("costguard")
+_HANDLERS: pytest.StashKey[list[logging.Handler]] = pytest.StashKey()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -85,6 +88,24 @@ def pytest_runtest_call() -> Generator[None, object, object]:
         strange = _ANSWERS.taken()
     if strange:
         pytest.fail("answers that are not as published:\n" + "\n".join(strange), pytrace=False)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    """Remember which log handlers there were."""
+    item.stash[_HANDLERS] = _LOGGER.handlers[:]
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """A test that leaves a log handler fails itself: its stream is closed by then, and whoever logs next would fail."""
+    result = yield
+    before = item.stash[_HANDLERS]
+    if left := [handler for handler in _LOGGER.handlers if handler not in before]:
+        _LOGGER.handlers[:] = before
+        pytest.fail(f"it left log handlers: {left}; see logging_as_before", pytrace=False)
     return result
 
 

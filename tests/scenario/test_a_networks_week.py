@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, time, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.builders import policy
 from tests.contract.network_fleet import NOTEBOOK, OPEN, SPARE, network_fleet
 from tests.scenario.stage import CLOUDS, DAY, Mailbox
 
-from costguard.domain.actions import Outcome, Receipt
+from costguard.domain.actions import Outcome, Receipt, Verb
 from costguard.domain.errors import (
     AccessDeniedError,
     DeniedByOrganisationError,
@@ -41,6 +41,7 @@ from costguard.guards.network_audit_rules import AuditRule, Check, NetworkSelect
 from costguard.guards.rules import Mode
 from costguard.ledgers.open import open_ledger
 from costguard.planning import Plan, PlanIndex
+from costguard.policy.calendar import WorkingCalendar
 from costguard.policy.network_terms import with_audit_digest
 from costguard.ports import Target
 from costguard.sandbox.clock import MovedClock
@@ -251,6 +252,24 @@ def test_a_port_open_to_the_world_is_closed_by_one_rule_and_put_back_by_undo(sta
     assert 8888 in week.opened_to_the_world(OPEN)  # left alone, as people asked
     with pytest.raises(InvalidInputError, match="once is enough"):
         undoing_of(week.memory, done.action.action_id.partition("-undo")[0])
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_what_was_announced_comes_no_earlier_though_the_calendar_is_taken_out(stage: Any, cloud: str) -> None:
+    week = stage(cloud, closing(cloud, 8888))
+    week.policy = replace(week.policy, calendar=WorkingCalendar("UTC", frozenset(range(5)), time(9), time(17)))
+    week.look(0 * DAY)
+    (case,) = week.memory.cases.all("network_audit")
+    announced = case.announced_for(Verb.MEND)
+    assert announced == BEGIN + 2 * DAY + 8 * HOUR
+    assert f"{announced:%Y-%m-%d %H:%M}" in str(week.mailbox.messages[0])
+
+    week.policy = replace(week.policy, calendar=None)
+    for hours in range(6, 56, 6):
+        week.look(hours * HOUR)
+        assert week.kinds == [], hours
+    week.look(announced - BEGIN)
+    assert week.kinds == [MendKind.REVOKE_RULE]
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

@@ -12,6 +12,7 @@ from pathlib import Path
 import botocore.session
 import pytest
 from botocore import xform_name
+from tests.contract.cli_sandbox import logging_as_before
 
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
@@ -55,7 +56,8 @@ def test_a_week_by_the_page_reads_everything_and_changes_nothing(
             words = shlex.split(line)
             told = dict(word.split("=", 1) for word in words[: words.index("costguard")])
             arguments = words[words.index("costguard") + 1 :]
-            status = run(arguments, program=program(sandbox, told))
+            with logging_as_before():
+                status = run(arguments, program=program(sandbox, told))
             assert status in EXPECTED.get(arguments[0], {Exit.OK}), (line, capsys.readouterr())
             played.append(arguments[0])
         sandbox.advance(DAY)

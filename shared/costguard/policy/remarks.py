@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from costguard.domain.actions import Verb
 from costguard.guards.idle_gpu_rules import FREE_SIGNALS, IdleRule
 from costguard.guards.rules import Consent, Mode
 from costguard.policy.budget_remarks import budget_remarks
@@ -107,5 +108,7 @@ def _rule(rule: IdleRule) -> Iterator[Remark]:
         yield Remark(where, message)
     if rule.limits.actions_per_day == 0 or rule.limits.fleet_share_per_day == 0:
         yield Remark(where, "a cap of 0 allows nothing: this rule never acts")
+    elif rule.limits.terminations == 0 and any(step.verb is Verb.TERMINATE for step in rule.ladder):
+        yield Remark(where, "terminations_per_day: 0 allows none: this rule never terminates")
     if rule.limits.local_disk is Consent.LOSE:
         yield Remark(where, "local_disk: lose lets a stop destroy local disks without asking")
