@@ -19,6 +19,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.engine.run import carry_out
 from costguard.guards.rules import Step
 from costguard.planning import cap_of
+from costguard.sandbox.world import workload
 
 _PLENTY = (Money(Decimal(10_000), "USD"),)
 
@@ -50,9 +51,10 @@ def test_all_are_stopped_within_the_days_that_the_cap_takes_and_none_waits_for_a
 @pytest.fixture(params=CLOUDS)
 def ending(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
     """A machine whose termination is due on the day that comes, under a cap of ten stops and one termination."""
-    limits = replace(rule().limits, terminations_per_day=1)
+    limits = replace(rule().limits, terminations_per_day=1, fleet_share_per_day=Decimal(1))
     ladder = (Step(Verb.WARN, 0 * DAY), Step(Verb.STOP, DAY), Step(Verb.TERMINATE, DAY))
-    stage = Stage(tmp_path, idle_machine(cloud=request.param), under=policy(rule(limits=limits, ladder=ladder)))
+    fleet = [idle_machine(f"busy-{number}", cloud=request.param, does=workload.busy()) for number in range(4)]
+    stage = Stage(tmp_path, idle_machine(cloud=request.param), *fleet, under=policy(rule(limits=limits, ladder=ladder)))
     while not any(action.verb is Verb.TERMINATE for action in stage.plan().due):
         stage.run_with(stage.world())
         stage.clock.advance(DAY)
