@@ -14,6 +14,7 @@ import pytest
 from tests.contract.cli_sandbox import Cli
 
 from costguard.cli.exits import Exit
+from costguard.cli.main import run
 from costguard.cli.plan_file import plan_hash
 from costguard.domain.resources import InstanceState
 from costguard.sandbox.aws.server import Refused
@@ -328,3 +329,10 @@ def test_an_old_plan_is_refused(cli: Cli, plan: Path) -> None:
 
     assert told.status == Exit.REFUSED
     assert "it was made 61 minutes ago, and a plan is valid for 60 minutes" in told.err
+
+
+@pytest.mark.parametrize("ledger", ["postgresql://costguard@ledger.example.com/costguard", "dynamodb://costguard"])
+def test_a_sandbox_takes_no_ledger_that_others_share(capsys: pytest.CaptureFixture[str], ledger: str) -> None:
+    """Its notices would be delivered to made-up people, and their graces would begin."""
+    assert run(["plan", "--sandbox", "--ledger", ledger]) == Exit.BAD_INPUT
+    assert "--sandbox" in capsys.readouterr().err

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from costguard.ports import Clock
     from costguard.sandbox.sandbox import Sandbox
 
+_SHARED_LEDGERS = ("postgresql", "dynamodb")
 _SANDBOX_NEEDS = frozenset({"moto", "werkzeug", "flask"})
 
 
@@ -133,6 +134,9 @@ def _sandbox_surroundings(
     from costguard.sandbox.policy import DEMO_POLICY
     from costguard.sandbox.sandbox import STARTS_AT
 
+    if ledger.startswith(_SHARED_LEDGERS):  # as above: no real notice is delivered to made-up people
+        message = "--sandbox: a ledger that others share is never a sandbox's; name a SQLite file of its own, or none"
+        raise InvalidInputError(message)
     bare = Settings(
         policy=policy or str(DEMO_POLICY),
         ledger=Secret(ledger or "memory:"),
