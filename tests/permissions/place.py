@@ -26,12 +26,13 @@ from costguard.sandbox.fleets import (
     RESEARCH,
     TENCENT_ACCOUNT,
     alibaba_machine,
+    aws_machine,
     tencent_machine,
 )
 from costguard.sandbox.sandbox import ROLE, STARTS_AT, Sandbox
 from costguard.sandbox.wire.authority import Authority, Wish
 from costguard.sandbox.world import workload
-from costguard.sandbox.world.fleet import MachineSpec
+from costguard.sandbox.world.fleet import Disk, MachineSpec
 from costguard.sandbox.world.keys import WorldKey
 from costguard.settings import Access, AccessKey, Secret, Settings
 
@@ -248,4 +249,17 @@ def _fleet(at: datetime) -> tuple[MachineSpec, ...]:
         *demo_fleet(at),
         alibaba_machine("member-notebook", workload.idle(), since, account=MEMBERS["alibaba"], tags=tags),
         tencent_machine("member-notebook", workload.idle(), since, account=MEMBERS["tencent"], tags=tags),
+        # copied while they run, each as one set
+        *(
+            aws_machine(
+                "two-disks",
+                "g4dn.xlarge",
+                workload.idle(),
+                since,
+                account=account,
+                tags={**tags, "copied": "running"},
+                disks=(Disk(100), Disk(200, "/dev/sdf")),
+            )
+            for account in (RESEARCH, PRODUCT)
+        ),
     )
