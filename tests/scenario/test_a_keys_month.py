@@ -16,7 +16,7 @@ from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 from costguard.cli.main import run
 from costguard.domain.actions import Outcome, Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError
-from costguard.domain.keys import EncryptionKey, KeyState, RotationMeans
+from costguard.domain.keys import EncryptionKey, KeyOrigin, KeyState, KeyUsage, RotationMeans
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine import answers
@@ -133,6 +133,41 @@ def test_its_owner_is_told_and_a_day_later_its_rotation_is_on(stage: Any, cloud:
     month.every_day(2, 30)
     assert len(month.mailbox.titles) == 2
     assert month.rotator.calls == [("checkpoints", "every 90")]
+
+
+NEVER_ROTATED: dict[str, dict[str, Any]] = {
+    "aws": {"usage": KeyUsage.MAC},
+    "alibaba": {"origin": KeyOrigin.IMPORTED},
+    "tencent": {"origin": KeyOrigin.IMPORTED},
+}
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_of_a_key_that_nothing_can_rotate_nobody_hears_before_it_is_too_old_and_then_once(
+    stage: Any, cloud: str
+) -> None:
+    month = stage()
+    key = month.key(cloud=cloud, age=1, **NEVER_ROTATED[cloud])
+    month.every_day(0, 92)
+    assert month.mailbox.titles == []
+    month.every_day(93, 110)
+    (title,) = month.mailbox.titles
+    assert title.startswith("Key checkpoints is not as the policy asks: Its material is too old: 94 days, 90 are")
+    assert title.endswith("keep this one enabled for all that it was used for.")
+    assert month.rotator.calls == []
+    assert month.case_of(key) == ("open", ReasonCode.LADDER_DONE)
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_an_owner_who_replaces_such_a_key_every_eighty_days_keeps_to_ninety(stage: Any, cloud: str) -> None:
+    month = stage()
+    keys = [month.key(cloud=cloud, age=1, **NEVER_ROTATED[cloud])]
+    for day in range(330):
+        if day and day % 80 == 0:
+            keys[-1].state = KeyState.DISABLED
+            keys.append(month.key(f"checkpoints-{day}", cloud=cloud, age=-day, **NEVER_ROTATED[cloud]))
+        month.look(day * DAY)
+    assert month.mailbox.titles == []
 
 
 def test_an_overdue_key_is_rotated_once_whatever_becomes_of_the_answer(stage: Any) -> None:

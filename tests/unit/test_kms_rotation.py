@@ -124,7 +124,7 @@ def test_a_finding_about_a_rotation_says_what_one_costs_also_that_it_is_not_know
             off(),
             key(rotation=RotationSetting(automatic=True, period_days=365, last_at=NOW)),
             key(rotation=RotationSetting(automatic=True, period_days=90, last_at=NOW - 200 * DAY)),
-            key(rotatability=none),
+            key(rotatability=none, rotation=RotationSetting(automatic=None, last_at=NOW - 100 * DAY)),
             key(rotatability=limited, rotation=RotationSetting(automatic=True, period_days=365, last_at=NOW)),
         )
         for one in judged(given)
@@ -164,10 +164,39 @@ def test_a_period_longer_than_the_vendor_offers_is_brought_down_to_it() -> None:
     assert mend(off(rotatability=short), replace(RULE, rotate_every=700 * DAY)) == every_days(365)
 
 
-def test_a_kind_that_cannot_be_rotated_is_named_with_the_way_out() -> None:
-    stuck = key(rotatability=Rotatability(frozenset({RotationMeans.SUCCESSOR}), note="imported material"))
-    assert said(stuck) == [(Verdict.VIOLATION, ReasonCode.KEY_CANNOT_ROTATE)]
-    assert mend(stuck) is None
+NEVER = Rotatability(frozenset({RotationMeans.SUCCESSOR}), note="imported material")
+
+
+def test_a_kind_that_cannot_be_rotated_is_judged_by_its_age_and_its_vendors_limit_said_once() -> None:
+    def made(ago: timedelta, **more: Any) -> EncryptionKey:
+        return key(rotatability=NEVER, rotation=RotationSetting(automatic=False), created_at=NOW - ago, **more)
+
+    in_time = [(Verdict.COMPLIANT, ReasonCode.KEY_ROTATED), (Verdict.EXEMPT, ReasonCode.KEY_NEVER_ROTATES)]
+    assert said(made(DAY)) == said(made(80 * DAY)) == said(made(90 * DAY)) == in_time
+    assert said(made(93 * DAY)) == in_time
+    old = made(93 * DAY + timedelta(seconds=1))
+    assert said(old) == [(Verdict.VIOLATION, ReasonCode.KEY_CANNOT_ROTATE)]
+    assert judged(old)[0].reason.facts["age_days"] == 93
+    assert judged(old)[0].reason.facts["note"] == "imported material"
+    assert mend(old) is None
+    strict = replace(RULE, late_by=timedelta(0))
+    assert said(made(90 * DAY), strict)[0][0] is Verdict.COMPLIANT
+    assert said(made(90 * DAY + timedelta(seconds=1)), strict)[0][0] is Verdict.VIOLATION
+    assert said(replace(made(DAY), created_at=None))[0] == (Verdict.UNMEASURED, ReasonCode.KEY_ROTATION_UNTOLD)
+
+
+def test_new_material_of_a_kind_that_only_its_owner_can_rotate_counts_from_then() -> None:
+    anew = key(rotatability=NEVER, rotation=RotationSetting(automatic=False, last_at=NOW - DAY))
+    assert said(replace(anew, created_at=NOW - 900 * DAY))[0][0] is Verdict.COMPLIANT
+
+
+def test_what_the_policy_alone_does_not_let_rotate_is_no_limit_of_the_vendor() -> None:
+    only_by_hand = replace(RULE, means=frozenset({ON_DEMAND}))
+    yearly = Rotatability(frozenset({AUTOMATIC}), 365, 365)
+    young = off(rotatability=yearly, created_at=NOW - 80 * DAY)
+    assert said(young, only_by_hand) == [(Verdict.COMPLIANT, ReasonCode.KEY_ROTATED)]
+    old = off(rotatability=yearly, created_at=NOW - 100 * DAY)
+    assert said(old, only_by_hand) == [(Verdict.VIOLATION, ReasonCode.KEY_CANNOT_ROTATE)]
 
 
 @pytest.mark.parametrize(

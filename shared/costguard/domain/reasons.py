@@ -36,6 +36,7 @@ class ReasonCode(str, Enum):
     KEY_REPLICA = "key_replica"
     KEY_GOING = "key_going"
     KEY_VENDOR_LIMIT = "key_vendor_limit"
+    KEY_NEVER_ROTATES = "key_never_rotates"
     KEY_SUPERSEDED = "key_superseded"
     # verdicts on networks
     NET_PUBLIC_IP = "net_public_ip"

@@ -1,7 +1,8 @@
 """Is this key rotated as often as the policy asks, and if not, what would mend it? Judged by what its vendor can do.
 
 A setting that the cloud does not tell is unmeasured, never off. A key that its vendor cannot rotate that often is held
-to the shortest period the vendor offers, and the difference is shown once, as a limit and no fault.
+to the shortest period the vendor offers, and the difference is shown once, as a limit and no fault. One that nothing
+rotates is as asked until its material is older than the policy allows: its owner may replace it in time.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def judge_key(key: EncryptionKey, rule: KeyRule | None, now: datetime, line: Lin
         yield _finding(key, rule, DEFAULT_KEY, Verdict.VIOLATION, Reason(ReasonCode.KEY_IS_DEFAULT, facts))
     verdict, reason = _rotation(key, rule, now, line)
     yield _finding(key, rule, ROTATION, verdict, reason)
-    limit = _limit(key, rule) if verdict is not Verdict.EXEMPT else None
+    said = verdict is Verdict.EXEMPT or reason.code is ReasonCode.KEY_CANNOT_ROTATE
+    limit = None if said else _limit(key, rule)
     if limit is not None:
         yield _finding(key, rule, VENDOR_LIMIT, Verdict.EXEMPT, limit)
 
@@ -94,7 +96,7 @@ def _cost(key: EncryptionKey) -> dict[str, FactValue]:
 def wanted_days(key: EncryptionKey, rule: KeyRule) -> int:
     """The period asked for, within what the vendor offers for this key."""
     asked = math.floor(rule.rotate_every / _DAY)
-    if key.rotatability.means & rule.means == _ONLY_A_SUCCESSOR:
+    if key.rotatability.means & rule.means in {_ONLY_A_SUCCESSOR, frozenset[RotationMeans]()}:
         return asked  # a new key can be made whenever it is asked for
     shortest, longest = key.rotatability.shortest_days, key.rotatability.longest_days
     if longest is not None:
@@ -126,9 +128,6 @@ def _rotation(key: EncryptionKey, rule: KeyRule, now: datetime, line: Lineage) -
     if is_superseded(key, line):
         return Verdict.EXEMPT, Reason(ReasonCode.KEY_SUPERSEDED, {"successor": line.claims[-1]})
     can = key.rotatability.means & rule.means
-    if not can:
-        facts: dict[str, FactValue] = {"note": key.rotatability.note, "spec": key.spec, **_cost(key)}
-        return Verdict.VIOLATION, Reason(ReasonCode.KEY_CANNOT_ROTATE, facts)
     if RotationMeans.AUTOMATIC not in can:
         return _by_age(key, rule, now)
     setting, wanted = key.rotation, wanted_days(key, rule)
@@ -139,7 +138,7 @@ def _rotation(key: EncryptionKey, rule: KeyRule, now: datetime, line: Lineage) -
     if setting.period_days is None:
         return Verdict.UNMEASURED, Reason(ReasonCode.KEY_ROTATION_UNTOLD)
     if setting.period_days > wanted:
-        facts = {"period_days": setting.period_days, "wanted_days": wanted, **_cost(key)}
+        facts: dict[str, FactValue] = {"period_days": setting.period_days, "wanted_days": wanted, **_cost(key)}
         return Verdict.VIOLATION, Reason(ReasonCode.KEY_PERIOD_LONG, facts)
     return _by_age(key, rule, now)
 
@@ -165,9 +164,12 @@ def _by_age(key: EncryptionKey, rule: KeyRule, now: datetime) -> tuple[Verdict, 
     coming = key.rotation.next_at if RotationMeans.ON_DEMAND not in key.rotatability.means & rule.means else None
     if coming is not None and now <= coming + rule.late_by and coming - now <= wanted * _DAY:
         return Verdict.COMPLIANT, Reason(ReasonCode.KEY_ROTATED, facts)
-    if now - since > wanted * _DAY + rule.late_by:
+    if now - since <= wanted * _DAY + rule.late_by:
+        return Verdict.COMPLIANT, Reason(ReasonCode.KEY_ROTATED, facts)
+    if key.rotatability.means & rule.means:
         return Verdict.VIOLATION, Reason(ReasonCode.KEY_OVERDUE, {**facts, **_cost(key)})
-    return Verdict.COMPLIANT, Reason(ReasonCode.KEY_ROTATED, facts)
+    facts = {**facts, "note": key.rotatability.note, "spec": key.spec, **_cost(key)}
+    return Verdict.VIOLATION, Reason(ReasonCode.KEY_CANNOT_ROTATE, facts)
 
 
 def _kept(key: EncryptionKey) -> Reason | None:
@@ -186,11 +188,15 @@ def _kept(key: EncryptionKey) -> Reason | None:
 
 
 def _limit(key: EncryptionKey, rule: KeyRule) -> Reason | None:
+    """What its vendor does not let be: any rotation, or one as often as is asked for."""
+    if not key.rotatability.means - _ONLY_A_SUCCESSOR:
+        facts: dict[str, FactValue] = {"spec": key.spec, "note": key.rotatability.note}
+        return Reason(ReasonCode.KEY_NEVER_ROTATES, {**facts, **_cost(key)})
     shortest = key.rotatability.shortest_days
     asked = math.floor(rule.rotate_every / _DAY)
     if shortest is None or shortest <= asked or RotationMeans.AUTOMATIC not in rule.means:
         return None
-    facts: dict[str, FactValue] = {"shortest_days": shortest, "asked_days": asked, "note": key.rotatability.note}
+    facts = {"shortest_days": shortest, "asked_days": asked, "note": key.rotatability.note}
     return Reason(ReasonCode.KEY_VENDOR_LIMIT, {**facts, **_cost(key)})
 
 

@@ -51,13 +51,13 @@ REASONS: Mapping[Code, str] = {
         "Not sure: part of the spend is in a currency[, {currency},] that the policy gives no exchange rate for;"
         " a budget then alerts and stops nothing."
     ),
-    Code.KEY_ROTATED: "Rotated in time[: {age_days} days ago][, {wanted_days} are allowed].",
+    Code.KEY_ROTATED: "In time[: the material is {age_days} days old][, {wanted_days} are allowed].",
     Code.KEY_ROTATION_OFF: "Automatic rotation is off[; every {wanted_days} days is wanted].",
     Code.KEY_PERIOD_LONG: "It is rotated too seldom[: every {period_days} days][, every {wanted_days} is wanted].",
     Code.KEY_OVERDUE: "Its rotation is overdue[: the material is {age_days} days old][, {wanted_days} are allowed].",
     Code.KEY_CANNOT_ROTATE: (
-        "Its kind cannot be rotated by what the policy allows[ ({spec})][: {note}];"
-        " it takes a new key and a moved alias."
+        "Its material is too old[: {age_days} days][, {wanted_days} are allowed]; its kind[ ({spec})] cannot be rotated"
+        " by what the policy allows[: {note}]."
     ),
     Code.KEY_DELETED_IN_USE: "It will be deleted[ on {until}], and is still named[ by {resources} resources].",
     Code.KEY_DISABLED_IN_USE: "It is disabled, and is still named[ by {resources} resources].",
@@ -70,6 +70,9 @@ REASONS: Mapping[Code, str] = {
     Code.KEY_VENDOR_LIMIT: (
         "The vendor's limit: such keys cannot be rotated that often[, only every {shortest_days} days]"
         "[, {asked_days} are asked for][ ({note})]. A key of another kind can do it sooner."
+    ),
+    Code.KEY_NEVER_ROTATES: (
+        "The vendor's limit: such keys are never rotated[ ({spec})][: {note}]. They are judged by their age."
     ),
     Code.KEY_SUPERSEDED: "Its successor[ {successor}] has its alias; it stays enabled for what it has encrypted.",
     Code.KEY_SUCCESSOR_MADE: (
@@ -247,6 +250,9 @@ FIXES: Mapping[Code, str] = {
     Code.POLICY_STALE: "Repair the policy; `costguard policy check` says where it fails.",
     Code.CHANGED_SINCE_PLAN: "Plan again.",
     Code.PLAN_DIFFERS: "Plan again, and ask who wrote the file.",
+    Code.KEY_CANNOT_ROTATE: (
+        "Let its users change over to a new key of the same kind; keep this one enabled for all that it was used for."
+    ),
     Code.KEY_SUCCESSOR_MADE: "Look for it among the keys, disabled and deleted ones too, and move the alias by hand.",
     Code.KEY_ALIAS_BACK: "See why the new key cannot be used (its policy, grants), then snooze: it begins anew after.",
     Code.KEY_SUCCESSOR_FOREIGN: "Move the alias by hand if that key is yours; else ask who wrote its tags.",

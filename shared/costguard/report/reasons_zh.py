@@ -34,11 +34,14 @@ REASONS: Mapping[Code, str] = {
     Code.BURN_INCOMPLETE: "无法确定：未能看到全部运行中的机器[（{shard}）]；此时预算只告警，不停机。",
     Code.BURN_UNPRICED: "无法确定：运行中的机器有价格未知的[（{machines} 台）]；此时预算只告警，不停机。",
     Code.CURRENCY_WITHOUT_RATE: "无法确定：部分费用的币种[ {currency} ]在策略中没有汇率；此时预算只告警，不停机。",
-    Code.KEY_ROTATED: "轮换及时[：{age_days} 天前][，允许 {wanted_days} 天]。",
+    Code.KEY_ROTATED: "未逾期[：密钥材料已用 {age_days} 天][，允许 {wanted_days} 天]。",
     Code.KEY_ROTATION_OFF: "未开启自动轮换[；要求每 {wanted_days} 天一次]。",
     Code.KEY_PERIOD_LONG: "轮换过疏[：每 {period_days} 天][，要求每 {wanted_days} 天]。",
     Code.KEY_OVERDUE: "轮换已逾期[：密钥材料已用 {age_days} 天][，允许 {wanted_days} 天]。",
-    Code.KEY_CANNOT_ROTATE: "此类密钥无法用策略允许的方式轮换[（{spec}）][：{note}]；需新建密钥并移动别名。",
+    Code.KEY_CANNOT_ROTATE: (
+        "密钥材料过旧[：已用 {age_days} 天][，允许 {wanted_days} 天]；"
+        "此类密钥[（{spec}）]无法用策略允许的方式轮换[：{note}]。"
+    ),
     Code.KEY_DELETED_IN_USE: "密钥将被删除[（{until}）]，但仍被引用[：{resources} 处]。",
     Code.KEY_DISABLED_IN_USE: "密钥已禁用，但仍被引用[：{resources} 处]。",
     Code.KEY_IS_DEFAULT: "使用了服务的默认密钥[（{resources} 处）]，而策略要求自有密钥。",
@@ -51,6 +54,7 @@ REASONS: Mapping[Code, str] = {
         "厂商限制：此类密钥最短[每 {shortest_days} 天]轮换一次[，要求 {asked_days} 天][（{note}）]。"
         "换用其他类型的密钥可更短。"
     ),
+    Code.KEY_NEVER_ROTATES: "厂商限制：此类密钥[（{spec}）]从不轮换[：{note}]。按密钥材料的使用天数判定。",
     Code.KEY_SUPERSEDED: "其别名已移至接替密钥[ {successor}]；它保持启用，用于此前加密的数据。",
     Code.KEY_SUCCESSOR_MADE: "搁置：已新建或可能已新建接替密钥[：{successor}][（操作 {action}）]，但未见到；不再新建。",
     Code.KEY_ALIAS_BACK: "搁置：试用失败，别名已移回[：{detail}]；未经新的通知不会再试。",
@@ -194,6 +198,7 @@ FIXES: Mapping[Code, str] = {
     Code.POLICY_STALE: "请修复策略；`costguard policy check` 会指出出错位置。",
     Code.CHANGED_SINCE_PLAN: "请重新生成计划。",
     Code.PLAN_DIFFERS: "请重新生成计划，并查明文件由谁写成。",
+    Code.KEY_CANNOT_ROTATE: "请新建同类密钥并让使用者切换过去；旧密钥须保持启用，供此前用它处理过的数据使用。",
     Code.KEY_SUCCESSOR_MADE: "请在密钥（含已禁用和待删除的）中查找，并手动移动别名。",
     Code.KEY_ALIAS_BACK: "请查明新密钥为何无法使用（策略、授权），然后暂缓；到期后会重新开始。",
     Code.KEY_SUCCESSOR_FOREIGN: "若该密钥属于您，请手动移动别名；否则请查明其标签由谁写入。",
