@@ -8,7 +8,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
@@ -42,7 +42,6 @@ class _Answers:
 
 _ANSWERS = _Answers()
 _LOGGER = logging.getLogger("costguard")
-_HANDLERS: pytest.StashKey[list[logging.Handler]] = pytest.StashKey()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -91,22 +90,13 @@ def pytest_runtest_call() -> Generator[None, object, object]:
     return result
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """Remember which log handlers there were."""
-    item.stash[_HANDLERS] = _LOGGER.handlers[:]
-    return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """A test that leaves a log handler fails itself: its stream is closed by then, and whoever logs next would fail."""
-    result = yield
-    before = item.stash[_HANDLERS]
-    if left := [handler for handler in _LOGGER.handlers if handler not in before]:
-        _LOGGER.handlers[:] = before
-        pytest.fail(f"it left log handlers: {left}; see logging_as_before", pytrace=False)
-    return result
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """A function that was called logs to the output of this test, which is closed in the next."""
+    before = (_LOGGER.handlers[:], _LOGGER.propagate, _LOGGER.level)
+    yield
+    _LOGGER.handlers[:], _LOGGER.propagate, level = before
+    _LOGGER.setLevel(level)
 
 
 @pytest.hookimpl(optionalhook=True)

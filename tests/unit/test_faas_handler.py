@@ -7,7 +7,7 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -63,15 +63,6 @@ class FakeRun:
         if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    logger = logging.getLogger("costguard")
-    before = (logger.handlers[:], logger.propagate, logger.level)
-    yield
-    logger.handlers[:], logger.propagate, level = before
-    logger.setLevel(level)
 
 
 def sample(host: Host, function: str = "idle_gpu") -> bytes:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from io import StringIO
 from types import SimpleNamespace
@@ -232,15 +231,6 @@ def test_what_stands_in_plain_text_is_known_by_name() -> None:
 
 
 # where functions run
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    logger = logging.getLogger("costguard")
-    before = (logger.handlers[:], logger.propagate, logger.level)
-    yield
-    logger.handlers[:], logger.propagate, level = before
-    logger.setLevel(level)
 
 
 def timer(host: str) -> Any:
