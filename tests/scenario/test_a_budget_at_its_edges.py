@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.builders import policy, usd
 from tests.scenario.budget_stage import HALF, HOUR, MIDNIGHT, STOP_IDLE, BudgetStage, machine, research
-from tests.scenario.stage import CLOUDS, DAY
+from tests.scenario.stage import CLOUDS, DAY, START
 
 from costguard.domain.findings import Verdict
 from costguard.domain.money import Money
@@ -120,6 +120,76 @@ def test_a_rate_dated_the_first_holds_for_the_bills_first_day(stage: Any, cloud:
     assert [title for title in month.mailbox.titles if "100 %" in title] != []
     month.until(9 * DAY + 6 * HOUR, every=HOUR)
     assert month.state_of("trainer") is InstanceState.STOPPED
+
+
+def one_off(month: BudgetStage, amount: str, day: int, **more: Any) -> None:
+    """Something of this team that is charged once, for this day of March by the bill's own calendar."""
+    spec = month.cloud.fleet[0]
+    start = MIDNIGHT.replace(day=1) + (day - 1) * DAY - day_offset(spec.cloud)
+    ordinary = OtherCharge(
+        spec.cloud,
+        spec.account,
+        spec.region,
+        "storage",
+        ChargeCategory.USAGE,
+        start,
+        start + DAY,
+        usd(amount),
+        tags={"team": "research"},
+    )
+    month.cloud.charge(replace(ordinary, **more))
+
+
+@on_every_cloud
+def test_what_happens_once_in_a_new_scope_is_no_burn_and_what_is_really_spent_is_told(stage: Any, cloud: str) -> None:
+    """600 of 1,000 on the 4th, 230 on the 16th, 200 on the 24th, and nothing else."""
+    elsewhere = replace(machine(cloud=cloud), tags={"team": "product"})
+    month = stage(elsewhere, budgets=(research(),))
+    month.until(3 * DAY, every=HALF)
+    one_off(month, "600", 4)
+    ahead = []
+    for _ in range(10):
+        (status,) = month.until(month.clock.now() + HALF - START, every=HALF).look.statuses
+        assert (status.spent.estimated.amount, status.burn_per_hour.amount) == (0, 0)
+        ahead.append(status.forecast)
+    assert None in ahead, "six days tell nothing of what will go on"
+    assert [one for one in ahead if one is not None and one.expected.amount > 600] == []
+    month.until(15 * DAY, every=HALF)
+    one_off(month, "230", 16)
+    month.until(23 * DAY, every=HALF)
+    one_off(month, "200", 24)
+    month.until(28 * DAY, every=HALF)
+    ends = [title[17:] for title in month.mailbox.titles]
+    assert ends == [f"{share} % of 1,000.00 USD is spent" for share in (50, 80, 100)]
+
+
+@on_every_cloud
+def test_what_only_an_estimate_crossed_is_told_again_once_it_is_so(stage: Any, cloud: str) -> None:
+    """50 a day: 80 % of 1,200 is estimated on the 20th. Then 300 come back, and on the 27th it is really spent."""
+    elsewhere = replace(machine(cloud=cloud), tags={"team": "product"})
+    month = stage(elsewhere, budgets=(quiet("1200", alert_at=(Decimal("0.8"),)),))
+    for day in range(-25, 32):
+        one_off(month, "50", day)
+    month.until(19 * DAY, every=HALF)
+    assert month.mailbox.titles == ["Budget research: 80 % of 1,200.00 USD is about to be spent"]
+    assert "should this estimate fall back" in month.mailbox.messages[0].text
+    one_off(month, "-300", 10, service="refund", category=ChargeCategory.ADJUSTMENT)
+    month.until(22 * DAY, every=HALF)
+    assert len(month.mailbox.titles) == 1
+    done = month.until(28 * DAY, every=HALF)
+    assert month.mailbox.titles[1:] == ["Budget research: 80 % of 1,200.00 USD is spent"]
+    told = budget_reports(month.surroundings(), done.look)[0].told
+    assert [one.title for one in told] == month.mailbox.titles
+
+
+@on_every_cloud
+def test_what_only_an_estimate_crossed_and_then_is_so_is_told_once(stage: Any, cloud: str) -> None:
+    elsewhere = replace(machine(cloud=cloud), tags={"team": "product"})
+    month = stage(elsewhere, budgets=(quiet("1200", alert_at=(Decimal("0.8"),)),))
+    for day in range(-25, 32):
+        one_off(month, "50", day)
+    month.until(25 * DAY, every=HALF)
+    assert month.mailbox.titles == ["Budget research: 80 % of 1,200.00 USD is about to be spent"]
 
 
 APRIL = timedelta(days=30)  # the first of it, after the start

@@ -233,6 +233,39 @@ _TELLING = (
         months=True,
     ),
     Bug(
+        "estimates-are-spent",
+        (14,),
+        (Edit(_TELL, "            status.spent.certain,\n", "            status.spent.total,\n"),),
+        months=True,
+    ),
+    Bug(
+        "estimate-stands-for-what-is-so-later",
+        (14,),
+        (Edit(_TELL, "    return known | fell\n", "    return frozenset()\n"),),
+        months=True,
+    ),
+    Bug(
+        "estimate-stands-for-nothing",
+        (14,),
+        (
+            Edit(
+                _ALERTS,
+                "if one.kind is AlertKind.ACTUAL and soon.amount < rule.amount.amount * one.at",
+                "if one.kind is AlertKind.ACTUAL",
+            ),
+        ),
+        months=True,
+    ),
+    Bug(
+        "what-happened-once-is-a-rate",
+        (13, 14),
+        (
+            Edit("costguard.estimates.spent", "    if len(past) < LEAST_DAYS:\n", "    if not past:\n"),
+            Edit("costguard.estimates.spent", "    elif len(past) < LEAST_FOR_SHAPE:\n", "    elif not past:\n"),
+        ),
+        months=True,
+    ),
+    Bug(
         "month-before-forgotten",
         (14,),
         (Edit(_TELL, "(*looked.statuses, *(before for _, before in looked.before))", "looked.statuses"),),
@@ -272,12 +305,8 @@ _TELLING = (
         "told-by-the-bill-alone",
         (14,),
         (
-            Edit(
-                _TELL,
-                "None if status.burn_per_hour is None else status.spent.soon(status.burn_per_hour),",
-                "None,",
-            ),
-            Edit(_TELL, "            status.spent.total,\n", "            status.spent.billed,\n"),
+            Edit(_TELL, "            None if status.over else soon,\n", "            None,\n"),
+            Edit(_TELL, "            status.spent.certain,\n", "            status.spent.billed,\n"),
         ),
         months=True,
     ),

@@ -94,4 +94,48 @@ def _late(random: Random, seed: int) -> Scenario:
     return replace(story, charges=((at, late),), changes=(change,) if changed != budget else ())
 
 
-_KINDS: tuple[Callable[[Random, int], Scenario], ...] = (_amended, _amended, _renamed, _dated, _late, _late)
+def _once(random: Random, seed: int) -> Scenario:
+    """Something is charged once, where nothing was charged before, and later once more."""
+    table = table_of(random, every=random.choice((8, 12)), runs=16)
+    one = one_machine(random, table, tags={"team": "product"})
+    amount = Decimal(random.choice((200, 1000)))
+    budget = budget_of(one, amount=amount, zone=random.choice(("UTC", "Asia/Shanghai")), estimated=90)
+    story = story_of(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 3)))
+    moments = (table.start + random.choice((-30, -10, 4)) * HOUR, table.start + random.choice((90, 120)) * HOUR)
+    shares = (random.choice(("0.4", "0.55", "0.6")), random.choice(("0.3", "0.45")))
+    posted = tuple(
+        (
+            at + 3 * HOUR,
+            charge(one.cloud, "storage", ChargeCategory.USAGE, at, (amount * Decimal(share)).quantize(Decimal("0.01"))),
+        )
+        for at, share in zip(moments, shares, strict=True)
+    )
+    return replace(story, charges=posted)
+
+
+def _fallen(random: Random, seed: int) -> Scenario:
+    """A platform is charged every day; a refund comes once its estimate has crossed a threshold, and it goes on."""
+    table = table_of(random, every=random.choice((6, 12)), runs=24)
+    one = one_machine(random, table, tags={"team": "product"}, launched_at=table.start - 40 * DAY)
+    a_day = Decimal(24)
+    first = table.start.replace(hour=0) - 38 * DAY - (DAY if one.cloud == "aws" else 32 * HOUR)
+    start = table.start - 12 * HOUR
+    begins = [first + number * DAY + HOUR for number in range(60)]
+    posted = [
+        (max(moment + 2 * HOUR, start), charge(one.cloud, "ai_platform", ChargeCategory.USAGE, moment, a_day))
+        for moment in begins
+    ]
+    spent = a_day * (table.start.day - 1)
+    amount = (spent / Decimal(random.choice(("0.7", "0.76", "0.94")))).quantize(Decimal("0.01"))
+    budget = budget_of(one, amount=amount, steps=(), forecasts=(), tell=random.choice(((), _TWO)))
+    story = story_of(seed, table, (one,), (budget,), quiet_runs=random.choice((0, 3)))
+    at = table.start + random.choice((30, 40, 50, 60, 70)) * HOUR
+    back = -(amount * Decimal(random.choice(("0.1", "0.25")))).quantize(Decimal("0.01"))
+    refund = charge(one.cloud, "refund", ChargeCategory.ADJUSTMENT, table.start - 4 * DAY, back)
+    return replace(story, start=start, charges=(*posted, (at, refund)))
+
+
+_KINDS: tuple[Callable[[Random, int], Scenario], ...] = (
+    *(_amended, _amended, _renamed, _dated, _late, _late),
+    *(_once, _fallen, _fallen),
+)

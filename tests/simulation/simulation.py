@@ -86,6 +86,7 @@ class Simulation:
         self.runs = 0
         self.processes: list[Process] = []
         self.changed_at = scenario.start  # when the policy last said something else
+        self.reckonings: list[alerts.Reckoning] = []
         self.cloud_names = tuple(sorted({spec.cloud for spec in scenario.machines}))
 
     def last_process(self, guard: str) -> Process | None:

@@ -227,6 +227,31 @@ def test_a_rate_dated_the_first_holds_for_what_runs_in_the_first_hours_of_the_bi
     assert found.spent.accrued == usd("2")
 
 
+def since(days: int, cost: str = "100") -> Bill:
+    """A bill that nothing is on but the last days; the first of them is a part of one."""
+    return bill(lines=tuple(line(BILLED - n * DAY, cost) for n in range(1, days + 2)))
+
+
+@pytest.mark.parametrize(("days", "told"), [(1, False), (2, False), (6, False), (7, True), (20, True)])
+def test_a_forecast_from_too_few_days_is_none(days: int, told: bool) -> None:  # noqa: FBT001 - a table's column
+    found = status(facts(since(days)))
+    assert (found.forecast is not None) is told
+    assert found.parts[0].rest is not None
+    assert found.parts[0].rest.is_young is (days < 3)
+
+
+def test_machines_alone_are_forecast_from_their_first_hour() -> None:
+    """They are metered: what they burn is known from no bill."""
+    found = status(facts(bill(lines=()), metered=(machine("2", since=NOW - HOUR),)))
+    assert found.forecast is not None
+    assert found.forecast.expected.rounded() == usd(str(2 + 2 * 228)).rounded()
+
+
+def test_steps_wait_while_what_is_new_has_no_rate() -> None:
+    assert ReasonCode.BILL_ESTIMATED in doubts(status(facts(since(2))))
+    assert ReasonCode.BILL_ESTIMATED not in doubts(status(facts(since(7))))
+
+
 def test_credits_and_tax_count_only_where_asked_refunds_always() -> None:
     extra = (
         line(MONTH, "-500", charge_category=ChargeCategory.CREDIT),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.builders import usd
 
 from costguard.domain.spend import SpendScope
-from costguard.guards.budget_alerts import AlertKind, Crossing, crossings, stands_for, thresholds, untold
+from costguard.guards.budget_alerts import AlertKind, Crossing, crossings, fallen_back, stands_for, thresholds, untold
 from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, CostBasis, Counted
 from costguard.guards.rules import Mode
 
@@ -198,6 +198,40 @@ def test_what_is_about_to_be_spent_is_told_early_and_once() -> None:
     later = crossings(budget(), MONTH, usd("4020"), None, None, soon=usd("4040"))
     assert [one.early for one in later] == [False, False]
     assert untold(budget(), MONTH, later, told) == ()
+
+
+def test_an_early_alert_that_did_not_come_true_is_told_once_more_when_it_is_certain_and_not_before() -> None:
+    """An estimate said 80 %, fell back to 60 %, said it again, and then it was so."""
+    told = Heard()
+    (early,) = untold(budget(), MONTH, crossings(budget(), MONTH, usd("2400"), None, None, usd("4100")), told)
+    told.alerts.append(early)
+    assert (str(early.at), early.early) == ("0.8", True)
+    known = lambda crossing: [one.alert_id for one in told.alerts if one.alert_id == crossing.alert_id]  # noqa: E731
+    assert fallen_back(budget(), MONTH, usd("4000"), known) == frozenset()
+    again = fallen_back(budget(), MONTH, usd("3999"), known)
+    assert again == {early.alert_id}
+
+    def look(certain: str, soon: str) -> list[str]:
+        crossed = crossings(budget(), MONTH, usd(certain), None, None, usd(soon))
+        new = untold(budget(), MONTH, crossed, told, again)
+        told.alerts.extend(new)
+        return [str(one.at) for one in new]
+
+    assert look("2400", "2450") == []
+    assert look("2500", "3000") == ["0.5"], "it stood for the half as well, and does so no more"
+    assert look("3000", "4200") == []
+    assert look("4000", "4300") == ["0.8"]
+    assert look("4100", "4400") == []
+    assert look("4990", "5100") == ["1"]
+
+
+def test_without_falling_back_an_early_alert_is_the_only_one() -> None:
+    told = Heard()
+    for certain, soon in (("3900", "4001"), ("3950", "4050"), ("4000", "4100"), ("4900", "4950")):
+        told.alerts.extend(
+            untold(budget(), MONTH, crossings(budget(), MONTH, usd(certain), None, None, usd(soon)), told)
+        )
+    assert [(str(one.at), one.early) for one in told.alerts] == [("0.8", True)]
 
 
 def test_a_share_told_early_is_not_forecast_as_well() -> None:

@@ -184,8 +184,8 @@ def test_two_payers_add_up_and_the_older_bill_says_how_fresh_they_are() -> None:
 
 def test_the_rest_is_the_mean_of_seven_days_of_usage_that_is_not_metered() -> None:
     """Credits, refunds, tax, purchases and metered machines are not in it; accelerators nobody lists are."""
-    metered = [machine(-9, None)]
-    usage = [charge("24", day) for day in range(-9, 0)] + [gpu("500", day) for day in range(-9, 0)]
+    metered = [machine(-29, None)]
+    usage = [charge("24", day) for day in range(-29, 0)] + [gpu("500", day) for day in range(-29, 0)]
     usage += [charge("2400", -10), gpu("48", -1, kind="ml.p4d.24xlarge")]
     once = [
         charge("999", -2, charge_category=category)
@@ -193,7 +193,7 @@ def test_the_rest_is_the_mean_of_seven_days_of_usage_that_is_not_metered() -> No
         if category is not ChargeCategory.USAGE
     ]
 
-    rest = rest_rate([*usage, *once], list(days_between(START - 9 * DAY, START, "UTC")), known(metered), "USD")
+    rest = rest_rate([*usage, *once], list(days_between(START - 29 * DAY, START, "UTC")), known(metered), "USD")
 
     assert rest is not None
     assert rest.days == 7
@@ -203,11 +203,10 @@ def test_the_rest_is_the_mean_of_seven_days_of_usage_that_is_not_metered() -> No
 @pytest.mark.parametrize(
     ("costs", "a_day", "count"),
     [
-        (("0", "0", "0", "0", "0", "9", "24", "24"), "24", 2),  # the day it began on is a part of one
-        (("0", "0", "0", "0", "0", "0", "0", "9"), "9", 1),  # where there is no other it counts
-        (("0", "0", "0", "9", "24", "0", "0", "24"), "12", 4),  # days without any are days, once it began
+        (("0", "0", "0", "0", "9", "24", "24", "24"), "24", 3),  # the day it began on is a part of one
+        (("0", "0", "9", "24", "24", "30", "24", "0"), "20.4", 5),  # days without any are days, once it began
         (("0", "0", "0", "0", "0", "0", "0", "0"), "0", 7),
-        (("24", "0", "0"), "8", 3),  # what was there on the first known day may have been there before
+        (("24", "24", "24"), "24", 3),  # what was there on the first known day may have been there before
     ],
 )
 def test_what_began_lately_is_not_cheaper_for_the_days_before_it(
@@ -219,6 +218,46 @@ def test_what_began_lately_is_not_cheaper_for_the_days_before_it(
 
     assert rest is not None
     assert (rest.per_hour.times(24).rounded(), rest.days) == (usd(a_day).rounded(), count)
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        ("0",) * 7 + ("600",),  # one day
+        ("0",) * 6 + ("24", "24"),
+        ("0",) * 6 + ("5", "600", "0"),
+        ("600", "0", "0"),
+        ("0",) * 7 + ("9", "0", "600", "0", "0"),
+        ("0",) * 3 + ("9", *("0",) * 9, "600", *("0",) * 5),  # two weeks and a half
+    ],
+)
+def test_what_happened_once_in_a_new_scope_is_no_rate(costs: tuple[str, ...]) -> None:
+    usage = [charge(cost, place - len(costs)) for place, cost in enumerate(costs)]
+
+    rest = rest_rate(usage, list(days_between(START - len(costs) * DAY, START, "UTC")), NOTHING_KNOWN, "USD")
+
+    assert rest is not None
+    assert (rest.per_hour, rest.is_cautious) == (usd("0"), True)
+
+
+def test_after_three_weeks_the_mean_counts_whatever_happened_once() -> None:
+    usage = [charge("7", day) for day in range(-22, 0)] + [charge("70", -3)]
+
+    rest = rest_rate(usage, list(days_between(START - 22 * DAY, START, "UTC")), NOTHING_KNOWN, "USD")
+
+    assert rest is not None
+    assert (rest.per_hour.times(24).rounded(), rest.is_cautious) == (usd("17").rounded(), False)
+
+
+def test_what_is_too_young_for_a_rate_is_not_known_rather_than_nothing() -> None:
+    young, week = (RunRate(usd("0"), known, START + DAY, known=known) for known in (2, 7))
+    assert not so_far([charge("600", 0)], [], young, START + DAY, START + 2 * DAY).rest_is_known
+    assert so_far([charge("600", 0)], [], week, START + DAY, START + 2 * DAY).rest_is_known
+
+
+def test_what_is_certain_leaves_out_what_is_only_estimated() -> None:
+    found = so_far([charge("10", 0)], [machine(1, None)], rate_of("2"), START + DAY, START + 2 * DAY)
+    assert (found.certain, found.total) == (usd("34"), usd("82"))
 
 
 def test_a_bill_without_a_complete_day_knows_no_run_rate() -> None:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 
 from costguard.cases.resolve import TELL_AGAIN
+from costguard.domain.money import Money
 from costguard.engine.budget_look import BudgetLook
+from costguard.engine.repositories.budget_periods import BudgetPeriodRepository
 from costguard.engine.repositories.outbox import OutboxRepository
 from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget import BudgetStatus
-from costguard.guards.budget_alerts import Crossing, crossings, stands_for, untold
+from costguard.guards.budget_alerts import Crossing, crossings, fallen_back, scope_id, stands_for, untold
 from costguard.report.budget_notices import AlertFacts, alert_notice
 from costguard.report.words import Language
 
 _LOG = logging.getLogger(__name__)
+_EARLY = "early"  # what a notice tells that is not certain
 _PERCENT = re.compile(r"([\d.]+) ?%")
 
 
@@ -28,22 +32,50 @@ def tell(world: Surroundings, looked: BudgetLook) -> Iterator[Crossing]:
     for status in (*looked.statuses, *(before for _, before in looked.before)):
         if status.period is None or status.spent is None:
             continue
-        crossed = crossings(
-            status.rule,
-            status.period.key,
-            status.spent.total,
-            status.forecast.expected if status.forecast is not None else None,
-            looked.now if status.surge is not None else None,
-            None if status.burn_per_hour is None else status.spent.soon(status.burn_per_hour),
-        )
         addresses = addresses_of(world, status)
         if not addresses:
             _LOG.warning("a budget has nobody to tell", extra={"budget": status.rule.name})
             continue
-        told = AlertBook(world.memory.outbox, status.rule.name, addresses, world.clock.now())
-        for crossing in untold(status.rule, status.period.key, crossed, told.everywhere):
+        rule, period = status.rule, status.period.key
+        told = AlertBook(world.memory.outbox, rule.name, addresses, world.clock.now())
+        told = replace(told, again=_armed_again(world, looked, status, told))
+        soon = _soon(status)
+        crossed = crossings(
+            rule,
+            period,
+            status.spent.certain,
+            status.forecast.expected if status.forecast is not None else None,
+            looked.now if status.surge is not None else None,
+            None if status.over else soon,
+        )
+        for crossing in untold(rule, period, crossed, told.everywhere, told.again):
             _enqueue(world, looked, status, crossing, told)
             yield crossing
+
+
+def _soon(status: BudgetStatus) -> Money | None:
+    """What may be spent before the next look; of a period that is over, what was by all that is known."""
+    if status.spent is None or status.burn_per_hour is None:
+        return None if status.spent is None else status.spent.total
+    return status.spent.soon(status.burn_per_hour)
+
+
+def _armed_again(world: Surroundings, looked: BudgetLook, status: BudgetStatus, told: AlertBook) -> frozenset[str]:
+    """The early alerts of this period that did not come true; those of which this look says so are remembered.
+
+    A look that could not read everything says of nothing that it did not come true.
+    """
+    rule, soon = status.rule, _soon(status)
+    if status.period is None or soon is None:
+        return frozenset()
+    periods, scope, period = BudgetPeriodRepository(world.memory.store), scope_id(rule), status.period.key
+    known = frozenset(one for each in periods.of(scope, period).values() for one in each.again)
+    if status.unread or status.gaps:
+        return known
+    fell = fallen_back(rule, period, soon, partial(told.early, looked.now)) - known
+    if fell:
+        periods.arm(scope, period, rule.name, fell)
+    return known | fell
 
 
 def addresses_of(world: Surroundings, status: BudgetStatus) -> tuple[str, ...]:
@@ -64,6 +96,15 @@ class AlertBook:
     budget: str
     addresses: tuple[str, ...]
     now: datetime
+    again: frozenset[str] = frozenset()
+
+    def early(self, looked: datetime, crossing: Crossing) -> Iterator[str]:
+        """The alerts of this money that were told before it was certain, and before this look, by id."""
+        for one in self.outbox.beginning_with(f"{crossing.money_id}-"):
+            alert_id = one.notice_id.partition("/")[0]
+            meant = alert_id == crossing.alert_id or (self._is_mine(one) and stands_for(alert_id, crossing))
+            if meant and one.kind == _EARLY and one.created_at <= looked:
+                yield alert_id
 
     def everywhere(self, crossing: Crossing) -> bool:
         """Whether every address has it: a run that ended between two of them, or a new address, is made up for."""
@@ -85,10 +126,13 @@ class AlertBook:
             return old
         for one in self.outbox.beginning_with(f"{crossing.money_id}-"):
             alert_id = one.notice_id.partition("/")[0]
-            mine = (one.case_key, one.channel) == (case_key_of(self.budget), address)
+            mine = self._is_mine(one) and one.channel == address and alert_id not in self.again
             if mine and stands_for(alert_id, crossing) and self._left(alert_id, address) is None:
                 return one
         return None
+
+    def _is_mine(self, notice: Notice) -> bool:
+        return notice.case_key == case_key_of(self.budget)
 
     def _left(self, alert_id: str, address: str) -> str | None:
         """What a channel refused for good is told anew a day later, as warnings are: people repair tokens."""
@@ -122,6 +166,7 @@ def _enqueue(
                 text=worded.text,
                 fields=worded.fields,
                 lines=worded.lines,
+                kind=_EARLY if crossing.early else "",
                 created_at=now,
                 next_attempt_at=now,
             )

@@ -9,7 +9,7 @@ from costguard.engine.budget_look import BudgetLook
 from costguard.engine.budget_telling import AlertBook, addresses_of
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget import NAME, BudgetStatus
-from costguard.guards.budget_alerts import crossings, thresholds
+from costguard.guards.budget_alerts import crossings, once_more, thresholds
 from costguard.report.budget_views import AlertTold, BudgetReport
 
 
@@ -44,6 +44,7 @@ def _told(world: Surroundings, status: BudgetStatus, looked: BudgetLook) -> Iter
     told = AlertBook(world.memory.outbox, rule.name, addresses, looked.now)
     for crossing in (*thresholds(rule, key), *today):
         for address in addresses:
-            notice = world.memory.outbox.get(f"{crossing.alert_id}/{address}") or told.told_before(crossing, address)
-            if notice is not None:
+            again = world.memory.outbox.get(f"{once_more(crossing).alert_id}/{address}")
+            first = world.memory.outbox.get(f"{crossing.alert_id}/{address}") or told.told_before(crossing, address)
+            for notice in (one for one in (first, again) if one is not None):
                 yield AlertTold(crossing.kind, crossing.at, notice.title, address, notice.delivered_at)

@@ -15,6 +15,7 @@ from costguard.estimates.commitments import Commitment
 from costguard.estimates.interval import half_width, held
 from costguard.estimates.period import Period, day_of
 from costguard.estimates.seasonal import LEAST_TO_FIT, Tries, ahead, begun, last_month, last_week, level, try_on_past
+from costguard.estimates.spent import MOST_DAYS as MOST_RATE_DAYS
 from costguard.estimates.spent import Spent
 
 LAST_WEEK, SEASONAL, LAST_MONTH = "week shape × last 7 days", "week shape × level", "week shape × last 28 days"
@@ -28,6 +29,7 @@ _BETTER_BY = 0.2  # of the first's misses on the scope's own past: by 0 and 0.1 
 _TRIES_WITHIN = 2  # a horizon at most this part of the past: tries overlap, but are of weeks, as what is asked for
 LEAST_DAYS = LEAST_TO_FIT + 7  # a week of tries
 MOST_DAYS = 120
+FEWEST_DAYS = MOST_RATE_DAYS  # a week of what no meter counts: of less nobody can tell what will go on
 OLDEST = timedelta(days=14)  # a history that ended before says nothing of now
 _SURGE_WEIGHT = 0.2  # of a burn beyond the past in a day to come; best of 0 to 1 on real hourly series
 _UNTRIED_LOW, _UNTRIED_HIGH = 0.5, 2.0  # of what is to come, where nothing could be tried on the past
@@ -85,13 +87,15 @@ def forecast(
     now: datetime,
     *,
     surging: bool = False,
+    new: bool = False,
 ) -> Forecast | None:
-    """What the period will have cost; None outside of the period.
+    """What the period will have cost; None outside of the period, and of a scope of which too few days are known.
 
     `daily`: days the bill holds in full, in order, in the period's zone, of what goes on (no refunds, credits,
     purchases); 90 of them are good, more than 120 are not looked at. `burn_per_hour`: what is spent an hour now,
     metered machines and the run rate of the rest. `commitments` are not in what was spent yet. `surging`: that burn
-    leaves its own history (see `surge`), so the history alone says too little of what is to come.
+    leaves its own history (see `surge`), so the history alone says too little of what is to come. `new`: what no meter
+    counts began less than a week ago; where nothing else is known of a week either, there is no forecast.
 
     Raises:
         ValueError: something is in another currency than what was spent.
@@ -108,6 +112,8 @@ def forecast(
     sure = sum((one.money for one in due if one.sure and one.money is not None), total)
     perhaps = sum((one.money for one in due if not one.sure and one.money is not None), nothing)
     past = _unbroken(daily, now)
+    if new and len(past) < FEWEST_DAYS:
+        return None
     coming = _coming(past, spent, float(burn_per_hour.amount) if surging else None, period, now)
     if coming is None:
         coming = _run_rate(float(burn_per_hour.amount), period, now)
@@ -194,6 +200,8 @@ def _unbroken(daily: Sequence[DailySpend], now: datetime) -> Sequence[DailySpend
     while first > 0 and daily[first].day - daily[first - 1].day == _ONE_DAY:
         first -= 1
     unbroken = daily[first:]
+    if not any(day.spent.amount for day in unbroken):
+        return ()  # days on which nothing was ever charged are no past of what runs now
     return unbroken[begun([float(day.spent.amount) for day in unbroken]) :][-MOST_DAYS:]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from statistics import median_low
 
 from costguard.domain.money import Money, hours
 from costguard.domain.refs import ResourceRef
@@ -13,7 +14,7 @@ from costguard.estimates.billed import Charge, daily, is_usage, total_in
 from costguard.estimates.burn import Known, Metered, accrued
 from costguard.estimates.period import Day
 from costguard.estimates.reconcile import is_metered
-from costguard.estimates.seasonal import back_test, begun, steady, week_shape
+from costguard.estimates.seasonal import LEAST_FOR_SHAPE, back_test, begun, steady, week_shape
 
 _ONE_DAY, _ONE_HOUR = timedelta(days=1), timedelta(hours=1)
 _MOST_DAYS_AHEAD = 4  # more than the slowest bill is behind
@@ -21,6 +22,7 @@ _PLACES = 4
 _CENTS = Decimal("0.0001")
 _UNTRIED = Decimal("0.5")
 MOST_DAYS = 7  # one of each weekday: a mean over fewer or more days leans on some of them
+LEAST_DAYS = 3  # of fewer nobody can tell what goes on from what happened once
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,9 @@ class RunRate:
     `after` is when the last of them ended, and `shape` how the days of a week compare with the mean one, beginning with
     the day after it. `misses` are by how many days ahead: how far four of five such estimates were off at most,
     as a share; where the past is too short to know, half is taken.
+
+    `known` is how many complete days there are since it began. Of fewer than three weeks it is the middle one of the
+    last `days` where that is less than their mean, and of fewer than three days nothing: what happened once is no rate.
     """
 
     per_hour: Money
@@ -37,6 +42,22 @@ class RunRate:
     after: datetime
     shape: tuple[Decimal, ...] = (Decimal(1),) * 7
     misses: tuple[Decimal, ...] = ()
+    known: int = LEAST_FOR_SHAPE
+
+    @property
+    def is_young(self) -> bool:
+        """Whether there are too few days to tell what a day costs."""
+        return self.known < LEAST_DAYS
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it began less than a week before."""
+        return self.known < MOST_DAYS
+
+    @property
+    def is_cautious(self) -> bool:
+        """Whether what happened once is told from what goes on by the middle day."""
+        return self.known < LEAST_FOR_SHAPE
 
     def over(self, since: datetime, until: datetime) -> Money:
         """What it comes to from `since` to `until`."""
@@ -63,7 +84,8 @@ class Spent:
     """What a period cost so far. `ahead` is what a bill that is not complete yet already shows beyond the estimate.
 
     `complete_until`: up to when the bill alone speaks. `unpriced`: ran since, at a cost nobody knows and in no part.
-    `rest_is_known` is False where the bill is too young for a run rate, so that `estimated` lacks what is not metered.
+    `rest_is_known` is False where the bill, or what is not metered in it, is too young for a run rate, so that
+    `estimated` lacks it.
     `unbilled_per_hour` is the mean of what no bill shows yet, None where there is nothing of it to take a mean of.
     `doubt` is by how much the unbilled parts may be too little, going by how such estimates did before; None is none.
     """
@@ -82,6 +104,11 @@ class Spent:
     def total(self) -> Money:
         """All parts."""
         return self.billed + self.accrued + self.estimated + self.ahead
+
+    @property
+    def certain(self) -> Money:
+        """What is billed, and what machines cost that were seen to run: all but what is taken from a recent rate."""
+        return self.billed + self.accrued + self.ahead
 
     @property
     def estimated_share(self) -> Decimal:
@@ -151,6 +178,10 @@ def rest_rate(given: Iterable[Charge], days: Sequence[Day], known: Known, curren
     last = whole[-min(len(past), MOST_DAYS) :]
     length = sum((day.hours for day in last), Decimal(0))
     mean = sum(amounts[-len(last) :], Decimal(0)) / length
+    if len(past) < LEAST_DAYS:
+        mean = Decimal(0)
+    elif len(past) < LEAST_FOR_SHAPE:
+        mean = min(mean, median_low(amounts[-len(last) :]) * len(last) / length)
     tried = [back_test(past, ahead, steady) for ahead in range(1, _MOST_DAYS_AHEAD + 1)]
     return RunRate(
         Money(mean, currency),
@@ -158,6 +189,7 @@ def rest_rate(given: Iterable[Charge], days: Sequence[Day], known: Known, curren
         last[-1].end,
         tuple(Decimal(str(round(part, _PLACES))) for part in week_shape(past)),
         tuple(Decimal(str(round(test.width, _PLACES))) for test in tried if test is not None),
+        len(past),
     )
 
 
@@ -206,7 +238,7 @@ def spent(
         ahead=ahead,
         complete_until=complete_until or since,
         unpriced=ran.unpriced,
-        rest_is_known=rest is not None or gap >= now,
+        rest_is_known=(rest is not None and not rest.is_young) or gap >= now,
         unbilled_per_hour=unbilled.times(1 / length) if length else None,
         doubt=_doubts(accrued_money.times(spread), rest.doubt(gap, now) if rest is not None else None),
     )

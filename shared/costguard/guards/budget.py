@@ -180,13 +180,14 @@ def assess(
     due = () if over else known_commitments(facts.bills, facts.terms, rule.counted, period, now, currency, rates, today)
     known_since = None if over else facts.metered_since
     leap = None if known_since is None else surge(priced, now, known_since, floor_of(monthly))
+    new = any(part.rest is not None and part.rest.is_new for part in parts)
     return BudgetStatus(
         rule=rule,
         period=period,
         parts=parts,
         spent=total,
         burn_per_hour=None if over else burn,
-        forecast=forecast(history, total, burn, due, period, now, surging=leap is not None),
+        forecast=forecast(history, total, burn, due, period, now, surging=leap is not None, new=new),
         surge=leap,
         doubts=tuple(_doubts(rule, facts, parts, total, without_rate, now)),
         unread=facts.unread,

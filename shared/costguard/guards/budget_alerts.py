@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -45,6 +45,7 @@ class Crossing:
     old_id: str = ""
 
 
+_AGAIN = "+again"
 Told = Callable[[Crossing], bool]
 """Whether everybody was told of a threshold, or of the same money before the budget was raised (see `stands_for`)."""
 
@@ -52,20 +53,20 @@ Told = Callable[[Crossing], bool]
 def crossings(
     rule: BudgetRule,
     period: str,
-    spent: Money,
+    certain: Money,
     forecast: Money | None,
     surge_since: datetime | None,
     soon: Money | None = None,
 ) -> tuple[Crossing, ...]:
     """Every threshold that is crossed now, in the period named, ascending by kind and share.
 
-    `spent` and `forecast` are in the budget's currency; exactly a threshold's amount crosses it. `soon` is what may be
-    spent before the next look (`Spent.soon`): it crosses thresholds of what is spent, early. A forecast tells of shares
-    that are not spent yet. A surge is told once a day.
+    `certain` (`Spent.certain`) and `forecast` are in the budget's currency; exactly a threshold's amount crosses it.
+    `soon` is what may be spent before the next look (`Spent.soon`): it crosses thresholds of what is spent, early. A
+    forecast tells of shares that are not spent yet. A surge is told once a day.
     """
-    most = spent if soon is None or soon.amount < spent.amount else soon
+    most = certain if soon is None or soon.amount < certain.amount else soon
     found = [
-        replace(one, early=spent.amount < rule.amount.amount * one.at)
+        replace(one, early=certain.amount < rule.amount.amount * one.at)
         for one in _crossed(rule, period, AlertKind.ACTUAL, rule.alert_at, most)
     ]
     if forecast is not None:
@@ -83,17 +84,44 @@ def thresholds(rule: BudgetRule, period: str) -> tuple[Crossing, ...]:
     return tuple(_crossing(rule, period, kind, share) for kind, of in shares for share in sorted(of))
 
 
-def untold(rule: BudgetRule, period: str, crossed: Sequence[Crossing], told: Told) -> tuple[Crossing, ...]:
+def untold(
+    rule: BudgetRule, period: str, crossed: Sequence[Crossing], told: Told, again: Container[str] = ()
+) -> tuple[Crossing, ...]:
     """Of each kind the highest threshold crossed, unless it or a higher one was told.
 
-    A higher one was told where a refund has brought the spend down since: that arms nothing anew.
+    A higher one was told where a refund has brought the spend down since: that arms nothing anew. `again` are the ids
+    of early alerts that did not come true (see `fallen_back`): they stand for nothing, and are told once more when it
+    is certain, and not before.
     """
     found = []
     for kind in AlertKind:
-        highest = max((one for one in crossed if one.kind is kind), key=lambda one: one.at, default=None)
-        if highest is not None and not any(told(known) for known in _standing_for(rule, period, highest)):
-            found.append(highest)
+        mine = [one for one in crossed if one.kind is kind]
+        for some in (mine, [one for one in mine if not one.early]):
+            highest = max(some, key=lambda one: one.at, default=None)
+            if highest is None or any(_stands(one, told, again) for one in _standing_for(rule, period, highest)):
+                break
+            armed = highest.alert_id in again
+            if not (armed and highest.early):
+                found.append(once_more(highest) if armed else highest)
+                break
     return tuple(found)
+
+
+def fallen_back(
+    rule: BudgetRule, period: str, soon: Money, early: Callable[[Crossing], Iterable[str]]
+) -> frozenset[str]:
+    """The early alerts of what is not about to be spent any more, by id; `early` knows those of a threshold's money."""
+    beyond = (
+        one
+        for one in thresholds(rule, period)
+        if one.kind is AlertKind.ACTUAL and soon.amount < rule.amount.amount * one.at
+    )
+    return frozenset(alert_id for one in beyond for alert_id in early(one))
+
+
+def once_more(crossing: Crossing) -> Crossing:
+    """The same threshold, told again after its early alert did not come true."""
+    return replace(crossing, alert_id=crossing.alert_id + _AGAIN)
 
 
 def stands_for(alert_id: str, crossing: Crossing) -> bool:
@@ -101,7 +129,7 @@ def stands_for(alert_id: str, crossing: Crossing) -> bool:
 
     Only a budget that was raised makes it so. One that was lowered has passed more of itself than people were told.
     """
-    money, _, share = alert_id.rpartition("-")
+    money, _, share = alert_id.removesuffix(_AGAIN).rpartition("-")
     return money == crossing.money_id and Decimal(share) > crossing.at
 
 
@@ -112,6 +140,10 @@ def scope_id(rule: BudgetRule) -> str:
     counted = rule.counted
     parts = (*lists, list(map(list, covers.tags)), counted.basis.value, counted.credits, counted.tax)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+
+
+def _stands(crossing: Crossing, told: Told, again: Container[str]) -> bool:
+    return told(once_more(crossing)) or (crossing.alert_id not in again and told(crossing))
 
 
 def _standing_for(rule: BudgetRule, period: str, crossing: Crossing) -> Iterator[Crossing]:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing_extensions import assert_never
 
 from costguard.domain.money import Money, totals
-from costguard.estimates.forecast import Forecast
+from costguard.estimates.forecast import FEWEST_DAYS, Forecast
 from costguard.estimates.interval import SHARE
 from costguard.estimates.period import Period
 from costguard.guards.budget import BudgetStatus, CloudPart
@@ -42,7 +42,8 @@ def alert_notice(facts: AlertFacts, language: Language = Language.EN) -> Notice:
     """The alert for one threshold."""
     status = facts.status
     fields = [*status_fields(status, facts.now, language), *(() if status.over else _what_runs(facts, language))]
-    told_once = phrase("budget_told_once", language, rule=status.rule.name)
+    key = "budget_told_early" if facts.crossing.early else "budget_told_once"
+    told_once = phrase(key, language, rule=status.rule.name)
     closing = [told_once] if facts.crossing.kind is not AlertKind.SURGE else []
     saving = "" if status.over else _saving(facts.spenders, language)
     if status.over:
@@ -81,7 +82,7 @@ def status_fields(status: BudgetStatus, now: datetime, language: Language) -> It
         daily = str(burn.times(_HOURS_A_DAY))
         yield label("budget_burn", language), phrase("budget_burn_is", language, burn=hourly(burn), daily=daily)
         yield label("budget_full", language), _full(status, now, language)
-    if status.forecast is not None:
+    if not status.over:
         yield label("budget_forecast", language), forecast_words(status, language)
     missing = [one for part in status.parts for one in part.unexplained][:_UNEXPLAINED_SHOWN]
     told = (
@@ -112,10 +113,10 @@ def billed_words(part: CloudPart, zone: str, language: Language) -> str:
 
 
 def forecast_words(status: BudgetStatus, language: Language) -> str:
-    """The end of the period with its bounds; empty without a forecast."""
+    """The end of the period with its bounds, or that nobody can tell."""
     ahead = status.forecast
     if ahead is None:
-        return ""
+        return phrase("budget_forecast_none", language, days=FEWEST_DAYS)
     tried = {} if ahead.backtest_error is None else _tried(ahead, ahead.backtest_error)
     return phrase(
         "budget_forecast_is",

@@ -45,6 +45,7 @@ BUDGET_PHRASES: Mapping[str, str] = {
         "[; {method}][, past error {error} %]"
         "[, held {held} of {tested} past tries][, without {unknown} that fall due at a price nobody knows]"
     ),
+    "budget_forecast_none": "none: fewer than {days} billed days tell nothing of what will go on",
     "budget_spender": "{name}[, {kind}][, {owner}]: {hourly} an hour",
     "budget_none_idle": "no machine of this budget was seen idle",
     "budget_idle_unknown": "not measured: neither the idle_gpu guard nor a stop_idle step looks for it",
@@ -57,6 +58,10 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "budget_step_mode": " (only shown: this budget is in mode {mode})",
     "budget_reached": " (in force)",
     "budget_told_once": "Told once in this period. To raise or change the budget, edit it in the policy: {rule}.",
+    "budget_told_early": (
+        "Told once in this period, and once more should this estimate fall back before it is true. To raise or change"
+        " the budget, edit it in the policy: {rule}."
+    ),
     "budget_told_over": (
         "Charges of this period still come: it is judged until its bill is final. Nothing is stopped for it."
     ),

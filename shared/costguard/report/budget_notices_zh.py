@@ -41,6 +41,7 @@ BUDGET_PHRASES: Mapping[str, str] = {
         "期末 {expected}，[{confidence}% 置信度下]在 {low} 与 {high} 之间[；{method}][，历史误差 {error}%]"
         "[，历史试算 {tested} 次中 {held} 次落在区间内][，不含 {unknown} 项价格未知的应付款]"
     ),
+    "budget_forecast_none": "暂无：账单不足 {days} 天，无法判断今后的支出",
     "budget_spender": "{name}[，{kind}][，{owner}]：每小时 {hourly}",
     "budget_none_idle": "本预算内没有发现空闲机器",
     "budget_idle_unknown": "未测量：idle_gpu 守卫与 stop_idle 步骤均未启用",
@@ -53,6 +54,9 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "budget_step_mode": "（仅展示：本预算的模式为 {mode}）",
     "budget_reached": "（已生效）",
     "budget_told_once": "本阈值在本周期内只通知一次。请在策略中提高或修改预算：{rule}。",
+    "budget_told_early": (
+        "本阈值在本周期内只通知一次；若估算回落后才真正达到，将再通知一次。请在策略中提高或修改预算：{rule}。"
+    ),
     "budget_told_over": "该周期的费用仍在入账：账单最终确定前继续核算，不会因此停止任何机器。",
     "freeze_announced": "启动冻结 {name}：{hours} 小时后 {target} 将无法新建 GPU 机器",
     "freeze_frozen": "启动冻结 {name} 已生效：{target} 无法新建 GPU 机器",

@@ -10,7 +10,7 @@ from decimal import Decimal
 from costguard.domain.money import Money, hours, totals
 from costguard.estimates.period import Period
 from costguard.estimates.reconcile import LEAST, Reconciled
-from costguard.estimates.spent import Spent
+from costguard.estimates.spent import LEAST_DAYS, Spent
 from costguard.estimates.traces import CategorySum, MachineHours
 from costguard.guards.budget import BudgetStatus, CloudPart
 from costguard.guards.idle_gpu_rules import percent_words
@@ -119,6 +119,8 @@ def _cloud_lines(one: BudgetReport, part: CloudPart, period: Period, language: L
     yield _calibration(part.reconciled, language)
     if part.rest is None:
         yield phrase("budgets_estimated_not", language)
+    elif part.rest.is_young:
+        yield phrase("budgets_estimated_young", language, days=part.rest.days, least=LEAST_DAYS)
     else:
         yield phrase(
             "budgets_estimated",
@@ -128,6 +130,7 @@ def _cloud_lines(one: BudgetReport, part: CloudPart, period: Period, language: L
             days=part.rest.days,
             hours=length,
             **({"shaped": phrase("budgets_shaped", language)} if len(set(part.rest.shape)) > 1 else {}),
+            **({"middle": phrase("budgets_middle", language)} if part.rest.is_cautious else {}),
         )
     for each in part.unexplained:
         account = {"account": each.account} if each.account else {}
@@ -209,9 +212,9 @@ def _ahead_lines(one: BudgetReport, language: Language, *, plain: bool) -> Itera
         split = {"machines": hourly(machines), "rest": hourly(rest)}
         yield phrase("budgets_burn_line", language, burn=hourly(status.burn_per_hour), **split)
     yield phrase("fact", language, label=label("budget_full", language), value=_full(one, language))
+    yield phrase("budgets_forecast_line", language, words=forecast_words(status, language))
     if status.forecast is not None:
         burn = str(status.forecast.at_this_burn)
-        yield phrase("budgets_forecast_line", language, words=forecast_words(status, language))
         tried = status.forecast.tested
         key = "budgets_tried" if tried else "budgets_untried"
         yield phrase(key, language, tries=tried, at_this_burn=burn)

@@ -64,10 +64,15 @@ BUDGET_VIEWS: Mapping[str, str] = {
         "Not calibrated: fewer than {days} days were both metered and billed, so list prices are used."
     ),
     "budgets_estimated": (
-        "{money} estimated for everything else: {rate} an hour, the mean of the last {days} billed days, for {hours} h"
-        "[, {shaped}]."
+        "{money} estimated for everything else: {rate} an hour, the mean of the last {days} billed days[, {middle}],"
+        " for {hours} h[, {shaped}]."
     ),
     "budgets_shaped": "by the shape of its weeks",
+    "budgets_middle": "or the middle one of them, where that is less",
+    "budgets_estimated_young": (
+        "Everything else is not estimated: it began {days} billed days ago, and of fewer than {least} nobody can tell"
+        " what goes on from what happened once."
+    ),
     "budgets_may_lack": "Going by how such estimates did before, up to {money} may be missing from it.",
     "budgets_estimated_not": "Everything else is not estimated: no day is billed in full yet.",
     "budgets_unexplained": "Billed, but in no inventory: {service}[ in account {account}], {money}.",

@@ -62,9 +62,11 @@ BUDGET_VIEWS: Mapping[str, str] = {
     "budgets_bounded": "已达可信上下限",
     "budgets_uncalibrated": "未校准：既有计量又有账单的天数少于 {days} 天，按目录价计算。",
     "budgets_estimated": (
-        "其余部分估算 {money}：每小时 {rate}，取最近 {days} 个已出账日的均值，共 {hours} 小时[，{shaped}]。"
+        "其余部分估算 {money}：每小时 {rate}，取最近 {days} 个已出账日的均值[，{middle}]，共 {hours} 小时[，{shaped}]。"
     ),
     "budgets_shaped": "按星期规律调整",
+    "budgets_middle": "若中位数更低则取中位数",
+    "budgets_estimated_young": "其余部分未估算：{days} 个出账日前才出现，不足 {least} 天无法区分一次性费用与持续费用。",
     "budgets_may_lack": "按以往的估算误差，可能还少计至多 {money}。",
     "budgets_estimated_not": "其余部分未估算：还没有完整出账的一天。",
     "budgets_unexplained": "已出账但清单中没有：{service}[，账号 {account}]，{money}。",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from tests.simulation.hub import Process
 from tests.simulation.oracle import money
 from tests.simulation.oracle.figures import before_by, budget_before, policy_of, reckoned_by
 from tests.simulation.oracle.judge import Violation
-from tests.simulation.oracle.trust import Sight, listings_of
+from tests.simulation.oracle.trust import Sight, listings_of, read_whole
 from tests.simulation.rules import CHANNEL
 
 from costguard.domain.spend import SpendScope
@@ -33,6 +33,26 @@ _TOLD_AGAIN = timedelta(hours=25)  # what was refused for good is tried anew a d
 _LOOKS_BACK = timedelta(days=4)
 _CENT = Decimal("0.01")
 _INSTANT = timedelta.resolution
+
+
+@dataclass(frozen=True, slots=True)
+class Reckoning:
+    """What a run may have reckoned to be spent in the month of its look, at least; and at most until the next look.
+
+    `soon` None: it may not have read everything, so that it may say of nothing that it did not come true.
+    """
+
+    process: Process
+    at: datetime
+    budget: BudgetSpec
+    period: str
+    low: Decimal
+    soon: Decimal | None
+
+    def is_of(self, alert: Alert, scopes: set[SpendScope]) -> bool:
+        """Whether it is about what an alert told of."""
+        same = (self.period, self.budget.currency) == (alert.told.period, alert.currency)
+        return same and money.scope_of(self.budget) in scopes
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +125,7 @@ def _most(simulation: Simulation, budget: BudgetSpec, alert: Alert) -> Decimal:
         until[cloud] = min(shown, default=since)
     found = money.reckoned(world, chronicle, budget, (since, at), until, rates=True, posted_before=since)
     if not alert.early:
-        return found.high
+        return found.certain
     burn = sum((money.burn_of(world, budget, cloud, at) for cloud in until), Decimal(0))
     return found.high + found.unbilled / 2 + burn * _UNTIL_NEXT_LOOK
 
@@ -129,11 +149,19 @@ def lost(simulation: Simulation, process: Process) -> Iterator[Violation]:
         found = reckoned_by(simulation, sight, budget)
         period, since, _ = month_of(at, budget.zone)
         if found is not None:
+            soon = found.high + found.unbilled / 2 + _burn(simulation, budget, at) * _UNTIL_NEXT_LOOK
+            high = soon if read_whole(sight, budget) else None
+            simulation.reckonings.append(Reckoning(process, at, budget, period, found.low, high))
             yield from _unheard(simulation, read, budget, period, found.low)
         then = budget_before(simulation, budget, since)
         before = before_by(simulation, sight, budget, since) if then is not None else None
         if before is not None and then is not None:
             yield from _unheard(simulation, read, then, month_of(since - _INSTANT, budget.zone)[0], before.low)
+
+
+def _burn(simulation: Simulation, budget: BudgetSpec, at: datetime) -> Decimal:
+    clouds = money.clouds_of(simulation.world, budget)
+    return sum((money.burn_of(simulation.world, budget, cloud, at) for cloud in clouds), Decimal(0))
 
 
 def _unheard(
@@ -170,12 +198,42 @@ def _heard(
     """
     where = (*told_in, False, budget.currency)
     mine = [one for one in read if one.where == where and money.scope_of(budget) in _scopes(simulation, one)]
+    mine = [one for one in mine if not _fell_back(simulation, one)]
     shares = [share for share in budget.told_at if share >= percent]
     return any(
         (one.amount == budget.amount and one.percent >= percent)
         or any(_raised(one, budget.name, share, budget.amount * share / 100) for share in shares)
         for one in mine
     )
+
+
+def _fell_back(simulation: Simulation, alert: Alert) -> bool:
+    """Whether a run since has surely seen that what it said was about to be was not: it stands for nothing then."""
+    scopes = _scopes(simulation, alert)
+    return alert.early and any(
+        one.soon is not None and one.soon < alert.crossed
+        for one in simulation.reckonings
+        if one.at > alert.told.at and one.is_of(alert, scopes)
+    )
+
+
+def _may_have_fallen_back(simulation: Simulation, alert: Alert, until: Process) -> bool:
+    """Whether a run since, up to this one, can have seen that."""
+    if not alert.early:
+        return False
+    scopes = _scopes(simulation, alert)
+    runs = [
+        one
+        for one in simulation.processes
+        if one.guard == "budget" and (not one.alone or one.began is None or one.began >= alert.told.asked)
+    ]
+    upto = runs[: runs.index(until) + 1] if until in runs else runs
+    known = {
+        id(one.process): one.low
+        for one in simulation.reckonings
+        if one.at > alert.told.asked and one.is_of(alert, scopes)
+    }
+    return any(id(one) not in known or known[id(one)] < alert.crossed for one in upto)
 
 
 def _raised(told: Alert, name: str, percent: Decimal | int, crossed: Decimal) -> bool:
@@ -208,6 +266,8 @@ def told_again(simulation: Simulation) -> Iterator[Violation]:
             if before is None:
                 continue
             first = noticed[one.told.notice_id]
+            if first.writer is not None and _may_have_fallen_back(simulation, other, first.writer):
+                continue
             same = one.told.notice_id == other.told.notice_id
             stands = raised or (first.writer is not None and _stands(simulation, first.writer, one.budget, other))
             alone = first.writer is not None and first.writer.alone and stands

@@ -34,6 +34,7 @@ _LATE = timedelta(minutes=2)  # a machine takes up to a minute to stop, which so
 _SMEARED_HOURS = 16  # the longer part of a day of China on one side of a midnight of UTC
 _FOREVER = timedelta(days=40_000)
 _BY_THE_HOUR = frozenset({Billing.ON_DEMAND, Billing.SPOT})
+_YOUNG = timedelta(days=3)  # what began within them is no rate
 _RECENT = timedelta(days=10)  # a run rate looks back seven whole days, on a bill up to two days late
 _COUNTED = frozenset({ChargeCategory.ADJUSTMENT, ChargeCategory.PURCHASE, ChargeCategory.USAGE})
 
@@ -42,8 +43,9 @@ _COUNTED = frozenset({ChargeCategory.ADJUSTMENT, ChargeCategory.PURCHASE, Charge
 class Reckoned:
     """What one may reckon, from `low` to `high`; and in truth how much no bill shows yet, of which totals.
 
-    `seen_unbilled` is what of that a run must know: machines by the hour, and the rest where it is no news.
-    `plain`: nothing began, ended or was hidden, so that the bounds are narrow.
+    `seen_unbilled` is what of that a run must know: machines by the hour, and the rest where it is no news. `certain`
+    is the most without what is taken from a recent rate. `plain`: nothing began, ended or was hidden, so that the
+    bounds are narrow.
     """
 
     low: Decimal
@@ -53,6 +55,7 @@ class Reckoned:
     least_total: Decimal
     most_total: Decimal
     plain: bool
+    certain: Decimal = Decimal(0)
 
 
 def scope_of(budget: BudgetSpec) -> SpendScope:
@@ -123,7 +126,7 @@ def reckoned(
     `posted_before`: what was put on the bill only later need not have been in what was read.
     """
     since, at = span
-    low = high = unbilled = seen_unbilled = least_total = most_total = Decimal(0)
+    low = high = unbilled = seen_unbilled = least_total = most_total = certainly = Decimal(0)
     plain = True
     for cloud in clouds_of(world, budget):
         gap = min(max(until.get(cloud, since), since), at)
@@ -131,7 +134,8 @@ def reckoned(
         ran_before, rest_before = _usage(world, budget, cloud, since, gap, rates=rates)
         ran, rest = _usage(world, budget, cloud, gap, at, rates=rates)
         hourly = sum((_hourly(one, budget, rates=rates) for one in machines_of(world, budget, cloud)), Decimal(0))
-        unmetered = _rest_hourly(world, budget, cloud, at, rates=rates)
+        young = gap - _rest_began(world, budget, cloud, at) < _YOUNG
+        unmetered = Decimal(0) if young else _rest_hourly(world, budget, cloud, at, rates=rates)
         others = list(_others(world, budget, cloud, since, at, rates=rates))
         billed_by = posted_before or at
         sure = [amount for amount, other, posted in others if other.end <= gap and posted <= billed_by]
@@ -154,12 +158,13 @@ def reckoned(
         smeared = _smeared(world, chronicle, budget, cloud, since, rates=rates)
         low += billed + max(least, Decimal(0)) + losses - smeared
         high += billed + most + max(rest, unmetered * _WEEK_SHAPE * (window + SKEW_HOURS)) + gains + smeared
+        certainly += billed + most + rest + gains + smeared
         unbilled += ran + rest
         seen_unbilled += ran if _has_news(world, budget, cloud, gap) else ran + rest
         least_total += billed + ran + rest + losses
         most_total += billed + ran + rest + gains
         plain = plain and calm
-    return Reckoned(low, high, unbilled, seen_unbilled, least_total, most_total, plain)
+    return Reckoned(low, high, unbilled, seen_unbilled, least_total, most_total, plain, certainly)
 
 
 def burn_of(world: World, budget: BudgetSpec, cloud: str, at: datetime) -> Decimal:
@@ -216,6 +221,18 @@ def _rest_hourly(world: World, budget: BudgetSpec, cloud: str, at: datetime, *, 
             found.append(other.money.times(Decimal(1) / 24))
     amounts = (in_currency(money, budget, rates=rates) for money in found)
     return sum((amount for amount in amounts if amount is not None), Decimal(0))
+
+
+def _rest_began(world: World, budget: BudgetSpec, cloud: str, at: datetime) -> datetime:
+    """When anything that no meter counts was charged for the first time."""
+    own = (one.runs[0][0] for one in machines_of(world, budget, cloud) if one.spec.billing not in _BY_THE_HOUR)
+    disks = (one for one in world.volumes.values() if one.cloud == cloud and budget.holds(cloud, one.tags))
+    others = (
+        one.start
+        for one in world.other_charges
+        if one.cloud == cloud and one.category is ChargeCategory.USAGE and budget.holds(cloud, one.tags)
+    )
+    return min((*own, *(disk.created_at or at - _RECENT for disk in disks), *others), default=at - _RECENT)
 
 
 def _has_news(world: World, budget: BudgetSpec, cloud: str, gap: datetime) -> bool:

@@ -41,6 +41,15 @@ def why_not(sight: Sight, budget: BudgetSpec, margin: Decimal = Decimal("0.03"))
     return next(_reasons(sight, budget, margin), "")
 
 
+def read_whole(sight: Sight, budget: BudgetSpec) -> bool:
+    """Whether nothing that it asked for was refused or came in part."""
+    clouds = money.clouds_of(sight.world, budget)
+    reads = (one for cloud in clouds for one in money.own_reads(sight.chronicle, budget, cloud, sight.process))
+    seen = all(listing.complete for cloud in clouds for listing in listings_of(sight, cloud))
+    blind = any(one.process is sight.process for one in sight.chronicle.blind)
+    return seen and not blind and all(one.until is not None for one in reads)
+
+
 def listings_of(sight: Sight, cloud: str) -> list[Listing]:
     """The last listing of each shard of a cloud by this run."""
     found = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,13 +18,15 @@ _KIND = "budget_period"  # key: what is watched / period / name of the budget
 class BudgetPeriodKnown:
     """A budget as it was when it was last seen in a period, by the name it had then.
 
-    `closed`: its bills are final and it was judged by them, so that nothing more is told of it.
+    `closed`: its bills are final and it was judged by them, so that nothing more is told of it. `again` are the ids of
+    early alerts that did not come true, so that they stand for nothing.
     """
 
     name: str
     amount: Money
     seen_at: datetime
     closed: bool = False
+    again: tuple[str, ...] = ()
 
 
 class BudgetPeriodRepository:
@@ -48,9 +50,22 @@ class BudgetPeriodRepository:
         def seen(known: BudgetPeriodKnown | None) -> BudgetPeriodKnown:
             if known is not None and (known.amount == amount or known.seen_at > now):
                 return known
-            return BudgetPeriodKnown(name, amount, now)
+            return BudgetPeriodKnown(name, amount, now, again=() if known is None else known.again)
 
         self._change(f"{scope}/{period}/{name}", seen)
+
+    def arm(self, scope: str, period: str, name: str, alert_ids: Iterable[str]) -> None:
+        """These early alerts did not come true.
+
+        Raises:
+            LedgerError: memory failed.
+        """
+        more = tuple(sorted(alert_ids))
+
+        def armed(known: BudgetPeriodKnown | None) -> BudgetPeriodKnown | None:
+            return None if known is None else replace(known, again=tuple(dict.fromkeys((*known.again, *more))))
+
+        self._change(f"{scope}/{period}/{name}", armed)
 
     def close(self, scope: str, period: str, name: str) -> None:
         """Nothing more is told of it.
