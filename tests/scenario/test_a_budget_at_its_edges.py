@@ -242,6 +242,22 @@ def test_the_month_before_is_judged_once_more_after_it_is_final_and_then_left_al
     assert month.runs[-1].look.before == ()
 
 
+def test_an_estimate_that_fell_back_after_the_month_and_a_new_name_is_told_again_once_it_is_so(stage: Any) -> None:
+    """1,550 in March: all of 1,480 is estimated on the 30th. Then the name changes, 300 come back, and come again."""
+    month = stage(replace(machine(), tags={"team": "product"}), budgets=(quiet("1480", alert_at=(Decimal(1),)),))
+    for day in range(-25, 32):
+        one_off(month, "50", day)
+    month.until(APRIL - HALF, every=HALF)
+    assert month.mailbox.titles == ["Budget research: 100 % of 1,480.00 USD is about to be spent"]
+    now_under(month, quiet("5000", name="vision", alert_at=(Decimal(1),)))
+    one_off(month, "-300", 10, service="refund", category=ChargeCategory.ADJUSTMENT)
+    month.until(APRIL + 3 * DAY, every=HALF)
+    assert len(month.mailbox.titles) == 1
+    one_off(month, "300", 20)
+    month.until(APRIL + 5 * DAY, every=HALF)
+    assert month.mailbox.titles[1:] == ["Budget vision: 100 % of 1,480.00 USD was spent in 2026-03"]
+
+
 def test_the_month_before_has_the_amount_and_the_name_it_had(stage: Any) -> None:
     month = stage(machine(hourly="1", does=does.busy()))
     month.until(APRIL - DAY)

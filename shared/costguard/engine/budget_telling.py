@@ -74,7 +74,7 @@ def _armed_again(world: Surroundings, looked: BudgetLook, status: BudgetStatus, 
         return known
     fell = fallen_back(rule, period, soon, partial(told.early, looked.now)) - known
     if fell:
-        periods.arm(scope, period, rule.name, fell)
+        periods.arm(scope, period, fell)
     return known | fell
 
 

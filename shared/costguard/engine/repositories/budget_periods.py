@@ -54,8 +54,8 @@ class BudgetPeriodRepository:
 
         self._change(f"{scope}/{period}/{name}", seen)
 
-    def arm(self, scope: str, period: str, name: str, alert_ids: Iterable[str]) -> None:
-        """These early alerts did not come true.
+    def arm(self, scope: str, period: str, alert_ids: Iterable[str]) -> None:
+        """These early alerts did not come true, whatever the budget was called when they were told.
 
         Raises:
             LedgerError: memory failed.
@@ -65,7 +65,8 @@ class BudgetPeriodRepository:
         def armed(known: BudgetPeriodKnown | None) -> BudgetPeriodKnown | None:
             return None if known is None else replace(known, again=tuple(dict.fromkeys((*known.again, *more))))
 
-        self._change(f"{scope}/{period}/{name}", armed)
+        for name in self.of(scope, period):
+            self._change(f"{scope}/{period}/{name}", armed)
 
     def close(self, scope: str, period: str, name: str) -> None:
         """Nothing more is told of it.
