@@ -147,7 +147,8 @@ _HEARING = (
         (
             Edit(
                 _ADVANCE,
-                "    if seen.snoozed_until is not None:\n        return Step(_snoozed(case, seen.snoozed_until))\n",
+                "    if seen.snoozed_until is not None:\n"
+                "        return Step(_snoozed(case, seen, seen.snoozed_until))\n",
                 "",
             ),
             Edit(_HANDS, "if snooze is not None:", "if False:"),

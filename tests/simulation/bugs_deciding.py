@@ -102,7 +102,19 @@ _MEASURING = (
 _PROTECTING = (
     Bug("committed-capacity-touched", (12,), (Edit(_GUARD, "if instance.billing in _BILLING_REASONS:", "if False:"),)),
     Bug("managed-machines-touched", (12,), (Edit(_GUARD, "if instance.managed_by is not None:", "if False:"),)),
-    Bug("tags-ignored", (12,), (Edit(_EXEMPT, "if tagged is not None:", "if False:"),)),
+    Bug(
+        "tags-ignored",
+        (12,),
+        (Edit(_EXEMPT, "tagged = protected_by_tag(instance.tags, policy.protection, now)", "tagged = None"),),
+    ),
+    Bug(
+        "keep-tag-ignored",
+        (12,),
+        (
+            Edit(_PROTECTION, "controller_tags) or _kept(tags, now)", "controller_tags)"),
+            Edit(_BUILD, "tagged = kept_until(instance.tags, inputs.now) if", "tagged = None if"),
+        ),
+    ),
     Bug(
         "tags-matched-by-exact-spelling",
         (12,),
@@ -112,11 +124,8 @@ _PROTECTING = (
         "unparsable-expiry-means-expired",
         (12,),
         (
-            Edit(
-                _PROTECTION,
-                "return moment is not None and moment.utcoffset() is not None and now > moment",
-                "return moment is None or now > moment",
-            ),
+            Edit(_PROTECTION, "if _end(value) is None:", "if False:"),
+            Edit(_PROTECTION, "return end is not None and (", "return end is None or ("),
         ),
     ),
     Bug(

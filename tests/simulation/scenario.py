@@ -30,7 +30,7 @@ PROTECTING_TAGS = (
     ("do_not_delete", "TRUE"),
     ("KEEP", "please"),
     ("costguard-keep-until", "next week or so"),
-    ("KeepUntil", "2031-01-01"),
+    ("Costguard_Keep-Until", "2031-01-01T00:00:00Z"),
     ("protect-until", "31/12/2030"),
 )
 HARMLESS_TAGS = (("do-not-stop", "false"), ("keep-until", "2020-01-01"), ("note", "keep"))

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from costguard.domain.reasons import ReasonCode
-from costguard.guards.rules import Protection
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.guards.rules import KEEP_TAG, Protection
 from costguard.policy.lastgood import Usable, usable
-from costguard.policy.protection import protected_by_tag
+from costguard.policy.protection import kept_until, protected_by_tag
+from costguard.report.words import Language, sentence
 
 NOW = datetime(2026, 11, 2, 12, tzinfo=timezone.utc)
 FULL_WIDTH = "do-not-stop".translate({code: code + 0xFEE0 for code in range(ord("a"), ord("z") + 1)})
@@ -156,3 +157,45 @@ def test_the_last_good_policy_stands_in_for_seven_days(age: timedelta, answer: U
 def test_a_naive_time_of_loading_is_refused() -> None:
     with pytest.raises(ValueError, match="offset"):
         usable(NOW.replace(tzinfo=None), NOW)
+
+
+NONE = Protection(tag_names=(), expiry_tag_names=())
+
+
+@pytest.mark.parametrize("key", ["costguard:keep-until", "Costguard-Keep-Until", "costguard_keep_until"])
+def test_a_keep_by_tag_is_heeded_whatever_the_policy_says(key: str) -> None:
+    found = protected_by_tag({key: "2026-11-16T12:00:00Z"}, NONE, NOW)
+    assert found == Reason(ReasonCode.KEPT_BY_TAG, {"tag": key, "until": "2026-11-16T12:00+00:00"})
+    assert kept_until({key: "2026-11-16T20:00:00+08:00"}, NOW) == NOW + timedelta(days=14)
+
+
+@pytest.mark.parametrize("value", ["2026-11-02T11:59:59Z", "2026-11-01", "2020-01-01"])
+def test_a_keep_by_tag_that_is_over_keeps_nothing(value: str) -> None:
+    tags = {KEEP_TAG: value}
+    assert (protected_by_tag(tags, NONE, NOW), kept_until(tags, NOW)) == (None, None)
+
+
+@pytest.mark.parametrize("value", ["", "next week", "2026-11-16T12:00:00", "2026-13-01"])
+def test_a_keep_by_tag_that_nobody_can_read_keeps_and_says_so(value: str) -> None:
+    found = protected_by_tag({KEEP_TAG: value}, NONE, NOW)
+    assert found == Reason(ReasonCode.PROTECTED_TAG, {"tag": KEEP_TAG, "value": value, "unread": KEEP_TAG})
+    assert "cannot be read" in sentence(found, Language.EN)
+    assert "无法识别" in sentence(found, Language.ZH)
+
+
+@pytest.mark.parametrize("value", ["9999-12-31", "9999-12-31T23:59:59-12:00", "9999-12-31T23:59:59+14:00"])
+def test_a_keep_by_tag_for_ever_is_a_moment_that_every_zone_has(value: str) -> None:
+    until = kept_until({KEEP_TAG: value}, NOW)
+    assert until is not None
+    assert until.astimezone(timezone(timedelta(hours=14))).year == 9000
+
+
+def test_of_several_keeps_by_tag_the_last_end_counts() -> None:
+    tags = {KEEP_TAG: "2026-11-03", "Costguard_Keep_Until": "2026-11-20T00:00:00Z"}
+    assert kept_until(tags, NOW) == datetime(2026, 11, 20, tzinfo=timezone.utc)
+
+
+def test_what_protects_without_an_end_is_named_before_a_keep_by_tag() -> None:
+    found = protected_by_tag({KEEP_TAG: "2027-01-01", "keep": "yes"}, Protection(), NOW)
+    assert found is not None
+    assert found.code is ReasonCode.PROTECTED_TAG

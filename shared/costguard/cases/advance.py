@@ -50,7 +50,7 @@ def advance(case: Case | None, seen: Seen, grace_end: GraceEnd = plain_time) -> 
         return _heeding(resolved(case, seen), seen)
     case = _under_current_owner(_under_current_rule(case, seen), seen)
     if seen.snoozed_until is not None:
-        return Step(_snoozed(case, seen.snoozed_until))
+        return Step(_snoozed(case, seen, seen.snoozed_until))
     if case.snoozed_until is not None:
         case = _restarted_wait(case, seen)
     return _waiting(case, seen, grace_end)
@@ -69,11 +69,13 @@ def _heeding(step: Step, seen: Seen) -> Step:
     if ended is not None:
         return Step(closed(case, ended, seen.now))
     barred = _barred_anew(case, seen)
-    return (barred or step) if seen.snoozed_until is None else Step(_snoozed(case, seen.snoozed_until))
+    return (barred or step) if seen.snoozed_until is None else Step(_snoozed(case, seen, seen.snoozed_until))
 
 
-def _snoozed(case: Case, until: datetime) -> Case:
+def _snoozed(case: Case, seen: Seen, until: datetime) -> Case:
     reason = Reason(ReasonCode.SNOOZED, {"until": until.isoformat(timespec="minutes")})
+    if seen.finding is not None and seen.finding.reason.facts.get("until") == reason.facts["until"]:
+        reason = seen.finding.reason  # a Keep by tag, which is no later than that of the ledger
     return replace(case, status=CaseStatus.SNOOZED, snoozed_until=until, reason=reason)
 
 
@@ -153,8 +155,8 @@ def _judged_over(case: Case, seen: Seen, instance: Instance) -> Reason | None:
     finding = seen.finding
     if finding is None or not seen.shard_complete:
         return None
-    if finding.verdict is Verdict.EXEMPT:
-        return finding.reason
+    if finding.verdict is Verdict.EXEMPT:  # a Keep by tag ends, and does what one in the ledger does
+        return finding.reason if finding.reason.code is not ReasonCode.KEPT_BY_TAG else None
     if finding.verdict is Verdict.COMPLIANT and instance.state is InstanceState.RUNNING:
         return Reason(ReasonCode.RECOVERED, finding.reason.facts)
     return None

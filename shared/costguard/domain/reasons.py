@@ -88,6 +88,7 @@ class ReasonCode(str, Enum):
     CONTROLLER = "controller"
     COSTGUARD_ITSELF = "costguard_itself"
     PROTECTED_TAG = "protected_tag"
+    KEPT_BY_TAG = "kept_by_tag"
     PROTECTED_BY_CLOUD = "protected_by_cloud"
     PROTECTED_ACCOUNT = "protected_account"
     EXCEPTION = "exception"

@@ -39,7 +39,15 @@ _WAITS_FOR_PEOPLE = frozenset({ReasonCode.OUTCOME_UNKNOWN, ReasonCode.LAST_ADMIN
 _SEEN_LATE = frozenset({ReasonCode.KEY_SUCCESSOR_MADE, ReasonCode.KEY_SUCCESSOR_FOREIGN, ReasonCode.KEY_ALIAS_BACK})
 """The same, found by the last look before the call: told once, in the run after that."""
 
-_OVER_TOLD = frozenset({ReasonCode.AS_ASKED, ReasonCode.PROTECTED_TAG, ReasonCode.EXCEPTION, ReasonCode.VANISHED})
+_OVER_TOLD = frozenset(
+    {
+        ReasonCode.AS_ASKED,
+        ReasonCode.PROTECTED_TAG,
+        ReasonCode.KEPT_BY_TAG,
+        ReasonCode.EXCEPTION,
+        ReasonCode.VANISHED,
+    }
+)
 
 
 class MendLook(Protocol):

@@ -32,6 +32,7 @@ _CLOSINGS_TOLD = frozenset(
         ReasonCode.RESTARTED,
         ReasonCode.STOP_UNCERTAIN,
         ReasonCode.PROTECTED_TAG,
+        ReasonCode.KEPT_BY_TAG,
         ReasonCode.PROTECTED_BY_CLOUD,
         ReasonCode.EXCEPTION,
         ReasonCode.TERMINATED,

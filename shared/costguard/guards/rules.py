@@ -185,6 +185,12 @@ KNOWN_TAGS = tuple(dict.fromkeys((*TAGS_DENIED_BY_ROLE, *_NOT_TO_BE, "keep-runni
 """What asks in plain words to be left alone. Words that tell what something is (`persistent`, `production`, `critical`)
 ask for nothing: where they mean it, `protect.tags` says so."""
 
+KEEP_TAG = "costguard:keep-until"
+"""What a Keep is called where it is written on the machine; every deployment heeds it, in any spelling.
+
+Its value is a moment in UTC, as `2026-12-01T09:00:00Z`.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Protection:

@@ -38,6 +38,7 @@ from costguard.planning.rails import cap_of, cap_rail, mode_rail, rule_limit, wi
 from costguard.planning.savings import copying_risk, saving_of, sightings_in
 from costguard.policy.model import Policy
 from costguard.policy.ownership import owner_of
+from costguard.policy.protection import kept_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,6 @@ def _steps(
             if instance
             else inputs.policy.rule(case.rule if case else "")
         )
-        snooze = inputs.snoozes.get(str(ref))
         notice = inputs.notices.get(case.decision_id) if case else None
         claim = inputs.claims.get(case.decision_id) if case else None
         if rule is not None and account_key(ref) in inputs.observing:
@@ -206,7 +206,7 @@ def _steps(
             shard_complete=shard is not None and shard.complete,
             account_closed=ref.account in inputs.closed_accounts,
             detail=inputs.details.get(ref),
-            snoozed_until=snooze if snooze is not None and snooze > inputs.now else None,
+            snoozed_until=_kept_until(inputs, ref, instance),
             notice_delivered_at=notice.delivered_at if notice else None,
             announced=notice.announced if notice else (),
             notice_dead=notice.dead if notice else False,
@@ -219,6 +219,14 @@ def _steps(
         step = advance(case, seen, _grace(inputs))
         if step.case is not None:
             yield Wanted(step, step.case, seen, fact)
+
+
+def _kept_until(inputs: PlanInputs, ref: ResourceRef, instance: Instance | None) -> datetime | None:
+    """When the last Keep ends, be it in this ledger or, by whomever, in the machine's tags."""
+    said = inputs.snoozes.get(str(ref))
+    answered = said if said is not None and said > inputs.now else None
+    tagged = kept_until(instance.tags, inputs.now) if instance is not None else None
+    return max((until for until in (answered, tagged) if until is not None), default=None)
 
 
 def _grace(inputs: PlanInputs) -> GraceEnd:

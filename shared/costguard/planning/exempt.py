@@ -17,12 +17,12 @@ from costguard.policy.protection import protected_by_tag
 
 
 def exemption(instance: Instance, policy: Policy, now: datetime) -> Reason | None:
-    """Why `instance` is shown and never touched, or None."""
+    """Why `instance` is shown and never touched, or None; a Keep by tag, which ends, only where nothing else does."""
     kept = kept_reason(instance, policy.protection.termination_protection_bars)
     if kept is not None:
         return kept
     tagged = protected_by_tag(instance.tags, policy.protection, now)
-    if tagged is not None:
+    if tagged is not None and tagged.code is not ReasonCode.KEPT_BY_TAG:
         return tagged
     listed = _protected_account(instance.ref, policy)
     if listed is not None:
@@ -30,7 +30,7 @@ def exemption(instance: Instance, policy: Policy, now: datetime) -> Reason | Non
     for exempted in policy.exemptions:
         if exempted.expires_at > now and exempted.owns.spares(instance):
             return _agreed(exempted)
-    return None
+    return tagged
 
 
 def setting_bar(ref: ResourceRef, tags: Mapping[str, str], policy: Policy, now: datetime) -> Reason | None:

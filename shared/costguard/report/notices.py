@@ -190,6 +190,7 @@ _KEPT = frozenset(
         ReasonCode.SNOOZED,
         ReasonCode.EXCEPTION,
         ReasonCode.PROTECTED_TAG,
+        ReasonCode.KEPT_BY_TAG,
         ReasonCode.PROTECTED_BY_CLOUD,
         ReasonCode.PROTECTED_ACCOUNT,
     }

@@ -114,7 +114,11 @@ REASONS: Mapping[Code, str] = {
     Code.CLOUD_SERVICE: "Is run by a cloud service[: {manager}]. Shown, never touched.",
     Code.CONTROLLER: "Is run by a controller that made it[: {manager}]. Shown, never touched.",
     Code.COSTGUARD_ITSELF: "Is part of Costguard. Never touched.",
-    Code.PROTECTED_TAG: "Protected by a tag[: {tag}][ = {value}][ until {until}].",
+    Code.PROTECTED_TAG: (
+        "Protected by a tag[: {tag}][ = {value}][ until {until}]."
+        "[ The value of {unread} cannot be read as a date, or as a time with its offset, so it is kept.]"
+    ),
+    Code.KEPT_BY_TAG: "Kept by a tag[: {tag}][ until {until}].",
     Code.PROTECTED_BY_CLOUD: "Protected by a setting at the cloud[: {protection}].",
     Code.PROTECTED_ACCOUNT: "The policy protects the whole account[ {account}].",
     Code.EXCEPTION: "An agreed exception covers it[ until {until}][, approved by {approver}][: {reason}].",

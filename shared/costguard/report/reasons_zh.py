@@ -85,7 +85,10 @@ REASONS: Mapping[Code, str] = {
     Code.CLOUD_SERVICE: "由云服务管理[：{manager}]。只展示，不操作。",
     Code.CONTROLLER: "由创建它的控制器管理[：{manager}]。只展示，不操作。",
     Code.COSTGUARD_ITSELF: "是 Costguard 自身的一部分，不操作。",
-    Code.PROTECTED_TAG: "受标签保护[：{tag}][ = {value}][，有效至 {until}]。",
+    Code.PROTECTED_TAG: (
+        "受标签保护[：{tag}][ = {value}][，有效至 {until}]。[{unread} 的值无法识别为日期或带时区的时间，因此予以保留。]"
+    ),
+    Code.KEPT_BY_TAG: "由标签保留[：{tag}][，直到 {until}]。",
     Code.PROTECTED_BY_CLOUD: "受云上保护设置保护[：{protection}]。",
     Code.PROTECTED_ACCOUNT: "策略保护整个账号[ {account}]。",
     Code.EXCEPTION: "有已批准的例外[，有效至 {until}][，批准人 {approver}][：{reason}]。",
