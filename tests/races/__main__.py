@@ -1,4 +1,4 @@
-"""`python -m tests.races --store sqlite|postgresql|dynamodb --races N`: processes racing on a real store."""
+"""`python -m tests.races --store sqlite|postgresql|dynamodb [--races N | --kills LIVES]`: processes on a real store."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import platform
 import sys
 import tempfile
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from tests.races.contests import CONTESTS
 from tests.races.crew import Crew
+from tests.races.kills import DAYS, live
 from tests.races.places import NoPlaceError, Place, place_for
 from tests.races.racing import LEAST_CONTESTED, Tally, hold
 
@@ -24,6 +26,9 @@ def main() -> int:
     asked = _arguments()
     with tempfile.TemporaryDirectory(prefix="costguard-races-") as folder:
         try:
+            with place_for(asked.store, Path(folder)) as place:
+                if asked.kills:
+                    return _killed(asked, place, Path(folder))
             with place_for(asked.store, Path(folder)) as place, Crew(asked.processes, careless=asked.careless) as crew:
                 tally = hold(place, crew, asked.races, seed=asked.seed, kinds=asked.only)
                 found = _found(asked, place, tally)
@@ -38,6 +43,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.races", description=__doc__)
     parser.add_argument("--store", choices=("sqlite", "postgresql", "dynamodb"), required=True)
     parser.add_argument("--races", type=int, default=1000)
+    parser.add_argument("--kills", type=int, metavar="LIVES", help=f"in place of races: {DAYS} days of runs that die")
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0, help="what varies between races; timing varies by itself")
     parser.add_argument("--only", nargs="+", choices=tuple(CONTESTS), default=tuple(CONTESTS), metavar="KIND")
@@ -46,7 +52,25 @@ def _arguments() -> argparse.Namespace:
     asked = parser.parse_args()
     if asked.races < 1 or asked.processes < 4:  # two race, one shares a decision, one releases
         parser.error("at least one race, of at least 4 processes")
+    if asked.kills and (asked.careless or asked.json or asked.kills < 0):
+        parser.error("--kills takes a number of lives, and neither --careless nor --json")
     return asked
+
+
+def _killed(asked: argparse.Namespace, place: Place, folder: Path) -> int:
+    began = perf_counter()
+    toll = live(place, folder, range(asked.kills), seed=asked.seed)
+    killed = ", ".join(f"{times} {when} a request" for when, times in sorted(toll.kills.items()))
+    heard = ", ".join(f"{times} {verb}" for verb, times in sorted(toll.heard.items()))
+    lines = [
+        f"{asked.store}: {toll.lives} lives, {toll.runs} runs, {toll.kills.total()} killed ({killed})",
+        f"the clouds heard {heard}",
+        f"machines at the end: {'; '.join(f'{times} {end}' for end, times in toll.ends.most_common())}",
+        f"{len(toll.breaches)} breaches, {perf_counter() - began:.0f} s; {place.versions}; {platform.python_version()}",
+        *toll.breaches[:_SHOWN],
+    ]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return 1 if toll.breaches or not toll.kills else 0
 
 
 def _found(asked: argparse.Namespace, place: Place, tally: Tally) -> dict[str, Any]:

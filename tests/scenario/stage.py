@@ -23,7 +23,7 @@ from costguard.engine.surroundings import Surroundings
 from costguard.ledgers.open import open_ledger
 from costguard.planning import Plan
 from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, Clock, Delivery, Message, Target
+from costguard.ports import ActionExecutor, Clock, Delivery, Message, RecordStore, Target
 from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.fleets import alibaba_machine, aws_machine, tencent_machine
 from costguard.sandbox.world import workload
@@ -103,12 +103,20 @@ def idle_machine(name: str = "notebook", kind: str = "g5g.xlarge", *, cloud: str
 class Stage:
     """Runs the engine day by day over a world."""
 
-    def __init__(self, folder: Path, *fleet: MachineSpec, under: Policy | None = None, ledger: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *fleet: MachineSpec,
+        under: Policy | None = None,
+        ledger: str = "",
+        store: RecordStore | None = None,
+        cloud: Cloud | None = None,
+    ) -> None:
         self.clock = MovedClock(START)
-        self.cloud = Cloud(fleet or (idle_machine(),), START)
+        self.cloud = cloud or Cloud(fleet or (idle_machine(),), START)
         self.clouds = tuple(dict.fromkeys(spec.cloud for spec in self.cloud.fleet))
         self.policy = under or policy()
-        self.memory = Memory.over(open_ledger(ledger or f"sqlite:///{folder / 'ledger.sqlite3'}"))
+        self.memory = Memory.over(store or open_ledger(ledger or f"sqlite:///{folder / 'ledger.sqlite3'}"))
         self.mailbox = Mailbox()
         self.executor = Recorder(WorldExecutor(self.cloud, self.clock))
         self.inventory = WorldInventory(self.cloud, self.clock)
