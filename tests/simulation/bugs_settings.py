@@ -6,6 +6,7 @@ from tests.simulation.bugs_acting import TOLD_AS_THE_CASE_SAYS
 from tests.simulation.bugs_deciding import ANY_MODE_AT_LAST
 from tests.simulation.planting import Bug, Edit
 
+_ADVANCE = "costguard.cases.advance"
 _CASE = "costguard.cases.mending"
 _PLAN = "costguard.planning.mending"
 _KEY_HAND = "costguard.engine.key_hand"
@@ -34,7 +35,10 @@ _TOLD = (
     Bug(
         "half-the-wait-before-a-mend",
         (15,),
-        (Edit(_CASE, "Rung(Verb.MEND, rule.wait)", "Rung(Verb.MEND, rule.wait / 2)"),),
+        (
+            Edit(_CASE, "Rung(Verb.MEND, rule.wait)", "Rung(Verb.MEND, rule.wait / 2)"),
+            Edit(_ADVANCE, "return at if named is None else max(at, named)", "return at"),
+        ),
         settings=True,
     ),
     Bug(

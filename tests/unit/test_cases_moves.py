@@ -47,7 +47,7 @@ def test_a_claim_given_up_keeps_its_decision() -> None:
 def test_a_refusal_is_counted_and_needs_a_new_decision() -> None:
     after = refused(claimed(waiting(), NOW), DENIED, NOW)
     assert after == replace(waiting(), reason=DENIED, attempt=4, failures=3, refusal=DENIED, refused_at=NOW)
-    assert noticed(after, NOW).refusal is None
+    assert (noticed(after, NOW).refusal, noticed(after, NOW).refused_at) == (None, None)
 
 
 def test_what_was_not_sent_is_no_refusal_of_the_cloud() -> None:

@@ -174,6 +174,7 @@ def test_what_is_opened_has_ids_of_its_own_each_time() -> None:
         ("mend", MEND, f"{str(MEND)[:120]}…", "-"),
         ("before", {"days": "1"}, "{'days': '1'}", "{}"),
         ("copies", (ref("vol-1", "volume"),), str(ref("vol-1", "volume")), "-"),
+        ("copies", (ref("v-1"), ref("v-2")), f"{ref('v-1')}, {ref('v-2')}", "-"),
         ("decision_id", "decision-2", "decision-2", "decision-case-1"),
         ("action_id", "decision-2", "decision-2", "decision-case-1"),
         ("resource", ref("i-2"), str(ref("i-2")), str(ref())),

@@ -31,6 +31,7 @@ def test_parts_are_found_by_what_they_are_about_and_of_several_the_first() -> No
         rehearsed=(),
         gaps=(),
         protected_by=((ref(), ("locked_security",)),),
+        unstoppable=(ref("i-2"), ref("i-2")),
     )
     index = PlanIndex.of(made)
     assert index.plan is made
@@ -40,3 +41,4 @@ def test_parts_are_found_by_what_they_are_about_and_of_several_the_first() -> No
     assert index.of_checks == {("idle", ref()): first}
     assert index.savings == {MINE.case_id: saved.saving}
     assert index.protections == {ref(): ("locked_security",)}
+    assert index.unstoppable == {ref("i-2")}
