@@ -212,6 +212,18 @@ _LADDER = (
         ),
     ),
     Bug(
+        "nearly-due-is-due",
+        (9, 15),
+        (
+            Edit(
+                _ADVANCE,
+                "if seen.now < due and not (seen.hastened and may_be_hastened(case, rung.verb)):",
+                "if seen.now < due - (due - case.since) / 4:",
+            ),
+            NO_GRACE_AT_LAST,
+        ),
+    ),
+    Bug(
         "calendar-ignored",
         (15,),
         (
@@ -506,7 +518,10 @@ _CAPPING = (
     Bug(
         "caps-forgotten-after-half-a-day",
         (7,),
-        (Edit(_CAPS, "_WINDOW = timedelta(hours=24)", "_WINDOW = timedelta(hours=12)"),),
+        (
+            Edit(_CAPS, "_WINDOW = timedelta(hours=23, minutes=30)", "_WINDOW = timedelta(hours=12)"),
+            Edit(_CAPS, " or one.at >= today", ""),
+        ),
     ),
     Bug(
         "caps-of-other-runs-not-counted",

@@ -76,7 +76,7 @@ def plan_keys(
     )
     if begin_at is not None and remember:
         turns.keep(world.guard, cut_at(looked.gaps, begin_at))
-    plan = plan_mends(world, run_id, looked, world.policy.kms_rotation, remember=remember)
+    plan = plan_mends(world, run_id, looked, world.policy.kms_rotation, deadline=deadline, remember=remember)
     in_shadow = (
         (rule, _judged(looked, replace(world.policy, kms_rotation=(rule,))))
         for rule in world.policy.shadows.kms_rotation

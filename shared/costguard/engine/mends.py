@@ -22,6 +22,7 @@ from costguard.domain.resources import Gap
 from costguard.engine.hands import Hand
 from costguard.engine.letters import choices_for
 from costguard.engine.memory import cap_views, claim_views, notice_views
+from costguard.engine.nearly_due import planned_when_due
 from costguard.engine.notices import WARNING_HOLDS, Words, just_climbed, zone_of
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.run import Craft, RunReport, carry_out, known_accounts, stop_all, summary
@@ -75,9 +76,23 @@ class MendLook(Protocol):
 
 
 def plan_mends(
-    world: Surroundings, run_id: str, looked: MendLook, rules: Sequence[MendRule], *, remember: bool = False
+    world: Surroundings,
+    run_id: str,
+    looked: MendLook,
+    rules: Sequence[MendRule],
+    *,
+    deadline: datetime | None = None,
+    remember: bool = False,
 ) -> Plan:
-    """The plan for what was seen, with memory; nothing is written but, to `remember`, which accounts there are."""
+    """The plan for what was seen, with memory; nothing is written but, to `remember`, which accounts there are.
+
+    A run, which remembers, waits for what is due within minutes (`nearly_due`); whoever only looks does not.
+    """
+    plan = partial(_plan_now, world, run_id, looked, rules, remember=remember)
+    return planned_when_due(world.clock, plan, deadline) if remember else plan()
+
+
+def _plan_now(world: Surroundings, run_id: str, looked: MendLook, rules: Sequence[MendRule], *, remember: bool) -> Plan:
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
     notices = notice_views(memory, cases, now)

@@ -65,7 +65,7 @@ def plan_networks(
     looked = look(world, deadline=reading_until(world.clock.now(), deadline), progress=progress, begin_at=begin_at)
     if begin_at is not None and remember:
         turns.keep(world.guard, cut_at(looked.gaps, begin_at))
-    plan = plan_mends(world, run_id, looked, world.policy.network_audit, remember=remember)
+    plan = plan_mends(world, run_id, looked, world.policy.network_audit, deadline=deadline, remember=remember)
     unused = first_seen(looked.remembered, looked.now)
     in_shadow = (
         (

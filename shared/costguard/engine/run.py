@@ -22,6 +22,7 @@ from costguard.engine.instance_hand import InstanceHand
 from costguard.engine.launches import launched
 from costguard.engine.memory import cap_views, claim_views, notice_views
 from costguard.engine.moving import moved
+from costguard.engine.nearly_due import planned_when_due
 from costguard.engine.notices import INSTANCE_WORDS, Words
 from costguard.engine.repositories.accounts import AccountRepository
 from costguard.engine.repositories.outbox_notice import Notice
@@ -89,7 +90,15 @@ def make_plan(
 def plan_from(
     world: Surroundings, run_id: str, seen: Scan, *, deadline: datetime | None = None, remember: bool = False
 ) -> Plan:
-    """The plan for what was seen, with memory and the closer reads it needs; `remember` as for `make_plan`."""
+    """The plan for what was seen, with memory and the closer reads it needs; `remember` as for `make_plan`.
+
+    A run, which remembers, waits for what is due within minutes (`nearly_due`); whoever only looks does not.
+    """
+    plan = partial(_plan_now, world, run_id, seen, deadline=deadline, remember=remember)
+    return planned_when_due(world.clock, plan, deadline) if remember else plan()
+
+
+def _plan_now(world: Surroundings, run_id: str, seen: Scan, *, deadline: datetime | None, remember: bool) -> Plan:
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
     notices = notice_views(memory, cases, now)

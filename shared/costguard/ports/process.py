@@ -16,7 +16,7 @@ class Clock(Protocol):
         """The present moment, aware, UTC."""
 
     def sleep(self, seconds: float) -> None:
-        """Wait; only the outbox may, and never longer than its channel's Retry-After."""
+        """Wait: the outbox for its channel's Retry-After, a run for a step that is due within minutes; nothing else."""
 
 
 class Workers(Protocol):

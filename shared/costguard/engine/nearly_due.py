@@ -1,0 +1,49 @@
+"""A run that is too early for a step by a few minutes waits for it, and then plans again.
+
+A wait counts from the delivered notice, seconds to minutes after the run began. With a wait as long as the time between
+two runs, the next run would always be that much too early, and the step come one run later.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from costguard.cases import Case, CaseStatus, Phase
+from costguard.domain.reasons import ReasonCode
+from costguard.guards.rules import Mode
+from costguard.planning import Plan
+from costguard.ports import Clock
+
+_LOG = logging.getLogger(__name__)
+WAITS_UP_TO = timedelta(minutes=5)
+"""What telling people takes, and the jitter of timers; a third of the 15 minutes that function hosts grant."""
+_TOLD_TO = timedelta(minutes=1)  # a reason names its moment by the minute, rounded down
+
+
+def planned_when_due(clock: Clock, plan: Callable[[], Plan], deadline: datetime | None) -> Plan:
+    """What `plan` makes; where a step is due within minutes, what it makes once that is due.
+
+    Nothing is done before its time: the second plan is made like any other, from memory and the clock as they are then.
+    At most half of what is left until the deadline is spent on it. `plan` is called once or twice.
+    """
+    made, now = plan(), clock.now()
+    longest = WAITS_UP_TO if deadline is None else min(WAITS_UP_TO, (deadline - now) / 2)
+    dues = [due for step in made.transitions if (due := _due(step.after)) is not None and now < due <= now + longest]
+    if not dues:
+        return made
+    until = max(dues)
+    _LOG.info("waiting for what is due within minutes", extra={"count": len(dues), "until": until.isoformat()})
+    clock.sleep((until - now).total_seconds())
+    return plan()
+
+
+def _due(case: Case) -> datetime | None:
+    """When the step that an enforced case waits for is surely due."""
+    due = case.reason.facts.get("due")
+    if case.mode is not Mode.ENFORCE or case.status is not CaseStatus.OPEN or case.phase is not Phase.WAITING:
+        return None
+    if case.reason.code is not ReasonCode.WAITING or not isinstance(due, str):
+        return None
+    return datetime.fromisoformat(due) + _TOLD_TO
