@@ -166,7 +166,7 @@ def test_a_story_names_machines_rates_calibration_and_what_was_told() -> None:
     billed = [line(day, "46", resource_id="i-1", accelerated=True) for day in range(10, 19)]
     said = story(report(status(bill(*billed, line(1, "71", currency="CNY")), rates=(rate,))))
 
-    assert "trainer, g5.xlarge: 36 h at 2.00 USD = 69.00 USD" in said
+    assert "trainer, g5.xlarge: 36 h at 2.00 USD × 0.9583 = 69.00 USD" in said
     assert "1 USD = 7.1 CNY, since 2026-01-01" in said
     assert "multiplied by 0.9583" in said
     assert "Budget research: 50 % …: slack:#gpu, 2026-11-20 12:00 UTC" in said

@@ -21,6 +21,7 @@ class Metered:
     """One stretch of time in which one machine ran and was paid for, at one rate; `until` is outside it.
 
     `until` None: it runs still, as far as is known. `hourly` None: nobody knows what it costs, which is not zero.
+    `own` is what `hourly` was before it was exchanged, None where it was not.
     """
 
     ref: ResourceRef
@@ -29,6 +30,7 @@ class Metered:
     hourly: Money | None
     instance_type: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+    own: Money | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def priced_in(
         if one.hourly is not None and hourly is None:
             without.add(one.hourly.currency)
         else:
-            exchanged.append(replace(one, hourly=hourly))
+            exchanged.append(one if hourly is one.hourly else replace(one, hourly=hourly, own=one.hourly))
     return tuple(exchanged), tuple(sorted(without))
 
 

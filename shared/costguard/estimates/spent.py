@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -10,6 +10,7 @@ from statistics import median_low
 
 from costguard.domain.money import Money, hours
 from costguard.domain.refs import ResourceRef
+from costguard.domain.spend import SpendLine
 from costguard.estimates.billed import Charge, daily, is_usage, total_in
 from costguard.estimates.burn import Known, Metered, accrued
 from costguard.estimates.period import Day
@@ -221,10 +222,6 @@ def spent(
     nothing = Money(Decimal(0), currency)
     of_machines = [charge for charge in given if is_metered(charge.line, known)]
     of_others = [charge for charge in given if not is_metered(charge.line, known)]
-    of_machines_billed = nothing
-    for charge in of_machines:
-        part = _as_it_ran(charge, metered, metered_since, since, gap)
-        of_machines_billed += Money(part, charge.money.currency)
     ran = accrued(metered, gap, now)
     accrued_money = ran.of(currency).times(factor)
     estimated = rest.over(gap, now) if rest is not None else nothing
@@ -232,7 +229,7 @@ def spent(
     length = hours(now - gap)
     unbilled = accrued_money + estimated
     return Spent(
-        billed=total_in(of_others, since, gap, currency) + of_machines_billed,
+        billed=sum((money for _, money in billed_parts(given, metered, known, since, gap, metered_since)), nothing),
         accrued=accrued_money,
         estimated=estimated,
         ahead=ahead,
@@ -242,6 +239,23 @@ def spent(
         unbilled_per_hour=unbilled.times(1 / length) if length else None,
         doubt=_doubts(accrued_money.times(spread), rest.doubt(gap, now) if rest is not None else None),
     )
+
+
+def billed_parts(
+    given: Iterable[Charge],
+    metered: Sequence[Metered],
+    known: Known,
+    since: datetime,
+    until: datetime,
+    metered_since: datetime | None = None,
+) -> Iterator[tuple[SpendLine, Money]]:
+    """What each charge is of the billed part of a spend (see `spent`)."""
+    for charge in given:
+        if is_metered(charge.line, known):
+            part = _as_it_ran(charge, metered, metered_since, since, until)
+        else:
+            part = charge.part(since, until)
+        yield charge.line, Money(part, charge.money.currency)
 
 
 def _as_it_ran(

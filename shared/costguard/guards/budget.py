@@ -22,7 +22,7 @@ from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.forecast import Forecast, forecast
 from costguard.estimates.period import Day, Period, date_in, days_between
 from costguard.estimates.reconcile import Reconciled, Unexplained, reconciled, unexplained
-from costguard.estimates.spent import RunRate, Spent, rest_rate, spent
+from costguard.estimates.spent import RunRate, Spent, billed_parts, rest_rate, spent
 from costguard.estimates.surge import Surge, floor_of, surge
 from costguard.estimates.traces import CategorySum, MachineHours, by_category, by_machine, dearest_first, rates_used
 from costguard.guards.budget_periods import period_at
@@ -251,6 +251,7 @@ def _part(
     )
     burn = burning(mine, now).of(currency).times(factor)
     reckoned_since = min(max(complete or period.start, period.start), now)
+    own = billed_parts(given, mine, facts.known, period.start, reckoned_since, facts.metered_since)
     return CloudPart(
         cloud=cloud,
         spent=total,
@@ -263,7 +264,7 @@ def _part(
         source=", ".join(sorted({bill.source for bill in bills})),
         reckoned_since=reckoned_since,
         unconverted=totals(money for one in left for money in _in_period(one, period)),
-        categories=by_category(_lines(bills), rule.counted, period.start, reckoned_since),
+        categories=by_category(_lines(bills), rule.counted, period.start, reckoned_since, own),
         machines=by_machine(mine, reckoned_since, now, factor),
     )
 

@@ -10,16 +10,17 @@ from decimal import Decimal
 from costguard.domain.money import Money, hours, totals
 from costguard.estimates.period import Period
 from costguard.estimates.reconcile import LEAST, Reconciled
-from costguard.estimates.spent import LEAST_DAYS, Spent
+from costguard.estimates.spent import LEAST_DAYS, RunRate, Spent
 from costguard.estimates.traces import CategorySum, MachineHours
 from costguard.guards.budget import BudgetStatus, CloudPart
 from costguard.guards.idle_gpu_rules import percent_words
 from costguard.report.budget_due import due_lines
 from costguard.report.budget_notices import forecast_words, share_words, step_lines, sure_words
 from costguard.report.budget_rules import covers_words, period_words
+from costguard.report.budget_sums import PrintedCloud, PrintedSums, divided, factors_that_matter, printed_sums
 from costguard.report.budget_views import DAYS_SHOWN, BudgetReport, age_words, full_in_period, full_words, sparkline
 from costguard.report.notices import local_time
-from costguard.report.words import Language, choice, clean, explain, gap, hourly, label, phrase
+from costguard.report.words import Language, choice, clean, explain, gap, hourly, hourly_places, label, phrase
 
 MACHINES_SHOWN = 10
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
@@ -38,14 +39,17 @@ def budget_story(one: BudgetReport, language: Language = Language.EN, *, plain: 
     status = one.status
     found = [Section(phrase("budgets_rule", language), tuple(_rule_lines(one, language)))]
     if status.period is not None and status.spent is not None:
-        found.append(Section(phrase("budgets_total", language), tuple(_total_lines(status, status.spent, language))))
+        sums = printed_sums(status, status.spent)
+        total = tuple(_total_lines(status, status.spent, sums, language))
+        found.append(Section(phrase("budgets_total", language), total))
         for part in status.parts:
             title = phrase("budgets_cloud", language, cloud=part.cloud)
-            found.append(Section(title, tuple(_cloud_lines(one, part, status.period, language))))
-        for cloud in sorted(set(status.unread) - {part.cloud for part in status.parts}):
+            lines = tuple(_cloud_lines(one, part, sums.clouds[part.cloud], status.period, language))
+            found.append(Section(title, lines))
+        for cloud in sorted({*status.unread, *sums.clouds} - {part.cloud for part in status.parts}):
             title = phrase("budgets_cloud", language, cloud=cloud)
-            found.append(Section(title, (phrase("budgets_unread", language),)))
-        found.append(Section(phrase("budgets_machines", language), tuple(_machine_lines(one, language))))
+            found.append(Section(title, tuple(_unbilled_lines(one, cloud, sums, status.period, language))))
+        found.append(Section(phrase("budgets_machines", language), tuple(_machine_lines(one, sums, language))))
         found.append(Section(phrase("budgets_rates", language), tuple(_rate_lines(status, language))))
         found.append(Section(phrase("budgets_ahead", language), tuple(_ahead_lines(one, language, plain=plain))))
         found.append(Section(phrase("budgets_doubts", language), tuple(_doubt_lines(one, language))))
@@ -84,12 +88,14 @@ def _rule_lines(one: BudgetReport, language: Language) -> Iterator[str]:
     )
 
 
-def _total_lines(status: BudgetStatus, spent: Spent, language: Language) -> Iterator[str]:
-    parts = {"billed": spent.billed, "accrued": spent.accrued, "estimated": spent.estimated}
+def _total_lines(status: BudgetStatus, spent: Spent, sums: PrintedSums, language: Language) -> Iterator[str]:
+    parts = {"billed": sums.parts.billed, "accrued": sums.parts.accrued, "estimated": sums.parts.estimated}
     shown = {name: str(money) for name, money in parts.items()}
     if spent.ahead.amount:
-        shown["ahead"] = str(spent.ahead)
-    yield phrase("budgets_sum", language, total=str(spent.total), **shown)
+        shown["ahead"] = str(sums.parts.ahead)
+    yield phrase("budgets_sum", language, total=str(sums.total), **shown)
+    if sums.rounded:
+        yield phrase("budgets_rounded", language)
     clouds = {"clouds": ", ".join(status.unread)} if status.unread else {}
     yield phrase("budgets_sum_share", language, share=share_words(status), amount=str(status.rule.amount), **clouds)
     if spent.ahead.amount:
@@ -101,7 +107,9 @@ def _total_lines(status: BudgetStatus, spent: Spent, language: Language) -> Iter
         yield phrase("budgets_left_out", language, money=_joined(left))
 
 
-def _cloud_lines(one: BudgetReport, part: CloudPart, period: Period, language: Language) -> Iterator[str]:
+def _cloud_lines(
+    one: BudgetReport, part: CloudPart, sums: PrintedCloud, period: Period, language: Language
+) -> Iterator[str]:
     """Billed until when and from where, what counts of it, and what was reckoned since."""
     read = {"read_at": local_time(part.read_at, period.zone, language), "source": part.source}
     if part.complete_until is None or part.complete_until <= period.start:
@@ -109,29 +117,22 @@ def _cloud_lines(one: BudgetReport, part: CloudPart, period: Period, language: L
     else:
         until = local_time(part.complete_until, period.zone, language)
         age = age_words(one.now - part.complete_until, language)
-        yield phrase("budgets_of_cloud", language, billed=str(part.spent.billed), until=until, age=age, **read)
+        yield phrase("budgets_of_cloud", language, billed=str(sums.parts.billed), until=until, age=age, **read)
     for counts, key in ((True, "budgets_counted"), (False, "budgets_not_counted")):
-        kinds = _kinds((each for each in part.categories if each.counts is counts), language)
+        kinds = _kinds((each for each in part.categories if each.counts is counts), sums, language)
         if kinds:
             yield phrase(key, language, kinds=kinds)
-    length = f"{hours(one.now - part.reckoned_since).quantize(Decimal('0.1')).normalize():f}"
-    yield phrase("budgets_accrued", language, money=str(part.spent.accrued), hours=length)
+    length = hours(one.now - part.reckoned_since)
+    yield phrase("budgets_accrued", language, money=str(sums.parts.accrued), hours=_plain(length, 1))
     yield _calibration(part.reconciled, language)
     if part.rest is None:
         yield phrase("budgets_estimated_not", language)
     elif part.rest.is_young:
         yield phrase("budgets_estimated_young", language, days=part.rest.days, least=LEAST_DAYS)
     else:
-        yield phrase(
-            "budgets_estimated",
-            language,
-            money=str(part.spent.estimated),
-            rate=hourly(part.rest.per_hour),
-            days=part.rest.days,
-            hours=length,
-            **({"shaped": phrase("budgets_shaped", language)} if len(set(part.rest.shape)) > 1 else {}),
-            **({"middle": phrase("budgets_middle", language)} if part.rest.is_cautious else {}),
-        )
+        yield _estimated(part.rest, part.spent.estimated, sums.parts.estimated, length, language)
+    if part.spent.ahead.amount:
+        yield phrase("budgets_ahead_of", language, money=str(sums.parts.ahead))
     for each in part.unexplained:
         account = {"account": each.account} if each.account else {}
         yield phrase(
@@ -139,17 +140,42 @@ def _cloud_lines(one: BudgetReport, part: CloudPart, period: Period, language: L
         )
 
 
-def _kinds(sums: Iterable[CategorySum], language: Language) -> str:
-    between = phrase("budget_rule_list", language)
-    return between.join(
-        phrase(
-            "budgets_kind",
-            language,
-            kind=phrase(f"budgets_kind_{each.category.value}", language),
-            money=str(each.money),
-        )
-        for each in sums
+def _unbilled_lines(
+    one: BudgetReport, cloud: str, sums: PrintedSums, period: Period, language: Language
+) -> Iterator[str]:
+    if cloud in one.status.unread:
+        yield phrase("budgets_unread", language)
+    if cloud in sums.clouds:
+        length = _plain(hours(one.now - period.start), 1)
+        yield phrase("budgets_accrued", language, money=str(sums.clouds[cloud].parts.accrued), hours=length)
+
+
+def _estimated(rest: RunRate, exact: Money, shown: Money, length: Decimal, language: Language) -> str:
+    """The estimate as hours times a rate, and times what the shape of the weeks makes of it."""
+    unshaped = rest.per_hour.amount * length
+    shape = (exact.amount / unshaped,) if len(set(rest.shape)) > 1 and unshaped else ()
+    time, rate, *factor = factors_that_matter(length, rest.per_hour.amount, *shape)
+    return phrase(
+        "budgets_estimated",
+        language,
+        money=str(shown),
+        rate=_price(rate, exact.currency),
+        days=rest.days,
+        hours=_plain(time),
+        **({"shaped": phrase("budgets_shaped", language, factor=_plain(factor[0]))} if factor else {}),
+        **({"middle": phrase("budgets_middle", language)} if rest.is_cautious else {}),
     )
+
+
+def _kinds(kinds: Iterable[CategorySum], sums: PrintedCloud, language: Language) -> str:
+    return phrase("budget_rule_list", language).join(_kind(each, sums.kinds.get(each), language) for each in kinds)
+
+
+def _kind(each: CategorySum, worth: Money | None, language: Language) -> str:
+    kind = phrase(f"budgets_kind_{each.category.value}", language)
+    if worth is None or worth.currency == each.money.currency:
+        return phrase("budgets_kind", language, kind=kind, money=str(worth or each.money))
+    return phrase("budgets_kind_worth", language, kind=kind, money=str(each.money), worth=str(worth))
 
 
 def _calibration(learnt: Reconciled | None, language: Language) -> str:
@@ -168,26 +194,35 @@ def _calibration(learnt: Reconciled | None, language: Language) -> str:
     )
 
 
-def _machine_lines(one: BudgetReport, language: Language) -> Iterator[str]:
+def _machine_lines(one: BudgetReport, sums: PrintedSums, language: Language) -> Iterator[str]:
     machines = one.status.machines
-    for each in machines[:MACHINES_SHOWN]:
-        yield _machine(one, each, language)
-    more = machines[MACHINES_SHOWN:]
+    learnt = {part.cloud: part.reconciled.factor for part in one.status.parts if part.reconciled is not None}
+    money = [sums.clouds[each.ref.cloud].machines[each] for each in machines]
+    for each, shown in list(zip(machines, money, strict=True))[:MACHINES_SHOWN]:
+        yield _machine(one, each, learnt.get(each.ref.cloud, Decimal(1)), shown, language)
+    more = money[MACHINES_SHOWN:]
     if more:
-        money = _joined(totals(each.money for each in more))
-        yield phrase("budgets_machines_more", language, count=len(more), money=money)
+        yield phrase("budgets_machines_more", language, count=len(more), money=_joined(totals(more)))
 
 
-def _machine(one: BudgetReport, each: MachineHours, language: Language) -> str:
-    length = f"{each.hours.quantize(Decimal('0.1')).normalize():f}"
+def _machine(one: BudgetReport, each: MachineHours, factor: Decimal, money: Money, language: Language) -> str:
+    """Its hours times what they cost, by the price that it has in its own currency."""
+    price = each.own or each.hourly
+    by = {}
+    if each.own is not None and each.own.amount:
+        by["rate"] = each.hourly.amount / each.own.amount
+    if factor != 1:
+        by["factor"] = factor
+    time, rate, *factors = factors_that_matter(each.hours, price.amount, *by.values())
     return phrase(
         "budgets_machine",
         language,
         name=one.name_of(each.ref),
         kind=each.instance_type,
-        hours=length,
-        hourly=hourly(each.hourly),
-        money=str(each.money),
+        hours=_plain(time),
+        hourly=_price(rate, price.currency),
+        money=str(money),
+        **dict(zip(by, map(_plain, factors), strict=True)),
     )
 
 
@@ -209,15 +244,18 @@ def _ahead_lines(one: BudgetReport, language: Language, *, plain: bool) -> Itera
         nothing = Money(Decimal(0), status.rule.amount.currency)
         rest = sum((part.rest.per_hour for part in status.parts if part.rest is not None), nothing)
         machines = status.burn_per_hour + rest.times(-1)
-        split = {"machines": hourly(machines), "rest": hourly(rest)}
-        yield phrase("budgets_burn_line", language, burn=hourly(status.burn_per_hour), **split)
+        places = max(map(hourly_places, (status.burn_per_hour, machines, rest)))
+        burn = status.burn_per_hour.rounded(places)
+        split = dict(zip(("machines", "rest"), divided(burn, (machines, rest), places), strict=True))
+        shown = {name: _price(money.amount, money.currency) for name, money in {"burn": burn, **split}.items()}
+        yield phrase("budgets_burn_line", language, **shown)
     yield phrase("fact", language, label=label("budget_full", language), value=_full(one, language))
     yield phrase("budgets_forecast_line", language, words=forecast_words(status, language))
     if status.forecast is not None:
-        burn = str(status.forecast.at_this_burn)
+        at_this_burn = str(status.forecast.at_this_burn)
         tried = status.forecast.tested
         key = "budgets_tried" if tried else "budgets_untried"
-        yield phrase(key, language, tries=tried, at_this_burn=burn)
+        yield phrase(key, language, tries=tried, at_this_burn=at_this_burn)
         yield from due_lines(one, status.forecast.commitments, language)
     leap = status.surge
     if leap is not None:
@@ -266,6 +304,21 @@ def _step_lines(one: BudgetReport, language: Language) -> Iterator[str]:
     if one.under_way:
         names = phrase("budget_rule_list", language).join(one.name_of(ref) for ref in one.under_way)
         yield phrase("budgets_cases", language, names=names)
+
+
+def _plain(value: Decimal, places: int | None = None) -> str:
+    """A number without zeros at its end."""
+    return f"{(value if places is None else round(value, places)).normalize():f}"
+
+
+def _price(amount: Decimal, currency: str) -> str:
+    """A price with the decimals that it has, and cents."""
+    return f"{max(amount.normalize(), round(amount, 2), key=_places):,f} {currency}"
+
+
+def _places(value: Decimal) -> int:
+    exponent = value.as_tuple().exponent
+    return -exponent if isinstance(exponent, int) else 0
 
 
 def _joined(sums: Iterable[Money]) -> str:

@@ -40,6 +40,7 @@ BUDGET_VIEWS: Mapping[str, str] = {
     "budgets_rule_period": "Period {name}: {start} to {end}, {days_left} days left.",
     "budgets_total": "Spent so far",
     "budgets_sum": "{total} = {billed} billed + {accrued} accrued + {estimated} estimated[ + {ahead} ahead].",
+    "budgets_rounded": "Each amount is rounded up or down to the cent, so that they add up.",
     "budgets_sum_share": "That is {share} % of {amount}[, and a lower bound: nothing was read of {clouds}].",
     "budgets_sum_ahead": "Ahead is what a bill that is not complete yet already shows beyond what was reckoned.",
     "budgets_left_out": "Not added up, for no rate was given: {money}.",
@@ -49,6 +50,7 @@ BUDGET_VIEWS: Mapping[str, str] = {
     "budgets_counted": "counted: {kinds}",
     "budgets_not_counted": "left out, as the policy says: {kinds}",
     "budgets_kind": "{kind} {money}",
+    "budgets_kind_worth": "{kind} {money} (counted as {worth})",
     "budgets_kind_usage": "usage",
     "budgets_kind_purchase": "purchases",
     "budgets_kind_tax": "tax",
@@ -67,7 +69,8 @@ BUDGET_VIEWS: Mapping[str, str] = {
         "{money} estimated for everything else: {rate} an hour, the mean of the last {days} billed days[, {middle}],"
         " for {hours} h[, {shaped}]."
     ),
-    "budgets_shaped": "by the shape of its weeks",
+    "budgets_shaped": "× {factor} by the shape of its weeks",
+    "budgets_ahead_of": "{money} ahead: so much more is on the bill that is not complete yet.",
     "budgets_middle": "or the middle one of them, where that is less",
     "budgets_estimated_young": (
         "Everything else is not estimated: it began {days} billed days ago, and of fewer than {least} nobody can tell"
@@ -78,7 +81,7 @@ BUDGET_VIEWS: Mapping[str, str] = {
     "budgets_unexplained": "Billed, but in no inventory: {service}[ in account {account}], {money}.",
     "budgets_unread": "Its bill was never read: what it holds is in no figure.",
     "budgets_machines": "Accrued, machine by machine",
-    "budgets_machine": "{name}[, {kind}]: {hours} h at {hourly} = {money}",
+    "budgets_machine": "{name}[, {kind}]: {hours} h at {hourly}[ × {rate}][ × {factor}] = {money}",
     "budgets_machines_more": "and {count} more: {money}",
     "budgets_rates": "Rates of exchange used",
     "budgets_rate": "1 {base} = {rate} {quote}, since {since}",

@@ -290,14 +290,19 @@ def net_saving(saving: Saving) -> Money | None:
     return saving.stops_billing + kept[0].times(-1)
 
 
+_CENTS = 2
 _SMALL = Decimal("0.10")  # below this, two decimals would lose most of an hourly price
 
 
 def hourly(money: Money) -> str:
     """An hourly price for people: to the cent, or four decimals for small change such as a volume's."""
-    if abs(money.amount) >= _SMALL or money.amount == 0:
-        return str(money)
-    return f"{money.rounded(4).amount:f} {money.currency}"
+    places = hourly_places(money)
+    return str(money) if places == _CENTS else f"{money.rounded(places).amount:f} {money.currency}"
+
+
+def hourly_places(money: Money) -> int:
+    """How many decimals `hourly` has."""
+    return _CENTS if abs(money.amount) >= _SMALL or money.amount == 0 else _CENTS + 2
 
 
 def _hourly_or_empty(money: Money | None) -> str:
