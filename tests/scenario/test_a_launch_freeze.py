@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import policy, usd
+from tests.golden.robot_messages import VENDORS
 from tests.scenario.budget_stage import HALF, HOUR, BudgetStage, machine, research
 from tests.scenario.stage import DAY
 
@@ -20,7 +23,10 @@ from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget_rules import BudgetStep, StepKind
 from costguard.guards.rules import Mode
+from costguard.notifiers.blocks import message_blocks
+from costguard.notifiers.robot_layout import laid_out
 from costguard.planning.freeze import FreezePhase
+from costguard.ports import Message
 from costguard.sandbox.world import workload as does
 
 FREEZE = LaunchFreeze("no-new-gpus", "aws", FreezeVia.ORGANISATION, "p-freeze", "111122223333")
@@ -65,9 +71,11 @@ class FreezeStage(BudgetStage):
     def __init__(self, folder: Path, *fleet: Any, under: Any) -> None:
         super().__init__(folder, *fleet, under=under)
         self.organisation = Organisation()
+        self.language = "en"
 
     def surroundings(self) -> Surroundings:
-        return replace(super().surroundings(), freezers={"aws": lambda: self.organisation})
+        frozen = {"aws": lambda: self.organisation}
+        return replace(super().surroundings(), freezers=frozen, language=self.language)
 
     @property
     def frozen(self) -> bool:
@@ -98,6 +106,7 @@ def stage(tmp_path: Path) -> Iterator[Any]:
 
 
 SPENT = timedelta(days=8, hours=15)
+WAS = "Budget research had passed the share at which the policy asks for it: 120 % of 400.00 USD"
 
 
 def test_people_are_told_first_and_launches_are_frozen_after_the_wait(stage: Any) -> None:
@@ -114,6 +123,82 @@ def test_people_are_told_first_and_launches_are_frozen_after_the_wait(stage: Any
     assert month.frozen
     assert "is in force" in month.heard()[-1]
     assert month.memory.freezes.get("no-new-gpus").before == ("p-FullAWSAccess",)
+
+
+def robot_said(message: Message, kind: str, language: str) -> str:
+    """What a chat robot is sent of it, with the escapes of its markup undone."""
+    laid = laid_out(message, f"{kind}:ops", VENDORS[kind].sheet, None, language)
+    return unescape(json.dumps(VENDORS[kind].document(laid), ensure_ascii=False)).replace("\\", "")
+
+
+def told(month: FreezeStage, what: str) -> dict[str, str]:
+    """The fields of the notice about the freeze with this in its title."""
+    (message,) = [one for one in month.mailbox.messages if "freeze" in one.title and what in one.title]
+    return dict(message.fields)
+
+
+def test_its_notices_name_the_share_the_amount_and_what_is_spent(stage: Any) -> None:
+    month = stage()
+    month.until(SPENT + 6 * HOUR, every=HOUR)
+    announced, frozen = told(month, "from now"), told(month, "is in force")
+    assert announced["Why"] == WAS.replace("had", "has")
+    assert announced["Spent"] == "research, 2026-03: 480.00 USD of 400.00 USD: 120 %"
+    assert frozen["Why"] == announced["Why"]
+    assert frozen["Spent"] == "research, 2026-03: 490.00 USD of 400.00 USD: 122.5 %"
+    month.policy = replace(month.policy, budgets=(research("4000", steps=(STEP,)),))
+    month.until(SPENT + 10 * HOUR, every=HOUR)
+    over = told(month, "is over")
+    assert over["Asked for because"] == WAS
+    assert over["Spent"] == "research, 2026-03: 496.00 USD of 4,000.00 USD: 12.4 %"
+
+
+@pytest.mark.parametrize(
+    ("language", "share"), [("en", "120 % of 400.00 USD"), ("zh", "400.00 USD 的 120%")], ids=["en", "zh"]
+)
+def test_every_channel_shows_the_share_and_the_amount(stage: Any, language: str, share: str) -> None:
+    month = stage()
+    month.language = language
+    month.until(SPENT + 6 * HOUR, every=3 * HOUR)
+    month.policy = replace(month.policy, budgets=(research("4000", steps=(STEP,)),))
+    month.until(SPENT + DAY, every=3 * HOUR)
+    sent = [one for one in month.mailbox.messages if "no-new-gpus" in one.title]
+    assert len(sent) == 3, "announced, in force, over"
+    for message in sent:
+        shown = {"slack": str(message_blocks(message))}
+        shown |= {kind: robot_said(message, kind, language) for kind in VENDORS}
+        assert [kind for kind, said in shown.items() if share not in said] == []
+
+
+def test_what_is_over_with_its_period_names_the_new_one(stage: Any) -> None:
+    month = stage()
+    month.until(31 * DAY, every=HALF)
+    over = told(month, "is over")
+    assert over["Asked for because"] == WAS
+    assert over["Spent"].startswith("research, 2026-04: ")
+
+
+def test_what_is_called_off_or_fails_names_them_too(stage: Any) -> None:
+    month = stage()
+    month.organisation.fails_before = AccessDeniedError("no", operation="organizations:AttachPolicy")
+    month.until(SPENT + 5 * HOUR, every=HOUR)
+    failed = told(month, "could not be changed")
+    assert failed["Asked for because"] == WAS
+    month.policy = replace(month.policy, budgets=(research("4000", steps=(STEP,)),))
+    month.until(SPENT + 10 * HOUR, every=HOUR)
+    assert told(month, "called off")["Asked for because"] == WAS
+
+
+def test_a_freeze_that_an_older_program_began_says_what_it_knows(stage: Any) -> None:
+    month = stage()
+    month.until(10 * DAY, every=HALF)
+    known = month.memory.freezes.get("no-new-gpus")
+    record = month.memory.store.get("freeze", "no-new-gpus")
+    body = {name: value for name, value in record.body.items() if name not in {"at", "amount"}}
+    month.memory.store.put(replace(record, body=body), record.version)
+    assert month.memory.freezes.get("no-new-gpus") == replace(known, at=None, amount=None, version=known.version + 1)
+    month.policy = replace(month.policy, budgets=(research("4000", steps=(STEP,)),))
+    month.until(11 * DAY, every=HALF)
+    assert told(month, "is over")["Asked for because"] == WAS.partition(":")[0]
 
 
 def test_it_thaws_when_the_period_ends_and_leaves_what_was_there(stage: Any) -> None:

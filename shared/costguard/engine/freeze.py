@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from decimal import Decimal
 
 from costguard.domain.errors import (
     CostguardError,
@@ -51,6 +52,7 @@ class _Asked:
     status: BudgetStatus | None
     wait: timedelta
     rehearsed: bool
+    at: Decimal | None = None
 
 
 def freeze(world: Surroundings, statuses: Sequence[BudgetStatus], run_id: str) -> tuple[FreezeResult, ...]:
@@ -88,7 +90,7 @@ def _asked(one: LaunchFreeze, statuses: Sequence[BudgetStatus]) -> _Asked:
     rehearsed = any(_reached(status, step) for status, step in naming if status.rule.mode is not Mode.ENFORCE)
     for status, step in enforcing:
         if _reached(status, step):
-            return _Asked(asked=True, status=status, wait=step.wait, rehearsed=rehearsed)
+            return _Asked(asked=True, status=status, wait=step.wait, rehearsed=rehearsed, at=step.at)
     for status, step in enforcing:
         if _is_unsure(status):
             return _Asked(asked=None, status=status, wait=step.wait, rehearsed=rehearsed)
@@ -124,7 +126,9 @@ def _moved(
         return FreezeResult(one, state, None, str(err))
     after, wants = advance_freeze(state, _seen(world, one, state, asked, attached))
     if wants is FreezeWants.ANNOUNCE:
-        after = replace(after, of=one, announced=f"freeze-{one.name}-{after.period}-{after.attempt}")
+        amount = asked.status.rule.amount if asked.status is not None else None
+        announced = f"freeze-{one.name}-{after.period}-{after.attempt}"
+        after = replace(after, of=one, announced=announced, at=asked.at, amount=amount)
     barred = _not_asked_now(world, one, state, asked) if wants is FreezeWants.ATTACH else ""
     if barred or after == state:
         return FreezeResult(one, state, None, barred)
@@ -238,7 +242,7 @@ def _say(
 ) -> None:
     """Tell every address of the budget, once for each `once`; the wait is bound to the announcement's own id."""
     now = world.clock.now()
-    worded = freeze_notice(word, one, state, asked.wait, Language(world.language), detail)
+    worded = freeze_notice(word, one, state, asked.status, asked.wait, Language(world.language), detail)
     tell = asked.status.rule.tell if asked.status is not None else ()
     for number, address in enumerate(tell or tuple(filter(None, (world.policy.default_channel,)))):
         announced = state.announced if word is FreezeWord.ANNOUNCED and number == 0 else ""

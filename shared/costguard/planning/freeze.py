@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import Enum
 
 from typing_extensions import assert_never
 
 from costguard.domain.freeze import LaunchFreeze
+from costguard.domain.money import Money
 
 
 class FreezePhase(str, Enum):
@@ -43,7 +45,8 @@ class FreezeState:
 
     `before` are the policies attached to the target before Costguard's; `since`: when it came into this phase;
     `announced` the notice it waits for; `of` what it was begun with, so that it can be ended when the policy no longer
-    names it; `version` the ledger record's.
+    names it; `version` the ledger record's. `at` and `amount` are the share and the budget that it was begun at, None
+    where an older program began it.
     """
 
     name: str
@@ -56,6 +59,8 @@ class FreezeState:
     attempt: int = 0
     of: LaunchFreeze | None = None
     version: int = 0
+    at: Decimal | None = None
+    amount: Money | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from costguard.domain.money import Money, totals
 from costguard.estimates.forecast import FEWEST_DAYS, Forecast
 from costguard.estimates.interval import SHARE
 from costguard.estimates.period import Period
+from costguard.estimates.spent import Spent
 from costguard.guards.budget import BudgetStatus, CloudPart
 from costguard.guards.budget_alerts import AlertKind, Crossing
 from costguard.guards.budget_rules import BudgetStep, StepKind
@@ -70,9 +71,7 @@ def status_fields(status: BudgetStatus, now: datetime, language: Language) -> It
     if period is None or spent is None:
         return
     yield label("budget_period", language), _period_words(status, period, now, language)
-    shown = {"spent": str(spent.total), "amount": str(status.rule.amount), "share": share_words(status)}
-    key = "budget_at_least" if status.unread else "budget_spent_is"
-    yield label("budget_spent", language), phrase(key, language, clouds=", ".join(status.unread), **shown)
+    yield label("budget_spent", language), spent_words(status, spent, language)
     for part in status.parts:
         yield label("budget_billed", language), billed_words(part, period.zone, language)
     ahead = {"ahead": str(spent.ahead)} if spent.ahead.amount else {}
@@ -145,6 +144,13 @@ def sure_words(status: BudgetStatus, language: Language) -> str:
     if not status.doubts:
         return phrase("budget_is_sure", language)
     return " ".join(sentence(doubt, language) for doubt in status.doubts)
+
+
+def spent_words(status: BudgetStatus, spent: Spent, language: Language) -> str:
+    """What is spent of the amount, and the share; at least so much where a bill was not read."""
+    shown = {"spent": str(spent.total), "amount": str(status.rule.amount), "share": share_words(status)}
+    key = "budget_at_least" if status.unread else "budget_spent_is"
+    return phrase(key, language, clouds=", ".join(status.unread), **shown)
 
 
 def share_words(status: BudgetStatus) -> str:

@@ -17,6 +17,7 @@ BUDGET_LABELS: Mapping[str, str] = {
     "budget_unexplained": "Billed, but in no inventory",
     "budget_sure": "How sure",
     "freeze_before": "Attached before",
+    "freeze_was": "Asked for because",
     "budget_steps": "What follows",
 }
 
@@ -70,7 +71,9 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "freeze_thawed": "Launch freeze {name} is over: GPU machines can be launched in {target} again",
     "freeze_called_off": "Launch freeze {name} was called off before it began",
     "freeze_failed": "Launch freeze {name} could not be changed in {target}, and is tried again[: {detail}]",
-    "freeze_why": "Budget {budget} has passed the share at which the policy asks for it",
+    "freeze_why": "Budget {budget} has passed the share at which the policy asks for it[: {at} % of {amount}]",
+    "freeze_was": "Budget {budget} had passed the share at which the policy asks for it[: {at} % of {amount}]",
+    "freeze_spent": "{budget}, {period}: {words}",
     "freeze_keep": (
         'costguard budgets thaw {name} --reason "…" calls it off for this period; what carries the approval tag can be'
         " launched all the same"

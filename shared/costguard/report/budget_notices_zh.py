@@ -17,6 +17,7 @@ BUDGET_LABELS: Mapping[str, str] = {
     "budget_unexplained": "已出账但清单中没有",
     "budget_sure": "可信程度",
     "freeze_before": "此前已附加",
+    "freeze_was": "冻结原因",
     "budget_steps": "后续步骤",
 }
 
@@ -63,6 +64,8 @@ BUDGET_PHRASES: Mapping[str, str] = {
     "freeze_thawed": "启动冻结 {name} 已解除：{target} 可重新新建 GPU 机器",
     "freeze_called_off": "启动冻结 {name} 在生效前已取消",
     "freeze_failed": "启动冻结 {name} 未能在 {target} 更改，将重试[：{detail}]",
-    "freeze_why": "预算 {budget} 已超过策略要求冻结的比例",
+    "freeze_why": "预算 {budget} 已超过策略要求冻结的比例[：{amount} 的 {at}%]",
+    "freeze_was": "预算 {budget} 曾超过策略要求冻结的比例[：{amount} 的 {at}%]",
+    "freeze_spent": "{budget}，{period}：{words}",
     "freeze_keep": 'costguard budgets thaw {name} --reason "…" 可在本周期内取消；带有审批标签的机器仍可新建',
 }
