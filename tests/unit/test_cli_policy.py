@@ -42,6 +42,28 @@ def test_a_valid_policy_as_json(policy: Path, capfd: pytest.CaptureFixture[str])
     assert told["rules"][0]["ladder"][1] == {"verb": "stop", "after_seconds": 86400}
 
 
+def test_what_waits_become_under_a_daily_run_is_shown(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    policy.write_text(VALID.replace("24h", "36h"), encoding="utf-8")
+
+    assert run(["policy", "check", str(policy)]) == Exit.OK
+    assert "What waits become" not in capfd.readouterr().out, "as shipped the function runs every hour"
+
+    assert run(["policy", "check", str(policy), "--runs-every", "24h"]) == Exit.OK
+    (row,) = (line.split() for line in capfd.readouterr().out.splitlines() if line.split()[:2] == ["research", "stop"])
+    assert row == ["research", "stop", "36h", "24h", "48h"]
+
+    assert run(["policy", "check", str(policy), "--runs-every", "24h", "--json"]) == Exit.OK
+    told = json.loads(capfd.readouterr().out)["waits"]
+    facts = {"wait_seconds": 129600, "runs_every_seconds": 86400, "becomes_seconds": 172800}
+    assert told == [{"guard": "idle_gpu", "rule": "research", "step": "stop", **facts}]
+
+
+@pytest.mark.parametrize("often", ["0h", "59s", "daily"])
+def test_what_is_no_time_between_runs_is_refused(policy: Path, often: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["policy", "check", str(policy), "--runs-every", often]) == Exit.BAD_INPUT
+    assert "--runs-every" in capfd.readouterr().err
+
+
 def test_budgets_are_told_beside_the_rules(policy: Path, capfd: pytest.CaptureFixture[str]) -> None:
     policy.write_text(VALID + "budgets: [{name: team, monthly: 5000 USD, at: {100%: [stop_idle]}}]\n", encoding="utf-8")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.builders import NOW, SHARD
 from costguard.cli.doctor import tell
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap, GapKind
+from costguard.policy.cadence import RunWait
 from costguard.ports import CallCount
 from costguard.report.doctor import VERDICTS, Check, Code, Detail, Diagnosis, Health, Question, RunFault, RunTold
 from costguard.report.doctor_views import (
@@ -132,9 +134,12 @@ def test_people_are_shown_the_first_few_and_told_where_the_rest_is() -> None:
     assert lines[-1] == "and 5 more; `--json` names them all"
 
 
+LONGER = RunWait("idle_gpu", "research", "stop", timedelta(hours=36), timedelta(hours=24), timedelta(hours=48))
+
+
 @pytest.mark.parametrize("fault", list(RunFault))
 def test_what_is_wrong_with_runs_is_said_in_the_readers_language(fault: RunFault) -> None:
-    check = Check(Code.RUNS_MISSED, details=(Detail("idle_gpu", RunTold(fault, NOW, "0123456789ab")),))
+    check = Check(Code.RUNS_MISSED, details=(Detail("idle_gpu", RunTold(fault, NOW, "0123456789ab", LONGER)),))
 
     english, chinese = (list(check_lines(check, language))[-1] for language in (Language.EN, Language.ZH))
 
@@ -142,7 +147,7 @@ def test_what_is_wrong_with_runs_is_said_in_the_readers_language(fault: RunFault
     assert chinese.startswith("idle_gpu：")
     known = ("idle_gpu", "0123456789ab", "UTC")
     assert not re.search("[a-z]{2}", re.sub("|".join(known), "", chinese)), "no English left"
-    for fact in ("2026-03-02 09:00 UTC", "0123456789ab"):
+    for fact in ("2026-03-02 09:00 UTC", "0123456789ab", "36h", "24h", "48h"):
         assert (fact in english) is (fact in chinese)
 
 

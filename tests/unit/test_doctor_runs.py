@@ -7,17 +7,19 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.builders import NOW, policy
+from tests.builders import NOW, policy, rule
 
+from costguard.domain.actions import Verb
 from costguard.domain.errors import LedgerError
 from costguard.engine.doctor_runs import LONGEST_BETWEEN, examine_runs, needed
 from costguard.engine.memory import Memory
 from costguard.guards import GUARDS
 from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
-from costguard.guards.rules import Mode
+from costguard.guards.rules import Mode, Step
 from costguard.ledgers.open import open_ledger
 from costguard.policy.model import Policy
 from costguard.report.doctor import Check, Code, RunFault, RunTold
+from costguard.report.doctor_views import check_lines
 
 MINUTE = timedelta(minutes=1)
 BOTH = policy(kms_rotation=(KeyRule("keys", Mode.OBSERVE, KeySelector()),))
@@ -103,6 +105,43 @@ def test_a_policy_that_waits_explains_runs_by_the_one_before(memory: Memory) -> 
     runs.begin("run", "idle_gpu", NOW - MINUTE)
     runs.finish("run", {}, NOW)
     assert asked(memory, policy()).code is Code.RUNS_RECENT
+
+
+def test_a_wait_that_becomes_longer_as_runs_come_is_told_with_what_it_becomes(memory: Memory) -> None:
+    for day in (3, 2, 1, 0):
+        ran(memory, "idle_gpu", timedelta(days=day, minutes=10, seconds=day))
+    ladder = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, timedelta(hours=36)))
+
+    found = asked(memory, policy(rule(ladder=ladder)))
+
+    assert (found.code, found.details[0].where) == (Code.RUNS_STRETCH_WAITS, "research")
+    told = found.details[0].said
+    assert isinstance(told, RunTold)
+    assert told.wait is not None
+    assert (told.wait.every, told.wait.becomes) == (timedelta(hours=24), timedelta(hours=48))
+    assert list(check_lines(found))[-1] == "research: stop: 36h becomes 48h with a run every 24h"
+
+
+def test_waits_of_whole_runs_are_in_order_and_a_run_by_hand_changes_nothing(memory: Memory) -> None:
+    for ago in (76, 52, 28, 25, 4):
+        ran(memory, "idle_gpu", timedelta(hours=ago))
+    assert asked(memory, policy()).code is Code.RUNS_RECENT
+
+
+def test_a_daily_function_is_missed_once_a_day_and_three_hours_are_over(memory: Memory) -> None:
+    for ago in (72, 48, 24):
+        ran(memory, "idle_gpu", timedelta(hours=ago + 3))
+    assert asked(memory, policy()).code is Code.RUNS_RECENT
+    for ago in (72, 48, 24):
+        ran(memory, "kms_rotation", timedelta(hours=ago + 3, minutes=1))
+    assert asked(memory).code is Code.RUNS_MISSED
+
+
+def test_two_runs_do_not_tell_how_often_they_come(memory: Memory) -> None:
+    ladder = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, timedelta(hours=36)))
+    for ago in (24, 0):
+        ran(memory, "idle_gpu", timedelta(hours=ago, minutes=1))
+    assert asked(memory, policy(rule(ladder=ladder))).code is Code.RUNS_RECENT
 
 
 def test_where_nothing_is_deployed_nothing_is_asked(memory: Memory) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,10 +24,12 @@ from costguard.cli.options import A_POLICY, Json, Lang, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.policy_diff import commit_of, text_at
 from costguard.cli.program import workplace
+from costguard.domain.errors import InvalidInputError
 from costguard.report.budget_rules import budget_rule_json, budget_rules_table
 from costguard.report.key_rules import key_rule_json, key_rules_table
 from costguard.report.network_rules import audit_rule_json, audit_rules_table
 from costguard.report.tables import Column, Table
+from costguard.report.waits import wait_json, waits_table
 from costguard.report.words import Language, choice, clean, label, phrase, span, verb
 
 if TYPE_CHECKING:
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from costguard.policy.remarks import Remark
     from costguard.settings import Settings
 
+_OFTENEST = timedelta(minutes=1)
 app = typer.Typer(help="Look at a policy without running it.", no_args_is_help=True)
 app.command(epilog=backtest.BACKTEST_EXAMPLES)(backtest.backtest)
 
@@ -58,6 +63,7 @@ app.command(epilog=policy_publish.APPROVE_EXAMPLES)(policy_publish.approve)
 
 CHECK_EXAMPLES = examples(
     "costguard policy check policies/",
+    "costguard policy check policies/ --runs-every 24h",
     "costguard policy check git:HEAD~1",
 )
 
@@ -67,6 +73,15 @@ def check(
     ctx: typer.Context,
     path: Annotated[str, typer.Argument(metavar="PATH", help=f"The policy: {A_POLICY}.")],
     *,
+    runs_every: Annotated[
+        str,
+        typer.Option(
+            "--runs-every",
+            metavar="DURATION",
+            help="Show what each wait becomes where every function runs this often: 24h.",
+            show_default="each as it is shipped: keys every 24h, the others every 1h",
+        ),
+    ] = "",
     as_json: Json = False,
     lang: Lang = None,
 ) -> None:
@@ -74,10 +89,12 @@ def check(
 
     Reads no cloud and no ledger. Exit 0 when the policy is valid, 2 when it is not.
     """
+    from costguard.policy.cadence import waits_of
     from costguard.policy.loader import check_policy
     from costguard.policy.problems import invalid
     from costguard.policy.remarks import remarks
 
+    every = _runs_every(runs_every)
     text = text_at(ctx, path)
     read, problems = check_policy(text)
     if read is None:
@@ -92,20 +109,42 @@ def check(
         if as_json:
             emit(Answer(_invalid_json(refused), exit=Exit.BAD_INPUT), as_json=True)
         raise invalid(refused)
+    waits = waits_of(read, every)
+    shown = waits if runs_every else tuple(wait for wait in waits if wait.is_longer)
     emit(
         Answer(
-            {**_valid_json(read, found), "commit": commit or None},
+            {**_valid_json(read, found), "waits": [wait_json(wait) for wait in waits], "commit": commit or None},
             lines=(_counted(read, len(text.files), language), *((f"git {commit}",) if commit else ())),
             tables=(
                 *((_rules_table(read, language),) if read.idle_gpu else ()),
                 *((budget_rules_table(read.budgets, language),) if read.budgets else ()),
                 *((key_rules_table(read.kms_rotation, language),) if read.kms_rotation else ()),
                 *((audit_rules_table(read.network_audit, language),) if read.network_audit else ()),
+                *((waits_table(shown, language),) if shown else ()),
             ),
             closing=tuple(phrase("policy_remark", language, remark=str(remark)) for remark in found),
         ),
         as_json=as_json,
     )
+
+
+def _runs_every(given: str) -> Mapping[str, timedelta]:
+    """How often each function runs: all as given, or each as it is shipped."""
+    from costguard.policy.cadence import RUNS_EVERY
+    from costguard.policy.problems import BadValueError
+    from costguard.policy.units import parse_duration
+
+    if not given:
+        return RUNS_EVERY
+    try:
+        every = parse_duration(given)
+    except BadValueError as err:
+        message = f"--runs-every: {err.message}; {err.fix}"
+        raise InvalidInputError(message) from err
+    if every < _OFTENEST:
+        message = f"--runs-every: {given} is too often; timers run at most every minute"
+        raise InvalidInputError(message)
+    return dict.fromkeys(RUNS_EVERY, every)
 
 
 def _unasked(settings: Settings, read: Policy) -> tuple[Problem, ...]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
+from statistics import median_high
 
 from costguard.domain.errors import LedgerError
 from costguard.domain.reasons import FactValue
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.runs import RunRecord
 from costguard.guards import budget, idle_gpu, kms_rotation, network_audit
+from costguard.policy.cadence import RunWait, waits_of
 from costguard.policy.model import Policy
 from costguard.report.doctor import Check, Code, Detail, RunFault, RunTold
 
@@ -21,6 +24,9 @@ LONGEST_BETWEEN: Mapping[str, timedelta] = {
     kms_rotation.NAME: timedelta(hours=27),
 }
 """As functions/*/function.yaml schedules them, with two runs missed."""
+_MISSED = timedelta(hours=3)  # beyond how often runs were seen to come
+_JITTER = timedelta(minutes=5)
+_FEWEST_GAPS = 2
 LONGEST_RUN = timedelta(hours=1)  # no host lets a scheduled run go on for so long
 
 
@@ -31,6 +37,7 @@ class RunsSeen:
     latest: Mapping[str, RunRecord | None]
     policy: str
     now: datetime
+    waits: tuple[RunWait, ...] = ()
 
 
 def examine_runs(memory: Memory | LedgerError, policy: Policy, now: datetime, *, shared: bool) -> Iterator[Check]:
@@ -45,7 +52,17 @@ def examine_runs(memory: Memory | LedgerError, policy: Policy, now: datetime, *,
     except LedgerError:
         return  # told of the ledger itself
     if shared or any(run is not None for run in latest.values()):
-        yield runs_check(RunsSeen(latest, policy.digest, now))
+        every = {name: often for name, run in latest.items() if (often := comes_every(run)) is not None}
+        yield runs_check(RunsSeen(latest, policy.digest, now, waits_of(policy, every)))
+
+
+def comes_every(run: RunRecord | None) -> timedelta | None:
+    """How often a guard's runs come, by when its last ones began, to five minutes; None where too few did."""
+    starts = () if run is None else (run.started_at, *run.before)
+    gaps = [later - earlier for later, earlier in pairwise(starts)]
+    if len(gaps) < _FEWEST_GAPS:
+        return None
+    return round(median_high(gaps) / _JITTER) * _JITTER or None
 
 
 def needed(policy: Policy) -> tuple[str, ...]:
@@ -60,7 +77,7 @@ def needed(policy: Policy) -> tuple[str, ...]:
 
 
 def runs_check(seen: RunsSeen) -> Check:
-    """The gravest of what may be wrong: never ran, not lately, did not end, by another policy."""
+    """The gravest of what may be wrong: never ran, not lately, did not end, by another policy, seldom for its waits."""
     ran = {name: run for name, run in seen.latest.items() if run is not None}
     facts: dict[str, FactValue] = {"functions": ", ".join(ran), "count": len(ran)}
     if not ran:
@@ -74,6 +91,11 @@ def runs_check(seen: RunsSeen) -> Check:
     other = tuple(_by_another(ran, seen.policy))
     if other:
         return Check(Code.RUNS_OTHER_POLICY, facts=facts, details=other)
+    longer = tuple(
+        Detail(wait.rule, RunTold(RunFault.STRETCHES_WAIT, wait=wait)) for wait in seen.waits if wait.is_longer
+    )
+    if longer:
+        return Check(Code.RUNS_STRETCH_WAITS, facts=facts, details=longer)
     oldest = min(run.started_at for run in ran.values())
     return Check(Code.RUNS_RECENT, facts={**facts, "since": oldest.isoformat(timespec="minutes")})
 
@@ -82,7 +104,7 @@ def _late(seen: RunsSeen) -> Iterator[Detail]:
     for name, run in seen.latest.items():
         if run is None:
             yield Detail(name, RunTold(RunFault.NEVER_RAN))
-        elif seen.now - run.started_at > LONGEST_BETWEEN[name]:
+        elif seen.now - run.started_at > max(LONGEST_BETWEEN[name], (comes_every(run) or timedelta(0)) + _MISSED):
             yield Detail(name, RunTold(RunFault.NOT_LATELY, run.started_at))
 
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from costguard.domain.reasons import FactValue, Reason
 from costguard.domain.resources import Gap
+from costguard.policy.cadence import RunWait
 from costguard.report.waste import CallRow
 
 
@@ -118,6 +119,7 @@ class Code(str, Enum):
     RUNS_MISSED = "runs_missed"
     RUNS_UNENDED = "runs_unended"
     RUNS_OTHER_POLICY = "runs_other_policy"
+    RUNS_STRETCH_WAITS = "runs_stretch_waits"
 
 
 _OK, _WARNING, _UNTOLD, _BARS = Health
@@ -189,6 +191,7 @@ VERDICTS: Mapping[Code, tuple[Question, Health]] = MappingProxyType(
         Code.RUNS_MISSED: (Question.RUNS, _WARNING),
         Code.RUNS_UNENDED: (Question.RUNS, _WARNING),
         Code.RUNS_OTHER_POLICY: (Question.RUNS, _WARNING),
+        Code.RUNS_STRETCH_WAITS: (Question.RUNS, _WARNING),
     }
 )
 
@@ -200,15 +203,20 @@ class RunFault(str, Enum):
     NOT_LATELY = "not_lately"
     DID_NOT_END = "did_not_end"
     OTHER_POLICY = "other_policy"
+    STRETCHES_WAIT = "stretches_wait"
 
 
 @dataclass(frozen=True, slots=True)
 class RunTold:
-    """What is wrong with a function's latest run: which it is, by when it began, or by what policy it decided."""
+    """What is wrong with a function's latest run: which it is, by when it began, or by what policy it decided.
+
+    `wait` is one that becomes longer than the policy says, as runs come.
+    """
 
     fault: RunFault
     began: datetime | None = None
     policy: str = ""
+    wait: RunWait | None = None
 
 
 @dataclass(frozen=True, slots=True)

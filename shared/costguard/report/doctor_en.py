@@ -198,4 +198,7 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_runs_unended": "Look at its log: it ran out of time or memory, or failed before it could say so.",
     "doctor_runs_other_policy": "Runs decided by another policy than the one looked at here.",
     "doctor_fix_runs_other_policy": "Publish this one, or look at the one they use: `costguard policy history`.",
+    "doctor_runs_stretch_waits": "Waits become longer than the policy says, as the runs of {functions} come.",
+    "doctor_fix_runs_stretch_waits": "Schedule them more often, or write waits in whole runs (docs/policy.md).",
+    "doctor_run_stretches_wait": "{step}: {wait} becomes {becomes} with a run every {every}",
 }

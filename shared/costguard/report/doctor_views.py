@@ -11,6 +11,7 @@ from costguard.report.book import Book
 from costguard.report.doctor import Check, Detail, Diagnosis, Health, RunTold
 from costguard.report.evidence import utc_words
 from costguard.report.json_values import moment
+from costguard.report.waits import wait_words
 from costguard.report.words import Language, book_in, clean, fix, gap_kind, gap_subject, phrase, sentence
 
 DOCTOR_SCHEMA = 1
@@ -79,7 +80,8 @@ def detail_words(detail: Detail, language: Language = Language.EN) -> tuple[str,
         return book.list_separator.join(part for part in (why, clean(said.detail)) if part), clean(said.fix)
     if isinstance(said, RunTold):
         began = "" if said.began is None else utc_words(said.began)
-        return phrase(f"doctor_run_{said.fault.value}", language, began=began, policy=clean(said.policy)), ""
+        told = {"began": began, "policy": clean(said.policy), **(wait_words(said.wait, language) if said.wait else {})}
+        return phrase(f"doctor_run_{said.fault.value}", language, **told), ""
     return clean(said), clean(detail.fix)
 
 

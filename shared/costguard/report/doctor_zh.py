@@ -171,4 +171,7 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_runs_unended": "请查看其日志：可能是时间或内存耗尽，或在能够说明原因之前失败。",
     "doctor_runs_other_policy": "运行所依据的策略与此处查看的不同。",
     "doctor_fix_runs_other_policy": "请发布此策略，或查看它们使用的策略：`costguard policy history`。",
+    "doctor_runs_stretch_waits": "按 {functions} 的运行间隔，等待比策略所写的更长。",
+    "doctor_fix_runs_stretch_waits": "请提高运行频率，或把等待写成运行间隔的整数倍（docs/policy.md）。",
+    "doctor_run_stretches_wait": "{step}：每 {every} 运行一次，{wait} 实际为 {becomes}",
 }

@@ -16,6 +16,7 @@ from costguard.ports import Put, Record, RecordStore
 RUN = "run"
 _LATEST = "run_latest"
 _HEADS = "run_heads"  # key: run id / number
+_STARTS = 8  # enough to tell how often runs come, whatever somebody started by hand in between
 _HEADS_A_PIECE = 1_500  # some 190 KB; DynamoDB takes 400
 
 
@@ -25,7 +26,7 @@ class RunRecord:
 
     Those of very many shards stand in `head_pieces` further records; `whole_run` has them all. `policy` is the digest
     of the policy that it decided by, `bundle` the hash of it where it was published; `policy_waiting` is the hash of
-    one published after it that could not decide yet.
+    one published after it that could not decide yet. `before` is when the guard's runs before it began, the last first.
     """
 
     run_id: str
@@ -38,6 +39,7 @@ class RunRecord:
     bundle: str = ""
     policy_waiting: str = ""
     head_pieces: int = 0
+    before: tuple[datetime, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,12 @@ class RunRepository:
             if known is not None:
                 return known.finished_at is None
             policy, bundle, waiting = self._policy
-            run = RunRecord(run_id, guard, now, policy=policy, bundle=bundle, policy_waiting=waiting)
-            operations = [Put(record_of(RUN, run_id, run), 0)]
             latest = self._store.get(_LATEST, guard)
-            if latest is None or value_of(RunRecord, latest).started_at <= now:
+            last = value_of(RunRecord, latest) if latest is not None else None
+            before = (last.started_at, *last.before)[:_STARTS] if last is not None else ()
+            run = RunRecord(run_id, guard, now, policy=policy, bundle=bundle, policy_waiting=waiting, before=before)
+            operations = [Put(record_of(RUN, run_id, run), 0)]
+            if last is None or last.started_at <= now:
                 operations.append(Put(record_of(_LATEST, guard, run), latest.version if latest is not None else 0))
             self._store.transact(operations)
             return True
