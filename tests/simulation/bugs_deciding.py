@@ -518,10 +518,7 @@ _CAPPING = (
     Bug(
         "caps-forgotten-after-half-a-day",
         (7,),
-        (
-            Edit(_CAPS, "_WINDOW = timedelta(hours=23, minutes=30)", "_WINDOW = timedelta(hours=12)"),
-            Edit(_CAPS, " or one.at >= today", ""),
-        ),
+        (Edit(_CAPS, "_WINDOW = timedelta(hours=24)", "_WINDOW = timedelta(hours=12)"),),
     ),
     Bug(
         "caps-of-other-runs-not-counted",

@@ -138,37 +138,12 @@ def test_a_decision_reserved_again_later_counts_from_then(caps: CapRepository) -
     assert reserve(caps, "b", max_actions=1, now=NOW + 44 * HOUR) is None
 
 
-def test_a_day_is_half_an_hour_short_so_that_the_run_of_the_next_day_finds_room(caps: CapRepository) -> None:
+def test_the_window_rolls_over_24_hours(caps: CapRepository) -> None:
     reserve(caps, "a", max_actions=1)
 
-    day = timedelta(hours=23, minutes=30)
-    assert reserve(caps, "b", max_actions=1, now=NOW + day - timedelta(microseconds=1)) is ReasonCode.CAP_ACTIONS
-    assert reserve(caps, "b", max_actions=1, now=NOW + day) is None
-
-
-def test_no_calendar_day_holds_more_than_the_cap_however_early_it_began(caps: CapRepository) -> None:
-    midnight, east = NOW.replace(hour=0), timezone(8 * HOUR)
-    reserve(caps, "a", max_actions=1, now=midnight)
-
-    late = midnight + 24 * HOUR - timedelta(microseconds=1)
-    assert reserve(caps, "b", max_actions=1, now=late) is ReasonCode.CAP_ACTIONS
-    assert reserve(caps, "b", max_actions=1, now=late.astimezone(east)) is ReasonCode.CAP_ACTIONS
-    assert reserve(caps, "b", max_actions=1, now=midnight + 24 * HOUR) is None
-
-
-@given(st.lists(st.integers(0, 4 * 24 * 60), min_size=1, max_size=60).map(sorted), st.integers(1, 3))
-def test_whenever_runs_come_neither_a_calendar_day_nor_a_short_one_holds_more(minutes: list[int], most: int) -> None:
-    ledger = open_ledger("memory:")
-    caps, done = CapRepository(ledger), list[datetime]()
-    for number, minute in enumerate(minutes):
-        at = NOW + timedelta(minutes=minute)
-        if reserve(caps, str(number), max_actions=most, now=at) is None:
-            done.append(at)
-    ledger.close()
-
-    assert all(sum(one.date() == at.date() for one in done) <= most for at in done)
-    short = timedelta(hours=23, minutes=30)
-    assert all(sum(at <= one < at + short for one in done) <= most for at in done)
+    just_before = NOW + 24 * HOUR - timedelta(microseconds=1)
+    assert reserve(caps, "b", max_actions=1, now=just_before) is ReasonCode.CAP_ACTIONS
+    assert reserve(caps, "b", max_actions=1, now=NOW + 24 * HOUR) is None
 
 
 def test_what_a_clock_ahead_reserved_counts(caps: CapRepository) -> None:
@@ -291,3 +266,17 @@ def test_no_sequence_of_reservations_exceeds_a_cap_in_any_24_hours(
         assert sum(grant[2] for grant in window) <= max_usd
         assert used(theirs, now).actions == len(window)
     store.close()
+
+
+def test_room_comes_again_as_each_reservation_of_the_guard_is_a_day_old(caps: CapRepository) -> None:
+    for guard, cap, decision in (
+        ("idle_gpu", "research", "a"),
+        ("idle_gpu", "other", "b"),
+        ("budget", "research", "c"),
+    ):
+        caps.reserve(guard, cap, decision, usd("1"), max_actions=9, max_hourly=(usd("9"),), now=NOW)
+    later = NOW + timedelta(hours=5)
+    caps.reserve("idle_gpu", "research", "d", usd("1"), max_actions=9, max_hourly=(usd("9"),), now=later)
+    day = timedelta(hours=24)
+    assert sorted(caps.room_again("idle_gpu", later)) == [NOW + day, NOW + day, later + day]
+    assert list(caps.room_again("idle_gpu", NOW + day)) == [later + day]

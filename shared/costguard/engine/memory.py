@@ -121,7 +121,7 @@ def notice_views(memory: Memory, cases: tuple[Case, ...], now: datetime) -> dict
 
 
 def cap_views(memory: Memory, guard: str, caps: Iterable[str], now: datetime) -> dict[str, CapUse]:
-    """What was used of each of these caps, by name (`planning.cap_of`), in this day of the caps."""
+    """What was used of each of these caps, by name (`planning.cap_of`), in the last 24 hours."""
     views: dict[str, CapUse] = {}
     for name in caps:
         reserved = memory.caps.reservations(guard, name, now)

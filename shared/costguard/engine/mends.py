@@ -89,7 +89,8 @@ def plan_mends(
     A run, which remembers, waits for what is due within minutes (`nearly_due`); whoever only looks does not.
     """
     plan = partial(_plan_now, world, run_id, looked, rules, remember=remember)
-    return planned_when_due(world.clock, plan, deadline) if remember else plan()
+    room = partial(world.memory.caps.room_again, world.guard)
+    return planned_when_due(world.clock, plan, room, deadline) if remember else plan()
 
 
 def _plan_now(world: Surroundings, run_id: str, looked: MendLook, rules: Sequence[MendRule], *, remember: bool) -> Plan:

@@ -62,7 +62,8 @@ class KeyRule:
 
     `means`: what may be used to rotate. `customer_keys`: data encrypted under a service's default key is a finding.
     `late_by` is how long after its date a rotation still counts as in time: vendors rotate within days of it.
-    `wait`: how long after its delivered notice a key is mended. `actions_per_day` caps a day; 0 allows nothing.
+    `wait`: how long after its delivered notice a key is mended. `actions_per_day` caps a rolling 24 hours; 0 allows
+    nothing.
     """
 
     name: str

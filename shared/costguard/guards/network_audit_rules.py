@@ -93,7 +93,7 @@ class AuditRule:
     and of one bound to a stopped machine how long that has been stopped, where the cloud tells.
     `mend`: what may be done about findings, none by default; `narrow_to`: networks that take the place of the world
     for `narrow_rule`. `flow_log_destination` and `flow_log_role` in the vendor's own form. `wait`: how long after its
-    delivered notice a mend is made. `actions_per_day` caps a day; 0 allows nothing.
+    delivered notice a mend is made. `actions_per_day` caps a rolling 24 hours; 0 allows nothing.
     """
 
     name: str

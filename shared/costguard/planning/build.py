@@ -234,7 +234,7 @@ def _grace(inputs: PlanInputs) -> GraceEnd:
 
 
 def _limits(inputs: PlanInputs) -> dict[str, RuleLimit]:
-    """By name of a rule. A share is of the fleet as the day of caps began: what was terminated in it still counts."""
+    """By name of a rule. A share is of the fleet as the 24 hours began: what was terminated in them still counts."""
     fleet = {rule.name: set(_ended(rule, inputs)) for rule in inputs.policy.idle_gpu}
     for shard in inputs.facts:
         for fact in shard.instances:

@@ -49,7 +49,7 @@ class ClaimView:
 
 @dataclass(frozen=True, slots=True)
 class CapUse:
-    """What a rule has done in the last day under one of its caps, and to which subjects."""
+    """What a rule has done in the last 24 hours under one of its caps, and to which subjects."""
 
     actions: int = 0
     hourly_cost: tuple[Money, ...] = ()
@@ -169,7 +169,7 @@ class Shadow:
 
 @dataclass(frozen=True, slots=True)
 class RuleLimit:
-    """What act may reserve for a rule in a day; `seen` is how many a share of them was taken of."""
+    """What act may reserve for a rule in any rolling 24 hours; `seen` is how many a share of them was taken of."""
 
     rule: str
     max_actions: int

@@ -113,7 +113,7 @@ def rule_limit(rule: IdleRule, instances_seen: int, verb: Verb = Verb.STOP) -> R
 
 
 def cap_rail(verb: Verb, limit: RuleLimit, used: CapUse, rate: HourlyRate | None) -> Reason | None:
-    """Whether one more destructive action fits the caps of the day. A cap of 0 allows nothing."""
+    """Whether one more destructive action fits the caps of the last 24 hours. A cap of 0 allows nothing."""
     if verb not in DESTRUCTIVE:
         return None
     if used.actions + 1 > limit.max_actions:

@@ -154,10 +154,10 @@ REASONS: Mapping[Code, str] = {
     Code.NOTICE_UNDELIVERED: (
         "Held: the notice to its owner has not been delivered[ ({channel})][ after {failures} tries][: {detail}]."
     ),
-    Code.CAP_ACTIONS: "Held: the limit of actions in a day is reached[: {used} of {allowed}].",
-    Code.CAP_SHARE: ("Held: the limit on the share of the fleet in a day is reached[: {used} of {allowed}]."),
+    Code.CAP_ACTIONS: "Held: the limit of actions in 24 hours is reached[: {used} of {allowed}].",
+    Code.CAP_SHARE: ("Held: the limit on the share of the fleet in 24 hours is reached[: {used} of {allowed}]."),
     Code.CAP_MONEY: (
-        "Held: the limit on hourly cost stopped in a day would be passed[: {used} of {allowed}]"
+        "Held: the limit on hourly cost stopped in 24 hours would be passed[: {used} of {allowed}]"
         "[, this one adds {wanted}][ {currency}]."
     ),
     Code.CURRENCY_UNCAPPED: "Held: the rule sets no money limit in its currency[ ({currency})].",

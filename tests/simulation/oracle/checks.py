@@ -8,7 +8,7 @@ from decimal import Decimal
 from tests.simulation.chronicle import Effect, Told
 from tests.simulation.oracle import truth
 from tests.simulation.oracle.cancelled import cancelled_after
-from tests.simulation.oracle.judge import SKEW, Check, Judged, of_one_day
+from tests.simulation.oracle.judge import SKEW, Check, Judged
 from tests.simulation.oracle.wires import bill_ends, shut_down
 from tests.simulation.rules import APPROVERS, OWNED, OWNER, TEAM, working_time_after
 
@@ -107,14 +107,15 @@ def once(judged: Judged) -> str:
 
 
 def within_caps(judged: Judged) -> str:
-    """Rules 2 and 7: count, share and money of a day (`of_one_day`); zero allows nothing.
+    """Rules 2 and 7: count, share and money of any rolling 24 hours; zero allows nothing.
 
-    Terminations count apart. A share is of what was listed, and of what was terminated in that day.
+    Terminations count apart. A share is of what was listed, and of what was terminated in those hours.
     """
     effect, rule = judged.effect, judged.rule
     if effect.verb not in DESTRUCTIVE:
         return ""
-    recent = [one for one in _by_rule(judged) if of_one_day(one.at, effect.at, SKEW + RESERVED_BEFORE)]
+    since = effect.at - timedelta(hours=24) + SKEW + RESERVED_BEFORE
+    recent = [one for one in _by_rule(judged) if one.at > since]
     counted = [one for one in recent if (one.verb is Verb.TERMINATE) == (effect.verb is Verb.TERMINATE)]
     share = 0
     listed = _seen_by_rule(judged)

@@ -19,16 +19,6 @@ from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.records import Machine
 
 SKEW = timedelta(minutes=20)  # two clocks, each at most ten minutes off
-_DAY_OF_CAPS = timedelta(hours=23, minutes=30)
-
-
-def of_one_day(one: datetime, at: datetime, apart: timedelta) -> bool:
-    """Whether a cap surely counts both: less than 23.5 hours or no midnight of UTC lies between them.
-
-    `apart`: how far what clocks said when it was reserved may be from when it happened.
-    """
-    midnight = (at + apart).replace(hour=0, minute=0, second=0, microsecond=0)
-    return one > at - _DAY_OF_CAPS + apart or one - apart >= midnight
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from tests.simulation.oracle import truth
-from tests.simulation.oracle.judge import SKEW, of_one_day
+from tests.simulation.oracle.judge import SKEW
 from tests.simulation.oracle.settings_judge import OF_KEYS, JudgedCall, SettingCheck
 from tests.simulation.oracle.way_in import lost_machines
 from tests.simulation.settings import LATE_BY
@@ -111,13 +111,13 @@ def _is_well(judged: JudgedCall, shown: NetworkInventory) -> bool:
 
 
 def within_a_day(judged: JudgedCall) -> str:
-    """Rule 7: the cap of the rule over a day, all runs together."""
+    """Rule 7: the cap of the rule over any 24 hours, all runs together."""
     call = judged.call
+    since = call.at - _DAY + SKEW
     others = [
         one
         for one in judged.book.calls
-        if one.changed and not one.undoes and one.intent is not None and one is not call
-        if of_one_day(one.at, call.at, SKEW)
+        if one.changed and not one.undoes and one.intent is not None and since < one.at and one is not call
         if one.intent.action.rule == judged.rule.name
     ]
     count, allowed = len(others) + 1, judged.rule.actions

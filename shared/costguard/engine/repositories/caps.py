@@ -1,7 +1,4 @@
-"""NEVER rule 7: how much a rule may do in a day, over all shards, runs and processes.
-
-A day is two things at once, and neither may hold more than the cap: a calendar day of UTC, and any 23 hours and a half.
-Of 24 whole hours a daily run would be early by the seconds that its predecessor took, and find the cap still used up.
+"""NEVER rule 7: how much a rule may do in any rolling 24 hours, over all shards, runs and processes.
 
 One record per (guard, cap) holds its reservations, so that whoever reserves has seen all others. A rule has one cap,
 and one more for its terminations (`planning.cap_of`).
@@ -12,9 +9,9 @@ given back once that claim can lead to no intent any more: see `Claim`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 
 from costguard.domain.money import Money, totals
 from costguard.domain.reasons import ReasonCode
@@ -23,8 +20,8 @@ from costguard.engine.repositories.contention import until_uncontested
 from costguard.ports import RecordStore
 
 _KIND = "cap"
-_WINDOW = timedelta(hours=23, minutes=30)  # 24 h less what a run on a function host takes, 15 min, and its jitter
-_KEPT = timedelta(hours=48)  # twice a day: a clock that is ahead must not drop what still counts elsewhere
+_WINDOW = timedelta(hours=24)
+_KEPT = timedelta(hours=48)  # twice the window: a clock that is ahead must not drop what still counts elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +39,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """One decision's share of a cap, counted for a day from `at`. `claim` None: made before claims were kept."""
+    """One decision's share of a cap, counted for 24 hours from `at`. `claim` None: made before claims were kept."""
 
     decision_id: str
     at: datetime
@@ -70,7 +67,7 @@ class CapRepository:
         self._store = store
 
     def usage(self, guard: str, cap: str, now: datetime) -> CapUsage:
-        """What is reserved in the day up to `now`."""
+        """What is reserved in the 24 hours up to `now`."""
         return _usage(_counting(self._read(guard, cap)[0].reservations, now))
 
     def reserve(
@@ -122,8 +119,14 @@ class CapRepository:
         until_uncontested(attempt, f"the cap {cap}")
 
     def reservations(self, guard: str, cap: str, now: datetime) -> tuple[Reservation, ...]:
-        """What counts against this cap at `now`."""
+        """What counts against this cap in the 24 hours up to `now`."""
         return _counting(self._read(guard, cap)[0].reservations, now)
+
+    def room_again(self, guard: str, now: datetime) -> Iterator[datetime]:
+        """When each reservation that counts at `now`, under any cap of this guard, counts no more."""
+        for record in self._store.query(_KIND, f"{guard}/"):
+            for one in _counting(value_of(_Reserved, record).reservations, now):
+                yield one.at + _WINDOW
 
     def release_unsent(self, guard: str, cap: str, unsent: Collection[Reservation]) -> None:
         """Give back these very reservations; one that was made anew meanwhile, for a later claim, stays."""
@@ -146,14 +149,8 @@ def _key(guard: str, cap: str) -> str:
 
 
 def _counting(reservations: tuple[Reservation, ...], now: datetime) -> tuple[Reservation, ...]:
-    """Those of this day; one from a clock that is ahead counts as well."""
-    today = _midnight(now)
-    return tuple(one for one in reservations if now - one.at < _WINDOW or one.at >= today)
-
-
-def _midnight(now: datetime) -> datetime:
-    """When the calendar day of UTC began."""
-    return now.astimezone(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
+    """Those of the last 24 hours; one from a clock that is ahead counts as well."""
+    return tuple(one for one in reservations if now - one.at < _WINDOW)
 
 
 def _usage(counting: tuple[Reservation, ...]) -> CapUsage:
