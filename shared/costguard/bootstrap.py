@@ -180,10 +180,12 @@ def open_surroundings(
     clock: Clock | None = None,
     deadline: datetime | None = None,
     may_act: bool = True,
+    of_a_run: bool = False,
 ) -> Iterator[Surroundings]:
     """Everything one run of `guard` touches, connected; closed again on leaving.
 
-    `may_act` False builds no executor whatever the policy says: plans and previews cannot change a thing.
+    `may_act` False builds no executor whatever the policy says: plans and previews cannot change a thing. Sessions have
+    the mark of this deployment where they may act, and in all phases `of_a_run`: others find it by that.
     `problem` says why `policy` may not be acted on. A `memory` given stays open.
     """
     from costguard.connections import Connections
@@ -196,6 +198,7 @@ def open_surroundings(
         if memory is None:
             memory = open_memory(settings)
             connections.callback(memory.store.close)
+        deployment = connections.named(memory.identity, may_act=may_act or of_a_run)
         connections.open(targets)
         yield Surroundings(
             guard=guard,
@@ -212,12 +215,13 @@ def open_surroundings(
             language=settings.language,
             spends=connections.spends() if guard == "budget" else {},
             trails=connections.trails() if guard not in _SETTINGS else {},
+            deployment=deployment,
             keys=connections.keys() if guard == _KEYS else {},
             rotators=connections.rotators() if may_act and guard == _KEYS else {},
             successors=connections.successors() if may_act and guard == _KEYS else {},
             networks=connections.networks() if guard == _NETWORKS else {},
             network_menders=connections.network_menders() if may_act and guard == _NETWORKS else {},
-            freezers=connections.freezers(_frozen_clouds(memory)) if guard == "budget" and may_act else {},
+            freezers=connections.freezers(memory.freezes.clouds()) if guard == "budget" and may_act else {},
         )
 
 
@@ -252,11 +256,6 @@ def open_undoers(settings: Settings, subject: ResourceRef, clock: Clock) -> Iter
                 if ports.successor is not None
             },
         )
-
-
-def _frozen_clouds(memory: Memory) -> Iterator[str]:
-    """Where launch freezes were begun, whatever the policy says by now: they have to be ended there."""
-    return (state.of.cloud for state in memory.freezes.all() if state.of is not None)
 
 
 def run_function(
@@ -338,6 +337,7 @@ def _under(
         clock=clock,
         deadline=deadline,
         may_act=may_act,
+        of_a_run=True,
     )
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
-from tests.contract.trail_worlds import EVERYBODY, MADE, OLD, ROLE, ROOT, SERVICE, SILENT, TRAILS, USER, TrailRig
+from tests.contract.trail_worlds import DAY, EVERYBODY, MADE, OLD, ROLE, ROOT, SERVICE, SILENT, TRAILS, USER, TrailRig
 
+from costguard.domain.deployments import Deployment
+from costguard.domain.errors import AccessDeniedError
 from costguard.domain.resources import GapKind
 
 
@@ -114,3 +117,53 @@ def test_reading_the_trail_changes_nothing(rig: TrailRig) -> None:
     made = rig.session().calls_made()
     assert rig.operation in {call.operation for call in made}
     assert not any(call.changes_something for call in made)
+
+
+EU, RESEARCH = Deployment("platform-eu", "1a2b3c4d"), Deployment("research", "99999999")
+
+
+def test_whoever_asks_is_seen_by_the_next_to_ask(rig: TrailRig) -> None:
+    """Asking is the mark: two deployments with keys of their own find each other, and what only looks is none."""
+    assert rig.seen() == {}
+    since = rig.clock.now() - 7 * DAY
+
+    assert rig.trail_of(EU).deployments(rig.shard, since) == {}
+    rig.clock.advance(DAY)
+    assert set(rig.trail_of(RESEARCH).deployments(rig.shard, since)) == {EU}
+    rig.clock.advance(DAY)
+
+    seen = rig.seen()
+    assert {each: (rig.clock.now() - at).days for each, at in seen.items()} == {EU: 2, RESEARCH: 1}
+
+
+def test_a_deployment_is_seen_by_the_session_of_its_role(rig: TrailRig) -> None:
+    rig.trail_of(EU, role=True).deployments(rig.shard, rig.clock.now() - DAY)
+
+    assert set(rig.seen()) == {EU}
+
+
+def test_a_mark_from_before_is_not_seen(rig: TrailRig) -> None:
+    rig.trail_of(EU).deployments(rig.shard, rig.clock.now() - DAY)
+    rig.clock.advance(8 * DAY)
+
+    assert rig.seen(days=7) == {}
+    assert set(rig.seen(days=9)) == {EU}
+
+
+def test_looking_for_others_takes_few_questions(rig: TrailRig) -> None:
+    """A trail full of others' questions is not read to its end: the newest pages are."""
+    for _ in range(30):
+        rig.seen()
+    rig.clock.advance(timedelta(minutes=5))
+    rig.trail_of(EU).deployments(rig.shard, rig.clock.now() - DAY)
+    rig.desk().page = 2
+    before = rig.asked()
+
+    assert set(rig.seen()) == {EU}
+    assert rig.asked() - before <= 2 * 3
+
+
+def test_a_trail_that_cannot_be_read_says_so(rig: TrailRig) -> None:
+    rig.deny()
+    with pytest.raises(AccessDeniedError):
+        rig.seen()

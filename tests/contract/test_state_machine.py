@@ -24,6 +24,7 @@ from tests.contract.state_machine_rig import (
 )
 
 from costguard.bootstrap import open_memory, open_surroundings
+from costguard.domain.deployments import deployments_in
 from costguard.domain.resources import GapKind
 from costguard.engine.blobs import RunBlobs
 from costguard.engine.phases import PLAN, Decided, Left
@@ -135,6 +136,7 @@ def test_organisation_in_phases_by_the_state_machine(stage: Set, tmp_path: Path)
     assert stage.plan() == expected
     assert {one.subject.account for one in expected.due} >= {"111122223333", "444455556666"}
     assert output["figures"]["done"] == 5
+    assert marked(stage) == {"alibaba", "aws", "tencent"}
 
     sandbox.advance(DAY)
     stage.functions.failing = lambda phase, event: phase == "scan" and event["part"] == AWS_PART
@@ -151,12 +153,18 @@ def test_organisation_in_phases_by_the_state_machine(stage: Set, tmp_path: Path)
 
 
 def planned_in_one_process(stage: Set, tmp_path: Path) -> Plan:
-    """By the same moment, over a ledger of its own."""
+    """By the same moment, over a ledger of its own; what may not act is no second deployment."""
     settings = replace(stage.settings, ledger=Secret(f"sqlite:///{tmp_path / 'whole.sqlite3'}"))
-    with open_surroundings(settings, "idle_gpu", clock=stage.sandbox.clock) as world:
+    with open_surroundings(settings, "idle_gpu", clock=stage.sandbox.clock, may_act=False) as world:
         plan = run(world, stage.run_id).plan
     assert plan is not None
     return plan
+
+
+def marked(stage: Set) -> set[str]:
+    """In which clouds' audit logs this deployment is found by others: only the phase that plans looks there."""
+    looks = stage.sandbox.world.looks
+    return {look.shard.cloud for look in looks if any(deployments_in(f"{look.session} {look.agent}"))}
 
 
 def states(stage: Set) -> dict[str, str]:

@@ -14,9 +14,10 @@ from typing import Any
 
 from tests.contract import alibaba_world, aws_stand_in, tencent_world
 
+from costguard.domain.deployments import Deployment
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance
-from costguard.ports import CallLog, InventorySource, LaunchReport, LaunchTrail
+from costguard.ports import CallLog, InventorySource, LaunchReport, LaunchTrail, Target
 from costguard.providers.alibaba.compute import AlibabaInventory
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.alibaba.trail import AlibabaTrail
@@ -104,6 +105,9 @@ class TrailRig(ABC):
             getattr(self.world, what)(self.ids[name], "somebody-else")
             self.clock.advance(timedelta(minutes=2))
 
+    def seen(self, days: int = 7) -> Mapping[Deployment, datetime]:
+        return self.trail().deployments(self.shard, self.clock.now() - days * DAY)
+
     def _there(self, region: str) -> Shard:
         return replace(self.shard, region=region or self.shard.region)
 
@@ -113,11 +117,16 @@ class TrailRig(ABC):
     def reset(self) -> None:
         """Nothing denied, nothing goes wrong, nothing was asked."""
         self.world.allow(self.shard.cloud, self.shard.account, Operation.TRAIL)
+        self.world.looks.clear()
         self.desk().page = 50
         self.as_new()
 
     @abstractmethod
     def trail(self) -> LaunchTrail: ...
+
+    @abstractmethod
+    def trail_of(self, deployment: Deployment, *, role: bool = False) -> LaunchTrail:
+        """The trail as this deployment asks it; in a role's session, or with keys of its own."""
 
     @abstractmethod
     def inventory(self) -> InventorySource: ...
@@ -159,11 +168,27 @@ class AwsTrailRig(TrailRig):
         server = LoopbackServer(self.stand_in, self.clock)
         opened.callback(server.close)
         own = (self.aws.credentials.access_key_id, self.aws.credentials.secret_access_key)
+        self._opened, self._url, self._own = opened, server.url, own
         self._session = AwsSession(endpoint_url=server.url, keys=own, pacer=aws_stand_in.patient_pacer())
         opened.callback(self._session.close)
 
     def trail(self) -> LaunchTrail:
         return AwsTrail(self._session, now=self.clock.now)
+
+    def trail_of(self, deployment: Deployment, *, role: bool = False) -> LaunchTrail:
+        session = AwsSession(
+            endpoint_url=self._url,
+            keys=self._own,
+            pacer=aws_stand_in.patient_pacer(),
+            mark=str(deployment),
+        )
+        self._opened.callback(session.close)
+        if role:
+            session.for_account(
+                Target(self.shard.cloud, self.shard.account, role="costguard", external_id=EXTERNAL_ID),
+                self.shard.account,
+            )
+        return AwsTrail(session, now=self.clock.now)
 
     def inventory(self) -> InventorySource:
         return AwsInventory(self._session)
@@ -198,6 +223,7 @@ class AlibabaTrailRig(TrailRig):
     def __init__(self, opened: ExitStack) -> None:
         super().__init__(alibaba_machine)
         self.emulator = opened.enter_context(AlibabaEmulator(self.door))
+        self._opened = opened
         self._session = AlibabaSession(
             keys=self.emulator.keys,
             endpoint=self.emulator.url,
@@ -208,6 +234,21 @@ class AlibabaTrailRig(TrailRig):
 
     def trail(self) -> LaunchTrail:
         return AlibabaTrail(self._session, now=self.clock.now)
+
+    def trail_of(self, deployment: Deployment, *, role: bool = False) -> LaunchTrail:
+        session = AlibabaSession(
+            keys=self.emulator.keys,
+            endpoint=self.emulator.url,
+            pacer=alibaba_world.patient_pacer(),
+            now=self.clock.now,
+            mark=str(deployment),
+        )
+        self._opened.callback(session.close)
+        if role:
+            session.for_account(
+                Target(self.shard.cloud, self.shard.account, role="costguard", external_id=""), self.shard.account
+            )
+        return AlibabaTrail(session, now=self.clock.now)
 
     def inventory(self) -> InventorySource:
         return AlibabaInventory(self._session)
@@ -243,6 +284,7 @@ class TencentTrailRig(TrailRig):
     def __init__(self, opened: ExitStack) -> None:
         super().__init__(tencent_machine)
         self.emulator = opened.enter_context(TencentEmulator(self.door))
+        self._opened = opened
         self._session = TencentSession(
             keys=self.emulator.keys,
             endpoint=self.emulator.url,
@@ -253,6 +295,21 @@ class TencentTrailRig(TrailRig):
 
     def trail(self) -> LaunchTrail:
         return TencentTrail(self._session, now=self.clock.now)
+
+    def trail_of(self, deployment: Deployment, *, role: bool = False) -> LaunchTrail:
+        session = TencentSession(
+            keys=self.emulator.keys,
+            endpoint=self.emulator.url,
+            pacer=tencent_world.patient_pacer(),
+            now=self.clock.now,
+            mark=str(deployment),
+        )
+        self._opened.callback(session.close)
+        if role:
+            session.for_account(
+                Target(self.shard.cloud, self.shard.account, role="costguard", external_id=""), self.shard.account
+            )
+        return TencentTrail(session, now=self.clock.now)
 
     def inventory(self) -> InventorySource:
         return TencentInventory(self._session)

@@ -8,6 +8,7 @@ import sys
 from datetime import timedelta
 
 import pytest
+from tests.scenario.stage import Mailbox
 
 from costguard.bootstrap import notifier_of
 from costguard.domain.answers import AnswerKind, AnswerRef
@@ -141,3 +142,42 @@ def test_without_mail_and_webhooks_nothing_of_them_is_loaded() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("language", "says"),
+    [("en", "Sent by the Costguard deployment platform-eu"), ("zh", "由 Costguard 部署 platform-eu 发送")],
+)
+def test_every_message_names_the_deployment_it_is_from(language: str, says: str) -> None:
+    """Two deployments at work in one account must be told apart by whoever reads their notices."""
+    from costguard.bootstrap import SystemClock
+
+    with MailServer() as server, RobotStandIns(SystemClock()) as robots:
+        environ = {
+            **SENDER,
+            "COSTGUARD_NAME": "platform-eu",
+            "COSTGUARD_LANG": language,
+            "COSTGUARD_SMTP_URL": server.url,
+            "COSTGUARD_ROBOTS": robots.setting,
+            "COSTGUARD_WEBHOOK_PRIVATE": "1",
+        }
+        notifier = notifier_of(load_settings(environ))
+        for kind in ("feishu", "dingtalk", "wecom"):
+            notifier.send(Message(f"{kind}:ops", "Title", "Text", fields=(("Machine", "trainer"),)))
+            assert says in robots.posted[-1].words.replace("\\", "")
+        for fields in ((), (("Machine", "trainer"),)):
+            notifier.send(Message("mailto:ops@example.com", "Title", "Text", fields=fields))
+            (words, *_) = [part for part in server.taken[-1].parsed.walk() if part.get_content_type() == "text/plain"]
+            assert says in words.get_content()
+
+
+def test_a_message_without_a_foot_stays_as_it_is() -> None:
+    """Whoever names no deployment says nothing of one."""
+    from costguard.notifiers.router import NotifierRouter
+
+    kept = Mailbox()
+    message = Message("slack:#gpu", "Title", "Text", fields=(("Machine", "trainer"),), lines=("More",))
+    NotifierRouter({"slack": kept}).send(message)
+    NotifierRouter({"slack": kept}, foot="From here").send(message)
+    assert [each.lines for each in kept.messages] == [("More",), ("More", "From here")]
+    assert [each.text for each in kept.messages] == ["Text", "Text\nFrom here"]

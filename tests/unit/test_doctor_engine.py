@@ -10,6 +10,7 @@ import pytest
 from tests.builders import DAY, NOW, case, policy, rule
 
 from costguard.domain.actions import Action, Verb
+from costguard.domain.deployments import Deployment
 from costguard.domain.errors import AccessDeniedError, LedgerError, OutcomeUnknownError, ProviderError, UnavailableError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory
@@ -26,6 +27,8 @@ from costguard.sandbox.world import workload as does
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import MachineSpec
 from costguard.sandbox.world.ports import WorldInventory, WorldPrices, WorldSignals
+from costguard.sandbox.world.records import Operation
+from costguard.sandbox.world.trail import WorldTrail
 
 AWS, ALIBABA = Target("aws", RESEARCH), Target("alibaba", "1234567890123456")
 LAUNCHED = NOW - 10 * DAY
@@ -358,3 +361,37 @@ def test_the_policys_own_remarks_are_told() -> None:
 
     whole = replace(looked, policy=policy(rule(idle=SHIPPED_BOUNDS)))
     assert examine_policy(whole).code is Code.POLICY_ENFORCES
+
+
+@pytest.mark.parametrize(
+    ("leading", "code"),
+    [
+        ("", Code.OTHER_WORKS),
+        ("platform-eu", Code.OTHER_WORKS),
+        ("research", Code.OTHER_LED),
+    ],
+)
+def test_another_deployment_bars_until_this_one_is_named_as_leading(leading: str, code: Code) -> None:
+    """By the mark that it left in the audit log; what the doctor itself asks leaves none."""
+    asked, world = practice(FLEET, {"aws": Desk()}, deployment=Deployment("research", "00000001"))
+    doctor = WorldTrail(world, MovedClock(NOW))
+    asked = replace(asked, trails={"aws": doctor}, policy=policy(leading_deployment=leading))
+    shard = world.fleet[0].ref.shard
+
+    def answer() -> Check:
+        return next(each for each in examine_targets(asked) if each.question is Question.OTHER_DEPLOYMENT)
+
+    assert answer().code is answer().code is Code.OTHER_NOT_SEEN
+    WorldTrail(world, MovedClock(NOW), "costguard-platform-eu-1a2b3c4d").deployments(shard, NOW - DAY)
+    found = answer()
+    assert (found.code, found.facts["others"]) == (code, "platform-eu (1a2b3c4d)")
+
+
+def test_an_audit_log_that_cannot_be_read_is_a_warning() -> None:
+    asked, world = practice(FLEET[:2], {"aws": Desk()}, deployment=Deployment("research", "00000001"))
+    asked = replace(asked, trails={"aws": WorldTrail(world, MovedClock(NOW))})
+    world.deny("aws", RESEARCH, Operation.TRAIL)
+
+    found = next(each for each in examine_targets(asked) if each.question is Question.OTHER_DEPLOYMENT)
+
+    assert (found.code, len(found.details)) == (Code.OTHER_LOG_UNREAD, 1)

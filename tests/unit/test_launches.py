@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, case, fact, history, instance, policy, shard_facts, usd
 
+from costguard.domain.deployments import Deployment
 from costguard.domain.errors import AccessDeniedError
 from costguard.domain.facts import InstanceFact
 from costguard.domain.money import HourlyRate
+from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind, Instance, Launch
 from costguard.engine.launches import KEPT_FREE, MOST_A_SHARD, MOST_TIME, known_launches, launched
 from costguard.engine.memory import Memory
@@ -60,6 +62,9 @@ class Trail:
             raise AccessDeniedError("no", operation="cloudtrail:LookupEvents", code="AccessDenied")
         known = {each.ref: self.launcher for each in instances if each.ref.native_id not in self.silent}
         return LaunchReport(known, self.gaps)
+
+    def deployments(self, shard: Shard, since: datetime) -> Mapping[Deployment, datetime]:
+        raise AssertionError(shard, since)
 
 
 class Nobody:

@@ -32,6 +32,7 @@ mode: enforce
 calendar: {zone: Asia/Shanghai, days: mon-fri, hours: "10:00-18:00", holidays: [2026-12-25], workdays: [2026-12-26]}
 accounts: [{cloud: aws, id: "111122223333", regions: [us-east-1, eu-west-1]}]
 new_accounts: {observe_for: 14d}
+leading_deployment: platform
 protect: {tags: [hands-off], expiry_tags: [lease-until], controller_tags: [lab/*], accounts: ["777788889999"]}
 notify:
   default: "slack:#a"
@@ -130,6 +131,8 @@ CHANGES: tuple[tuple[str, str, str, Direction], ...] = (
     ("2026-12-01T18", "2027-01-01T18", "expires", T),
     ("reason: demo", "reason: test", "reason", N),
     ("observe_for: 14d", "observe_for: 7d", "new_accounts.observe_for", L),
+    ("leading_deployment: platform", "leading_deployment: research", "leading_deployment", L),
+    ("leading_deployment: platform\n", "", "leading_deployment", T),
     ("observe_for: 14d", "observe_for: 30d", "new_accounts.observe_for", T),
     ("new_accounts: {observe_for: 14d}", "", "new_accounts.observe_for", L),
     ("{stop: {wait: 2h}}", "{stop: {wait: 1h}}", "then", N),

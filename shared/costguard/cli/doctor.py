@@ -101,6 +101,7 @@ def _of_targets(
 ) -> tuple[Sequence[Check], Sequence[CallCount]]:
     """What is asked of the clouds, and of the policy that names them."""
     from costguard.connections import Connections
+    from costguard.domain.deployments import Deployment
     from costguard.engine.doctor import Practice, examine_policy, examine_targets
     from costguard.engine.doctor_bills import examine_bills
     from costguard.engine.doctor_checks import channel_check
@@ -119,6 +120,8 @@ def _of_targets(
             memory=None if isinstance(memory, LedgerError) else memory,
             clock=here.clock,
             progress=step,
+            trails=connections.trails(),
+            deployment=Deployment(here.settings.deployment, _called(memory)),
         )
         bills = examine_bills(policy, targets, connections.spends() if policy.budgets else {}, here.clock.now())
         freezing = {freeze.cloud: connections.freezes_seen(freeze.cloud) for freeze in policy.launch_freezes}
@@ -133,6 +136,14 @@ def _of_targets(
     found.append(channel_check(policy, _proving(here.settings) | usable))
     found.extend(examine_robots(robots))
     return found, calls
+
+
+def _called(memory: Memory | LedgerError) -> str:
+    """What the ledger is called; one that cannot be read is told elsewhere."""
+    try:
+        return "" if isinstance(memory, LedgerError) else memory.identity.known()
+    except LedgerError:
+        return ""
 
 
 def _of_settings(policy: Policy, targets: Sequence[Target], connections: Connections) -> Iterator[Check]:

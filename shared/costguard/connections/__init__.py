@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from typing_extensions import Self
 
 from costguard.connections.ports import CloudPorts, Wiring
+from costguard.domain.deployments import Deployment
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.keys import RotationMeans
 from costguard.domain.refs import CLOUDS, provider_of
 from costguard.domain.signals import SignalName
+from costguard.engine.repositories.identity import IdentityRepository
 from costguard.engine.scan import Reading
 from costguard.guards.budget_rules import StepKind
 from costguard.guards.rules import Mode
@@ -60,6 +62,7 @@ class Connections(ExitStack):
         exactly: frozenset[SignalName] | None = None,
     ) -> None:
         super().__init__()
+        self._mark = ""
         self._exactly = exactly
         self._settings = settings
         self._policy = policy
@@ -75,6 +78,16 @@ class Connections(ExitStack):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         return super().__exit__(kind, error, trace)
+
+    def named(self, identity: IdentityRepository, *, may_act: bool) -> Deployment:
+        """Which deployment this is; what may act has its mark in all sessions that are opened from now on.
+
+        What only looks has none, and its ledger is not written.
+        """
+        acts = may_act and self._policy.enforces
+        own = Deployment(self._settings.deployment, identity.made(self._clock.now()) if acts else identity.known())
+        self._mark = str(own) if acts else ""
+        return own
 
     def open(self, targets: Sequence[Target]) -> Mapping[str, CloudPorts]:
         """Connect every cloud that `targets` name; no request is sent yet."""
@@ -184,6 +197,7 @@ class Connections(ExitStack):
                     combined=self._with_prometheus,
                     way_into=self._way_into(cloud),
                     close_later=self.callback,
+                    mark=self._mark,
                 )
             )
         message = f"{cloud!r} is no cloud that can be scanned; expected one of {', '.join(CLOUDS)}"

@@ -41,6 +41,7 @@ def connect(wiring: Wiring) -> CloudPorts:
         keys=keys_of(settings.alibaba),
         endpoint=settings.alibaba.endpoint_url,
         deadline=wiring.seconds_left,
+        mark=wiring.mark,
         now=wiring.now,
     )
     wiring.close_later(session.close)

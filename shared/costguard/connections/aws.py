@@ -36,6 +36,7 @@ def connect(wiring: Wiring) -> CloudPorts:
         home_region=settings.aws_region,
         keys=(settings.aws.key.key_id, settings.aws.key.secret.reveal()) if settings.aws.key else None,
         deadline=wiring.seconds_left,
+        mark=wiring.mark,
     )
     wiring.close_later(session.close)
     namespace = wiring.policy.signals.cloudwatch_namespace

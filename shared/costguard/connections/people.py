@@ -21,12 +21,13 @@ Now = Callable[[], datetime]
 
 
 def notifier_over(settings: Settings, now: Now) -> Notifier:
-    """Every channel that is set up; a notice for any other is refused.
+    """Every channel that is set up; a notice for any other is refused. Each names the deployment it is from.
 
     Raises:
         InvalidInputError: an address, secret or robot in the settings that nothing could be sent with.
     """
     from costguard.notifiers.router import NotifierRouter
+    from costguard.report.words import Language, phrase
 
     channels: dict[str, Notifier] = {}
     if settings.slack_token:
@@ -48,7 +49,8 @@ def notifier_over(settings: Settings, now: Now) -> Notifier:
             channels["http"] = channels["https"]
     if settings.robots:
         channels.update(_robots(settings, now, link))
-    return NotifierRouter(channels, default="slack")
+    foot = phrase("notice_deployment", Language(settings.language), name=settings.deployment)
+    return NotifierRouter(channels, default="slack", foot=foot)
 
 
 def robots_looked_at(settings: Settings) -> Mapping[str, str]:

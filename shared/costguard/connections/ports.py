@@ -61,7 +61,7 @@ class Wiring:
     `signals_named` are judged; `signals_shown` are read beside them, decide nothing and may be missing.
     `seconds_left` tells the time until the deadline, None where there is none. `close_later` is called with what closes
     a session. `combined` adds the servers of the policy to a cloud's own signals; `way_into` names the target whose
-    role leads into an account.
+    role leads into an account. `mark` is what the sessions of a deployment that may act are called; empty: of no one.
     """
 
     cloud: str
@@ -74,3 +74,4 @@ class Wiring:
     combined: Callable[[SignalSource], SignalSource]
     way_into: Callable[[str], Target | None]
     close_later: Callable[[Callable[[], None]], object]
+    mark: str = ""

@@ -33,6 +33,7 @@ def connect(wiring: Wiring) -> CloudPorts:
         keys=keys_of(settings.tencent),
         endpoint=settings.tencent.endpoint_url,
         deadline=wiring.seconds_left,
+        mark=wiring.mark,
         now=wiring.now,
     )
     wiring.close_later(session.close)

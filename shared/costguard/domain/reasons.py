@@ -115,6 +115,7 @@ class ReasonCode(str, Enum):
     MODE_OBSERVE = "mode_observe"
     ACCOUNT_NEW = "account_new"
     MODE_WARN = "mode_warn"
+    OTHER_DEPLOYMENT = "other_deployment"
     SHARD_INCOMPLETE = "shard_incomplete"
     ACCOUNT_UNREAD = "account_unread"
     UNMEASURED = "unmeasured"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
+from costguard.domain.deployments import Deployment
 from costguard.domain.errors import (
     CostguardError,
     InvalidInputError,
@@ -19,6 +20,7 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.resources import Instance, InstanceState, Snapshot
 from costguard.engine import doctor_checks as checks
+from costguard.engine.deployments import seen_in
 from costguard.engine.doctor_checks import LedgerSeen, Traces
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.switch import SwitchState
@@ -26,9 +28,10 @@ from costguard.engine.scan import Progress, Reading, Scan, gap_of, no_progress, 
 from costguard.engine.workers import ThreadWorkers
 from costguard.guards.idle_gpu import NAME
 from costguard.planning import judge_all
+from costguard.planning.deployments import SEEN_WITHIN, leads, others_of
 from costguard.policy.model import Policy
 from costguard.policy.remarks import remarks
-from costguard.ports import Caller, Clock, Permit, Preflight, Target, Workers
+from costguard.ports import Caller, Clock, LaunchTrail, Permit, Preflight, Target, Workers
 from costguard.report.doctor import Check, Detail
 
 _MOST_LOOKED_AT = 25  # machines a shard whose snapshots are looked at: the closer look costs two calls a machine
@@ -37,7 +40,11 @@ _MOST_ASKED_ABOUT = 10
 
 @dataclass(frozen=True, slots=True)
 class Practice:
-    """What the doctor looks at. `preflights` is by cloud, like `readings`; `memory` None has nothing to tell."""
+    """What the doctor looks at.
+
+    `preflights` is by cloud, like `readings` and `trails`; `memory` None has nothing to tell. `deployment` is which one
+    this is; None looks for no other.
+    """
 
     policy: Policy
     targets: Sequence[Target]
@@ -47,6 +54,8 @@ class Practice:
     clock: Clock
     workers: Workers = field(default_factory=ThreadWorkers)
     progress: Progress = no_progress
+    trails: Mapping[str, LaunchTrail] = field(default_factory=dict)
+    deployment: Deployment | None = None
 
 
 def examine_targets(practice: Practice) -> tuple[Check, ...]:
@@ -132,7 +141,7 @@ def _examine_target(practice: Practice, target: Target) -> Iterator[Check]:
     yield checks.regions_check(name, seen.facts, seen.gaps, seen.closed)
     yield _permissions(practice, name, seen, findings)
     yield checks.measured_check(name, seen.facts, findings)
-    yield checks.other_check(name, _traces(practice, seen))
+    yield checks.other_check(name, _working(practice, seen, _traces(practice, seen)))
 
 
 def _permissions(practice: Practice, name: str, seen: Scan, findings: Mapping[Subject, Finding]) -> Check:
@@ -205,6 +214,29 @@ def _traces(practice: Practice, seen: Scan) -> Traces:
     except LedgerError as err:
         return replace(found, unread=(*found.unread, Detail("ledger", str(err))))
     return replace(found, unknown=tuple(shot for shot in marked if shot.decision_id not in ours))
+
+
+def _working(practice: Practice, seen: Scan, traces: Traces) -> Traces:
+    """With the deployments that left their mark in the audit log, where there are machines."""
+    own, leading = practice.deployment, practice.policy.leading_deployment
+    shards = [each.shard for each in seen.facts if each.instances and each.shard.cloud in practice.trails]
+    if own is None:
+        return traces
+    since = practice.clock.now() - SEEN_WITHIN
+    tasks = [partial(seen_in, practice.trails[shard.cloud], shard, since) for shard in shards]
+    looked = [(shards[place], *found) for place, found in practice.workers.each(tasks)]
+    others: dict[Deployment, datetime] = {}
+    for _, found, _ in looked:
+        for each, at in others_of(own, found).items():
+            others[each] = max(at, others.get(each, at))
+    return replace(
+        traces,
+        name=own.name,
+        working=others,
+        log_unread=tuple(Detail(str(shard), gap) for shard, _, gap in looked if gap is not None),
+        leading=leading,
+        leads=leads(own, others, leading),
+    )
 
 
 def _closer_look(readings: Mapping[str, Reading], shard: ShardFacts) -> tuple[int, Sequence[Snapshot], Detail | None]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from costguard.domain.actions import Verb
+from costguard.domain.deployments import Deployment
 from costguard.domain.errors import (
     AccessDeniedError,
     CostguardError,
@@ -24,6 +25,7 @@ from costguard.domain.resources import Gap, GapKind, InstanceState, Snapshot
 from costguard.engine.repositories.switch import SwitchState
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Mode
+from costguard.planning.deployments import names_of
 from costguard.policy.model import Policy
 from costguard.policy.remarks import Remark
 from costguard.ports import Caller, Permit
@@ -187,7 +189,9 @@ class Traces:
     """What was looked at for traces of another deployment, in one target.
 
     Costguard marks only the snapshots it makes, with the decision that asked for them. `unknown` are those of
-    decisions that this ledger never made; `unread` says what could not be looked at.
+    decisions that this ledger never made; `unread` says what could not be looked at. `working` are the deployments
+    whose marks the audit log has, `log_unread` where that could not be read; `leads`: the policy names this one, called
+    `name`, as the one that acts beside them, and `leading` is whom it names.
     """
 
     machines: int = 0
@@ -196,10 +200,15 @@ class Traces:
     marked: int = 0
     unknown: tuple[Snapshot, ...] = ()
     unread: tuple[Detail, ...] = ()
+    name: str = ""
+    working: Mapping[Deployment, datetime] = field(default_factory=dict)
+    log_unread: tuple[Detail, ...] = ()
+    leading: str = ""
+    leads: bool = False
 
 
 def other_check(target: str, traces: Traces) -> Check:
-    """Whether a Costguard with another ledger was at work here. One that never made a snapshot leaves no trace."""
+    """Whether a Costguard with another ledger is at work here, by the audit log, or was, by the snapshots it made."""
     facts: dict[str, FactValue] = {
         "machines": traces.machines,
         "machines_in_all": traces.machines_in_all,
@@ -207,10 +216,19 @@ def other_check(target: str, traces: Traces) -> Check:
         "marked": traces.marked,
         "unknown": len(traces.unknown),
     }
+    if traces.name:
+        facts |= {"name": traces.name, "leading": traces.leading}
+    told = tuple(Detail(str(snapshot.ref), snapshot.decision_id) for snapshot in traces.unknown)
+    details = (*told, *traces.unread, *traces.log_unread)
+    if traces.working:
+        facts["others"] = names_of(traces.working)
+        facts["seen"] = max(traces.working.values()).isoformat(timespec="minutes")
+        return Check(Code.OTHER_LED if traces.leads else Code.OTHER_WORKS, target, facts, details)
     if traces.unknown:
-        told = tuple(Detail(str(snapshot.ref), snapshot.decision_id) for snapshot in traces.unknown)
-        return Check(Code.OTHER_SEEN, target, facts, (*told, *traces.unread))
-    return Check(Code.OTHER_UNREAD if traces.unread else Code.OTHER_NOT_SEEN, target, facts, traces.unread)
+        return Check(Code.OTHER_SEEN, target, facts, details)
+    if traces.unread:
+        return Check(Code.OTHER_UNREAD, target, facts, details)
+    return Check(Code.OTHER_LOG_UNREAD if traces.log_unread else Code.OTHER_NOT_SEEN, target, facts, details)
 
 
 @dataclass(frozen=True, slots=True)

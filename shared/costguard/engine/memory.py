@@ -18,6 +18,7 @@ from costguard.engine.repositories.cases import CaseRepository
 from costguard.engine.repositories.disowned import DisownedRepository
 from costguard.engine.repositories.freezes import FreezeRepository
 from costguard.engine.repositories.haste import HasteRepository
+from costguard.engine.repositories.identity import IdentityRepository
 from costguard.engine.repositories.intents import IntentRepository
 from costguard.engine.repositories.launches import LaunchRepository
 from costguard.engine.repositories.meter import MeterRepository
@@ -64,6 +65,7 @@ class Memory:
     bills: BillRepository
     freezes: FreezeRepository
     launches: LaunchRepository
+    identity: IdentityRepository
 
     @classmethod
     def over(cls, store: RecordStore) -> Memory:
@@ -87,6 +89,7 @@ class Memory:
             bills=BillRepository(store),
             freezes=FreezeRepository(store),
             launches=LaunchRepository(store),
+            identity=IdentityRepository(store),
         )
 
 

@@ -6,7 +6,9 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
+from costguard.domain.deployments import Deployment
 from costguard.domain.errors import ProviderError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceDetail, Inventory
@@ -88,6 +90,10 @@ class _Trail:
         for shard in sorted({instance.ref.shard for instance in instances}):
             self.doors.enter(shard)
         return self.inner.launches(instances)
+
+    def deployments(self, shard: Shard, since: datetime) -> Mapping[Deployment, datetime]:
+        self.doors.enter(shard)
+        return self.inner.deployments(shard, since)
 
 
 def entering(world: Surroundings, shares: Mapping[tuple[str, str], Share]) -> Surroundings:

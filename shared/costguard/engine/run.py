@@ -17,6 +17,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, InstanceDetail
 from costguard.engine.act import act, pause_reason
 from costguard.engine.aftermath import release_unsent, settle_observed
+from costguard.engine.deployments import barred_accounts
 from costguard.engine.hands import Hand
 from costguard.engine.instance_hand import InstanceHand
 from costguard.engine.launches import launched
@@ -124,7 +125,9 @@ def _plan_now(world: Surroundings, run_id: str, seen: Scan, *, deadline: datetim
         observing=known_accounts(world, {shard.shard: shard.complete for shard in seen.facts}, remember=remember),
     )
     trails = launched(world, inputs, deadline=deadline, remember=remember)
-    inputs = replace(inputs, launches=trails.launches, gaps=(*inputs.gaps, *trails.gaps))
+    bars = barred_accounts(world, inputs)
+    gaps = (*inputs.gaps, *trails.gaps, *bars.gaps)
+    inputs = replace(inputs, launches=trails.launches, barred=bars.accounts, gaps=gaps)
     whole = _examined_closely(world, inputs)
     return with_shadows(world, whole, build_plan(whole))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from costguard.domain.deployments import Deployment
 from costguard.domain.reasons import Reason
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
@@ -38,7 +39,7 @@ class Surroundings:
     of a launch freeze, and nothing else, where the policy names one. `keys` reads the keys of each cloud and `networks`
     its networks; `rotators` and `network_menders` open what can change them, and nothing else, where a rule enforces;
     `successors` what makes a key in another's place, where such a rule allows that. `trails` tell who launched what; a
-    cloud without one is not asked.
+    cloud without one is not asked. `deployment` is which one this is; None looks for no other.
     """
 
     guard: str
@@ -63,3 +64,4 @@ class Surroundings:
     networks: Mapping[str, NetworkSource] = field(default_factory=dict)
     network_menders: Mapping[str, Callable[[], NetworkMender]] = field(default_factory=dict)
     trails: Mapping[str, LaunchTrail] = field(default_factory=dict)
+    deployment: Deployment | None = None

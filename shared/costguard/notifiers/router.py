@@ -28,12 +28,13 @@ class NotifierRouter:
     """A `Notifier` over several, by the word before the colon of `message.channel`.
 
     An address without one (`#gpu-research`) goes to `default`, if that is given. Another channel is one
-    entry more in `notifiers`.
+    entry more in `notifiers`. `foot` is a closing line of every message: which deployment it is from.
     """
 
-    def __init__(self, notifiers: Mapping[str, Notifier], *, default: str = "") -> None:
+    def __init__(self, notifiers: Mapping[str, Notifier], *, default: str = "", foot: str = "") -> None:
         self._notifiers = dict(notifiers)
         self._default = default
+        self._foot = foot
 
     def send(self, message: Message) -> Delivery:
         """Hand `message` on under its address, web addresses whole and others without the scheme.
@@ -69,7 +70,8 @@ class NotifierRouter:
         notifier = self._notifiers.get(scheme) if message.channel else None
         if notifier is None:
             raise RejectedNoticeError(self._unserved(message.channel, scheme))
-        return notifier, message if scheme in _WHOLE else replace(message, channel=rest)
+        signed = _signed(message, self._foot) if self._foot else message
+        return notifier, signed if scheme in _WHOLE else replace(signed, channel=rest)
 
     def _unserved(self, channel: str, scheme: str) -> str:
         """Without the path of a web address: it may be a secret."""
@@ -78,3 +80,10 @@ class NotifierRouter:
         known = ", ".join(f"{name}:" for name in sorted(self._notifiers)) or "none"
         fix = f"; set {_SET[scheme]}, see docs/settings.md" if channel and scheme in _SET else ""
         return f"no channel serves the address {shown!r}; known are: {known}{fix}"
+
+
+def _signed(message: Message, foot: str) -> Message:
+    """With this line last; one that has no layout stays plain lines."""
+    laid_out = bool(message.fields or message.lines or message.parts)
+    lines = (*message.lines, foot) if laid_out else ()
+    return replace(message, text=f"{message.text}\n{foot}" if message.text else foot, lines=lines)

@@ -115,7 +115,7 @@ def build_plan(inputs: PlanInputs) -> Plan:
             continue
         actions = _actions(item, item.step.wants, inputs)
         gentle = observed(inputs.observing, case, mode_rail(item.step.wants, case.mode))
-        stop_all = inputs.stop_all if gentle is None else None
+        stop_all = (inputs.stop_all or _barred(case, item.step.wants, inputs)) if gentle is None else None
         reason = stop_all or _rail(item, item.step.wants, inputs, limits, use)
         if reason is not None:
             held.extend(Held(action, reason) for action in actions)
@@ -246,6 +246,11 @@ def _limits(inputs: PlanInputs) -> dict[str, RuleLimit]:
 
 def _ended(rule: IdleRule, inputs: PlanInputs) -> frozenset[str]:
     return inputs.caps.get(cap_of(rule.name, Verb.TERMINATE), CapUse()).subjects
+
+
+def _barred(case: Case, verb: Verb, inputs: PlanInputs) -> Reason | None:
+    """Why nothing is done in its account; people are told all the same."""
+    return None if verb is Verb.WARN else inputs.barred.get(account_key(case.subject))
 
 
 def _rail(

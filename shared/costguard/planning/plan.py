@@ -67,7 +67,7 @@ class PlanInputs:
     of them ask for one stop. `hastened` are the decisions whose notice was answered with "stop now".
     `observing` are the accounts in which every rule only observes, each until when (`new_accounts`).
     `launches` are who launched what, as far as that was asked; `disowned` by resource id the names of those who said
-    that it is not theirs.
+    that it is not theirs. `barred` are the accounts where nothing is done but notices, each why (`deployments`).
     """
 
     guard: str
@@ -92,6 +92,7 @@ class PlanInputs:
     disowned: Mapping[str, frozenset[str]] = field(default_factory=dict)
     hastened: frozenset[AnswerRef] = frozenset()
     observing: Mapping[str, datetime] = field(default_factory=dict)
+    barred: Mapping[str, Reason] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

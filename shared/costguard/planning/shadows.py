@@ -172,6 +172,7 @@ def _alone(inputs: PlanInputs, rule: IdleRule, cases: tuple[Case, ...]) -> PlanI
         others={},
         hastened=frozenset(),
         observing={},
+        barred={},
     )
 
 

@@ -75,6 +75,7 @@ def build_policy(accepted: Accepted) -> Policy:
             network_audit=audit_rules_of(accepted, shadow=True),
         ),
         observe_new_accounts_for=timedelta(0) if main.new_accounts is None else main.new_accounts.observe_for,
+        leading_deployment=main.leading_deployment,
     )
     return with_policy_digest(policy)
 

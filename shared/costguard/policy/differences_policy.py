@@ -181,6 +181,7 @@ _POLICY: tuple[Part[Policy], ...] = (
         d.lower,
         lambda wait: n.duration(wait) if wait else "",
     ),
+    Part("leading_deployment", lambda policy: policy.leading_deployment, _unset_or_same),
     Part("calendar", lambda policy: policy.calendar, _calendar_looser, _calendar_words),
     Part("protect.tags", lambda policy: policy.protection.tag_names, d.fewer),
     Part("protect.expiry_tags", lambda policy: policy.protection.expiry_tag_names, d.fewer),

@@ -251,6 +251,7 @@ class MainDocument(Document):
     calendar: CalendarDocument | None = None
     accounts: AccountDocuments = ()
     new_accounts: NewAccountsDocument | None = None
+    leading_deployment: f.DeploymentName = ""
     idle_gpu: tuple[RuleDocument, ...] = ()
     protect: ProtectDocument = ProtectDocument()
     budgets: tuple[BudgetDocument, ...] = ()

@@ -22,6 +22,7 @@ from costguard.policy.channels import channel
 from costguard.policy.ladder import check_ladder, parse_step
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_DEPLOYMENT = re.compile(r"[a-z][a-z0-9-]{1,18}[a-z0-9]")  # as settings/checks.py has it
 _NAMESPACE = re.compile(r"[A-Za-z0-9._/#:-]{1,255}")
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _URL = re.compile(
@@ -44,6 +45,16 @@ BillingWord = Annotated[Billing, BeforeValidator(v.choice_of(Billing, "a way of 
 CloudWord = Annotated[str, BeforeValidator(v.choice(CLOUD_WORDS, "a cloud"))]
 Unstoppable = Annotated[bool, BeforeValidator(v.choice({"hold": False, "terminate": True}, "an answer"))]
 Name = Annotated[str, AfterValidator(v.matching(_NAME, "a name: letters, digits, . _ -, at most 64"))]
+DeploymentName = Annotated[
+    str,
+    AfterValidator(
+        v.matching(
+            _DEPLOYMENT,
+            "the name of a deployment: 3 to 20 small letters, digits and hyphens",
+            "it is its COSTGUARD_NAME",
+        )
+    ),
+]
 Text = Annotated[
     str, AfterValidator(v.matching(re.compile(r"(?=.*\S)[^\n]{1,300}"), "a line of text of 1 to 300 characters"))
 ]

@@ -14,7 +14,7 @@ from costguard.guards.kms_rotation_rules import KeyRule
 from costguard.guards.network_audit_rules import AuditRule
 from costguard.guards.rules import Mode, Protection, Selector
 from costguard.policy.calendar import WorkingCalendar
-from costguard.policy.terms import digest_of
+from costguard.policy.terms import UNSAID, digest_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +124,7 @@ class Policy:
     Of `owners` and `prices` the first that matches counts. `digest` is a hash of everything else here:
     comments, spaces and the order of rules do not change it. `priority_classes` are from the least important on.
     In an account seen for the first time less than `observe_new_accounts_for` ago, every rule only observes.
+    `leading_deployment` is the one that acts in an account where several work.
     """
 
     mode: Mode
@@ -146,6 +147,14 @@ class Policy:
     answers: AnswerTerms = AnswerTerms()
     shadows: Shadows = Shadows()
     observe_new_accounts_for: timedelta = timedelta(0)
+    leading_deployment: str = field(default="", metadata={UNSAID: True})
+
+    @property
+    def enforces(self) -> bool:
+        """Whether anything at all may be changed under it."""
+        modes = {*(rule.mode for rule in self.idle_gpu), *(budget.mode for budget in self.budgets)}
+        modes |= {*(rule.mode for rule in self.kms_rotation), *(rule.mode for rule in self.network_audit)}
+        return Mode.ENFORCE in modes
 
     def active_exemptions(self, now: datetime) -> tuple[Exemption, ...]:
         """The exceptions that have not expired."""

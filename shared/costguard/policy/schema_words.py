@@ -8,6 +8,7 @@ WORDS: Mapping[str, str] = {
     "version": "Always 1.",
     "mode": "observe looks and reports, warn also tells owners, enforce also acts. A rule may only be gentler.",
     "shadow": "Followed beside the rules in force, to show where it would differ. It decides nothing.",
+    "leading_deployment": "Which deployment acts in an account where several work: its COSTGUARD_NAME.",
     "new_accounts": "What is done in an account that was never seen before. Left out: what is done in any other.",
     "observe_for": "How long every rule only observes there, 1h to 90d.",
     "calendar": "Waits count in working hours only. Left out: every hour counts.",

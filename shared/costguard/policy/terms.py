@@ -103,6 +103,10 @@ def rule_from_terms(text: str) -> IdleRule:
     raise NewerSchemaError(message)
 
 
+UNSAID = "unsaid at its default"
+"""In the metadata of a field that came later: policies that do not name it keep their digest."""
+
+
 def digest_of(value: object) -> str:
     """sha256 of a frozen value: dataclasses by field (`compare=False` left out), mappings by key."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
@@ -196,8 +200,10 @@ def _seconds(duration: timedelta) -> float:
 
 def _canonical(value: object) -> Any:
     if is_dataclass(value):
-        shown = [each.name for each in fields(value) if each.compare]
-        return {name: _canonical(getattr(value, name)) for name in shown}
+        shown = [each for each in fields(value) if each.compare]
+        told = {each.name: getattr(value, each.name) for each in shown}
+        newer = {each.name for each in shown if UNSAID in each.metadata and told[each.name] == each.default}
+        return {name: _canonical(said) for name, said in told.items() if name not in newer}
     if isinstance(value, Mapping):
         return {str(_canonical(key)): _canonical(each) for key, each in value.items()}
     if isinstance(value, (set, frozenset)):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from costguard.domain.deployments import Deployment
 from costguard.domain.keys import EncryptionKey, KeyInventory
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.network import NetworkInventory
@@ -94,6 +95,16 @@ class LaunchTrail(Protocol):
 
     def launches(self, instances: Sequence[Instance]) -> LaunchReport:
         """Who started each of these instances of one shard; what the trail no longer remembers is absent."""
+
+    def deployments(self, shard: Shard, since: datetime) -> Mapping[Deployment, datetime]:
+        """Which deployments that enforce asked this trail since then, each with when it last did: our own among them.
+
+        Asking leaves the mark that others find: every deployment that may act asks in each run. A few pages, the
+        newest first; what lies further back is not looked at.
+
+        Raises:
+            ProviderError: the trail could not be read.
+        """
 
 
 @dataclass(frozen=True, slots=True)

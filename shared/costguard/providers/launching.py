@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
+from costguard.domain.deployments import Deployment, deployments_in
 from costguard.domain.errors import AccessDeniedError, ProviderError, ThrottledError, TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, Launch
@@ -22,6 +23,9 @@ REMEMBERED = timedelta(days=90)
 LAUNCHES = "launches"
 MOST_PAGES = 20
 """Of one question: a thousand events in the half hour around a launch are no trail that can be read to its end."""
+
+MARK_PAGES = 3
+"""Of the questions that others asked of a trail: 150, the newest first. A deployment asks once in each of its runs."""
 
 _BEFORE, _AFTER = timedelta(minutes=15), timedelta(minutes=15)
 """Around the moment a machine says it was made, which is told to the minute at worst: an order may take minutes."""
@@ -93,6 +97,25 @@ def launch_among(
             message = "two launches of one machine, by different people"
             raise ValueError(message)
     return min(found, key=lambda launch: launch.at) if found else None
+
+
+def deployments_among(
+    pages: Iterable[list[Any]], operation: str, told: Callable[[Fields], tuple[datetime, str]]
+) -> Mapping[Deployment, datetime]:
+    """The deployments whose marks the events of the first few pages carry, each with when it was last seen.
+
+    `told` gives of an event when it was, and the texts that say who asked: its role session and user agent.
+
+    Raises:
+        ProviderError: not as documented.
+    """
+    found: dict[Deployment, datetime] = {}
+    for page in islice(pages, MARK_PAGES):
+        with as_documented(operation):
+            for event in parts({"page": page}, "page"):
+                at, who = told(event)
+                found.update({each: max(at, found.get(each, at)) for each in deployments_in(who)})
+    return found
 
 
 def events_of(pages: Iterator[list[Any]], operation: str) -> Iterator[Fields]:

@@ -79,6 +79,9 @@ class Code(str, Enum):
     OTHER_NOT_SEEN = "other_not_seen"
     OTHER_UNREAD = "other_unread"
     OTHER_SEEN = "other_seen"
+    OTHER_LOG_UNREAD = "other_log_unread"
+    OTHER_LED = "other_led"
+    OTHER_WORKS = "other_works"
     BILL_READ = "bill_read"
     BILL_SAYS_NOTHING = "bill_says_nothing"
     BILL_UNTOLD = "bill_untold"
@@ -151,6 +154,9 @@ VERDICTS: Mapping[Code, tuple[Question, Health]] = MappingProxyType(
         Code.OTHER_NOT_SEEN: (Question.OTHER_DEPLOYMENT, _OK),
         Code.OTHER_UNREAD: (Question.OTHER_DEPLOYMENT, _UNTOLD),
         Code.OTHER_SEEN: (Question.OTHER_DEPLOYMENT, _BARS),
+        Code.OTHER_LOG_UNREAD: (Question.OTHER_DEPLOYMENT, _WARNING),
+        Code.OTHER_LED: (Question.OTHER_DEPLOYMENT, _WARNING),
+        Code.OTHER_WORKS: (Question.OTHER_DEPLOYMENT, _BARS),
         Code.BILL_READ: (Question.BILL, _OK),
         Code.BILL_SAYS_NOTHING: (Question.BILL, _WARNING),
         Code.BILL_UNTOLD: (Question.BILL, _WARNING),

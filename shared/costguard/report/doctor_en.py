@@ -92,8 +92,25 @@ DOCTOR: Mapping[str, str] = {
     "doctor_fix_measured_none": "Mend the metrics of those named below before anything is enforced.",
     # another deployment
     "doctor_other_not_seen": (
-        "No trace of another Costguard: looked at {snapshots} snapshots of {machines} of {machines_in_all} machines,"
-        " {marked} of them made by this ledger. One that never made a snapshot leaves no trace."
+        "No trace of another Costguard[ beside this one, {name}]: none in the audit log in the last 7 days; looked at"
+        " {snapshots} snapshots of {machines} of {machines_in_all} machines, {marked} of them made by this ledger."
+    ),
+    "doctor_other_log_unread": (
+        "No trace of another Costguard[ beside this one, {name}] in {snapshots} snapshots of {machines} of"
+        " {machines_in_all} machines; the audit log could not be looked at."
+    ),
+    "doctor_fix_other_log_unread": "Grant what is named below: another deployment is found before it acts only there.",
+    "doctor_other_led": (
+        "Another Costguard works here ({others}, last seen {seen}); the policy lets {name} lead: this one."
+    ),
+    "doctor_fix_other_led": "Name `leading_deployment: {name}` in the policy of the other as well, so that it holds.",
+    "doctor_other_works": (
+        "Another Costguard works here: {others}, last seen {seen}[; the policy lets {leading} lead]. This one, {name},"
+        " does nothing here."
+    ),
+    "doctor_fix_other_works": (
+        "End one of them, or give each a COSTGUARD_NAME of its own and name the one that acts in both policies:"
+        " `leading_deployment: NAME`."
     ),
     "doctor_other_unread": (
         "Whether another Costguard works here could not be told: looked at {snapshots} snapshots of {machines} of"

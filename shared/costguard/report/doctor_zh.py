@@ -80,8 +80,22 @@ DOCTOR: Mapping[str, str] = {
     "doctor_measured_none": "{running} 台运行中的机器没有一台可测量：守护等于失明。",
     "doctor_fix_measured_none": "执行之前，请先修复下列机器的监控指标。",
     "doctor_other_not_seen": (
-        "没有发现另一个 Costguard 的痕迹：查看了 {machines_in_all} 台机器中 {machines} 台的 {snapshots} 个快照，"
-        "其中 {marked} 个由本账本创建。从未创建快照的部署不会留下痕迹。"
+        "没有发现另一个 Costguard 的痕迹[（本部署为 {name}）]：操作审计最近 7 天内没有；"
+        "查看了 {machines_in_all} 台机器中 {machines} 台的 {snapshots} 个快照，其中 {marked} 个由本账本创建。"
+    ),
+    "doctor_other_log_unread": (
+        "在 {machines_in_all} 台机器中 {machines} 台的 {snapshots} 个快照里没有发现另一个 Costguard 的痕迹"
+        "[（本部署为 {name}）]；操作审计未能查看。"
+    ),
+    "doctor_fix_other_log_unread": "请授予下列权限：只有在操作审计中，才能在另一个部署动手之前发现它。",
+    "doctor_other_led": "这里还有另一个 Costguard 在工作（{others}，最近见于 {seen}）；策略指定由本部署 {name} 主导。",
+    "doctor_fix_other_led": "请在另一个部署的策略中也写明 `leading_deployment: {name}`，使其搁置。",
+    "doctor_other_works": (
+        "这里还有另一个 Costguard 在工作：{others}，最近一次见于 {seen}[；策略指定由 {leading} 主导]。"
+        "本部署 {name} 在此不执行任何操作。"
+    ),
+    "doctor_fix_other_works": (
+        "停用其中一个；或为每个部署设置各自的 COSTGUARD_NAME，并在两份策略中写明由谁执行：`leading_deployment: 名称`。"
     ),
     "doctor_other_unread": (
         "无法判断是否有另一个 Costguard：查看了 {machines_in_all} 台机器中 {machines} 台的 {snapshots} 个快照。"

@@ -27,6 +27,7 @@ LETTERS: Mapping[str, str] = {
     "status_stopped": "Stopped {at}",
     "status_ended": "{why}",
     "status_handed_on": "Handed on[ to {owner}], who is told anew",
+    "notice_deployment": "Sent by the Costguard deployment {name}",
     "outbox_dead": "{count} refused for good; mend the channel, then `costguard outbox --retry NOTICE`",
     "outbox_pending": "{count} to be sent with the next run",
     "outbox_empty": "Everything was delivered; nothing waits.",

@@ -27,6 +27,7 @@ LETTERS: Mapping[str, str] = {
     "status_stopped": "已于 {at} 停机",
     "status_ended": "{why}",
     "status_handed_on": "已转交[给 {owner}]，将重新通知",
+    "notice_deployment": "由 Costguard 部署 {name} 发送",
     "outbox_dead": "{count} 条被渠道永久拒绝：修复渠道后执行 `costguard outbox --retry NOTICE`",
     "outbox_pending": "{count} 条将在下一次运行时发送",
     "outbox_empty": "全部已送达，没有待发通知。",

@@ -147,6 +147,10 @@ REASONS: Mapping[Code, str] = {
     Code.MODE_OBSERVE: "Only rehearsed: the rule is in observe mode and changes nothing.",
     Code.ACCOUNT_NEW: "Only rehearsed: the account[ {account}] is new, and rules only observe there[ until {until}].",
     Code.MODE_WARN: "Only rehearsed: the rule is in warn mode and only tells owners.",
+    Code.OTHER_DEPLOYMENT: (
+        "Held: another Costguard deployment works in this account[: {others}][, last seen {seen}][; {leading} leads]"
+        "[. Both are called {same_name}]."
+    ),
     Code.SHARD_INCOMPLETE: "Held: not everything in its account and region could be read[ ({shard})].",
     Code.ACCOUNT_UNREAD: "Held: its account could not be read[ ({shard})].",
     Code.UNMEASURED: "Held: it cannot be judged now[. {cause}].",
@@ -263,6 +267,10 @@ FIXES: Mapping[Code, str] = {
     Code.RULE_CHANGED: "Plan again.",
     Code.MODE_OBSERVE: "Set `mode: warn` or `enforce` when the plan looks right.",
     Code.ACCOUNT_NEW: "Look at what would be done; `new_accounts` says how long it is only looked at.",
+    Code.OTHER_DEPLOYMENT: (
+        "End one of them, or give each a COSTGUARD_NAME of its own and name the one that acts in both policies: "
+        "`leading_deployment: NAME`."
+    ),
     Code.MODE_WARN: "Set `mode: enforce` when the notices look right.",
 }
 

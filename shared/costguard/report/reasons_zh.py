@@ -116,6 +116,10 @@ REASONS: Mapping[Code, str] = {
     Code.MODE_OBSERVE: "仅演练：规则处于 observe 模式，不做任何更改。",
     Code.ACCOUNT_NEW: "仅演练：账号[ {account} ]是新账号，[{until} 之前]所有规则都只观察。",
     Code.MODE_WARN: "仅演练：规则处于 warn 模式，只通知负责人。",
+    Code.OTHER_DEPLOYMENT: (
+        "搁置：此账号中还有另一个 Costguard 部署在工作[：{others}][，最近一次见于 {seen}][；由 {leading} 主导]"
+        "[。两者都名为 {same_name}]。"
+    ),
     Code.SHARD_INCOMPLETE: "搁置：其账号和地域未能完整读取[（{shard}）]。",
     Code.ACCOUNT_UNREAD: "搁置：无法读取其账号[（{shard}）]。",
     Code.UNMEASURED: "搁置：目前无法判断[。{cause}]。",
@@ -207,6 +211,9 @@ FIXES: Mapping[Code, str] = {
     Code.KEY_SUCCESSOR_FOREIGN: "若该密钥属于您，请手动移动别名；否则请查明其标签由谁写入。",
     Code.RULE_CHANGED: "请重新生成计划。",
     Code.MODE_OBSERVE: "确认计划无误后，可设置 `mode: warn` 或 `enforce`。",
+    Code.OTHER_DEPLOYMENT: (
+        "停用其中一个；或为每个部署设置各自的 COSTGUARD_NAME，并在两份策略中写明由谁执行：`leading_deployment: 名称`。"
+    ),
     Code.ACCOUNT_NEW: "请查看将要执行的操作；只观察多久由 `new_accounts` 决定。",
     Code.MODE_WARN: "确认通知无误后，可设置 `mode: enforce`。",
 }

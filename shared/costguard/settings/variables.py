@@ -26,8 +26,8 @@ class Variable:
 VARIABLES = (
     Variable(
         "COSTGUARD_NAME",
-        "What this deployment is called in its log lines and figures, as `service`; another in the same region takes "
-        "another",
+        "What this deployment is called: in its notices, in the clouds' audit logs, and in its log lines and figures, "
+        "as `service`; another in the same account or region takes another",
         f"`{DEFAULT_NAME}`",
     ),
     Variable(

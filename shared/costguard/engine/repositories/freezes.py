@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -37,6 +37,10 @@ class FreezeRepository:
         """The freeze as remembered; one never heard of is off."""
         record = self._store.get(_STATE, name)
         return FreezeState(name) if record is None else replace(value_of(FreezeState, record), version=record.version)
+
+    def clouds(self) -> Iterator[str]:
+        """Where launch freezes were begun, whatever the policy says by now: they have to be ended there."""
+        return (state.of.cloud for state in self.all() if state.of is not None)
 
     def all(self) -> tuple[FreezeState, ...]:
         """Every freeze ever begun."""

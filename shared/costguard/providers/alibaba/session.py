@@ -67,7 +67,8 @@ class AlibabaSession:
     `keys` are those we start with; None means that there are none. `endpoint` stands in for the whole cloud.
     `may_change` False refuses, before anything leaves the process, whatever permissions.py does not list as reading;
     with `may_dry_run` it lets a change out that is sent with `DryRun=true`. `deadline` returns the seconds left; no
-    wait goes past it. `now` is the clock on the wall.
+    wait goes past it. `now` is the clock on the wall. `mark` is what its role sessions are called, and in its user
+    agent: see `domain/deployments.py`.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class AlibabaSession:
         deadline: Callable[[], float] | None = None,
         pacer: Pacer | None = None,
         purpose: Purpose = Purpose.GUARD,
+        mark: str = "",
     ) -> None:
         if cloud not in HOME_REGIONS:
             message = (
@@ -103,7 +105,8 @@ class AlibabaSession:
         self._pacer = pacer or pacer_for(RATES, endpoint)
         self._patience = Patience(self._pacer, deadline)
         self._gate = Gate(self._operations, may_change=may_change, may_dry_run=may_dry_run)
-        self._transport = Transport(self._gate)
+        self.mark = mark or "costguard"
+        self._transport = Transport(self._gate, agent=self.mark)
         self._routes: dict[str, Target] = {}
         self._entered: dict[str, _Entered] = {}
         self._identity: Identity | None = None
@@ -137,6 +140,7 @@ class AlibabaSession:
             deadline=self._deadline,
             pacer=self._pacer,
             purpose=self.purpose.narrowed(purpose),
+            mark=self.mark,
         )
         twin._routes = self._routes  # shared: accounts found later count as well
         return twin
@@ -255,7 +259,7 @@ class AlibabaSession:
         arn = role if role.startswith("acs:") else f"acs:ram::{account}:role/{role}"
         parameters: dict[str, Any] = {
             "RoleArn": arn,
-            "RoleSessionName": "costguard",
+            "RoleSessionName": self.mark,
             "DurationSeconds": int(_ROLE_LASTS.total_seconds()),
         }
         if target.external_id:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 
+from costguard.domain.deployments import Deployment
+from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, Launch
 from costguard.ports import LaunchReport
 from costguard.providers.alibaba import errors
@@ -15,7 +17,7 @@ from costguard.providers.alibaba.forms import items_in
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.alibaba.times import needed_time
 from costguard.providers.documented import Fields, named, part, text
-from costguard.providers.launching import Window, events_of, launch_among, looked_up, name_in
+from costguard.providers.launching import Window, deployments_among, events_of, launch_among, looked_up, name_in
 
 LOOKUP = "actiontrail:LookupEvents"
 _PAGE = 50  # the most it gives
@@ -38,6 +40,26 @@ class AlibabaTrail:
         a second are let through, and 90 days are kept.
         """
         return looked_up(instances, self._now(), self._launch, errors.gap)
+
+    def deployments(self, shard: Shard, since: datetime) -> Mapping[Deployment, datetime]:
+        """By the events of LookupEvents itself, which ActionTrail records.
+
+        The mark is the role session (`userName`: ROLE:SESSION) and the user agent.
+
+        API: ActionTrail LookupEvents by EventName in one region ("Query ActionTrail events by assuming a RAM role"
+        shows such an event; "Structure of a management event": userAgent).
+        """
+        pages = self._session.pages(
+            shard,
+            "actiontrail",
+            "LookupEvents",
+            "Events",
+            LookupAttribute=[{"Key": "EventName", "Value": "LookupEvents"}],
+            StartTime=_written(since),
+            EndTime=_written(self._now()),
+            MaxResults=_PAGE,
+        )
+        return deployments_among(pages, LOOKUP, _asker)
 
     def _launch(self, instance: Instance, window: Window) -> Launch | None:
         pages = self._session.pages(
@@ -68,6 +90,11 @@ def launch_in(event: Fields, native_id: str) -> Launch | None:
         return None
     by = launcher(part(event, "userIdentity"), by_service=text(event, "eventType") == _BY_SERVICE)
     return Launch(by, needed_time(event, "eventTime"), named(event, "eventId"))
+
+
+def _asker(event: Fields) -> tuple[datetime, str]:
+    who = f"{text(part(event, 'userIdentity'), 'userName')} {text(event, 'userAgent')}"
+    return needed_time(event, "eventTime"), who
 
 
 def launcher(identity: Fields, *, by_service: bool = False) -> str:

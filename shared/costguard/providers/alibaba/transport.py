@@ -111,8 +111,9 @@ def check_endpoint(url: str) -> str:
 class Transport:
     """Signs and sends; serves many threads, with one client for each access key."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Gate, *, agent: str = "costguard") -> None:
         self._gate = gate
+        self._agent = agent
         self._clients: OrderedDict[Keys, Any] = OrderedDict()
         self._lock = threading.Lock()
         self._thread = threading.local()
@@ -190,6 +191,7 @@ class Transport:
 
         silence_the_sdk()
         client = AcsClient(keys.key_id, keys.secret, auto_retry=False)
+        client.append_user_agent("client", self._agent)
         # given a token as `credential`, the client would look into the environment first
         if keys.token:
             client._signer = StsTokenSigner(StsTokenCredential(keys.key_id, keys.secret, keys.token))  # noqa: SLF001

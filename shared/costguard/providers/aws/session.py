@@ -50,7 +50,7 @@ class AwsSession:
     `may_change` False refuses, before anything leaves the process, whatever permissions.py does not list
     as reading; with `may_dry_run` it lets a change out that is sent with `DryRun=True`. `keys` are an access
     key id and its secret, None to look where the SDK does. `deadline` returns the seconds left; no wait goes
-    past it.
+    past it. `mark` is what its role sessions are called, and in its user agent: see `domain/deployments.py`.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class AwsSession:
         deadline: Callable[[], float] | None = None,
         pacer: Pacer | None = None,
         purpose: Purpose = Purpose.GUARD,
+        mark: str = "",
     ) -> None:
         if cloud not in HOME_REGIONS:
             message = (
@@ -85,7 +86,8 @@ class AwsSession:
         self._pacer = pacer or pacer_for(RATES, endpoint_url)
         self._patience = Patience(self._pacer, deadline, final=(errors.UNSUPPORTED, errors.NO_BILL_YET))
         self._gate = WatchedGate(self._operations, may_change=may_change, may_dry_run=may_dry_run)
-        self._clients = Clients(endpoint_url=endpoint_url)
+        self.mark = mark or "costguard"
+        self._clients = Clients(endpoint_url=endpoint_url, agent=self.mark)
         self._routes: dict[str, Target] = {}
         self._identity: Identity | None = None
         self._entering = threading.RLock()
@@ -117,6 +119,7 @@ class AwsSession:
             deadline=self._deadline,
             pacer=self._pacer,
             purpose=self.purpose.narrowed(purpose),
+            mark=self.mark,
         )
         twin._routes = self._routes  # shared: accounts found later count as well
         return twin
@@ -236,7 +239,7 @@ class AwsSession:
     def _assume(self, target: Target, account: str, identity: Identity) -> None:
         role = target.role.replace("{account}", account)
         arn = role if role.startswith("arn:") else f"arn:{identity.partition}:iam::{account}:role/{role}"
-        parameters = {"RoleArn": arn, "RoleSessionName": "costguard", "DurationSeconds": _ROLE_SECONDS}
+        parameters = {"RoleArn": arn, "RoleSessionName": self.mark, "DurationSeconds": _ROLE_SECONDS}
         if target.external_id:
             parameters["ExternalId"] = target.external_id
 

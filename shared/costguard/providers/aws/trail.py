@@ -6,15 +6,17 @@ Permissions: those of `Feature.TRAIL` in permissions.py.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from costguard.domain.deployments import Deployment
+from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, Launch
 from costguard.ports import LaunchReport
 from costguard.providers.aws import errors
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.documented import Fields, moment, named, part, parts, text
-from costguard.providers.launching import Window, events_of, launch_among, looked_up, name_in
+from costguard.providers.launching import Window, deployments_among, events_of, launch_among, looked_up, name_in
 
 LOOKUP = "cloudtrail:LookupEvents"
 _PAGE = 50  # the most it gives
@@ -37,6 +39,27 @@ class AwsTrail:
         attached; two requests a second are let through in a region of an account, and 90 days are kept.
         """
         return looked_up(instances, self._now(), self._launch, errors.gap)
+
+    def deployments(self, shard: Shard, since: datetime) -> Mapping[Deployment, datetime]:
+        """By the events of LookupEvents itself, which CloudTrail records like any other management event.
+
+        The mark is the role session (`arn:aws:sts::…:assumed-role/ROLE/SESSION`) and, where a function has its host's
+        role, whose session Lambda names after the function, the user agent.
+
+        API: CloudTrail LookupEvents by EventName in one region; an event is there after 5 minutes on average
+        ("How CloudTrail works", and "CloudTrail record contents": userAgent, userIdentity).
+        """
+        pages = self._session.pages(
+            shard,
+            "cloudtrail",
+            "LookupEvents",
+            "Events",
+            LookupAttributes=[{"AttributeKey": "EventName", "AttributeValue": "LookupEvents"}],
+            StartTime=since,
+            EndTime=self._now(),
+            MaxResults=_PAGE,
+        )
+        return deployments_among(pages, LOOKUP, _asker)
 
     def _launch(self, instance: Instance, window: Window) -> Launch | None:
         pages = self._session.pages(
@@ -63,17 +86,31 @@ def launch_in(event: Fields, native_id: str) -> Launch | None:
     if native_id not in {text(resource, "ResourceName") for resource in parts(event, "Resources")}:
         message = "an event of another instance"
         raise ValueError(message)
+    told = _told(event)
+    if text(told, "errorCode"):
+        return None
+    return Launch(launcher(part(told, "userIdentity")), _at(event), named(event, "EventId"))
+
+
+def _told(event: Fields) -> Fields:
     told = json.loads(named(event, "CloudTrailEvent"))
     if not isinstance(told, dict):
         message = "CloudTrailEvent is no structure"
         raise TypeError(message)
-    if text(told, "errorCode"):
-        return None
+    return told
+
+
+def _at(event: Fields) -> datetime:
     at = moment(event, "EventTime")
     if at is None:
         message = "EventTime is missing"
         raise ValueError(message)
-    return Launch(launcher(part(told, "userIdentity")), at, named(event, "EventId"))
+    return at
+
+
+def _asker(event: Fields) -> tuple[datetime, str]:
+    told = _told(event)
+    return _at(event), f"{text(part(told, 'userIdentity'), 'arn')} {text(told, 'userAgent')}"
 
 
 def launcher(identity: Fields) -> str:

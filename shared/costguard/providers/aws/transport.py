@@ -151,8 +151,9 @@ def _legal_xml(response_dict: dict[str, Any], **_: Any) -> None:
 class Clients:
     """Clients by (account, region, service), built one at a time, the least recently used dropped first."""
 
-    def __init__(self, *, endpoint_url: str = "") -> None:
+    def __init__(self, *, endpoint_url: str = "", agent: str = "costguard") -> None:
         self._endpoint_url = endpoint_url or None
+        self._agent = agent
         self._kept: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
         self._sessions: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -179,7 +180,7 @@ class Clients:
                     service,
                     region_name=region,
                     endpoint_url=self._endpoint_url,
-                    config=_config(direct=_is_loopback(self._endpoint_url)),
+                    config=_config(self._agent, direct=_is_loopback(self._endpoint_url)),
                 )
                 self._kept[key] = client
                 if len(self._kept) > _MOST_CLIENTS:
@@ -201,9 +202,12 @@ def _is_loopback(url: str | None) -> bool:
     return urlsplit(url or "").hostname in {"localhost", "127.0.0.1", "::1"}
 
 
-@functools.lru_cache(maxsize=2)
-def _config(*, direct: bool) -> Any:
-    """`direct` leaves proxies of the environment out: a stand-in on this machine is not behind one."""
+@functools.lru_cache(maxsize=4)
+def _config(agent: str, *, direct: bool) -> Any:
+    """`agent` is our part of the user agent.
+
+    `direct` leaves proxies of the environment out: a stand-in on this machine is not behind one.
+    """
     from botocore.config import Config
 
     return Config(
@@ -213,6 +217,6 @@ def _config(*, direct: bool) -> Any:
         read_timeout=_READ_SECONDS,
         max_pool_connections=16,
         tcp_keepalive=True,
-        user_agent_extra="costguard",
+        user_agent_extra=agent,
         proxies={} if direct else None,
     )

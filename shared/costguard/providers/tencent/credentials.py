@@ -44,13 +44,17 @@ class _Issued:
 
 
 class Roles:
-    """Keys by account. `routes` says by which target an account is entered; it may be shared between sessions."""
+    """Keys by account. `routes` says by which target an account is entered; it may be shared between sessions.
 
-    def __init__(self, ask: Ask, keys: Keys | None, now: Callable[[], datetime]) -> None:
+    `session` is what the sessions of roles are called.
+    """
+
+    def __init__(self, ask: Ask, keys: Keys | None, now: Callable[[], datetime], session: str = "costguard") -> None:
         self.routes: dict[str, Target] = {}
         self._ask = ask
         self._own = keys
         self._now = now
+        self._session = session
         self._issued: dict[str, _Issued] = {}
         self._identity: Identity | None = None
         self._entering = threading.RLock()
@@ -118,7 +122,7 @@ class Roles:
         arn = role if role.startswith("qcs::") else f"qcs::cam::uin/{account}:roleName/{role}"
         parameters: dict[str, Any] = {
             "RoleArn": arn,
-            "RoleSessionName": "costguard",
+            "RoleSessionName": self._session,
             "DurationSeconds": int(_ROLE_LIFE.total_seconds()),
         }
         if target.external_id:

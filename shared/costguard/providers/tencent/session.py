@@ -33,7 +33,8 @@ class TencentSession:
     `may_change` False refuses, before anything leaves the process, whatever permissions.py does not list
     as reading. `endpoint` stands in for every product; it may be http on this machine only.
     `deadline` returns the seconds left; no wait goes past it. `now` is the clock on the wall. `pages`: how long the
-    pages of each list are.
+    pages of each list are. `mark` is what its role sessions are called, and in its user agent: see
+    `domain/deployments.py`.
 
     Raises:
         InvalidInputError: `cloud` is no site of Tencent Cloud, or `endpoint` no safe address.
@@ -52,6 +53,7 @@ class TencentSession:
         now: Callable[[], datetime],
         purpose: Purpose = Purpose.GUARD,
         pages: Mapping[str, Paging] = PAGES,
+        mark: str = "",
     ) -> None:
         self.cloud = known_cloud(cloud)
         self.home_region = home_region or HOME_REGIONS[cloud]
@@ -66,8 +68,9 @@ class TencentSession:
         self._patience = Patience(self._pacer, deadline)
         self.now = now
         self._gate = Gate(self._operations, may_change=may_change)
-        self._transport = Transport(cloud, endpoint)
-        self._roles = Roles(self._ask_sts, keys, now)
+        self.mark = mark or "costguard"
+        self._transport = Transport(cloud, endpoint, agent=self.mark)
+        self._roles = Roles(self._ask_sts, keys, now, self.mark)
         self._date: datetime | None = None
 
     def acting(self) -> TencentSession:
@@ -90,6 +93,7 @@ class TencentSession:
             now=self.now,
             pages=self._pages,
             purpose=self.purpose.narrowed(purpose),
+            mark=self.mark,
         )
         twin._roles.routes = self._roles.routes  # shared: accounts found later count as well
         return twin

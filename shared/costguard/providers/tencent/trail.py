@@ -6,15 +6,16 @@ Permissions: those of `Feature.TRAIL` in permissions.py.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
+from costguard.domain.deployments import Deployment
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, Launch
 from costguard.ports import LaunchReport
 from costguard.providers.documented import Fields, as_documented, flag, named, part, parts, text
-from costguard.providers.launching import Window, events_of, launch_among, looked_up, name_in
+from costguard.providers.launching import Window, deployments_among, events_of, launch_among, looked_up, name_in
 from costguard.providers.paging import by_token
 from costguard.providers.tencent import errors
 from costguard.providers.tencent.answers import told
@@ -22,6 +23,7 @@ from costguard.providers.tencent.answers import told
 LOOKUP = "cloudaudit:DescribeEvents"
 _PAGE = 50  # the most it gives
 _RUN = "RunInstances"
+_LEAVING_MARKS = ("DescribeEvents", "StopInstances")
 _OF_INSTANCES = "instance/"
 _SERVICE_ROLES = ("_QCSRole", "_QCSLinkedRole")
 _ANY_ROLE = "roleUser"
@@ -51,8 +53,27 @@ class TencentTrail:
         """
         return looked_up(instances, self._now(), self._launch, errors.gap)
 
+    def deployments(self, shard: Shard, since: datetime) -> Mapping[Deployment, datetime]:
+        """By the events of DescribeEvents itself and of StopInstances, of all regions of the account.
+
+        The mark is the user agent, which has what the SDK was told to call itself (X-TC-RequestClient), and the role
+        session, where `principalId` has one.
+
+        API: CloudAudit DescribeEvents by EventName ("Viewing Event Details in Operation Record": actionType Read and
+        Write, userAgent). No document lists which read operations are recorded; a stop is a write, and always is.
+        """
+        found: dict[Deployment, datetime] = {}
+        for name in _LEAVING_MARKS:
+            seen = deployments_among(self._pages(shard, name, Window(since, self._now())), LOOKUP, _asker)
+            found.update({each: max(at, found.get(each, at)) for each, at in seen.items()})
+        return found
+
     def _launch(self, instance: Instance, window: Window) -> Launch | None:
-        account = Shard(instance.ref.cloud, instance.ref.account)  # the trail is one for all regions
+        pages = self._pages(instance.ref.shard, _RUN, window)
+        return launch_among(events_of(pages, LOOKUP), LOOKUP, launch_in, instance.ref.native_id)
+
+    def _pages(self, shard: Shard, event: str, window: Window) -> Iterator[list[Any]]:
+        account = Shard(shard.cloud, shard.account)  # the trail is one for all regions
 
         def ask(page: dict[str, str]) -> dict[str, Any]:
             more = {"NextToken": int(page["NextToken"])} if page else {}
@@ -63,12 +84,11 @@ class TencentTrail:
                 StartTime=int(window.since.timestamp()),
                 EndTime=int(window.until.timestamp()),
                 MaxResults=_PAGE,
-                LookupAttributes=[{"AttributeKey": "EventName", "AttributeValue": _RUN}],
+                LookupAttributes=[{"AttributeKey": "EventName", "AttributeValue": event}],
                 **more,
             )
 
-        pages = by_token(LOOKUP, ask, _listed, _next_page)
-        return launch_among(events_of(pages, LOOKUP), LOOKUP, launch_in, instance.ref.native_id)
+        return by_token(LOOKUP, ask, _listed, _next_page)
 
 
 def launch_in(event: Fields, native_id: str) -> Launch | None:
@@ -79,13 +99,23 @@ def launch_in(event: Fields, native_id: str) -> Launch | None:
     """
     if named(event, "EventName") != _RUN:
         return None
+    detail = _detail(event)
+    if native_id not in _instances_of(event, detail) or _failed(detail):
+        return None
+    return Launch(launcher(part(detail, "userIdentity")), _at(event), named(event, "EventId"))
+
+
+def _detail(event: Fields) -> Fields:
     detail = json.loads(named(event, "CloudAuditEvent"))
     if not isinstance(detail, dict):
         message = "CloudAuditEvent is no structure"
         raise TypeError(message)
-    if native_id not in _instances_of(event, detail) or _failed(detail):
-        return None
-    return Launch(launcher(part(detail, "userIdentity")), _at(event), named(event, "EventId"))
+    return detail
+
+
+def _asker(event: Fields) -> tuple[datetime, str]:
+    detail = _detail(event)
+    return _at(event), f"{text(part(detail, 'userIdentity'), 'principalId')} {text(detail, 'userAgent')}"
 
 
 def launcher(identity: Fields) -> str:

@@ -120,7 +120,15 @@ def _sdk() -> _Sdk:
 class Transport:
     """Signs, sends and reads; clients are lent out by product, and kept with their connections. Serves many threads."""
 
-    def __init__(self, cloud: str, endpoint: str = "", *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        cloud: str,
+        endpoint: str = "",
+        *,
+        agent: str = "costguard",
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._agent = agent
         self._endpoint = checked_endpoint(endpoint)
         self._root_domain = ROOT_DOMAINS[cloud]
         self._monotonic = monotonic
@@ -256,7 +264,7 @@ class Transport:
             signMethod="TC3-HMAC-SHA256",
             language="en-US",
             disable_region_breaker=True,
-            request_client="costguard",
+            request_client=self._agent,
         )
         try:
             client = sdk.client(service, VERSIONS[service], None, "", profile)

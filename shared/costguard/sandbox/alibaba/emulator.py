@@ -186,16 +186,23 @@ class AlibabaEmulator:
         fault = self.faults.take(asked.action, asked.account, asked.region)
         if fault is not None and fault.kind in _NOTHING_DONE:
             return _faulty(fault, _host(asked), request_id)
-        return _ended(self._asked(asked, known, caller, parameters, request_id), fault)
+        agent = request.headers.get("user-agent", "")
+        return _ended(self._asked(asked, known, caller, parameters, request_id, agent), fault)
 
     def _asked(
-        self, asked: Call, known: Action, caller: Credential, parameters: Mapping[str, str], request_id: str
+        self,
+        asked: Call,
+        known: Action,
+        caller: Credential,
+        parameters: Mapping[str, str],
+        request_id: str,
+        agent: str,
     ) -> Answer:
         try:
             if not self.limits.allow(asked.action, asked.account, "" if known.per_account else asked.region):
                 raise by_code("Rejected.Throttling" if asked.service == "kms" else "Throttling.User")
             checked = TABLES[asked.service, asked.action].read(parameters)
-            call = ApiCall(self._site, caller, asked.service, asked.action, asked.region, checked)
+            call = ApiCall(self._site, caller, asked.service, asked.action, asked.region, checked, agent)
             with self._door.opened() as world:
                 body = {**_answered(call, known, world), "RequestId": request_id}
         except RefusedInBody as err:

@@ -128,6 +128,7 @@ class ApiCall:
     action: str
     region: str
     asked: Asked
+    agent: str = ""
 
     @property
     def account(self) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from costguard.domain.refs import Shard
 from costguard.sandbox.alibaba.errors import invalid, not_modelled
 from costguard.sandbox.alibaba.paging import place_of, token_of
 from costguard.sandbox.alibaba.site import ApiCall
 from costguard.sandbox.alibaba.times import second
 from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.trail import LAUNCH, REMEMBERS, TrailEvent, trail_of
+from costguard.sandbox.world.records import TrailLook
+from costguard.sandbox.world.trail import LAUNCH, REMEMBERS, TrailEvent, looks_at, trail_of
 
 _USUAL = 20
 _USUAL_SPAN = timedelta(days=7)
@@ -30,11 +32,17 @@ def lookup_events(call: ApiCall, world: World) -> Mapping[str, Any]:
         raise invalid("StartTime", "It is after EndTime.")
     if since < world.now - REMEMBERS - timedelta(minutes=1):
         raise invalid("StartTime", "Events are kept for 90 days.")
-    events = [
-        event
-        for event in trail_of(world, call.site.cloud, call.account)
-        if event.machine.spec.region == call.region and since <= event.at <= until and _meant(call, event)
-    ]
+    if _about_looks(call):
+        looks = looks_at(world, call.site.cloud, call.account, call.region)
+        events = [_look(call, look) for look in looks if since <= look.at <= until]
+    else:
+        events = [
+            _event(call, event)
+            for event in trail_of(world, call.site.cloud, call.account)
+            if event.machine.spec.region == call.region and since <= event.at <= until and _meant(call, event)
+        ]
+    here = Shard(call.site.cloud, call.account, call.region)
+    world.looks.append(TrailLook(world.now, here, call.caller.session, call.agent))
     if call.asked.text("Direction") == "FORWARD":
         events.reverse()
     start = place_of(call.action, call.asked.text("NextToken")) if call.asked.text("NextToken") else 0
@@ -43,7 +51,7 @@ def lookup_events(call: ApiCall, world: World) -> Mapping[str, Any]:
     return {
         "StartTime": second(since),
         "EndTime": second(until),
-        "Events": [_event(call, event) for event in events[start:end]],
+        "Events": events[start:end],
         **({"NextToken": token_of(call.action, end)} if end < len(events) else {}),
     }
 
@@ -99,6 +107,34 @@ def _event(call: ApiCall, event: TrailEvent) -> dict[str, Any]:
         "errorCode": "",
         "errorMessage": "",
         "userIdentity": _identity(call, event),
+    }
+
+
+def _about_looks(call: ApiCall) -> bool:
+    (condition, *more) = call.asked.groups("LookupAttribute") or [{}]
+    return not more and (condition.get("Key"), condition.get("Value")) == ("EventName", "LookupEvents")
+
+
+def _look(call: ApiCall, look: TrailLook) -> dict[str, Any]:
+    """As in "Query ActionTrail events by assuming a RAM role"."""
+    who = {"type": "ram-user", "principalId": "288153348682784898", "accountId": call.account, "userName": "guard"}
+    if look.session:
+        principal = f"343597926003930001:{look.session}"
+        who |= {"type": "assumed-role", "principalId": principal, "userName": f"costguard:{look.session}"}
+    return {
+        "eventId": look.event_id,
+        "eventVersion": "1",
+        "eventName": "LookupEvents",
+        "eventRW": "Read",
+        "eventSource": f"actiontrail.{call.region}.aliyuncs.com",
+        "eventTime": second(look.at),
+        "eventType": "ApiCall",
+        "serviceName": "Actiontrail",
+        "apiVersion": "2020-07-06",
+        "acsRegion": call.region,
+        "userAgent": look.agent,
+        "errorCode": "",
+        "userIdentity": who,
     }
 
 

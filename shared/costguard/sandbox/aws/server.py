@@ -121,10 +121,13 @@ class Gateway:
             if call.service in self.billing.services:
                 billed = partial(self.billing.answer, call.service, call.action, call.account, call.region)
                 return self._answered(call, billed, body, start_response)
-            for told in (self.keys, self.trail):
-                if call.service == told.service:
-                    answering = partial(told.answer, call.action, call.account, call.region)
-                    return self._answered(call, answering, body, start_response)
+            if call.service == self.keys.service:
+                answering = partial(self.keys.answer, call.action, call.account, call.region)
+                return self._answered(call, answering, body, start_response)
+            if call.service == self.trail.service:
+                agent = environ.get("HTTP_USER_AGENT", "")
+                asking = partial(self.trail.answer, call.action, call.account, call.region, agent=agent)
+                return self._answered(call, asking, body, start_response)
             if call.service == "ec2" and not call.action.startswith(_READS) and call.action not in _CHANGES:
                 return _error(call, "UnsupportedOperation", f"The sandbox has no {call.action}.", start_response)
             if call.action == "AssumeRole" and not self._may_assume(body):

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+from costguard.domain.refs import Shard
 from costguard.sandbox.aws.cost_questions import RefusedQuestionError
 from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.records import Operation
-from costguard.sandbox.world.trail import LAUNCH, TrailDesk, TrailEvent, trail_of
+from costguard.sandbox.world.records import Operation, TrailLook
+from costguard.sandbox.world.trail import LAUNCH, TrailDesk, TrailEvent, looks_at, trail_of
 
 _PARTITIONS = ("aws", "aws-cn", "aws-us-gov")
 _MOST = 50
@@ -27,8 +28,10 @@ class CloudTrail:
         self._world = world
         self.desk = TrailDesk()
 
-    def answer(self, action: str, account: str, region: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer one request of `account`.
+    def answer(
+        self, action: str, account: str, region: str, request: Mapping[str, Any], agent: str = ""
+    ) -> dict[str, Any]:
+        """Answer one request of `account`, and record it as the user agent's.
 
         Raises:
             RefusedQuestionError: as CloudTrail would.
@@ -39,27 +42,46 @@ class CloudTrail:
             caller = f"arn:aws:sts::{account}:assumed-role/costguard/costguard"
             message = f"User: {caller} is not authorized to perform: cloudtrail:LookupEvents because no identity-based"
             raise RefusedQuestionError("AccessDeniedException", f"{message} policy allows it")
-        found = [event for event in self._events(account, region) if _asked_for(event, request)]
+        found = self._looks(account, region, request) if _about_looks(request) else self._acts(account, region, request)
+        self._world.looks.append(TrailLook(self._world.now, Shard(self._cloud(region), account, region), agent=agent))
         most = request.get("MaxResults", _MOST)
         if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= _MOST:
             raise RefusedQuestionError("InvalidMaxResultsException", "MaxResults must be between 1 and 50.")
         start = _place(request.get("NextToken"), request)
         end = start + min(most, self.desk.page)
-        answer: dict[str, Any] = {"Events": [_event(event) for event in found[start:end]]}
+        answer: dict[str, Any] = {"Events": found[start:end]}
         return {**answer, "NextToken": f"{end}/{_said(request)}"} if end < len(found) else answer
+
+    def _looks(self, account: str, region: str, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+        looks = looks_at(self._world, self._cloud(region), account, region)
+        return [_look(look) for look in looks if _in_time(look.at, request)]
+
+    def _cloud(self, region: str) -> str:
+        return "aws-cn" if region.startswith("cn-") else "aws-us-gov" if region.startswith("us-gov-") else "aws"
+
+    def _acts(self, account: str, region: str, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return [_event(event) for event in self._events(account, region) if _asked_for(event, request)]
 
     def _events(self, account: str, region: str) -> list[TrailEvent]:
         clouds = (trail_of(self._world, cloud, account) for cloud in _PARTITIONS)
         return [event for events in clouds for event in events if event.machine.spec.region == region]
 
 
-def _asked_for(event: TrailEvent, request: Mapping[str, Any]) -> bool:
+def _about_looks(request: Mapping[str, Any]) -> bool:
+    return request.get("LookupAttributes") == [{"AttributeKey": "EventName", "AttributeValue": "LookupEvents"}]
+
+
+def _in_time(at: datetime, request: Mapping[str, Any]) -> bool:
     since, until = (request.get(name) for name in ("StartTime", "EndTime"))
     if since is not None and until is not None and since > until:
         raise RefusedQuestionError("InvalidTimeRangeException", "The start time is after the end time.")
-    if since is not None and event.at.timestamp() < since:
+    if since is not None and at.timestamp() < since:
         return False
-    if until is not None and event.at.timestamp() > until:
+    return until is None or at.timestamp() <= until
+
+
+def _asked_for(event: TrailEvent, request: Mapping[str, Any]) -> bool:
+    if not _in_time(event.at, request):
         return False
     attributes = request.get("LookupAttributes", [])
     if len(attributes) > 1 or any(each.get("AttributeKey") not in _KEYS for each in attributes):
@@ -106,6 +128,36 @@ def _event(event: TrailEvent) -> dict[str, Any]:
         "EventSource": "ec2.amazonaws.com",
         "Username": event.by.rpartition("/")[2],
         "Resources": [{"ResourceType": kind, "ResourceName": each} for kind, each in about],
+        "CloudTrailEvent": json.dumps(told),
+    }
+
+
+def _look(look: TrailLook) -> dict[str, Any]:
+    """As CloudTrail records its own LookupEvents: by whom is in the event, and nothing in `Resources`."""
+    account = look.shard.account
+    told = {
+        "eventVersion": "1.09",
+        "userIdentity": {"type": "IAMUser", "arn": f"arn:aws:iam::{account}:user/guard", "userName": "guard"},
+        "eventTime": look.at.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "eventSource": "cloudtrail.amazonaws.com",
+        "eventName": "LookupEvents",
+        "awsRegion": look.shard.region,
+        "userAgent": look.agent,
+        "readOnly": True,
+        "eventID": look.event_id,
+        "eventType": "AwsApiCall",
+        "managementEvent": True,
+        "recipientAccountId": account,
+        "eventCategory": "Management",
+    }
+    return {
+        "EventId": look.event_id,
+        "EventName": "LookupEvents",
+        "ReadOnly": "true",
+        "EventTime": look.at.replace(microsecond=0).timestamp(),
+        "EventSource": "cloudtrail.amazonaws.com",
+        "Username": "guard",
+        "Resources": [],
         "CloudTrailEvent": json.dumps(told),
     }
 

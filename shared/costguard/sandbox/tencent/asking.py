@@ -33,6 +33,7 @@ class Asked:
     accounts: Accounts
     memory: Memory
     settings: Settings
+    agent: str = ""
 
     @property
     def account(self) -> str:

@@ -197,6 +197,7 @@ class TencentEmulator:
                 self._accounts,
                 self._memory,
                 self._settings,
+                request.headers.get("x-tc-requestclient", ""),
             )
             _check_region(asked, action)
             try:

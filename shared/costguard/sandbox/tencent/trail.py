@@ -8,7 +8,8 @@ from typing import Any
 
 from costguard.sandbox.tencent.asking import Answer, Asked
 from costguard.sandbox.tencent.errors import ApiError, not_modelled
-from costguard.sandbox.world.trail import LAUNCH, REMEMBERS, TrailEvent, trail_of
+from costguard.sandbox.world.records import TrailLook
+from costguard.sandbox.world.trail import LAUNCH, REMEMBERS, TrailEvent, looks_at, trail_of
 
 _USUAL = 10
 _LONGEST = timedelta(days=30)
@@ -23,11 +24,13 @@ def describe_events(asked: Asked) -> Answer:
         raise ApiError("InvalidParameterValue.Time", "StartTime is after EndTime.", "开始时间不能大于结束时间。")
     if until - since >= _LONGEST or since < asked.now - REMEMBERS - timedelta(minutes=1):
         raise ApiError("InvalidParameter.Time", "less than 30 days of the last 90.", "查询时间跨度小于30天。")
-    events = [
-        event
-        for event in trail_of(asked.world, asked.settings.cloud, asked.account)
-        if since <= event.at <= until and _meant(asked, event)
-    ]
+    if {"AttributeKey": "EventName", "AttributeValue": "DescribeEvents"} in asked.get("LookupAttributes", []):
+        looks = looks_at(asked.world, asked.settings.cloud, asked.account)
+        events = [_look(asked, look) for look in looks if since <= look.at <= until]
+    else:
+        acts = trail_of(asked.world, asked.settings.cloud, asked.account)
+        events = [_event(asked, act) for act in acts if since <= act.at <= until and _meant(asked, act)]
+    asked.world.looks.append(TrailLook(asked.now, asked.shard, asked.identity.session, asked.agent))
     start = asked.get("NextToken", _FIRST_TOKEN) - _FIRST_TOKEN
     if not 0 <= start <= len(events):
         raise ApiError("InvalidParameter", "no such token.", "参数错误。")
@@ -35,7 +38,7 @@ def describe_events(asked: Asked) -> Answer:
     return {
         "ListOver": end >= len(events),
         "NextToken": _FIRST_TOKEN + end,
-        "Events": [_event(asked, event) for event in events[start:end]],
+        "Events": events[start:end],
         "TotalCount": 0,  # no longer counted
     }
 
@@ -105,6 +108,37 @@ def _event(asked: Asked, event: TrailEvent) -> dict[str, Any]:
         "RequestID": event.event_id,
         "SourceIPAddress": "192.0.2.7",
         "Location": "",
+    }
+
+
+def _look(asked: Asked, look: TrailLook) -> dict[str, Any]:
+    principal = f"4611686018427397919:{look.session}" if look.session else "100015596048"
+    kind = "CAMRole" if look.session else "CAMUser"
+    told = {
+        "userIdentity": {"accountId": asked.account, "principalId": principal, "type": kind, "userName": "guard"},
+        "eventRegion": look.shard.region,
+        "eventVersion": 3,
+        "errorCode": "0",
+        "eventID": look.event_id,
+        "eventType": "ApiCall",
+        "actionType": "Read",
+        "userAgent": look.agent,
+        "eventTime": int(look.at.timestamp()),
+        "eventName": "DescribeEvents",
+        "eventSource": "cloudaudit.tencentcloudapi.com",
+        "resourceType": "cloudaudit",
+    }
+    return {
+        "CloudAuditEvent": json.dumps(told),
+        "EventId": look.event_id,
+        "EventName": "DescribeEvents",
+        "EventTime": str(int(look.at.timestamp())),
+        "EventSource": "cloudaudit.tencentcloudapi.com",
+        "EventRegion": look.shard.region,
+        "Resources": {"ResourceName": "", "ResourceType": "cloudaudit"},
+        "Username": "guard",
+        "AccountID": int(asked.account),
+        "ErrorCode": 0,
     }
 
 

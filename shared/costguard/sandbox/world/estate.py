@@ -18,6 +18,7 @@ from costguard.sandbox.world.records import (
     Machine,
     OtherCharge,
     Refusal,
+    TrailLook,
     WorldAddress,
     WorldRefusalError,
     WorldSnapshot,
@@ -43,6 +44,7 @@ class Estate:
         self.keys = Keys()
         self.networks = Networks()
         self.history: list[Happening] = []
+        self.looks: list[TrailLook] = []
         self.revision = 0  # grows with every change, so that a wire knows when to look again
         self._due: list[tuple[datetime, str]] = []  # a heap; what was overtaken meanwhile is passed over
         self._in_shard: dict[Shard, list[Machine]] = {}

@@ -117,6 +117,21 @@ class Happening:
     machine: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class TrailLook:
+    """One question to the audit trail, which records it too: by whom, as far as an audit trail says that."""
+
+    at: datetime
+    shard: Shard
+    session: str = ""
+    agent: str = ""
+
+    @property
+    def event_id(self) -> str:
+        """The trail's own id."""
+        return made_up_request_id("look", str(self.shard), self.session, self.agent, self.at.isoformat())
+
+
 @dataclass(slots=True)
 class WorldVolume:
     """A disk; `machine` is empty once it is detached. Copies begun while `snapshots_fail` is set will fail."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from costguard.domain.deployments import Deployment, deployments_in
 from costguard.domain.errors import AccessDeniedError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, Launch
@@ -13,7 +14,7 @@ from costguard.ports import LaunchReport
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.fleet import made_up_request_id
 from costguard.sandbox.world.ports import MovingTime
-from costguard.sandbox.world.records import Machine, Operation, WorldRefusalError
+from costguard.sandbox.world.records import Machine, Operation, TrailLook, WorldRefusalError
 
 REMEMBERS = timedelta(days=90)
 """How far back every cloud's trail can be asked."""
@@ -56,6 +57,18 @@ def trail_of(world: World, cloud: str, account: str) -> Sequence[TrailEvent]:
     return sorted(kept, key=lambda event: (event.at, event.machine.native_id), reverse=True)
 
 
+def looks_at(world: World, cloud: str, account: str, region: str = "") -> Sequence[TrailLook]:
+    """Who asked the trail of an account what, the newest first: in one region, or in all of them."""
+    kept = (
+        look
+        for look in world.looks
+        if (look.shard.cloud, look.shard.account) == (cloud, account)
+        and region in {"", look.shard.region}
+        and world.now - REMEMBERS <= look.at <= world.now
+    )
+    return sorted(kept, key=lambda look: look.at, reverse=True)
+
+
 def _events(world: World) -> Iterator[TrailEvent]:
     for machine in world.machines.values():
         if machine.spec.launched_by:
@@ -70,9 +83,10 @@ def _events(world: World) -> Iterator[TrailEvent]:
 class WorldTrail:
     """`LaunchTrail` over a world, without any wire."""
 
-    def __init__(self, world: World, clock: MovingTime) -> None:
+    def __init__(self, world: World, clock: MovingTime, mark: str = "") -> None:
         self._world = world
         self._clock = clock
+        self._mark = mark
         self.asked: list[str] = []
 
     def launches(self, instances: Sequence[Instance]) -> LaunchReport:
@@ -93,6 +107,19 @@ class WorldTrail:
             found.update({each.ref: told[each.ref] for each in instances if each.ref in told})
         self.asked += [instance.ref.native_id for instance in instances]
         return LaunchReport(found)
+
+    def deployments(self, shard: Shard, since: datetime) -> Mapping[Deployment, datetime]:
+        """Whose marks the questions to the trail of this shard carry; this one is recorded with ours.
+
+        Raises:
+            AccessDeniedError: the role may not read the trail.
+        """
+        self._world.tick(self._clock.now())
+        self._require(shard)
+        looks = looks_at(self._world, shard.cloud, shard.account, shard.region)
+        found = {each: look.at for look in reversed(looks) if look.at >= since for each in deployments_in(look.session)}
+        self._world.looks.append(TrailLook(self._world.now, shard, self._mark))
+        return found
 
     def _require(self, shard: Shard) -> None:
         try:
