@@ -216,6 +216,7 @@ def open_surroundings(
             spends=connections.spends() if guard == "budget" else {},
             trails=connections.trails() if guard not in _SETTINGS else {},
             deployment=deployment,
+            keep_taggers=connections.keep_taggers() if may_act and guard == "idle_gpu" else {},
             keys=connections.keys() if guard == _KEYS else {},
             rotators=connections.rotators() if may_act and guard == _KEYS else {},
             successors=connections.successors() if may_act and guard == _KEYS else {},
@@ -388,13 +389,11 @@ def _policy_in_force(settings: Settings, memory: Memory, clock: Clock) -> Policy
 
 
 def _named_by_settings(settings: Settings, memory: Memory, clock: Clock) -> PolicyInForce:
-    from costguard.connections.policies import is_published, policy_source
+    from costguard.connections.policies import is_published, open_bundles, policy_source
     from costguard.engine.policy_in_force import PolicyInForce, policy_in_force, published_in_force
 
     if not settings.policy:
         return PolicyInForce(read_policy(settings))
     if is_published(settings.policy):
-        from costguard.connections.policies import open_bundles
-
         return published_in_force(open_bundles(settings, settings.policy, clock), memory, clock.now())
     return policy_in_force(policy_source(settings, settings.policy), memory, clock.now())

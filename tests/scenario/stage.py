@@ -23,13 +23,19 @@ from costguard.engine.surroundings import Surroundings
 from costguard.ledgers.open import open_ledger
 from costguard.planning import Plan
 from costguard.policy.model import Policy
-from costguard.ports import ActionExecutor, Clock, Delivery, Message, RecordStore, Target
+from costguard.ports import ActionExecutor, Clock, Delivery, KeepTagger, Message, RecordStore, Target
 from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.fleets import alibaba_machine, aws_machine, tencent_machine
 from costguard.sandbox.world import workload
 from costguard.sandbox.world.cloud import World as Cloud
 from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
+from costguard.sandbox.world.ports import (
+    WorldExecutor,
+    WorldInventory,
+    WorldKeepTagger,
+    WorldPrices,
+    WorldSignals,
+)
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -111,8 +117,9 @@ class Stage:
         ledger: str = "",
         store: RecordStore | None = None,
         cloud: Cloud | None = None,
+        clock: MovedClock | None = None,
     ) -> None:
-        self.clock = MovedClock(START)
+        self.clock = clock or MovedClock(START)
         self.cloud = cloud or Cloud(fleet or (idle_machine(),), START)
         self.clouds = tuple(dict.fromkeys(spec.cloud for spec in self.cloud.fleet))
         self.policy = under or policy()
@@ -121,6 +128,7 @@ class Stage:
         self.executor = Recorder(WorldExecutor(self.cloud, self.clock))
         self.inventory = WorldInventory(self.cloud, self.clock)
         self.reading = Reading(self.inventory, WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud))
+        self.tagger: KeepTagger = WorldKeepTagger(self.cloud, self.clock)
         self.paused_host = False
         self.policy_now: Callable[[], Policy] = lambda: self.policy
         self.reports: list[RunReport] = []
@@ -141,6 +149,7 @@ class Stage:
             clock=clock,
             policy_now=self.policy_now,
             host_paused=self.paused_host,
+            keep_taggers={cloud: lambda: self.tagger for cloud in self.clouds} if self.policy.keep_as_tag else {},
         )
 
     def at(self, moment: timedelta) -> RunReport:

@@ -11,6 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from costguard.domain.errors import InvalidInputError
+from costguard.guards.rules import KEEP_TAG
 from costguard.providers.alibaba import policy_documents as alibaba
 from costguard.providers.aws import policy_documents as aws
 from costguard.providers.policy_documents import (
@@ -325,6 +326,29 @@ def test_one_pattern_enters_every_account_of_an_organisation_and_no_other() -> N
     assert not enters("")  # an account of no organisation: the key is absent
     assert not enters("o-a1b2c3d4e5", "Admin")
     assert characters(aws.documents(Narrowing(organisation="o-" + "a" * 32))["members"]) < MOST_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    ("keys", "may"),
+    [((KEEP_TAG,), True), (("do-not-stop",), False), ((KEEP_TAG, "do-not-stop"), False), ((), False)],
+)
+def test_of_machines_aws_lets_no_tag_but_a_keep_be_written(keys: tuple[str, ...], may: bool) -> None:
+    documents = aws.documents()
+    role = Authority([documents["keep_tag"], documents["deny"]])
+    context = {"aws:TagKeys": keys} if keys else {}
+    machine, copy = (f"arn:aws:ec2:us-east-1:111122223333:{kind}/x" for kind in ("instance", "volume"))
+    assert role.allows(Wish(("ec2:CreateTags",), (machine,), context)) is may
+    assert not role.allows(Wish(("ec2:CreateTags",), (copy,), context))
+    anything = Authority([{"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}, documents["deny"]])
+    assert anything.allows(Wish(("ec2:CreateTags",), (machine,), context)) is may
+    assert not anything.allows(Wish(("ec2:DeleteTags",), (machine,), context))
+
+
+def test_on_alibaba_cloud_a_tag_is_written_with_a_keep_alone() -> None:
+    role, machine = Authority([alibaba.documents()["keep_tag"]]), ("acs:ecs:cn-beijing:1:instance/i-1",)
+    assert role.allows(Wish(("ecs:TagResources",), machine, {f"acs:RequestTag/{KEEP_TAG}": ("2026-12-01",)}))
+    assert not role.allows(Wish(("ecs:TagResources",), machine, {"acs:RequestTag/do-not-stop": ("no",)}))
+    assert not role.allows(Wish(("ecs:UntagResources",), machine))
 
 
 def test_successors_are_made_and_tried_and_nothing_else_is_decrypted() -> None:

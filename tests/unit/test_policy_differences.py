@@ -133,6 +133,7 @@ CHANGES: tuple[tuple[str, str, str, Direction], ...] = (
     ("observe_for: 14d", "observe_for: 7d", "new_accounts.observe_for", L),
     ("leading_deployment: platform", "leading_deployment: research", "leading_deployment", L),
     ("leading_deployment: platform\n", "", "leading_deployment", T),
+    ("version: 1", "version: 1\nkeep_as_tag: true", "keep_as_tag", N),
     ("observe_for: 14d", "observe_for: 30d", "new_accounts.observe_for", T),
     ("new_accounts: {observe_for: 14d}", "", "new_accounts.observe_for", L),
     ("{stop: {wait: 2h}}", "{stop: {wait: 1h}}", "then", N),

@@ -27,6 +27,7 @@ from costguard.ports import (
     CallLog,
     Clock,
     FreezeControl,
+    KeepTagger,
     KeyRotator,
     KeySource,
     KeySuccessor,
@@ -137,6 +138,16 @@ class Connections(ExitStack):
         if not any(RotationMeans.SUCCESSOR in rule.means for rule in rules):
             return {}
         return {cloud: cache(ports.successor) for cloud, ports in self.clouds.items() if ports.successor is not None}
+
+    def keep_taggers(self) -> Mapping[str, Callable[[], KeepTagger]]:
+        """What opens the client that writes Keeps on machines, by cloud, once; only where the policy asks for it.
+
+        And only where a rule for machines enforces: else nothing is written anywhere.
+        """
+        enforces = any(rule.mode is Mode.ENFORCE for rule in self._policy.idle_gpu)
+        if not (self._policy.keep_as_tag and enforces):
+            return {}
+        return {cloud: cache(ports.keep_tagger) for cloud, ports in self.clouds.items()}
 
     def networks(self) -> Mapping[str, NetworkSource]:
         """What reads the networks, by cloud."""

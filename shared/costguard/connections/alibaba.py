@@ -12,6 +12,7 @@ from costguard.ports import (
     ActionExecutor,
     CallLog,
     FreezeControl,
+    KeepTagger,
     KeyRotator,
     KeySource,
     KeySuccessor,
@@ -102,7 +103,17 @@ def connect(wiring: Wiring) -> CloudPorts:
     succeeding = partial(_succeeding, wiring, session)
     changing = (freezing, rotating, mending)
     return CloudPorts(
-        reading, spend, keys, network, session, acting, asking, *changing, partial(_trail, wiring, session), succeeding
+        reading,
+        spend,
+        keys,
+        network,
+        session,
+        acting,
+        asking,
+        *changing,
+        partial(_trail, wiring, session),
+        partial(_keeping, wiring, session),
+        succeeding,
     )
 
 
@@ -118,3 +129,11 @@ def _trail(wiring: Wiring, session: AlibabaSession) -> LaunchTrail:
     from costguard.providers.alibaba.trail import AlibabaTrail
 
     return AlibabaTrail(session, now=wiring.now)
+
+
+def _keeping(wiring: Wiring, session: AlibabaSession) -> KeepTagger:
+    from costguard.providers.alibaba.keep_tagger import AlibabaKeepTagger
+
+    twin = session.only_for(Purpose.KEEP_TAG)
+    wiring.close_later(twin.close)
+    return AlibabaKeepTagger(twin)

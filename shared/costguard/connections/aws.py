@@ -10,6 +10,7 @@ from costguard.ports import (
     ActionExecutor,
     CallLog,
     FreezeControl,
+    KeepTagger,
     KeyRotator,
     KeySource,
     KeySuccessor,
@@ -103,7 +104,17 @@ def connect(wiring: Wiring) -> CloudPorts:
     reading = Reading(AwsInventory(session), wiring.combined(signals), prices)
     changing = (freezing, rotating, mending)
     return CloudPorts(
-        reading, spend, keys, network, session, acting, asking, *changing, partial(_trail, wiring, session), succeeding
+        reading,
+        spend,
+        keys,
+        network,
+        session,
+        acting,
+        asking,
+        *changing,
+        partial(_trail, wiring, session),
+        partial(_keeping, wiring, session),
+        succeeding,
     )
 
 
@@ -111,3 +122,11 @@ def _trail(wiring: Wiring, session: AwsSession) -> LaunchTrail:
     from costguard.providers.aws.trail import AwsTrail
 
     return AwsTrail(session, now=wiring.now)
+
+
+def _keeping(wiring: Wiring, session: AwsSession) -> KeepTagger:
+    from costguard.providers.aws.keep_tagger import AwsKeepTagger
+
+    twin = session.only_for(Purpose.KEEP_TAG)
+    wiring.close_later(twin.close)
+    return AwsKeepTagger(twin)

@@ -13,6 +13,7 @@ from costguard.ports import (
     ActionExecutor,
     CallLog,
     FreezeControl,
+    KeepTagger,
     KeyRotator,
     KeySource,
     KeySuccessor,
@@ -34,7 +35,7 @@ class CloudPorts:
     `preflight` opens a session of its own as well, which can change nothing, with the log of what it sent.
     `spend` reads the bill, `keys` the encryption keys, `network` the networks, `trail` the audit trail, through the
     reading session. `rotator` and `mender` open sessions of their own, which can rotate keys and change network
-    settings and do nothing else.
+    settings and do nothing else; `keep_tagger` one that can write a Keep on a machine.
     `successor` opens one that can make a key like another and move an alias to it, None where the cloud has no aliases
     that can be moved. `freezer` opens another, which can attach and detach policies (with True; with False only list
     them).
@@ -51,6 +52,7 @@ class CloudPorts:
     rotator: Callable[[], KeyRotator]
     mender: Callable[[], NetworkMender]
     trail: Callable[[], LaunchTrail]
+    keep_tagger: Callable[[], KeepTagger]
     successor: Callable[[], KeySuccessor] | None = None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from costguard.connections.keys import keys_of
 from costguard.connections.ports import CloudPorts, Wiring
 from costguard.engine.scan import Reading
@@ -9,6 +11,7 @@ from costguard.ports import (
     ActionExecutor,
     CallLog,
     FreezeControl,
+    KeepTagger,
     KeyRotator,
     KeySource,
     LaunchTrail,
@@ -95,4 +98,25 @@ def connect(wiring: Wiring) -> CloudPorts:
         return TencentFreeze(twin, wiring.way_into), twin
 
     reading = Reading(TencentInventory(session), wiring.combined(signals), prices)
-    return CloudPorts(reading, spend, keys, network, session, acting, asking, freezing, rotating, mending, trail)
+    return CloudPorts(
+        reading,
+        spend,
+        keys,
+        network,
+        session,
+        acting,
+        asking,
+        freezing,
+        rotating,
+        mending,
+        trail,
+        partial(_keeping, wiring, session),
+    )
+
+
+def _keeping(wiring: Wiring, session: TencentSession) -> KeepTagger:
+    from costguard.providers.tencent.keep_tagger import TencentKeepTagger
+
+    twin = session.only_for(Purpose.KEEP_TAG)
+    wiring.close_later(twin.close)
+    return TencentKeepTagger(twin)

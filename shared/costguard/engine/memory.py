@@ -20,6 +20,7 @@ from costguard.engine.repositories.freezes import FreezeRepository
 from costguard.engine.repositories.haste import HasteRepository
 from costguard.engine.repositories.identity import IdentityRepository
 from costguard.engine.repositories.intents import IntentRepository
+from costguard.engine.repositories.keep_tags import KeepTagRepository
 from costguard.engine.repositories.launches import LaunchRepository
 from costguard.engine.repositories.meter import MeterRepository
 from costguard.engine.repositories.nonces import NonceRepository
@@ -66,6 +67,7 @@ class Memory:
     freezes: FreezeRepository
     launches: LaunchRepository
     identity: IdentityRepository
+    keep_tags: KeepTagRepository
 
     @classmethod
     def over(cls, store: RecordStore) -> Memory:
@@ -90,6 +92,7 @@ class Memory:
             freezes=FreezeRepository(store),
             launches=LaunchRepository(store),
             identity=IdentityRepository(store),
+            keep_tags=KeepTagRepository(store),
         )
 
 

@@ -20,6 +20,7 @@ from costguard.engine.aftermath import release_unsent, settle_observed
 from costguard.engine.deployments import barred_accounts
 from costguard.engine.hands import Hand
 from costguard.engine.instance_hand import InstanceHand
+from costguard.engine.keep_tags import tag_keeps
 from costguard.engine.launches import launched
 from costguard.engine.memory import cap_views, claim_views, notice_views
 from costguard.engine.moving import moved
@@ -217,6 +218,7 @@ def concluded(
     wait = longest_wait(world.clock.now(), deadline)
     notices = () if _paused(world) else tell(world, plan, craft.words, wait, deadline)
     settle_observed(world.memory, plan, plan.billed_while_stopped)
+    tag_keeps(world, plan, deadline)
     report = RunReport(plan.run_id, plan, results, notices, waiting=world.memory.outbox.waiting())
     keep_look(world.memory, plan)
     keep_shadows(world, plan)

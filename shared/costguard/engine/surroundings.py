@@ -15,6 +15,7 @@ from costguard.ports import (
     ActionExecutor,
     Clock,
     FreezeControl,
+    KeepTagger,
     KeyRotator,
     KeySource,
     KeySuccessor,
@@ -39,7 +40,8 @@ class Surroundings:
     of a launch freeze, and nothing else, where the policy names one. `keys` reads the keys of each cloud and `networks`
     its networks; `rotators` and `network_menders` open what can change them, and nothing else, where a rule enforces;
     `successors` what makes a key in another's place, where such a rule allows that. `trails` tell who launched what; a
-    cloud without one is not asked. `deployment` is which one this is; None looks for no other.
+    cloud without one is not asked. `deployment` is which one this is; None looks for no other. `keep_taggers` open what
+    can write a Keep on a machine, and nothing else, where the policy asks for that.
     """
 
     guard: str
@@ -65,3 +67,4 @@ class Surroundings:
     network_menders: Mapping[str, Callable[[], NetworkMender]] = field(default_factory=dict)
     trails: Mapping[str, LaunchTrail] = field(default_factory=dict)
     deployment: Deployment | None = None
+    keep_taggers: Mapping[str, Callable[[], KeepTagger]] = field(default_factory=dict)

@@ -76,6 +76,7 @@ def build_policy(accepted: Accepted) -> Policy:
         ),
         observe_new_accounts_for=timedelta(0) if main.new_accounts is None else main.new_accounts.observe_for,
         leading_deployment=main.leading_deployment,
+        keep_as_tag=main.keep_as_tag,
     )
     return with_policy_digest(policy)
 

@@ -208,6 +208,7 @@ _POLICY: tuple[Part[Policy], ...] = (
     Part("notify.answers.slack_team", lambda policy: policy.answers.slack_team, _unset_or_same),
     Part("notify.answers.approvers", lambda policy: policy.answers.approvers, d.more),
     Part("notify.answers.two_approvers_above", lambda policy: policy.answers.two_above, _two_above_looser),
+    Part("keep_as_tag", lambda policy: policy.keep_as_tag, None),  # what this policy does to a machine stays the same
     Part(
         "exchange_rates",
         lambda policy: policy.exchange_rates,

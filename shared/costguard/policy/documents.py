@@ -263,5 +263,6 @@ class MainDocument(Document):
     prices: tuple[PriceDocument, ...] = ()
     signals: SignalsDocument = SignalsDocument()
     notify: NotifyDocument | None = None
+    keep_as_tag: bool = False
     owners: tuple[OwnerDocument, ...] = ()
     exceptions: tuple[ExceptionDocument, ...] = ()

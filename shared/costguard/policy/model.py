@@ -125,6 +125,7 @@ class Policy:
     comments, spaces and the order of rules do not change it. `priority_classes` are from the least important on.
     In an account seen for the first time less than `observe_new_accounts_for` ago, every rule only observes.
     `leading_deployment` is the one that acts in an account where several work.
+    With `keep_as_tag` a Keep is written on its machine too, for other deployments to see.
     """
 
     mode: Mode
@@ -148,6 +149,7 @@ class Policy:
     shadows: Shadows = Shadows()
     observe_new_accounts_for: timedelta = timedelta(0)
     leading_deployment: str = field(default="", metadata={UNSAID: True})
+    keep_as_tag: bool = field(default=False, metadata={UNSAID: True})
 
     @property
     def enforces(self) -> bool:

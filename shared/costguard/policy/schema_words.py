@@ -24,6 +24,7 @@ WORDS: Mapping[str, str] = {
     "prices": "What an hour really costs; of several entries the first that matches counts.",
     "signals": "Where utilisation comes from; in a test: what was measured.",
     "notify": "Where notices go, and whose answers count.",
+    "keep_as_tag": "Whether a Keep is also written on its machine, as the tag costguard:keep-until.",
     "owners": "Who is told about which machines; the first entry that matches counts.",
     "exceptions": "What was agreed to stay as it is, and until when.",
     "name": "What it is called; unique among its like.",

@@ -4,7 +4,14 @@ Shared rules: adapters raise only `CostguardError` subclasses; a read that faile
 gap, never an empty result; `now` comes from the caller.
 """
 
-from costguard.ports.acting import ActionExecutor, FreezeControl, KeyRotator, KeySuccessor, NetworkMender
+from costguard.ports.acting import (
+    ActionExecutor,
+    FreezeControl,
+    KeepTagger,
+    KeyRotator,
+    KeySuccessor,
+    NetworkMender,
+)
 from costguard.ports.people import Choice, Delivery, Message, Notifier, Part, PolicySource, PolicyText
 from costguard.ports.permissions import CallCount, Caller, CallLog, Permit, Preflight
 from costguard.ports.process import Clock, Result, Workers
@@ -35,6 +42,7 @@ __all__ = [
     "Discovery",
     "FreezeControl",
     "InventorySource",
+    "KeepTagger",
     "KeyRotator",
     "KeySource",
     "KeySuccessor",

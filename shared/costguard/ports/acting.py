@@ -9,6 +9,7 @@ from costguard.domain.actions import Action, Receipt
 from costguard.domain.freeze import LaunchFreeze
 from costguard.domain.keys import EncryptionKey
 from costguard.domain.mends import Mend
+from costguard.domain.refs import ResourceRef
 
 
 class KeyRotator(Protocol):
@@ -91,6 +92,20 @@ class FreezeControl(Protocol):
 
     def detach(self, freeze: LaunchFreeze) -> Receipt:
         """Detach `freeze.policy` from its target; errors as `attach`."""
+
+
+class KeepTagger(Protocol):
+    """Writes the one tag of a Keep on a machine, and can neither write another nor remove any."""
+
+    def write(self, machine: ResourceRef, value: str) -> Receipt:
+        """Set `KEEP_TAG` to this; the same however often it is called.
+
+        Raises:
+            OutcomeUnknownError: it may be set; read the machine before anything else.
+            AccessDeniedError: the role lacks the permission.
+            RefusedError: the cloud refused; nothing changed.
+            ThrottledError: rejected before execution; nothing changed.
+        """
 
 
 class ActionExecutor(Protocol):

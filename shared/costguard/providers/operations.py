@@ -28,6 +28,7 @@ class Feature(str, Enum):
     START = "start"
     MAIL = "mail"
     OBJECTS = "objects"
+    KEEP_TAG = "keep_tag"
     FREEZE = "freeze"
     SECRETS = "secrets"
 

@@ -113,6 +113,7 @@ PURPOSES: Mapping[str, Purpose] = MappingProxyType(
             Purpose("act-budget", "stops machines", frozenset({Feature.STOP})),
             Purpose("rotate", "rotates keys", frozenset({Feature.ROTATE})),
             Purpose("succeed", "makes a key in another's place and moves its alias", frozenset({Feature.SUCCEED})),
+            Purpose("keep_tag", "writes a Keep on its machine, as a tag", frozenset({Feature.KEEP_TAG})),
             Purpose("fix_network", "mends networks, and undoes that", frozenset({Feature.FIX_NETWORK})),
             Purpose("freeze", "attaches the one freezing policy to groups of people", frozenset({Feature.FREEZE})),
             Purpose(
@@ -157,7 +158,7 @@ _MOST_KEYS_SHOWN = 6  # of one statement, in a table for people
 
 FUNCTIONS: Mapping[str, Needs] = MappingProxyType(
     {
-        "idle_gpu": Needs(("scan-idle_gpu", *_KEPT), ("act-idle_gpu",), ("members",), ("mail",)),
+        "idle_gpu": Needs(("scan-idle_gpu", *_KEPT), ("act-idle_gpu",), ("members",), ("mail", "keep_tag")),
         "budget": Needs(
             ("scan-budget", *_KEPT), ("act-budget",), ("members",), ("mail", "freeze", "freeze-organisation")
         ),

@@ -20,6 +20,7 @@ class Purpose(str, Enum):
     ROTATE = "rotating keys"
     SUCCEED = "making a successor"
     MEND = "mending networks"
+    KEEP_TAG = "writing a keep on a machine"
 
     def narrowed(self, wanted: Purpose) -> Purpose:
         """What comes from a session of this purpose: only one that guards may become another."""
@@ -33,6 +34,7 @@ _FEATURES: Mapping[Purpose, frozenset[Feature]] = MappingProxyType(
         Purpose.ROTATE: _GETTING_THERE | {Feature.KEYS, Feature.ROTATE},
         Purpose.SUCCEED: _GETTING_THERE | {Feature.KEYS, Feature.SUCCEED},
         Purpose.MEND: _GETTING_THERE | {Feature.NETWORK, Feature.FIX_NETWORK},
+        Purpose.KEEP_TAG: _GETTING_THERE | {Feature.KEEP_TAG},
     }
 )
 

@@ -42,6 +42,7 @@ class AuditWhat(str, Enum):
     SWITCH = "switch"
     APPROVAL = "approval"
     SNOOZE = "snooze"
+    KEEP_TAG = "keep_tag"
     POLICY = "policy"
     RETENTION = "retention"
 

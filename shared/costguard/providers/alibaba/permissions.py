@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from costguard.guards.rules import TAGS_DENIED_BY_ROLE
+from costguard.guards.rules import KEEP_TAG, TAGS_DENIED_BY_ROLE
 from costguard.providers.operations import Feature, Operation
 from costguard.providers.purposes import Purpose, reach
 
@@ -59,6 +59,8 @@ _OPERATIONS = (
     ),
     Operation("dm:SingleSendMail", Feature.MAIL, ("dm:SingleSendMail",), changes_something=True),
 )
+
+_KEEPING = (Operation("ecs:TagResources", Feature.KEEP_TAG, ("ecs:TagResources",), changes_something=True),)
 
 _FREEZING = (
     *(
@@ -178,6 +180,9 @@ MENDING_OPERATIONS = reach(Purpose.MEND, *_OPERATIONS, *_NETWORK, *_MENDING)
 Nothing that deletes a group, route, vSwitch, VPC or instance is in any table.
 """
 
+KEEP_OPERATIONS = reach(Purpose.KEEP_TAG, *_OPERATIONS, *_KEEPING)
+"""The whole reach of a session that writes a Keep on a machine: it removes no tag, and no other sets one by itself."""
+
 REACH: Mapping[Purpose, Mapping[str, Operation]] = MappingProxyType(
     {
         Purpose.GUARD: OPERATIONS,
@@ -186,6 +191,7 @@ REACH: Mapping[Purpose, Mapping[str, Operation]] = MappingProxyType(
         Purpose.ROTATE: ROTATION_OPERATIONS,
         Purpose.SUCCEED: SUCCESSION_OPERATIONS,
         Purpose.MEND: MENDING_OPERATIONS,
+        Purpose.KEEP_TAG: KEEP_OPERATIONS,
     }
 )
 """What a session may send, by what it is for."""
@@ -197,6 +203,7 @@ KNOWN_OPERATIONS = {
     **ROTATION_OPERATIONS,
     **SUCCESSION_OPERATIONS,
     **MENDING_OPERATIONS,
+    **KEEP_OPERATIONS,
     **SECRET_OPERATIONS,
 }
 """Of every kind of session."""
@@ -223,7 +230,7 @@ _MENDED = {
         "vpc:UnassociateEipAddress",
     ),
 }
-_GRANTED_APART = frozenset({Feature.MAIL, Feature.ROTATE, Feature.SUCCEED, Feature.FIX_NETWORK})
+_GRANTED_APART = frozenset({Feature.MAIL, Feature.ROTATE, Feature.SUCCEED, Feature.FIX_NETWORK, Feature.KEEP_TAG})
 
 
 def permission_for(operation: str) -> str:
@@ -245,7 +252,7 @@ def policy_document(
     tag. RAM cannot tell spot or prepaid machines apart, and compares tag names as they are written: Costguard's own
     rails cover those.
     """
-    every = (*_OPERATIONS, *_KEYS, *_ROTATING, *_SUCCEEDING, *_NETWORK, *_MENDING)
+    every = (*_OPERATIONS, *_KEYS, *_ROTATING, *_SUCCEEDING, *_NETWORK, *_MENDING, *_KEEPING)
     wanted = [operation for operation in every if operation.feature in features]
     reads = sorted(
         {
@@ -270,6 +277,11 @@ def policy_document(
     if Feature.FIX_NETWORK in features:
         for resource, actions in _MENDED.items():
             statements.append({"Effect": "Allow", "Action": list(actions), "Resource": [resource]})
+    if Feature.KEEP_TAG in features:
+        # ECS API, "RAM authorization": a tag of the request can be asked for; that there be no other cannot
+        told = {"StringLike": {f"acs:RequestTag/{KEEP_TAG}": ["*"]}}
+        keeping = {"Effect": "Allow", "Action": ["ecs:TagResources"], "Resource": _arns("instance")}
+        statements.append({**keeping, "Condition": told})
     acting = [one for one in wanted if one.changes_something and one.feature not in _GRANTED_APART]
     changes = sorted({permission for one in acting for permission in one.permissions})
     statements += _allow_changes(changes)

@@ -11,12 +11,11 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from costguard.guards.kms_succession import SUCCESSOR_OF
 from costguard.guards.rules import TAGS_DENIED_BY_ROLE
+from costguard.providers.aws.grants import allow_keeps, allow_succession
 from costguard.providers.aws.managed import CONTROLLER_KEYS, CONTROLLER_VALUES
 from costguard.providers.operations import Feature, Operation
 from costguard.providers.purposes import Purpose, reach
-from costguard.providers.succeeding import CONTEXT
 
 
 def _reads(feature: Feature, *names: str) -> Iterable[Operation]:
@@ -62,6 +61,8 @@ _OPERATIONS = (
     # a mail as it is written counts as raw
     Operation("sesv2:SendEmail", Feature.MAIL, ("ses:SendEmail", "ses:SendRawEmail"), changes_something=True),
 )
+
+_KEEPING = (Operation("ec2:CreateTags", Feature.KEEP_TAG, ("ec2:CreateTags",), changes_something=True),)
 
 _FREEZING = (
     *_reads(Feature.FREEZE, "organizations:ListPoliciesForTarget", "iam:ListAttachedGroupPolicies"),
@@ -179,6 +180,9 @@ MENDING_OPERATIONS = reach(Purpose.MEND, *_OPERATIONS, *_NETWORK, *_MENDING)
 Nothing that deletes a group, route, subnet, VPC or instance is in any table.
 """
 
+KEEP_OPERATIONS = reach(Purpose.KEEP_TAG, *_OPERATIONS, *_KEEPING)
+"""The whole reach of a session that writes a Keep on a machine: it removes no tag, and no other sets one by itself."""
+
 REACH: Mapping[Purpose, Mapping[str, Operation]] = MappingProxyType(
     {
         Purpose.GUARD: OPERATIONS,
@@ -187,6 +191,7 @@ REACH: Mapping[Purpose, Mapping[str, Operation]] = MappingProxyType(
         Purpose.ROTATE: ROTATION_OPERATIONS,
         Purpose.SUCCEED: SUCCESSION_OPERATIONS,
         Purpose.MEND: MENDING_OPERATIONS,
+        Purpose.KEEP_TAG: KEEP_OPERATIONS,
     }
 )
 """What a session may send, by what it is for."""
@@ -198,6 +203,7 @@ ALL_OPERATIONS = {
     **ROTATION_OPERATIONS,
     **SUCCESSION_OPERATIONS,
     **MENDING_OPERATIONS,
+    **KEEP_OPERATIONS,
     **SECRET_OPERATIONS,
 }
 """The whole reach of the program."""
@@ -228,7 +234,7 @@ def policy_document(
     autoscaled and EKS nodes, and any instance or volume with a protection tag. IAM compares tag names
     without case, but not spelling variants beyond `-` and `_`: costguard's own rails cover those.
     """
-    every = (*_OPERATIONS, *_KEYS, *_ROTATING, *_SUCCEEDING, *_NETWORK, *_MENDING)
+    every = (*_OPERATIONS, *_KEYS, *_ROTATING, *_SUCCEEDING, *_NETWORK, *_MENDING, *_KEEPING)
     wanted = [operation for operation in every if operation.feature in features]
     reads = sorted(
         {
@@ -256,10 +262,12 @@ def policy_document(
         keys = f"arn:{partition}:kms:*:*:key/*"
         statements.append({"Sid": "RotateKeys", "Effect": "Allow", "Action": rotates, "Resource": [keys]})
     if Feature.SUCCEED in features:
-        statements += _allow_succession(partition)
+        statements += allow_succession(partition)
     if Feature.FIX_NETWORK in features:
         statements += _allow_mends(partition, flow_log_roles)
-    of_their_own = {Feature.MAIL, Feature.ROTATE, Feature.SUCCEED, Feature.FIX_NETWORK}
+    if Feature.KEEP_TAG in features:
+        statements.append(allow_keeps(partition))
+    of_their_own = {Feature.MAIL, Feature.ROTATE, Feature.SUCCEED, Feature.FIX_NETWORK, Feature.KEEP_TAG}
     changes = sorted({one.name for one in wanted if one.changes_something and one.feature not in of_their_own})
     if changes:
         statements += _allow_changes(changes, partition)
@@ -299,37 +307,6 @@ _MENDS = (
     ),
     ("MendMetadataOptions", ("ec2:ModifyInstanceMetadataOptions",), ("instance",)),
 )
-
-
-def _allow_succession(partition: str) -> Iterable[dict[str, Any]]:
-    """To decrypt canaries and nothing else; made and tagged is only what says whose successor it is."""
-    keys, aliases = (f"arn:{partition}:kms:*:*:{kind}/*" for kind in ("key", "alias"))
-    told = {"Null": {f"aws:RequestTag/{SUCCESSOR_OF}": "false"}}
-    canaries = {f"kms:EncryptionContext:{name}": value for name, value in CONTEXT.items()}
-    yield {"Sid": "ReadKeyPolicies", "Effect": "Allow", "Action": "kms:GetKeyPolicy", "Resource": [keys]}
-    yield {
-        "Sid": "MakeSuccessors",
-        "Effect": "Allow",
-        "Action": "kms:CreateKey",
-        "Resource": "*",  # there is no key yet
-        "Condition": {
-            **told,
-            "StringEquals": {"kms:KeyOrigin": "AWS_KMS"},
-            "BoolIfExists": {"kms:MultiRegion": "false", "kms:BypassPolicyLockoutSafetyCheck": "false"},
-        },
-    }
-    tagging = {"Sid": "TagSuccessors", "Effect": "Allow", "Action": "kms:TagResource"}
-    yield {**tagging, "Resource": [keys], "Condition": told}
-    yield {"Sid": "MoveAliases", "Effect": "Allow", "Action": "kms:UpdateAlias", "Resource": [aliases, keys]}
-    yield {
-        "Sid": "EncryptCanaries",
-        "Effect": "Allow",
-        "Action": ["kms:Decrypt", "kms:Encrypt"],
-        "Resource": [keys],
-        "Condition": {"StringEquals": canaries},
-    }
-    # a signature has no context: give this only for keys that the rule names
-    yield {"Sid": "SignCanaries", "Effect": "Allow", "Action": ["kms:Sign", "kms:Verify"], "Resource": [keys]}
 
 
 def _allow_mends(partition: str, flow_log_roles: Collection[str]) -> Iterable[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from costguard.guards.rules import KEEP_TAG
 from costguard.providers.aws.objects import OBJECT_OPERATIONS
 from costguard.providers.aws.permissions import SECRET_OPERATIONS, SNAPSHOTTING, policy_document
 from costguard.providers.operations import ACTING, Feature
@@ -262,7 +263,20 @@ def _refusals(narrow: Narrowing) -> Iterable[Statement]:
         "Effect": "Deny",
         "Action": "ec2:CreateTags",
         "Resource": "*",
-        "Condition": {"StringNotEquals": {"ec2:CreateAction": list(SNAPSHOTTING)}},
+        "Condition": {
+            "StringNotEquals": {"ec2:CreateAction": list(SNAPSHOTTING)},
+            "ForAnyValue:StringNotEquals": {"aws:TagKeys": [KEEP_TAG]},
+        },
+    }
+    yield {  # for any value of none holds nothing (IAM guide, "Set operators")
+        "Sid": "NeverTagUntold",
+        "Effect": "Deny",
+        "Action": "ec2:CreateTags",
+        "Resource": "*",
+        "Condition": {
+            "StringNotEquals": {"ec2:CreateAction": list(SNAPSHOTTING)},
+            "Null": {"aws:TagKeys": "true"},
+        },
     }
     yield {
         "Sid": "NeverPassRolesButToFlowLogs",

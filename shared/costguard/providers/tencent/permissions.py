@@ -88,6 +88,8 @@ _OPERATIONS = (
     Operation("cbs:CreateSnapshot", Feature.SNAPSHOT, ("cbs:CreateSnapshot",), changes_something=True),
 )
 
+_KEEPING = (Operation("tag:TagResources", Feature.KEEP_TAG, ("tag:TagResources",), changes_something=True),)
+
 _FREEZING = (
     *_reads(Feature.FREEZE, "organization:ListPoliciesForTarget", "cam:ListAttachedGroupPolicies"),
     *(
@@ -147,12 +149,16 @@ Nothing that deletes a group, route, subnet, VPC or instance is in any table, an
 group at once.
 """
 
+KEEP_OPERATIONS = reach(Purpose.KEEP_TAG, *_OPERATIONS, *_KEEPING)
+"""The whole reach of a session that writes a Keep on a machine: it removes no tag, and no other sets one by itself."""
+
 REACH: Mapping[Purpose, Mapping[str, Operation]] = MappingProxyType(
     {
         Purpose.GUARD: OPERATIONS,
         Purpose.FREEZE: FREEZE_OPERATIONS,
         Purpose.ROTATE: ROTATION_OPERATIONS,
         Purpose.MEND: MENDING_OPERATIONS,
+        Purpose.KEEP_TAG: KEEP_OPERATIONS,
     }
 )
 """What a session may send, by what it is for."""
@@ -162,6 +168,7 @@ KNOWN_OPERATIONS = {
     **FREEZE_OPERATIONS,
     **ROTATION_OPERATIONS,
     **MENDING_OPERATIONS,
+    **KEEP_OPERATIONS,
     **SECRET_OPERATIONS,
 }
 """Of every kind of session."""
@@ -198,7 +205,9 @@ def policy_document(
     CAM knows tags by key and value only, so a tag that protects whatever its value cannot be written as a
     denial: Costguard's own rails are the only lock there.
     """
-    wanted = [operation for operation in (*_OPERATIONS, *_ROTATING, *_MENDING) if operation.feature in features]
+    wanted = [
+        operation for operation in (*_OPERATIONS, *_ROTATING, *_MENDING, *_KEEPING) if operation.feature in features
+    ]
     reads = {
         permission
         for operation in wanted
@@ -223,6 +232,11 @@ def policy_document(
     if rotations:
         resource = f"qcs::kms::uin/{account}:key/*" if account else "*"
         statements.append({"effect": "allow", "action": rotations, "resource": [resource]})
+    if Feature.KEEP_TAG in features:
+        # CAM compares tags of a request by key and value ("Condition Keys and Condition Operators"), and each Keep's
+        # value is its own: which tag is written, the session's reach alone narrows
+        resource = f"qcs::cvm::uin/{account}:instance/*" if account else "*"
+        statements.append({"effect": "allow", "action": ["tag:TagResources"], "resource": [resource]})
     groups = [name for name in changes if name.endswith(("SecurityGroupPolicies", "SecurityGroupPolicy"))]
     if groups:
         resource = f"qcs::vpc::uin/{account}:sg/*" if account else "*"

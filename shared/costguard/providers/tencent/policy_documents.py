@@ -134,7 +134,15 @@ def _allowed(purpose: Purpose, narrow: Narrowing) -> list[Statement]:
 
 _ANY = "*"
 _CHANGING = frozenset(
-    {Feature.STOP, Feature.START, Feature.SNAPSHOT, Feature.TERMINATE, Feature.ROTATE, Feature.FIX_NETWORK}
+    {
+        Feature.STOP,
+        Feature.START,
+        Feature.SNAPSHOT,
+        Feature.TERMINATE,
+        Feature.ROTATE,
+        Feature.FIX_NETWORK,
+        Feature.KEEP_TAG,
+    }
 )
 
 

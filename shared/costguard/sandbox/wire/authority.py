@@ -167,6 +167,8 @@ _OPERATORS = frozenset(
         "ArnLike",
         "ArnNotLike",
         "BoolIfExists",
+        "ForAllValues:StringEquals",
+        "ForAnyValue:StringNotEquals",
         "Null",
         "StringEquals",
         "StringLike",
@@ -177,11 +179,13 @@ _OPERATORS = frozenset(
 
 
 def _holds(operator: str, told: Sequence[str] | None, wanted: Collection[str]) -> bool:
-    """One condition. Where the key is absent only negations hold, those with IfExists, and Null that says so."""
+    """One condition. Where the key is absent hold negations, those with IfExists or for all values, and Null."""
     if operator == "Null":
         return (told is None) is (wanted == ("true",))
     if told is None:
-        return operator in {"StringNotEquals", "ArnNotLike", "BoolIfExists"}
+        return operator in {"StringNotEquals", "ArnNotLike", "BoolIfExists", "ForAllValues:StringEquals"}
+    if operator in {"ForAllValues:StringEquals", "ForAnyValue:StringNotEquals"}:
+        return all(value in wanted for value in told) is (operator == "ForAllValues:StringEquals")
     if operator in {"StringLike", "ArnLike", "ArnEquals"}:
         return any(_like(one, value) for one in wanted for value in told)
     if operator == "ArnNotLike":

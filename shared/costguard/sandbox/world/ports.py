@@ -16,6 +16,7 @@ from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Gap, GapKind, Instance, InstanceDetail, Inventory, Volume
 from costguard.domain.signals import SignalReading
+from costguard.guards.rules import KEEP_TAG
 from costguard.ports import Discovery, SignalReport, Target
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.hours import histories
@@ -141,6 +142,21 @@ class WorldPrices:
 
     def _monthly(self, volume: Volume, gib_month: Decimal) -> Money:
         return Money(Decimal(str(volume.size_gib)) * gib_month / HOURS_PER_MONTH, self._currency)
+
+
+class WorldKeepTagger(_OverWorld):
+    """`KeepTagger` over a world."""
+
+    def write(self, machine: ResourceRef, value: str) -> Receipt:
+        """Set the tag.
+
+        Raises:
+            NotFoundError: no such machine.
+        """
+        world = self._current()
+        with _translated("tag"):
+            world.tag(machine.native_id, KEEP_TAG, value, _BY)
+        return Receipt("")
 
 
 class WorldExecutor(_OverWorld):
