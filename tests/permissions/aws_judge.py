@@ -189,6 +189,10 @@ def _of_ec2(asked: Asked) -> Iterator[Wish]:
         yield Wish((name,), (asked.arn("volume", given["VolumeId"]), snapshot))
         if any(key.startswith("TagSpecification") for key in given):
             yield Wish(("ec2:CreateTags",), (snapshot,), {"ec2:CreateAction": ("CreateSnapshot",)})
+    elif asked.action == "CreateTags":
+        machines = tuple(asked.arn("instance", value) for key, value in given.items() if key.startswith("ResourceId"))
+        keys = tuple(value for key, value in given.items() if key.startswith("Tag.") and key.endswith(".Key"))
+        yield Wish((name,), machines, {"aws:TagKeys": keys})
     elif asked.action in {"ReleaseAddress", "DisassociateAddress", "AssociateAddress"}:
         kinds = ["elastic-ip"] if asked.action == "ReleaseAddress" else ["elastic-ip", "instance", "network-interface"]
         yield Wish((name,), tuple(asked.arn(kind, "any") for kind in kinds))

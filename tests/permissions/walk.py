@@ -26,8 +26,10 @@ from costguard.cli.program import Program
 from costguard.connections.objects import open_objects
 from costguard.connections.people import notifier_over
 from costguard.connections.secrets import open_secret_store
+from costguard.engine.answers import snooze
 from costguard.engine.repositories.codec import value_of
 from costguard.engine.repositories.intents import Intent
+from costguard.guards.rules import KEEP_TAG
 from costguard.ports import Check, Message, Put
 from costguard.ports import Record as Row
 from costguard.providers.aws.store import open_dynamodb
@@ -55,7 +57,7 @@ notify:
 """
 _QUARTER, _DAY = timedelta(minutes=15), timedelta(days=1)
 _SCANS = ("scan-idle_gpu", "scan-budget", "scan-kms_rotation", "scan-network_audit")
-_ASKED = {"kms_rotation": ("succeed",), "budget": ("freeze", "freeze-organisation")}
+_ASKED = {"idle_gpu": ("keep_tag",), "kms_rotation": ("succeed",), "budget": ("freeze", "freeze-organisation")}
 _PERSON = ("members", *_SCANS)
 
 
@@ -170,6 +172,23 @@ def looking(at: Place, folder: Path) -> None:
         command(at, settings, "budgets", "adopt")
 
 
+def tagging(at: Place, folder: Path) -> None:
+    """A Keep of one machine on each cloud is written on it, with the documents that the function has for that."""
+    settings, kept = settings_of(at, folder), []
+    with (Path(settings.policy) / "costguard.yaml").open("a", encoding="utf-8") as written:
+        written.write("keep_as_tag: true\n")
+    live(at, settings, [("idle_gpu",)])
+    memory = open_memory(settings)
+    with closing(memory.store):
+        for cloud in ("aws", "alibaba", "tencent"):
+            case = next(one for one in memory.cases.active("idle_gpu") if one.subject.cloud == cloud)
+            snooze(memory, case.subject, 7 * _DAY, "vision", "needed", at.sandbox.clock.now())
+            kept.append(case.subject.native_id)
+    live(at, settings, [("idle_gpu",)])
+    with at.sandbox.door.opened() as world:
+        assert all(KEEP_TAG in world.machines[native_id].tags for native_id in kept)
+
+
 def keeping(at: Place, folder: Path) -> None:
     """What the functions keep and read beside the clouds they guard: ledger, reports, policies, secrets, mail."""
     settings = settings_of(at, folder)
@@ -280,7 +299,7 @@ def _mail(at: Place, settings: Settings) -> None:
 
 
 WALKS: Mapping[str, Callable[[Place, Path], None]] = {
-    one.__name__: one for one in (entering, ladder, rotating, mending, alone, looking, keeping)
+    one.__name__: one for one in (entering, ladder, rotating, mending, alone, looking, tagging, keeping)
 }
 
 

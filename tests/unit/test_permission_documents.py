@@ -332,7 +332,10 @@ def test_one_pattern_enters_every_account_of_an_organisation_and_no_other() -> N
     ("keys", "may"),
     [((KEEP_TAG,), True), (("do-not-stop",), False), ((KEEP_TAG, "do-not-stop"), False), ((), False)],
 )
-def test_of_machines_aws_lets_no_tag_but_a_keep_be_written(keys: tuple[str, ...], may: bool) -> None:
+def test_of_machines_aws_lets_no_tag_but_a_keep_be_written(
+    keys: tuple[str, ...],
+    may: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
     documents = aws.documents()
     role = Authority([documents["keep_tag"], documents["deny"]])
     context = {"aws:TagKeys": keys} if keys else {}

@@ -43,6 +43,8 @@ def _resources(call: ApiCall) -> tuple[str, ...]:
         parameter, kind = _KINDS[call.action]
         named = asked.many(parameter) or ([asked.text(parameter)] if asked.text(parameter) else [])
         return tuple(_named(call, f"{kind}/{name}") for name in named) or (ANY,)
+    if call.action == "TagResources":
+        return tuple(_named(call, f"{asked.text('ResourceType')}/{name}") for name in asked.many("ResourceId"))
     if call.action == "CreateSnapshot":
         return _named(call, f"disk/{asked.text('DiskId')}"), _named(call, "snapshot/*")
     if call.action == "UpdateAlias":

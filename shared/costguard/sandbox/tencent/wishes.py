@@ -29,6 +29,8 @@ def wish(permission: str, region: str, caller: Identity, given: Mapping[str, Any
     """What has to be allowed."""
     if permission == "sts:AssumeRole":
         return Wish((permission,), (str(given["RoleArn"]),))
+    if permission == "tag:TagResources":
+        return Wish((permission,), tuple(str(name) for name in given["ResourceList"]))
     if permission not in _KINDS:
         return Wish((permission,))
     parameter, kind = _KINDS[permission]
