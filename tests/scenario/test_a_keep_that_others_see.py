@@ -16,7 +16,7 @@ from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, Prov
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine import answers
-from costguard.engine.run import carry_out, make_plan
+from costguard.engine.run import carry_out, make_plan, summary
 from costguard.guards.rules import KEEP_TAG, Mode
 from costguard.ports import KeepTagger
 
@@ -193,6 +193,7 @@ def test_a_tag_that_is_refused_loses_nothing_and_is_tried_again_a_day_later(
     pressed(ours, 14)
     tagger.fails = error
     ours.at(HOUR)
+    assert summary(ours.reports[-1])["keeps_untagged"] == 1
     tagger.fails = None
     ours.at(2 * HOUR)
     assert (tagger.written, ours.case().status) == ([], CaseStatus.SNOOZED)
@@ -200,6 +201,7 @@ def test_a_tag_that_is_refused_loses_nothing_and_is_tried_again_a_day_later(
     assert noted.problem == str(error)
     ours.at(DAY + 2 * HOUR)
     assert (tagger.written, ours.verbs()) == ([until(14)], [])
+    assert "keeps_untagged" not in summary(ours.reports[-1])
 
 
 @pytest.mark.parametrize("tag", [{"do-not-stop": "yes"}, {KEEP_TAG: "when it is done"}])

@@ -43,14 +43,20 @@ class _Due:
     ended: bool
 
 
-def tag_keeps(world: Surroundings, plan: Plan, deadline: datetime | None = None) -> None:
-    """Write what is due on machines in shards that this run has read to their end.
+def tag_keeps(world: Surroundings, plan: Plan, deadline: datetime | None = None) -> int:
+    """Write what is due on machines in shards that this run has read to their end; how many could not be, by now.
 
     Raises:
         LedgerError: memory failed.
     """
-    if not world.keep_taggers or not world.memory.store.durable or world.policy_problem is not None:
-        return
+    if not world.keep_taggers:
+        return 0
+    if world.memory.store.durable and world.policy_problem is None:
+        _write(world, plan, deadline)
+    return sum(bool(tag.problem) for tag in world.memory.keep_tags.all().values())
+
+
+def _write(world: Surroundings, plan: Plan, deadline: datetime | None) -> None:
     now = world.clock.now()
     due = [one for one in _due(world, now) if one.ref.shard in plan.looked and one.ref.cloud in world.keep_taggers]
     if not due:

@@ -50,7 +50,8 @@ LEAST_TELLING = timedelta(seconds=10)  # of the 20 seconds and more that a host 
 class RunReport:
     """What a run found, did, held and told. `duplicate` means this run had already been completed.
 
-    `waiting` counts the notices that are in the outbox still, for whatever reason.
+    `waiting` counts the notices that are in the outbox still, for whatever reason; `untagged` the keeps that could not
+    be written on their machines.
     """
 
     run_id: str
@@ -59,6 +60,7 @@ class RunReport:
     notices: tuple[Notice, ...] = ()
     duplicate: bool = False
     waiting: int = 0
+    untagged: int = 0
 
 
 def make_plan(
@@ -218,8 +220,8 @@ def concluded(
     wait = longest_wait(world.clock.now(), deadline)
     notices = () if _paused(world) else tell(world, plan, craft.words, wait, deadline)
     settle_observed(world.memory, plan, plan.billed_while_stopped)
-    tag_keeps(world, plan, deadline)
-    report = RunReport(plan.run_id, plan, results, notices, waiting=world.memory.outbox.waiting())
+    untagged = tag_keeps(world, plan, deadline)
+    report = RunReport(plan.run_id, plan, results, notices, waiting=world.memory.outbox.waiting(), untagged=untagged)
     keep_look(world.memory, plan)
     keep_shadows(world, plan)
     world.memory.runs.finish(plan.run_id, craft.figures(report), world.clock.now())
@@ -250,6 +252,7 @@ def summary(report: RunReport) -> dict[str, Any]:
         "gaps": len(plan.gaps),
         "notices": len(report.notices),
         **({"notices_waiting": report.waiting} if report.waiting else {}),
+        **({"keeps_untagged": report.untagged} if report.untagged else {}),
         **({"shadows": shadow_figures(plan.shadows)} if plan.shadows else {}),
     }
 

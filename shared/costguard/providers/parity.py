@@ -30,6 +30,7 @@ class Row(str, Enum):
     PREPAID = "paid in advance"
     SPOT = "spot"
     MANAGED = "who else manages it"
+    KEEP_TAG = "a Keep written on its machine"
     TRAIL = "who launched it"
     GROUP = "resource groups"
     PRICES = "prices"

@@ -37,6 +37,7 @@ ROWS: Rows = {
     Row.PREPAID: "shown with owner, cost and the end of the term; never touched",
     Row.SPOT: "stops and starts as any other",
     Row.MANAGED: "ESS, ACK, EMR, E-HPC, PAI, and whatever tags of `acs:` are not known to be people's",
+    Row.KEEP_TAG: "TagResources; RAM holds the role to requests that carry that key, and **not to carrying no other**",
     Row.TRAIL: f"ActionTrail, by the instance's id; {REMEMBERED.days} days; 2 questions a second",
     Row.GROUP: "`ResourceGroupId`",
     Row.PRICES: "`DescribePrice` by type, region and disk",

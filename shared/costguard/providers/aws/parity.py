@@ -35,6 +35,7 @@ ROWS: Rows = {
     " are shown, never touched",
     Row.SPOT: "one-time requests cannot stop: held unless policy says `unstoppable: terminate`",
     Row.MANAGED: "Auto Scaling groups, EKS, ECS, EMR, Batch, SageMaker, and what AWS marks as operated by a service",
+    Row.KEEP_TAG: "CreateTags; the role is held to that one key by IAM (`aws:TagKeys`)",
     Row.TRAIL: f"CloudTrail, by the instance's id; {REMEMBERED.days} days; 2 questions a second in a region",
     Row.GROUP: "none: EC2 does not tell of an instance which group it is in; select by tags",
     Row.PRICES: "price list by type and region; spot from its history",

@@ -43,6 +43,8 @@ ROWS: Rows = {
     Row.PREPAID: "shown with owner, cost and the end of the term; never touched",
     Row.SPOT: "stops and starts as any other",
     Row.MANAGED: "scaling groups and TKE clusters as their own APIs list them; EMR and Batch by name",
+    Row.KEEP_TAG: "TagResources of the tag product, whose failures stand in an answer that succeeds; **no permission"
+    " holds the role to one key**",
     Row.TRAIL: "CloudAudit, every launch of the account around that time, known by the ids in its answer;"
     f" {REMEMBERED.days} days; 20 questions a second; of a role mostly its name alone",
     Row.GROUP: "`ProjectId`, a number",
