@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -281,6 +281,10 @@ class Organisation:
             volume = Volume(ref.sibling("volume", f"vol-{ref.native_id}"), 100.0, "gp3")
             found[ref] = InstanceDetail(machine, (volume,), ())
         return found
+
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        del ref, wanted
+        return ()
 
 
 @dataclass(frozen=True)

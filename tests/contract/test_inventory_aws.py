@@ -14,7 +14,7 @@ from tests.contract.cloud_worlds import AwsWorld, aws_world, environment_of, wit
 
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import AccessDeniedError, InvalidInputError, RefusedError
-from costguard.domain.refs import Shard
+from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import AcceleratorKind, Billing, GapKind, Instance, Keeper, ManagedBy
 from costguard.ports import Discovery, Target
 from costguard.providers.aws.accounts import ALWAYS_ON
@@ -67,7 +67,28 @@ def test_each_protection_is_told_by_its_own_name_and_by_no_listing(
     listed = only(world)
 
     assert listed.protected_by == ()
-    assert world.inventory.details([listed.ref])[listed.ref].protected_by == told
+    detail = world.inventory.details([listed.ref])[listed.ref]
+    assert detail.protected_by == ()
+    assert world.inventory.protections(listed.ref, detail.unread_protections) == told
+
+
+def aws_ref(world: AwsWorld, native_id: str) -> ResourceRef:
+    return ResourceRef(world.shard.cloud, world.shard.account, world.shard.region, "instance", native_id)
+
+
+def test_a_close_look_at_many_machines_asks_as_much_as_at_one(world: AwsWorld) -> None:
+    """EC2 takes ten reads of an attribute a second: of three hundred machines they would take half a minute."""
+    refs = [aws_ref(world, world.launch()) for _ in range(4)]
+    only_types = world.inventory.details(refs[:1])
+    before = world.requests()
+    world.inventory.details(refs[:1])
+    for_one = world.requests() - before
+
+    found = world.inventory.details(refs)
+
+    assert (world.requests() - before - for_one, len(found)) == (for_one, 4)
+    assert for_one == 4, "instances, volumes, snapshots, addresses"
+    assert only_types.keys() <= found.keys()
 
 
 def test_stop_protection_is_a_refusal_to_stop(world: AwsWorld) -> None:

@@ -83,7 +83,10 @@ def test_both_read_the_same_details(both: BothWays) -> None:
         for ref in refs:
             assert read[ref].volumes == known[ref].volumes
             assert read[ref].kept_addresses == known[ref].kept_addresses
-            assert read[ref].protected_by == known[ref].protected_by
+            assert read[ref].protected_by == known[ref].protected_by == ()
+            unread = read[ref].unread_protections
+            assert unread == known[ref].unread_protections
+            assert set(both.wire.protections(ref, unread)) == set(both.world.protections(ref, unread))
 
 
 def test_both_measure_the_same(both: BothWays) -> None:

@@ -133,7 +133,9 @@ def test_organisation_in_phases_by_the_state_machine(stage: Set, tmp_path: Path)
     expected = planned_in_one_process(stage, tmp_path)
     status, output = stage.execute()
     assert status == "SUCCEEDED", output
-    assert stage.plan() == expected
+    planned = stage.plan()
+    assert {ref.account for ref in planned.unread_protections} == {"111122223333", "444455556666"}
+    assert replace(planned, unread_protections=()) == expected, "one process has read them by its end, before it warns"
     assert {one.subject.account for one in expected.due} >= {"111122223333", "444455556666"}
     assert output["figures"]["done"] == 5
     assert marked(stage) == {"alibaba", "aws", "tencent"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,6 +33,9 @@ class Blind:
 
     def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
         return self.inner.details(refs)
+
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        return self.inner.protections(ref, wanted)
 
 
 class Month(BudgetStage):

@@ -164,7 +164,7 @@ def test_a_region_that_cannot_be_read_is_not_an_empty_one(place: Place) -> None:
     inventory = stage.inventory
 
     class Unreadable:
-        discover, details = inventory.discover, inventory.details
+        discover, details, protections = inventory.discover, inventory.details, inventory.protections
 
         def read(self, shard: Shard) -> Inventory:
             message = f"{shard} does not answer"

@@ -117,7 +117,7 @@ _LOOKING = (
     Bug(
         "last-look-not-at-volumes",
         (4, 5),
-        (Edit(_HAND, " or _railed(action, case, rule, detail, self._memory, now)", ""),),
+        (Edit(_HAND, "bar = _railed(action, case, rule, detail, self._memory, now)", "bar = None"),),
     ),
     Bug(
         "last-look-at-the-old-policy",

@@ -140,6 +140,14 @@ _PROTECTING = (
     ),
     Bug("termination-protection-ignored", (9, 12), (Edit(_RAILS, "    if barred:", "    if False:"),)),
     Bug(
+        "protections-not-read-before-the-call",
+        (12,),
+        (
+            Edit(_HAND, "    if not wanted:\n        return detail\n", "    if True:\n        return detail\n"),
+            Edit(_HAND, "    if unread:\n", "    if False:\n"),
+        ),
+    ),
+    Bug(
         "termination-protection-bars-nothing",
         (12,),
         (Edit(_CLOUD, "TERMINATION: frozenset({Verb.TERMINATE}),", "TERMINATION: frozenset(),"),),
@@ -152,7 +160,7 @@ _PROTECTING = (
     Bug(
         "protection-set-after-the-notice-keeps-it",
         (9,),
-        (Edit(_ADVANCE, "return Step(held(_restarted_wait(case, seen), reason))", "return Step(held(case, reason))"),),
+        (Edit(_ADVANCE, "return held(_wait_begun_anew(case, rungs, now), reason)", "return held(case, reason)"),),
     ),
     Bug(
         "loosened-protection-keeps-the-wait",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -23,13 +23,15 @@ from costguard.domain.errors import (
 )
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, Inventory, Volume
+from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, InstanceState, Inventory, Volume
 from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
+from costguard.guards.cloud_protection import STOP, TERMINATION
 from costguard.ports import Discovery, SignalReport, Target
 from costguard.sandbox.world.billing import billed_until
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
 from costguard.sandbox.world.spend import WorldSpend
+from costguard.sandbox.world.vendors import vendor_of
 
 _Result = TypeVar("_Result")
 _JUST_BEFORE = timedelta(microseconds=1)  # what is remembered was true before the owner's act of that moment
@@ -59,9 +61,18 @@ class Clouds:
         self.bill_stands: dict[str, datetime] = {}  # by cloud: up to when its bill is shown, though time goes on
         self.watch_attempt: Callable[[Attempt], None] = _unwatched
 
+    def whole(self, refs: Sequence[ResourceRef]) -> dict[ResourceRef, InstanceDetail]:
+        """All that there is to be seen of these machines: what the close look leaves out as well, asked for or not."""
+        found = self.inventory.details(refs)
+        machines = self.world.machines
+        return {
+            ref: replace(one, protected_by=tuple(sorted(machines[ref.native_id].protections)), unread_protections=())
+            for ref, one in found.items()
+        }
+
     def remember(self, ref: ResourceRef) -> None:
         """Keep how a machine looks now, for stale reads after it changes."""
-        detail = self.inventory.details([ref]).get(ref)
+        detail = self.whole([ref]).get(ref)
         if detail is not None:
             self.shown[ref] = (self.hub.now, detail)
             listing = self.inventory.read(ref.shard)
@@ -166,7 +177,7 @@ class FaultyInventory(Reader):
         failed_read(fault, "details")
         if fault is Fault.TRUNCATED:
             raise TruncatedReadError("the pages ended early", operation="details")
-        found = dict(clouds.inventory.details(refs))
+        found = clouds.whole(refs)
         if fault is Fault.MISSING and found:
             del found[max(found)]
         as_of = dict.fromkeys(refs, hub.now)
@@ -178,7 +189,36 @@ class FaultyInventory(Reader):
         for ref in refs:
             look = Look(self.process, hub.calls, hub.now, as_of[ref], self.process.writes, found.get(ref))
             clouds.chronicle.looks.setdefault(ref.native_id, []).append(look)
-        return found
+        return {ref: _as_listed(one) for ref, one in found.items()}
+
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        """The protections of one machine that the close look leaves out."""
+
+        def do(fault: Fault | None) -> tuple[str, ...]:
+            failed_read(fault, "protections")
+            if fault is Fault.TRUNCATED:
+                raise TruncatedReadError("the answer ended early", operation="protections")
+            found = self.clouds.inventory.protections(ref, wanted)
+            self.note_protections(ref)
+            return found
+
+        return self.call(Port.DETAILS, "protections", ref.native_id, do)
+
+    def note_protections(self, ref: ResourceRef) -> None:
+        """From now on the close look of this process is one with what protects the machine now, asked for or not."""
+        looks = self.clouds.chronicle.looks.get(ref.native_id, [])
+        mine = next((look for look in reversed(looks) if look.process is self.process), None)
+        now = self.clouds.whole([ref]).get(ref)
+        if mine is not None and mine.shown is not None and now is not None:
+            shown = replace(mine.shown, protected_by=now.protected_by)
+            looks.append(replace(mine, shown=shown))
+
+
+def _as_listed(detail: InstanceDetail) -> InstanceDetail:
+    if vendor_of(detail.instance.ref.cloud).lists_protection:
+        return detail
+    gone = detail.instance.state is InstanceState.TERMINATED
+    return replace(detail, protected_by=(), unread_protections=() if gone else (TERMINATION, STOP))
 
 
 class FaultySignals(Reader):

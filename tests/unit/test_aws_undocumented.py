@@ -135,13 +135,19 @@ def test_a_reservation_in_a_state_nobody_knows_may_cover_an_instance(state: str,
             }
         },
         {"DescribeAddresses": {"Addresses": [{}]}},
-        {"disableApiStop": {"DisableApiStop": []}},
-        {"disableApiStop": {"DisableApiStop": {"Value": "false"}}},
     ],
 )
 def test_details_of_another_form_are_an_error(changed: dict[str, Any]) -> None:
     with pytest.raises(ProviderError):
         inventory(**changed).details([ResourceRef("aws", "111122223333", "us-east-1", "instance", "i-1")])
+
+
+@pytest.mark.parametrize("answer", [{"DisableApiStop": []}, {"DisableApiStop": {"Value": "false"}}, {}])
+def test_a_protection_of_another_form_is_an_error_and_never_off(answer: dict[str, Any]) -> None:
+    ref = ResourceRef("aws", "111122223333", "us-east-1", "instance", "i-1")
+    with pytest.raises(ProviderError):
+        inventory(disableApiStop=answer).protections(ref, ["stop_protection"])
+    assert inventory(disableApiStop=answer).protections(ref, ["termination_protection"]) == ()
 
 
 @pytest.mark.parametrize("volume", [{"VolumeId": "vol-ffffffff"}, {"VolumeId": "vol-other"}, {"VolumeId": ""}, {}])

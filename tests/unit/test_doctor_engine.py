@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -199,6 +199,9 @@ class Empty:
     def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
         assert not refs
         return {}
+
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        raise NotImplementedError(ref, wanted)
 
 
 def test_with_refused_credentials_nothing_more_is_asked_of_that_cloud_but_its_time() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -51,6 +51,9 @@ class Cloud:
     def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
         raise NotImplementedError(refs)
 
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        raise NotImplementedError(ref, wanted)
+
     def signals(self, instances: Sequence[Instance], since: datetime, until: datetime) -> SignalReport:
         assert until - since == timedelta(days=1)
         self.asked.append(since.day)
@@ -69,6 +72,7 @@ class Cloud:
 class _Inventory:
     def __init__(self, cloud: Cloud) -> None:
         self.discover, self.read, self.details = cloud.discover, cloud.inventory, cloud.details
+        self.protections = cloud.protections
 
 
 class _Signals:

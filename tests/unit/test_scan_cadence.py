@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from tests.builders import NOW, case, detail, instance, policy, rule
@@ -50,6 +50,10 @@ class OneMachine:
 
     def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
         return {each: detail(ONE) for each in refs}
+
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        del ref, wanted
+        return ()
 
     def rates(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, HourlyRate]:
         del instances

@@ -104,12 +104,15 @@ def test_the_epoch_is_the_launch_time_to_the_second() -> None:
     assert machine.run_epoch == "2026-03-02T09:05:00+00:00"
 
 
-def test_protection_is_seen_only_by_the_closer_look() -> None:
+def test_protection_is_seen_only_by_whoever_asks_for_it() -> None:
     world = World([box("a", protections=PROTECTED)], NOW)
     inventory = WorldInventory(world, MovedClock(NOW))
     (spec,) = world.fleet
     assert inventory.read(spec.shard).instances[0].protected_by == ()
-    assert inventory.details([spec.ref])[spec.ref].protected_by == PROTECTED
+    close = inventory.details([spec.ref])[spec.ref]
+    assert (close.protected_by, set(close.unread_protections)) == ((), {"termination_protection", "stop_protection"})
+    assert inventory.protections(spec.ref, close.unread_protections) == PROTECTED
+    assert inventory.protections(spec.ref, ()) == ()
 
 
 def test_the_plain_address_is_released_once_the_machine_is_stopped_and_a_kept_one_stays() -> None:

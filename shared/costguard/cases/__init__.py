@@ -6,7 +6,7 @@ At most one rung a run. Whatever speaks for the owner (use, restart, snooze, exc
 closes or pauses the case; whatever could not be seen holds it where it is.
 """
 
-from costguard.cases.advance import advance, due_at
+from costguard.cases.advance import advance, due_at, sent_back
 from costguard.cases.case import (
     Announced,
     Case,
@@ -42,6 +42,7 @@ __all__ = [
     "noticed",
     "refused",
     "same_run",
+    "sent_back",
     "speaks_for",
     "subject_in",
     "unclaimed",

@@ -196,8 +196,11 @@ def _under_current_owner(case: Case, seen: Seen) -> Case:
 
 
 def _restarted_wait(case: Case, seen: Seen) -> Case:
+    return _wait_begun_anew(case, ladder(seen.rule, seen.instance) if seen.rule else (), seen.now)
+
+
+def _wait_begun_anew(case: Case, rungs: Sequence[Rung], now: datetime) -> Case:
     """Back to the last notice, so that people get the full grace again; a stop that happened stays climbed."""
-    rungs = ladder(seen.rule, seen.instance) if seen.rule else ()
     stops = [index for index, rung in enumerate(rungs) if rung.verb is Verb.STOP]
     behind_stop = case.climbed_at(Verb.STOP) is not None and bool(stops)
     rung = stops[0] + 1 if behind_stop else 0
@@ -207,7 +210,7 @@ def _restarted_wait(case: Case, seen: Seen) -> Case:
         status=CaseStatus.OPEN,
         rung=rung,
         climbed=climbed,
-        since=seen.now,
+        since=now,
         attempt=case.attempt + 1,
         failures=0,
         snoozed_until=None,
@@ -270,7 +273,12 @@ def _barred_anew(case: Case, seen: Seen) -> Step | None:
     if not barred:
         return None
     reason = Reason(ReasonCode.PROTECTED_BY_CLOUD, {"protection": ", ".join(barred)})
-    return Step(held(_restarted_wait(case, seen), reason))
+    return Step(sent_back(case, ladder(rule, seen.instance), reason, seen.now))
+
+
+def sent_back(case: Case, rungs: Sequence[Rung], reason: Reason, now: datetime) -> Case:
+    """Held for `reason` at its last notice: what that announced counts no more, and is announced anew."""
+    return held(_wait_begun_anew(case, rungs, now), reason)
 
 
 def _by_copies(case: Case, rung: Rung, rungs: Sequence[Rung], seen: Seen) -> Step | None:

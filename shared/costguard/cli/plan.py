@@ -76,7 +76,7 @@ def plan(
             made, looked = planned(world, run_id_of(guard, here.clock.now()), step)
             budgets = _budgets(world, looked, language) if looked is not None else ()
     from costguard.cli.plan_file import plan_answer, write_plan
-    from costguard.report.plan_views import plan_summary, plan_tables
+    from costguard.report.plan_views import plan_summary, plan_tables, unread_line
     from costguard.report.shadows import planned_lines, shadow_tables
 
     if out:
@@ -88,6 +88,7 @@ def plan(
             tables=(*budgets, *plan_tables(shown, language), *shadow_tables(made.shadows, guard, language)),
             closing=(
                 *planned_lines(made.shadows, guard, language),
+                *unread_line(shown, language),
                 plan_summary(shown, language),
                 *([phrase("plan_written", language, file=out)] if out else []),
             ),
@@ -185,12 +186,16 @@ def _results(
     from costguard.domain.reasons import Reason, ReasonCode
 
     called = {result.action.action_id: result for result in (report.results if report is not None else ())}
+    told_not = report.plan.held if report is not None and report.plan is not None else ()
+    held = {each.action.action_id: each.reason for each in told_not}  # what the cloud was seen to protect just now
 
     def result_of(agreed: Action, action: Action | Reason) -> ActionResult:
         if isinstance(action, Reason):
             return ActionResult(agreed, None, now, action)
         if action.action_id in called:
             return called[action.action_id]
+        if action.action_id in held:
+            return ActionResult(action, None, now, held[action.action_id])
         notice = notices.get(action.decision_id) if action.verb is Verb.WARN else None
         if notice is None:
             return ActionResult(action, None, now, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}))

@@ -170,7 +170,8 @@ class Snapshot:
 class InstanceDetail:
     """What a second, closer read of one instance found; needed before anything is done to it.
 
-    `protected_by` are protections set at the cloud (`termination_protection`, `stop_protection`).
+    `protected_by` are protections set at the cloud (`termination_protection`, `stop_protection`), and
+    `unread_protections` those of which this read says nothing, since each costs a request: none is known to be off.
     `volumes` are the attached persistent disks; `snapshots` all existing ones of those volumes.
     `kept_addresses` are public addresses that go on billing after a stop or terminate. `copied_together`: its cloud
     copies all of `volumes` in one call, as they are at one moment.
@@ -182,6 +183,7 @@ class InstanceDetail:
     kept_addresses: tuple[ResourceRef, ...] = ()
     protected_by: tuple[str, ...] = ()
     copied_together: bool = False
+    unread_protections: tuple[str, ...] = ()
 
 
 class GapKind(str, Enum):

@@ -7,13 +7,14 @@ looking, in a later run, says what came of it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
 
-from costguard.cases import Case, claimed, confirming, refused, unclaimed
+from costguard.cases import Case, claimed, confirming, refused, sent_back, unclaimed
 from costguard.domain.actions import CAPPED, Action, ActionResult, Outcome, Receipt, Verb
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -33,13 +34,16 @@ from costguard.engine.hands import Cleared, Hand
 from costguard.engine.memory import Memory, note
 from costguard.engine.repositories.caps import Claim
 from costguard.engine.surroundings import Surroundings
+from costguard.guards.cloud_protection import Bars
 from costguard.planning import Plan, PlanIndex, RuleLimit, cap_of
 from costguard.planning.last_look import not_its_step
+from costguard.policy.changes import rule_from_terms
 
 _LOG = logging.getLogger(__name__)
 ACT_WITHIN = timedelta(minutes=5)  # from reserving to calling; a process frozen for longer must look again
 _PASSING = (ThrottledError, UnavailableError)  # nobody needs to do anything about one of these
 _SPOKEN = frozenset({ReasonCode.CHANGED_SINCE_PLAN})  # somebody spoke at the last moment, and no intent was written
+_NEXT_IS_DRAWN = frozenset({ReasonCode.PROTECTED_BY_CLOUD, ReasonCode.CAP_MONEY})
 
 
 def pause_reason(memory: Memory, *, host_paused: bool) -> Reason | None:
@@ -61,13 +65,26 @@ def act(plan: Plan, world: Surroundings, hand: Hand, deadline: datetime | None =
     """
     results: list[ActionResult] = []
     index = PlanIndex.of(plan)
-    for _, group in groupby(_cloud_actions(plan), key=lambda action: action.case_id):
-        results.extend(_act_on_case(index, tuple(group), world, hand, deadline))
+    line: defaultdict[str, deque[tuple[Action, ...]]] = defaultdict(deque)
+    for waiting in _by_case(plan.next_in_line):
+        line[cap_of(waiting[0].rule, waiting[0].verb)].append(waiting)
+    for actions in _by_case(action for action in plan.due if action.verb is not Verb.WARN):
+        done = _act_on_case(index, actions, world, hand, deadline)
+        results.extend(done)
+        behind = line[cap_of(actions[0].rule, actions[0].verb)]
+        while behind and _gave_way(done):
+            done = _act_on_case(index, behind.popleft(), world, hand, deadline, drawn=True)
+            results.extend(done)
     return tuple(results)
 
 
-def _cloud_actions(plan: Plan) -> Iterator[Action]:
-    return (action for action in plan.due if action.verb is not Verb.WARN)
+def _by_case(actions: Iterable[Action]) -> Iterator[tuple[Action, ...]]:
+    return (tuple(group) for _, group in groupby(actions, key=lambda action: action.case_id))
+
+
+def _gave_way(done: Sequence[ActionResult]) -> bool:
+    """Whether what it had reserved is free for the next: the cloud protects it, or it was next and costs too much."""
+    return all(result.outcome is None and result.reason and result.reason.code in _NEXT_IS_DRAWN for result in done)
 
 
 def _act_on_case(
@@ -76,6 +93,8 @@ def _act_on_case(
     world: Surroundings,
     hand: Hand,
     deadline: datetime | None,
+    *,
+    drawn: bool = False,
 ) -> list[ActionResult]:
     now = world.clock.now()
     if deadline is not None and now >= deadline:
@@ -89,7 +108,7 @@ def _act_on_case(
     known = cases.get(planned.key) if planned is not None else None
     if known is None or known != planned:  # a plan may say anything of a case: only the ledger's own is moved
         return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
-    misplaced = not_its_step(known, actions)
+    misplaced = not_its_step(known, actions, drawn=drawn)
     if misplaced is not None:
         return _not_done(actions, misplaced, now)
     try:
@@ -98,25 +117,41 @@ def _act_on_case(
         return _not_done(actions, Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"}), now)
     full = _reserve(first, plan, case, world, hand, now)
     if full is not None:
-        return _left(case, actions, full, world, plan.run_id)
+        return _left(case, actions, full, world, index)
     found = _last_look(case, first, world, hand, now)
     if isinstance(found, Cleared) and not all(map(found.clears, actions)):
         found = Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "step"})
     if isinstance(found, Reason):
         _release(first, plan.guard, world.memory)
-        return _left(case, actions, found, world, plan.run_id)
+        return _left(case, actions, found, world, index)
     results = [_call(action, case, world, plan.run_id, hand, found, now + ACT_WITHIN) for action in actions]
     _settle_case(case, first, results, world, plan.run_id)
     return results
 
 
 def _left(
-    case: Case, actions: Sequence[Action], reason: Reason, world: Surroundings, run_id: str
+    case: Case, actions: Sequence[Action], reason: Reason, world: Surroundings, index: PlanIndex
 ) -> list[ActionResult]:
     """Nothing was called: the case waits again, and says why."""
     now = world.clock.now()
-    note(world.memory, case, unclaimed(case, reason), run_id, now)
+    stoppable = case.subject not in index.unstoppable
+    after = _waiting_again(case, actions[0].verb, reason, now, stoppable=stoppable)
+    note(world.memory, case, after, index.plan.run_id, now)
     return _not_done(actions, reason, now)
+
+
+def _waiting_again(case: Case, verb: Verb, reason: Reason, now: datetime, *, stoppable: bool) -> Case:
+    """Where a protection at the cloud bars what was announced, that is announced anew once it is lifted.
+
+    Where termination protection bars everything, what it bars waits where it is.
+    """
+    after = unclaimed(case, reason)
+    if reason.code is not ReasonCode.PROTECTED_BY_CLOUD or verb is Verb.MEND:
+        return after
+    rule = rule_from_terms(case.terms)
+    if rule.termination_protection_bars is Bars.EVERYTHING:
+        return after
+    return sent_back(after, rule.rungs(stoppable=stoppable), reason, now)
 
 
 def _last_look(case: Case, action: Action, world: Surroundings, hand: Hand, now: datetime) -> Reason | Cleared:

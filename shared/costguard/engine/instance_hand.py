@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from costguard.cases import Case, copied_at_once, ladder, same_run, uncopied
@@ -19,7 +20,7 @@ from costguard.engine.scan import Reading
 from costguard.guards.idle_gpu import examine, gentlest_rule, judge_instance
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.planning import RuleLimit, exemption, world_rail
-from costguard.planning.rails import rule_limit
+from costguard.planning.rails import rule_limit, unread_protections
 from costguard.policy.model import Policy
 from costguard.ports import ActionExecutor
 
@@ -52,7 +53,13 @@ class InstanceHand:
             return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
         bar = out_of_turn(self._memory, case, action.verb, rule.mode, ladder(rule, instance), policy, now)
         bar = bar or _still_true(action, case, instance, reading, rule, now)
-        bar = bar or _railed(action, case, rule, detail, self._memory, now)
+        if bar is not None:
+            return bar
+        try:
+            detail = _with_protections(reading, action, case, rule, detail)
+        except ProviderError as err:
+            return Reason(ReasonCode.DETAIL_UNREAD, {"cause": str(err)})
+        bar = _railed(action, case, rule, detail, self._memory, now)
         if bar is not None:
             return bar
         together = copied_at_once(case, detail) if action.verb is Verb.SNAPSHOT else ()
@@ -109,10 +116,28 @@ def _still_true(
     return None if finding.verdict is Verdict.VIOLATION else finding.reason
 
 
+def _with_protections(
+    reading: Reading, action: Action, case: Case, rule: IdleRule, detail: InstanceDetail
+) -> InstanceDetail:
+    """With what would bar this step looked at: once for each step that is due, never left to the cloud's refusal."""
+    wanted = unread_protections(action.verb, case, rule, detail)
+    if not wanted:
+        return detail
+    found = reading.inventory.protections(case.subject, wanted)
+    return replace(
+        detail,
+        protected_by=(*detail.protected_by, *found),
+        unread_protections=tuple(each for each in detail.unread_protections if each not in wanted),
+    )
+
+
 def _railed(
     action: Action, case: Case, rule: IdleRule, detail: InstanceDetail, memory: Memory, now: datetime
 ) -> Reason | None:
     """The rails on the fresh read; an approval is used up only when nothing else stands in the way."""
+    unread = unread_protections(action.verb, case, rule, detail)
+    if unread:
+        return Reason(ReasonCode.DETAIL_UNREAD, {"cause": f"not looked at: {', '.join(unread)}"})
     reason = world_rail(action.verb, case, rule, detail.instance, detail, approved=False)
     if reason is None or reason.code is not ReasonCode.APPROVAL_NEEDED:
         return reason

@@ -231,6 +231,7 @@ class Phases:
         for number in range(planned.parts):
             if number in acted:
                 results.extend(blobs.get(PartDone, acted[number].blob).results)
+        world = self._entering(self._outset(book, blobs))  # protections are read before the warnings
         return concluded(world, plan, tuple(results), instance_craft(world), deadline)
 
     def _acted(self, plan: Plan, deadline: datetime | None) -> tuple[ActionResult, ...]:
@@ -240,7 +241,11 @@ class Phases:
             return tuple(ActionResult(action, None, now, stopped) for action in plan.due)
         changed = Reason(ReasonCode.RULE_CHANGED, {"rule": "mode"})
         barred = tuple(action for action in plan.due if action.subject.cloud not in world.executors)
-        able = replace(plan, due=tuple(action for action in plan.due if action not in barred))
+        able = replace(
+            plan,
+            due=tuple(action for action in plan.due if action not in barred),
+            next_in_line=tuple(each for each in plan.next_in_line if each.subject.cloud in world.executors),
+        )
         world = self._entering(self._outset(self._book(), self._blobs()))
         results = act(able, world, instance_craft(world).hand, deadline)
         return (*results, *(ActionResult(action, None, now, changed) for action in barred))
@@ -310,8 +315,22 @@ def _errands(plan: Plan, most_cases: int) -> tuple[Plan, ...]:
     by_account: dict[tuple[str, str], list[Action]] = {}
     for action in plan.due:
         if action.verb is not Verb.WARN:
-            by_account.setdefault((action.subject.cloud, action.subject.account), []).append(action)
-    return tuple(_errand(plan, due) for due in _together(by_account.values(), most_cases))
+            by_account.setdefault(_account(action), []).append(action)
+    parts = tuple(_together(by_account.values(), most_cases))
+    return tuple(_errand(plan, due, behind) for due, behind in zip(parts, _lines(plan, parts), strict=True))
+
+
+def _lines(plan: Plan, parts: Sequence[Sequence[Action]]) -> tuple[tuple[Action, ...], ...]:
+    """What is next in line, by part: with its own account, and accounts that no part has are dealt out in turn."""
+    holders = {_account(action): number for number, part in enumerate(parts) for action in part}
+    lines: list[list[Action]] = [[] for _ in parts]
+    for action in plan.next_in_line if parts else ():
+        lines[holders.setdefault(_account(action), len(holders) % len(parts))].append(action)
+    return tuple(map(tuple, lines))
+
+
+def _account(action: Action) -> tuple[str, str]:
+    return (action.subject.cloud, action.subject.account)
 
 
 def _together(groups: Iterable[Sequence[Action]], most_cases: int) -> Iterator[tuple[Action, ...]]:
@@ -326,11 +345,12 @@ def _together(groups: Iterable[Sequence[Action]], most_cases: int) -> Iterator[t
         yield waiting
 
 
-def _errand(plan: Plan, due: tuple[Action, ...]) -> Plan:
-    cases = {action.case_id for action in due}
+def _errand(plan: Plan, due: tuple[Action, ...], behind: tuple[Action, ...]) -> Plan:
+    cases = {action.case_id for action in (*due, *behind)}
     return replace(
         plan,
         due=due,
+        next_in_line=behind,
         transitions=tuple(step for step in plan.transitions if step.after.case_id in cases),
         findings=(),
         held=(),
@@ -342,7 +362,7 @@ def _errand(plan: Plan, due: tuple[Action, ...]) -> Plan:
         sightings=(),
         looked=(),
         shadows=(),
-        unstoppable=(),
+        unread_protections=(),
     )
 
 

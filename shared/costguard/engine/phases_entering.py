@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -77,6 +77,10 @@ class _Inventory:
         for shard in sorted({ref.shard for ref in refs}):
             self.doors.enter(shard)
         return self.inner.details(refs)
+
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        self.doors.enter(ref.shard)
+        return self.inner.protections(ref, wanted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from typing import Any, Protocol
 
 from costguard.cases import Case
 from costguard.domain.actions import ActionResult, Verb
-from costguard.domain.errors import ProviderError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Gap, InstanceDetail
+from costguard.domain.resources import Gap
 from costguard.engine.act import act, pause_reason
 from costguard.engine.aftermath import release_unsent, settle_observed
+from costguard.engine.close_reads import examined_closely, fit_to_tell
 from costguard.engine.deployments import barred_accounts
 from costguard.engine.hands import Hand
 from costguard.engine.instance_hand import InstanceHand
@@ -28,7 +28,7 @@ from costguard.engine.nearly_due import planned_when_due
 from costguard.engine.notices import INSTANCE_WORDS, Words
 from costguard.engine.repositories.accounts import AccountRepository
 from costguard.engine.repositories.outbox_notice import Notice
-from costguard.engine.scan import Lookback, Progress, Scan, gap_of, no_progress, scan
+from costguard.engine.scan import Lookback, Progress, Scan, no_progress, scan
 from costguard.engine.shadows import keep_shadows, shadow_figures, with_shadows
 from costguard.engine.sights import keep_look
 from costguard.engine.surroundings import Surroundings
@@ -36,7 +36,7 @@ from costguard.engine.telling import tell
 from costguard.engine.turns import Turns, not_reached, reading_until
 from costguard.guards import GUARDS
 from costguard.guards.rules import Mode
-from costguard.planning import Plan, PlanInputs, Transition, build_plan, caps_of, subjects_to_examine
+from costguard.planning import Plan, PlanInputs, Transition, build_plan, caps_of
 from costguard.planning.new_accounts import account_key, observing
 
 _LOG = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ def _plan_now(world: Surroundings, run_id: str, seen: Scan, *, deadline: datetim
     bars = barred_accounts(world, inputs)
     gaps = (*inputs.gaps, *trails.gaps, *bars.gaps)
     inputs = replace(inputs, launches=trails.launches, barred=bars.accounts, gaps=gaps)
-    whole = _examined_closely(world, inputs)
+    whole = examined_closely(world, inputs, deadline)
     return with_shadows(world, whole, build_plan(whole))
 
 
@@ -217,8 +217,11 @@ def concluded(
 
     What could not be told by the deadline is told by later runs.
     """
-    wait = longest_wait(world.clock.now(), deadline)
-    notices = () if _paused(world) else tell(world, plan, craft.words, wait, deadline)
+    wait, paused = longest_wait(world.clock.now(), deadline), _paused(world)
+    done = {result.action.action_id for result in results if result.outcome is not None}
+    plan = replace(plan, held=tuple(held for held in plan.held if held.action.action_id not in done))
+    plan = plan if paused else craft.fit_to_tell(world, plan, deadline)
+    notices = () if paused else tell(world, plan, craft.words, wait, deadline)
     settle_observed(world.memory, plan, plan.billed_while_stopped)
     untagged = tag_keeps(world, plan, deadline)
     report = RunReport(plan.run_id, plan, results, notices, waiting=world.memory.outbox.waiting(), untagged=untagged)
@@ -238,16 +241,17 @@ def summary(report: RunReport) -> dict[str, Any]:
         verdicts[finding.verdict.value] = verdicts.get(finding.verdict.value, 0) + 1
     told = {sent.decision_id for sent in report.notices if sent.proven}
     warned = [action.decision_id in told for action in plan.due if action.verb is Verb.WARN]
+    unread = sum((each.action.verb, each.reason.code) == (Verb.WARN, ReasonCode.DETAIL_UNREAD) for each in plan.held)
     return {
         "run_id": report.run_id,
         "guard": plan.guard,
         "duplicate": False,
         "instances_seen": plan.instances_seen,
         "findings": verdicts,
-        "due": len(plan.due),
+        "due": len(plan.due) + unread,  # a warning that there was no time for, or that could not be looked at
         "done": sum(warned) + sum(result.outcome is not None and result.reason is None for result in report.results),
-        "not_done": warned.count(False) + sum(result.reason is not None for result in report.results),
-        "held": len(plan.held),
+        "not_done": warned.count(False) + unread + sum(result.reason is not None for result in report.results),
+        "held": len(plan.held) - unread,
         "rehearsed": len(plan.rehearsed),
         "gaps": len(plan.gaps),
         "notices": len(report.notices),
@@ -257,18 +261,27 @@ def summary(report: RunReport) -> dict[str, Any]:
     }
 
 
+def _as_it_is(world: Surroundings, plan: Plan, deadline: datetime | None) -> Plan:
+    del world, deadline
+    return plan
+
+
 @dataclass(frozen=True, slots=True)
 class Craft:
-    """How the plan of one guard is carried out: what acts on its subjects, what people are told, which figures stay."""
+    """How the plan of one guard is carried out: what acts on its subjects, what people are told, which figures stay.
+
+    `fit_to_tell` gives the plan without the warnings that must not be sent, after all that was called.
+    """
 
     hand: Hand
     words: Words
     figures: Callable[[RunReport], dict[str, Any]]
+    fit_to_tell: Callable[[Surroundings, Plan, datetime | None], Plan] = _as_it_is
 
 
 def instance_craft(world: Surroundings) -> Craft:
     """That of every guard whose subjects are machines."""
-    return Craft(InstanceHand(world.readings, world.executors, world.memory), INSTANCE_WORDS, summary)
+    return Craft(InstanceHand(world.readings, world.executors, world.memory), INSTANCE_WORDS, summary, fit_to_tell)
 
 
 def _others(world: Surroundings) -> Mapping[ResourceRef, tuple[Case, ...]]:
@@ -296,32 +309,6 @@ def stop_all(world: Surroundings, *, enforcing: bool) -> Reason | None:
     return None
 
 
-def _examined_closely(world: Surroundings, inputs: PlanInputs) -> PlanInputs:
-    """The inputs with volumes, snapshots and protections of every instance the plan may act on."""
-    by_shard: dict[str, list[ResourceRef]] = {}
-    for instance in subjects_to_examine(inputs):
-        by_shard.setdefault(str(instance.ref.shard), []).append(instance.ref)
-    details: dict[ResourceRef, InstanceDetail] = {}
-    gaps = list(inputs.gaps)
-    tasks = [partial(_details_of, world, refs) for refs in by_shard.values()]
-    for _, (found, gap) in sorted(world.workers.each(tasks), key=lambda read: read[0]):
-        details.update(found)
-        gaps.extend(gap)
-    kept = {ref: tuple(world.readings[ref.cloud].prices.kept_hourly(detail)) for ref, detail in details.items()}
-    decisions = (case.decision_id for case in inputs.cases if case.decision_id)
-    approved = frozenset(world.memory.approvals.valid_among(decisions, inputs.now))
-    return replace(inputs, details=details, kept=kept, gaps=tuple(gaps), approved=approved)
-
-
-def _details_of(
-    world: Surroundings, refs: Sequence[ResourceRef]
-) -> tuple[Mapping[ResourceRef, InstanceDetail], tuple[Gap, ...]]:
-    try:
-        return world.readings[refs[0].cloud].inventory.details(refs), ()
-    except ProviderError as err:
-        return {}, (gap_of(err, refs[0].shard, "details"),)
-
-
 def committed(world: Surroundings, plan: Plan) -> Plan:
     """The plan with its transitions written; what another run moved first is dropped from it.
 
@@ -339,4 +326,5 @@ def committed(world: Surroundings, plan: Plan) -> Plan:
             if step.after.case_id not in lost
         ),
         due=tuple(action for action in plan.due if action.case_id not in lost),
+        next_in_line=tuple(action for action in plan.next_in_line if action.case_id not in lost),
     )

@@ -41,6 +41,12 @@ def barring(protections: Iterable[str], verb: Verb, reading: Bars) -> tuple[str,
     return tuple(each for each in protections if each not in _BARRED or verb in _BARRED[each])
 
 
+def needed(protections: Iterable[str], verbs: Iterable[Verb], reading: Bars) -> tuple[str, ...]:
+    """Those of `protections` that would keep one of `verbs` from being done if they were set: what is read before."""
+    meant = tuple(verbs)
+    return tuple(each for each in protections if any(barring((each,), verb, reading) for verb in meant))
+
+
 def leads_to(verbs: Sequence[Verb]) -> Verb:
     """What the first of these steps is for: a notice or a copy serves the next stop or end that follows it.
 

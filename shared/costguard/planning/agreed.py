@@ -115,7 +115,8 @@ def in_both(agreed: Plan, fresh: Plan) -> Agreement:
             left.append((step.after, differs))
     due = tuple(action for action in fresh.due if action.action_id in chosen)
     transitions = tuple(step for step in fresh.transitions if step.after.key in moved)
-    return Agreement(replace(fresh, due=due, transitions=transitions), tuple(answers), tuple(left))
+    plan = replace(fresh, due=due, transitions=transitions, next_in_line=())  # nobody agreed to what is next in line
+    return Agreement(plan, tuple(answers), tuple(left))
 
 
 def _twin(action: Action, step: Transition | None, now: _Fresh) -> Action | Reason:

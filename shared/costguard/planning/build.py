@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -34,7 +35,16 @@ from costguard.planning.last_look import asked_for
 from costguard.planning.merging import merged
 from costguard.planning.new_accounts import account_key, observed
 from costguard.planning.plan import CapUse, Held, Plan, PlanInputs, Rehearsed, RuleLimit, Transition
-from costguard.planning.rails import cap_of, cap_rail, mode_rail, rule_limit, with_one_more, world_rail
+from costguard.planning.rails import (
+    HELD_BY_A_CAP,
+    cap_of,
+    cap_rail,
+    mode_rail,
+    rule_limit,
+    unread_protections,
+    with_one_more,
+    world_rail,
+)
 from costguard.planning.savings import copying_risk, saving_of, sightings_in
 from costguard.policy.model import Policy
 from costguard.policy.ownership import owner_of
@@ -107,7 +117,9 @@ def build_plan(inputs: PlanInputs) -> Plan:
     held: list[Held] = []
     rehearsed: list[Rehearsed] = []
     transitions: list[Transition] = []
-    for item in sorted(wanted, key=_stops_first):
+    line: list[Action] = []
+    barred = frozenset(case.case_id for case in inputs.cases if case.reason.code is ReasonCode.PROTECTED_BY_CLOUD)
+    for item in sorted(wanted, key=lambda item: _stops_first(item, barred)):
         case = item.case
         if item.step.wants is None:
             transitions.append(Transition(before.get(case.case_id), case))
@@ -119,6 +131,7 @@ def build_plan(inputs: PlanInputs) -> Plan:
         reason = stop_all or _rail(item, item.step.wants, inputs, limits, use)
         if reason is not None:
             held.extend(Held(action, reason) for action in actions)
+            line.extend(actions if gentle is None and reason.code in HELD_BY_A_CAP else ())
             transitions.append(
                 Transition(before.get(case.case_id), replace(case, status=CaseStatus.HELD, reason=reason))
             )
@@ -157,7 +170,16 @@ def build_plan(inputs: PlanInputs) -> Plan:
         unstoppable=tuple(
             item.case.subject for item in wanted if item.seen.instance is not None and item.seen.instance.cannot_stop
         ),
+        unread_protections=tuple(item.case.subject for item in wanted if _is_unread(item)),
+        next_in_line=tuple(line),
     )
+
+
+def _is_unread(item: Wanted) -> bool:
+    verb, rule, detail = item.step.wants, item.seen.rule, item.seen.detail
+    if verb is None or rule is None:
+        return False
+    return detail is None or bool(unread_protections(verb, item.case, rule, detail))
 
 
 def _protections(wanted: Iterable[Wanted]) -> Iterator[tuple[ResourceRef, tuple[str, ...]]]:
@@ -320,9 +342,14 @@ def _saving(item: Wanted, verb: Verb, inputs: PlanInputs) -> Saving | None:
     return replace(saving, risks=(*saving.risks, *copying_risk(ahead, instance, item.seen.detail)))
 
 
-def _stops_first(item: Wanted) -> tuple[bool, bool, str, object, ResourceRef]:
-    """Whatever ends a bill now comes before terminations, and the most expensive first."""
+def _stops_first(item: Wanted, barred: AbstractSet[str]) -> tuple[bool, bool, bool, str, object, ResourceRef]:
+    """Whatever ends a bill now comes before terminations, and the most expensive first.
+
+    What the cloud was seen to protect when it was last looked at (`barred`) comes behind: else it would take the caps'
+    room from others run after run.
+    """
     rate = item.fact.rate if item.fact else None
     currency = rate.money.currency if rate else ""
     last = item.step.wants is Verb.TERMINATE
-    return (last, rate is None, currency, -rate.money.amount if rate else 0, item.case.subject)
+    cost = -rate.money.amount if rate else 0
+    return (last, item.case.case_id in barred, rate is None, currency, cost, item.case.subject)

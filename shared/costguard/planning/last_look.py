@@ -17,7 +17,7 @@ from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules import Mode, Rung
 from costguard.planning.new_accounts import account_key, observed
-from costguard.planning.rails import mode_rail
+from costguard.planning.rails import HELD_BY_A_CAP, mode_rail
 
 TWO_CLOCKS = timedelta(minutes=20)
 """How far the clocks of the run that saw a stop and of the run that told of it may be apart: ten minutes off each."""
@@ -41,9 +41,13 @@ class Standing:
     hastened: bool = False
 
 
-def not_its_step(case: Case, actions: Sequence[Action]) -> Reason | None:
-    """Why these actions are not the step that the case waits for. `case` is as the ledger has it."""
-    if case.status is not CaseStatus.OPEN or case.phase is not Phase.WAITING:
+def not_its_step(case: Case, actions: Sequence[Action], *, drawn: bool = False) -> Reason | None:
+    """Why these actions are not the step that the case waits for. `case` is as the ledger has it.
+
+    `drawn`: it was next in line, so it may be held as well, by a cap and nothing else.
+    """
+    by_a_cap = drawn and case.status is CaseStatus.HELD and case.reason.code in HELD_BY_A_CAP
+    if not (case.status is CaseStatus.OPEN or by_a_cap) or case.phase is not Phase.WAITING:
         return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "case"})
     decision = decision_id(case)
     mine = (case.case_id, case.subject, case.run_epoch, case.rule, case.rule_digest, case.rung, decision)

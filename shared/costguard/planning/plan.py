@@ -184,7 +184,10 @@ class Plan:
 
     `sightings` are the machines it saw and `looked` the shards where absence proves absence: what savings rest on.
     `protected_by` are the protections at the cloud of machines that have a case: what their notices may not announce.
-    `unstoppable` are those of them that cannot stop, and so have a ladder of their own.
+    `unstoppable` are those of them that cannot stop, and so have a ladder of their own. `unread_protections` are those
+    that a step is due for, or would be, and whose protections are only looked at just before it: nothing here says that
+    they have none. `next_in_line` are steps that a cap alone holds, in their order: act takes them where one of `due`
+    gives back what it reserved.
     """
 
     guard: str
@@ -206,3 +209,5 @@ class Plan:
     looked: tuple[Shard, ...] = ()
     shadows: tuple[Shadow, ...] = ()
     unstoppable: tuple[ResourceRef, ...] = ()
+    unread_protections: tuple[ResourceRef, ...] = ()
+    next_in_line: tuple[Action, ...] = ()

@@ -15,10 +15,13 @@ from costguard.domain.actions import DESTRUCTIVE, Verb
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState
-from costguard.guards.cloud_protection import barring, leads_to, protections_of
+from costguard.guards.cloud_protection import barring, leads_to, needed, protections_of
 from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Consent, Limits, Mode
 from costguard.planning.plan import CapUse, RuleLimit
+
+HELD_BY_A_CAP = frozenset({ReasonCode.CAP_ACTIONS, ReasonCode.CAP_MONEY})
+"""What room in a cap lifts; a price that nobody knows fits no cap."""
 
 
 def world_rail(
@@ -49,8 +52,19 @@ def _barred(
     verb: Verb, case: Case, rule: IdleRule, instance: Instance, detail: InstanceDetail | None
 ) -> tuple[str, ...]:
     """The protections that bar this step, or what it would only announce or prepare."""
-    ahead = [rung.verb for rung in ladder(rule, instance)[case.rung + 1 :]]
-    return barring(protections_of(instance, detail), leads_to([verb, *ahead]), rule.termination_protection_bars)
+    serves = leads_to([verb, *_ahead(case, rule, instance)])
+    return barring(protections_of(instance, detail), serves, rule.termination_protection_bars)
+
+
+def unread_protections(verb: Verb, case: Case, rule: IdleRule, detail: InstanceDetail) -> tuple[str, ...]:
+    """Those that nobody has looked at yet and that would bar this step, or for a notice anything that it announces."""
+    ahead = _ahead(case, rule, detail.instance)
+    meant = [verb, *ahead] if verb is Verb.WARN else [leads_to([verb, *ahead])]
+    return needed(detail.unread_protections, meant, rule.termination_protection_bars)
+
+
+def _ahead(case: Case, rule: IdleRule, instance: Instance) -> list[Verb]:
+    return [rung.verb for rung in ladder(rule, instance)[case.rung + 1 :]]
 
 
 def _towards_the_end(verb: Verb, rule: IdleRule, instance: Instance) -> bool:

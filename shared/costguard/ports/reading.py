@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -73,12 +73,23 @@ class InventorySource(Protocol):
         """
 
     def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
-        """These instances read anew, with volumes, snapshots, kept addresses and protections.
+        """These instances read anew, with volumes, snapshots, kept addresses and the protections that a listing tells.
 
-        Instances that are gone are absent from the answer. May be repeated; batches where the API allows.
+        Instances that are gone are absent from the answer. May be repeated; batches where the API allows. Nothing is
+        asked that costs a request for each protection of each machine: that stays in `unread_protections`.
 
         Raises:
             ProviderError: anything that leaves the answer incomplete.
+        """
+
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        """Those of `wanted` that are set at this moment, of the ones that `details` leaves unread.
+
+        A cloud that lists its protections leaves none unread, and is not asked.
+
+        Raises:
+            NotFoundError: the machine is gone.
+            ProviderError: one of them could not be read: none of them counts as off.
         """
 
 

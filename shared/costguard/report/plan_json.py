@@ -35,6 +35,7 @@ def plan_json(plan: Plan, *, plan_hash: str, language: Language = Language.EN) -
         "held": [_kept_json(held, language) for held in plan.held],
         "rehearsed": [_kept_json(rehearsed, language) for rehearsed in plan.rehearsed],
         "gaps": [gap_json(gap, language) for gap in plan.gaps],
+        "unread_protections": [str(ref) for ref in plan.unread_protections],
         "shadows": [shadow_json(shadow, plan.guard, language) for shadow in plan.shadows],
     }
 

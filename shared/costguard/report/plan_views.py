@@ -51,6 +51,12 @@ def plan_summary(plan: Plan, language: Language = Language.EN) -> str:
     )
 
 
+def unread_line(plan: Plan, language: Language = Language.EN) -> tuple[str, ...]:
+    """That some machines may yet turn out to be protected at their cloud; nothing where all is known."""
+    count = len(plan.unread_protections)
+    return (phrase("unread_protections", language, count=count),) if count else ()
+
+
 def plan_tables(plan: Plan, language: Language = Language.EN) -> tuple[Table, ...]:
     """Findings, due, held, rehearsed and gaps; empty ones left out."""
     names = {finding.subject: finding.name for finding in plan.findings}

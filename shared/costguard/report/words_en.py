@@ -298,6 +298,7 @@ BOOK = Book(
         "due_title": "Due ({count})",
         "held_title": "Held ({count})",
         "rehearsed_title": "Rehearsed ({count}): would be done if the rule enforced",
+        "unread_protections": "Protection at the cloud is read just before each step: not yet for {count} machines.",
         "plan_total": "{findings} findings, {due} due, {held} held, {rehearsed} rehearsed, {gaps} gaps.",
         "plan_written": "The plan is in {file}; `costguard apply --plan {file}` does what still follows for an hour.",
         "applied_total": "{done} done, {undone} not done.",

@@ -291,6 +291,7 @@ BOOK = Book(
         "due_title": "待执行（{count}）",
         "held_title": "搁置（{count}）",
         "rehearsed_title": "演练（{count}）：若规则为 enforce 将会执行",
+        "unread_protections": "云上保护设置在每步执行前才读取；尚有 {count} 台机器未读取。",
         "plan_total": "检查结果 {findings}，待执行 {due}，搁置 {held}，演练 {rehearsed}，读取缺口 {gaps}。",
         "plan_written": "计划已写入 {file}；一小时内可用 `costguard apply --plan {file}` 执行其中仍然成立的部分。",
         "applied_total": "已完成 {done} 项，未完成 {undone} 项。",

@@ -84,7 +84,7 @@ def forgotten(simulation: Simulation) -> Iterator[Violation]:
         ref = machine.spec.ref
         if machine.state is not InstanceState.RUNNING or machine.native_id in held | snoozed:
             continue
-        shown = simulation.clouds.inventory.details([ref]).get(ref)
+        shown = simulation.clouds.whole([ref]).get(ref)
         if shown is None or truth.why_untouchable(shown, version, now, Verb.STOP):
             continue
         rule = truth.rule_of(shown, version)

@@ -61,7 +61,7 @@ def unheeded(simulation: Simulation) -> Iterator[Violation]:
 def _asked(simulation: Simulation, machine: Machine, now: datetime) -> Iterator[Demand]:
     """The steps that have surely asked for this machine for long enough, where no gentler one may have."""
     world, version = simulation.world, simulation.versions[simulation.version]
-    shown = simulation.clouds.inventory.details([machine.ref]).get(machine.ref)
+    shown = simulation.clouds.whole([machine.ref]).get(machine.ref)
     if shown is None or truth.why_untouchable(shown, version, now, Verb.STOP) or machine.spec.one_time_spot:
         return
     started = machine.runs[-1][0]

@@ -5,7 +5,7 @@ What the oracle is told that a process saw is what the world showed at that mome
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -275,11 +275,22 @@ class WireInventory(FaultyInventory):
         with self.wires.troubled(self.cloud, self.wires.trouble(fault, Port.DETAILS, self.cloud)):
             found = self.provider.inventory.details(refs)
         machines = {ref.native_id: clouds.world.machines[ref.native_id].ref for ref in refs}
-        truth = clouds.inventory.details(list(machines.values()))
+        truth = clouds.whole(list(machines.values()))
         for native_id, ref in machines.items():
             look = Look(self.process, hub.calls, hub.now, hub.now, self.process.writes, truth.get(ref))
             clouds.chronicle.looks.setdefault(native_id, []).append(look)
         return found
+
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        """The protections of one machine that the close look leaves out; what the world has is what was to be seen."""
+
+        def do(fault: Fault | None) -> tuple[str, ...]:
+            with self.wires.troubled(self.cloud, self.wires.trouble(fault, Port.DETAILS, self.cloud)):
+                found = self.provider.inventory.protections(ref, wanted)
+            self.note_protections(self.clouds.world.machines[ref.native_id].ref)
+            return found
+
+        return self.call(Port.DETAILS, "protections", ref.native_id, do)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ is not permitted may come back empty, without an error: an empty one counts only
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from costguard.domain.errors import ProviderError
@@ -83,6 +83,11 @@ class AlibabaInventory:
                 for detail in self._details(shard, ids):
                     details[detail.instance.ref] = detail
         return details
+
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        """None: DescribeInstances tells DeletionProtection, so `details` leaves nothing unread."""
+        del ref, wanted
+        return ()
 
     def _details(self, shard: Shard, ids: Sequence[str]) -> Iterator[InstanceDetail]:
         described = self._describe(shard, ids)

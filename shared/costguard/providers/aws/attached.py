@@ -1,13 +1,13 @@
-"""What hangs on an instance: volumes, their snapshots, kept addresses, and protections set at the cloud."""
+"""What hangs on an instance: volumes, their snapshots and kept addresses in batches, protections one by one."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from costguard.domain.errors import NotFoundError, TruncatedReadError
+from costguard.domain.errors import TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import (
     Instance,
@@ -36,18 +36,17 @@ _SNAPSHOTS_PAGE = 1000
 _SNAPSHOT_STATES = {"completed": SnapshotState.COMPLETED, "error": SnapshotState.FAILED}
 _OF_A_COPY = "vol-ffffffff"
 """VolumeId of copied snapshots, "an arbitrary volume ID that you should not use for any purpose" (EC2, `Snapshot`)."""
-_PROTECTIONS = (
-    ("disableApiTermination", "DisableApiTermination", "termination_protection"),
-    ("disableApiStop", "DisableApiStop", "stop_protection"),
-)
+_PROTECTIONS: Mapping[str, tuple[str, str]] = {
+    "termination_protection": ("disableApiTermination", "DisableApiTermination"),
+    "stop_protection": ("disableApiStop", "DisableApiStop"),
+}
+"""By our word the attribute that is asked for and the one that answers; DescribeInstances has neither of them."""
 
 
 def read_attached(
     session: AwsSession, shard: Shard, instances: Sequence[Instance], described: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[InstanceDetail]:
     """A detail for each of `instances`; `described` holds their DescribeInstances elements by id.
-
-    An instance that vanishes while this reads is left out.
 
     Raises:
         TruncatedReadError: the instance names a volume that DescribeVolumes does not: never a short list.
@@ -67,20 +66,14 @@ def read_attached(
     addresses = _addresses(session, shard, ids)
     for instance in instances:
         native_id = instance.ref.native_id
-        protected_by: tuple[str, ...] = ()
-        if instance.state is not InstanceState.TERMINATED:
-            try:
-                protected_by = _protections(session, shard, native_id)
-            except NotFoundError:
-                continue
         own = tuple(volumes[native_id])
         yield InstanceDetail(
             instance=instance,
             volumes=own,
             snapshots=tuple(snapshot for volume in own for snapshot in snapshots[volume.ref.native_id]),
             kept_addresses=tuple(addresses[native_id]),
-            protected_by=protected_by,
             copied_together=1 < len(own) <= COPIED_AT_ONCE,
+            unread_protections=() if instance.state is InstanceState.TERMINATED else tuple(_PROTECTIONS),
         )
 
 
@@ -174,10 +167,20 @@ def _addresses(session: AwsSession, shard: Shard, ids: Sequence[str]) -> default
     return found
 
 
-def _protections(session: AwsSession, shard: Shard, native_id: str) -> tuple[str, ...]:
-    """API: EC2 DescribeInstanceAttribute, one attribute of one instance a call."""
+def read_protections(session: AwsSession, shard: Shard, native_id: str, wanted: Collection[str]) -> tuple[str, ...]:
+    """Those of `wanted` that are set.
+
+    Raises:
+        NotFoundError: no such instance.
+        ProviderError: one of them could not be read.
+
+    API: EC2 DescribeInstanceAttribute, one attribute of one instance a call; the bucket of the describe calls without
+    pages holds 50 and is refilled by 10 a second (EC2 API, "Request throttling for the Amazon EC2 API").
+    """
     held = []
-    for attribute, key, word in _PROTECTIONS:
+    for word, (attribute, key) in _PROTECTIONS.items():
+        if word not in wanted:
+            continue
         answer = session.call(shard, "ec2", "DescribeInstanceAttribute", InstanceId=native_id, Attribute=attribute)
         with as_documented("ec2:DescribeInstanceAttribute"):
             value = part(answer, key).get("Value")

@@ -5,7 +5,7 @@ Permissions: those of `Feature.INVENTORY` in permissions.py, and `MEMBERS` and `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from costguard.domain.errors import ProviderError, TruncatedReadError
@@ -13,7 +13,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceDetail, Inventory
 from costguard.ports import Discovery, Target
 from costguard.providers.aws import accounts, errors
-from costguard.providers.aws.attached import read_attached
+from costguard.providers.aws.attached import read_attached, read_protections
 from costguard.providers.aws.closed import require_open
 from costguard.providers.aws.commitments import with_reservations, with_spot_requests
 from costguard.providers.aws.instance_types import CATALOGUE, TypeCatalogue, may_carry_accelerator
@@ -71,7 +71,7 @@ class AwsInventory:
         return Inventory(shard, tuple(found), (*reading.gaps, *gaps), instances_seen=reading.seen)
 
     def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
-        """These instances read anew, with volumes, snapshots, kept addresses and protections.
+        """These instances read anew, with volumes, snapshots and kept addresses; AWS lists no protections.
 
         Absent are those that are gone, or whose type was changed to one without accelerator. AWS lists a
         terminated one for about an hour, in that state and without volumes. Reserved Instances are not
@@ -80,8 +80,7 @@ class AwsInventory:
         Raises:
             ProviderError: anything that leaves the answer incomplete.
 
-        API: EC2 DescribeInstances, DescribeVolumes, DescribeSnapshots, DescribeAddresses, and
-        DescribeInstanceAttribute twice an instance.
+        API: EC2 DescribeInstances, DescribeVolumes, DescribeSnapshots, DescribeAddresses; none once an instance.
         """
         details: dict[ResourceRef, InstanceDetail] = {}
         for shard, ids in batches(refs, _BATCH):
@@ -89,6 +88,10 @@ class AwsInventory:
                 for detail in self._details(shard, ids):
                     details[detail.instance.ref] = detail
         return details
+
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        """Those of `wanted` that are set; see `attached.read_protections`."""
+        return read_protections(self._session, ref.shard, ref.native_id, wanted)
 
     def _details(self, shard: Shard, ids: Sequence[str]) -> Iterator[InstanceDetail]:
         described = known_among(ids, lambda some: self._describe(shard, some))

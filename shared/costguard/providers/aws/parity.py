@@ -29,8 +29,9 @@ ROWS: Rows = {
     Row.COPIED_RUNNING: f"one call copies them all as of one moment (`CreateSnapshots`, up to {COPIED_AT_ONCE} disks);"
     " more are copied one by one, and the notice says so",
     Row.TERMINATE: "final; batches fail by zone, so one instance a call",
-    Row.TERMINATION_PROTECTION: "`DisableApiTermination`, told by the closer look alone; Spot Instances have none",
-    Row.STOP_PROTECTION: "`DisableApiStop`, told by the closer look alone; it bars `stop`, and `terminate` as well",
+    Row.TERMINATION_PROTECTION: "`DisableApiTermination`, told of one instance at a time, so it is read once a step is "
+    "due; Spot Instances have none",
+    Row.STOP_PROTECTION: "`DisableApiStop`, read as the other is; it bars `stop`, and `terminate` as well",
     Row.PREPAID: "a Reserved Instance is a discount, not a machine; capacity reservations, blocks and dedicated hosts"
     " are shown, never touched",
     Row.SPOT: "one-time requests cannot stop: held unless policy says `unstoppable: terminate`",

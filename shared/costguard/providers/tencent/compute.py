@@ -5,7 +5,7 @@ Permissions: those of `Feature.INVENTORY` in permissions.py, and `MEMBERS` and `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from costguard.domain.errors import ProviderError
@@ -82,6 +82,11 @@ class TencentInventory:
             for detail in self._details(shard, ids):
                 details[detail.instance.ref] = detail
         return details
+
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        """None: DescribeInstances tells DisableApiTermination, so `details` leaves nothing unread."""
+        del ref, wanted
+        return ()
 
     def _details(self, shard: Shard, ids: Sequence[str]) -> Iterator[InstanceDetail]:
         # ids nobody knows are no error, they are not there; but some are refused for their form

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -74,7 +74,7 @@ class WorldInventory(_OverWorld):
         return Inventory(shard, listed, instances_seen=len(listed))
 
     def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
-        """These machines anew, with disks, copies, addresses and protections; gone ones are absent.
+        """These machines anew, with disks, copies, addresses and what the listing tells; gone ones are absent.
 
         Raises:
             AccessDeniedError: the role may not list machines or disks: absence would prove nothing.
@@ -89,6 +89,22 @@ class WorldInventory(_OverWorld):
             if machine is not None and world.is_listed(machine):
                 found[machine.ref] = detail_of(world, machine)
         return found
+
+    def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
+        """What is set of `wanted`, where the listing does not tell.
+
+        Raises:
+            AccessDeniedError: the role may not list machines.
+            NotFoundError: no such machine.
+        """
+        world = self._current()
+        with _translated("protections"):
+            world.require(ref.cloud, ref.account, Operation.LIST)
+        machine = world.machines.get(ref.native_id)
+        if machine is None or not world.is_listed(machine):
+            message = f"no machine {ref.native_id}"
+            raise NotFoundError(message, operation="world:protections", code=Refusal.NOT_FOUND.value)
+        return () if machine.vendor.lists_protection else tuple(sorted(machine.protections & frozenset(wanted)))
 
 
 class WorldSignals(_OverWorld):

@@ -7,6 +7,8 @@ from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.records import Machine
 from costguard.sandbox.world.vendors import told_time
 
+_PROTECTIONS = ("termination_protection", "stop_protection")
+
 
 def instance_of(world: World, machine: Machine) -> Instance:
     """What DescribeInstances tells of a machine, in neutral words."""
@@ -64,13 +66,15 @@ def detail_of(world: World, machine: Machine) -> InstanceDetail:
                 )
             )
     addresses = world.addresses_of(machine.native_id)
+    gone = machine.state is InstanceState.TERMINATED
     return InstanceDetail(
         instance=instance_of(world, machine),
         volumes=tuple(volumes),
         snapshots=tuple(snapshots),
         kept_addresses=tuple(ref.sibling("public_address", address.native_id) for address in addresses),
-        protected_by=_protections(machine),
+        protected_by=_protections(machine) if machine.vendor.lists_protection else (),
         copied_together=1 < len(volumes) <= machine.vendor.copied_at_once,
+        unread_protections=() if machine.vendor.lists_protection or gone else _PROTECTIONS,
     )
 
 
