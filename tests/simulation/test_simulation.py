@@ -15,6 +15,7 @@ from tests.simulation.bugs import BUGS
 from tests.simulation.campaign import play, play_months
 from tests.simulation.exhaustive import singles, try_named
 from tests.simulation.faults import FAULTS, Fault
+from tests.simulation.hunt import last_seen, seeds_for
 from tests.simulation.months import month
 from tests.simulation.planting import Bug, Edit, PlantError, edited, plant
 from tests.simulation.references import REFERENCES
@@ -158,3 +159,12 @@ def test_the_program_logs_again_once_seeds_are_played() -> None:
     """Figures are printed without its log lines; other tests of the same process want to read theirs."""
     play(range(1, 2))
     assert logging.getLogger("costguard").isEnabledFor(logging.CRITICAL)
+
+
+def test_a_bug_is_looked_for_first_where_it_was_seen_last() -> None:
+    seen = last_seen(
+        "| `no-grace` | 13 | told |\n| `half-the-wait-before-a-mend` | s4 | told |\n| rule | check | bugs |\n"
+    )
+    assert seen == {"no-grace": 13, "half-the-wait-before-a-mend": 4}
+    assert list(seeds_for("half-the-wait-before-a-mend", 5, seen)) == [4, 1, 2, 3, 5]
+    assert list(seeds_for("no-grace", 3, seen)) == list(seeds_for("new", 3, seen)) == [1, 2, 3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from tests.builders import DAY, NOW, policy, rule
@@ -117,7 +118,8 @@ def test_a_ledger_is_called_the_same_for_ever(memory: Memory) -> None:
 
     assert len(made) == 8
     assert (memory.identity.made(NOW + DAY), memory.identity.known()) == (made, made)
-    assert Memory.over(open_ledger("memory:")).identity.made(NOW) != made
+    with closing(open_ledger("memory:")) as another:
+        assert Memory.over(another).identity.made(NOW) != made
 
 
 @pytest.mark.parametrize(
