@@ -128,7 +128,9 @@ def _questions(plan: Plan) -> Iterator[_Question]:
             rungs = rule.rungs(stoppable=case.subject not in index.unstoppable)
             last = before[case.case_id]
             late = last is not None and last.reason.code is ReasonCode.DETAIL_UNREAD
-            yield _Question(action, case, rule, tuple(rung.verb for rung in rungs[case.rung :]), late)
+            ahead = tuple(rung.verb for rung in rungs[case.rung :])
+            # of a case behind its ladder the notice alone is meant, which only a protection that bars everything keeps back
+            yield _Question(action, case, rule, ahead or (action.verb,), late)
 
 
 def _answers(
