@@ -129,7 +129,7 @@ def _questions(plan: Plan) -> Iterator[_Question]:
             last = before[case.case_id]
             late = last is not None and last.reason.code is ReasonCode.DETAIL_UNREAD
             ahead = tuple(rung.verb for rung in rungs[case.rung :])
-            # of a case behind its ladder the notice alone is meant, which only a protection that bars everything keeps back
+            # of a case behind its ladder only the notice is left, which what bars everything keeps back
             yield _Question(action, case, rule, ahead or (action.verb,), late)
 
 
