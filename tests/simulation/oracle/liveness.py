@@ -106,9 +106,15 @@ def _stuck(simulation: Simulation, report: RunReport) -> Iterator[Violation]:
     version = simulation.versions[simulation.version]
     if report.plan is None or version.working_hours:
         return
+    barred = {  # the last look alone sees a protection that costs a request for each machine
+        each.action.case_id
+        for each in report.results
+        if each.reason is not None and each.reason.code is ReasonCode.PROTECTED_BY_CLOUD
+    }
     for step in report.plan.transitions:
         case = step.after
-        waits = case.status is CaseStatus.OPEN and case.reason.code is not ReasonCode.LADDER_DONE
+        says = case.reason.code is ReasonCode.LADDER_DONE or case.case_id in barred
+        waits = case.status is CaseStatus.OPEN and not says
         old = simulation.hub.now - case.opened_at > timedelta(days=15)
         if waits and old and case.mode is Mode.ENFORCE and case.since < simulation.hub.now - timedelta(days=6):
             what = f"open on rung {case.rung} since {case.since:%m-%d %H:%M}: {case.reason.code.value}"
