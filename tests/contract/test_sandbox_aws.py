@@ -211,6 +211,22 @@ def test_stop_snapshot_terminate_as_a_client_lives_it(aws: Aws) -> None:
     assert acted == ["stop", "create_snapshot", "create_snapshot", "terminate"]
 
 
+def test_a_disk_that_is_attached_or_detached_later_is_shown_so(aws: Aws) -> None:
+    ec2, machine = aws.client("ec2"), aws.ids[0]
+    of_it = [{"Name": "attachment.instance-id", "Values": [machine]}]
+
+    def shown() -> tuple[set[str], set[str]]:
+        listed = {each["VolumeId"] for each in ec2.describe_volumes(Filters=of_it)["Volumes"]}
+        (instance,) = ec2.describe_instances(InstanceIds=[machine])["Reservations"][0]["Instances"]
+        return listed, {each["Ebs"]["VolumeId"] for each in instance["BlockDeviceMappings"]}
+
+    first, _ = shown()
+    late = aws.world.attach(machine, Disk(50, device="/dev/sdz"), "owner")
+    assert shown() == ({*first, late}, {*first, late})
+    aws.world.detach(late, "owner")
+    assert shown() == (first, first)
+
+
 def test_a_start_has_a_new_launch_time_and_no_reason(aws: Aws) -> None:
     ec2 = aws.client("ec2")
     before = aws.seen()["LaunchTime"]

@@ -106,14 +106,14 @@ def _stuck(simulation: Simulation, report: RunReport) -> Iterator[Violation]:
     version = simulation.versions[simulation.version]
     if report.plan is None or version.working_hours:
         return
-    barred = {  # the last look alone sees a protection that costs a request for each machine
+    moved_or_said = {  # the plan's case is of before: of one called about, or seen to be protected in the last look
         each.action.case_id
         for each in report.results
-        if each.reason is not None and each.reason.code is ReasonCode.PROTECTED_BY_CLOUD
+        if each.outcome is not None or (each.reason is not None and each.reason.code is ReasonCode.PROTECTED_BY_CLOUD)
     }
     for step in report.plan.transitions:
         case = step.after
-        says = case.reason.code is ReasonCode.LADDER_DONE or case.case_id in barred
+        says = case.reason.code is ReasonCode.LADDER_DONE or case.case_id in moved_or_said
         waits = case.status is CaseStatus.OPEN and not says
         old = simulation.hub.now - case.opened_at > timedelta(days=15)
         if waits and old and case.mode is Mode.ENFORCE and case.since < simulation.hub.now - timedelta(days=6):

@@ -15,7 +15,7 @@ from moto.ec2.models.instances import Instance, MetadataOptions, StateReason
 
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.ports import Clock
-from costguard.sandbox.aws.seeding import backend_of, keep_address, seed_machine
+from costguard.sandbox.aws.seeding import attach_volumes, backend_of, keep_address, seed_machine
 from costguard.sandbox.world.cloud import World
 from costguard.sandbox.world.records import Machine, WorldSnapshot
 
@@ -106,6 +106,8 @@ class Bridge:
         self._copy_reason(machine, instance)
         self._copy_address(machine, instance, backend)
         vars(instance)["metadata_options"] = self._metadata_options(machine)
+        if machine.state is not InstanceState.TERMINATED:
+            attach_volumes(backend, self.world, machine, instance)
         for volume in self.world.volumes_of(machine.native_id):
             backend.tags[volume.native_id] = dict(volume.tags)
 

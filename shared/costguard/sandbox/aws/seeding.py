@@ -138,6 +138,25 @@ def _rename_volumes(backend: EC2Backend, world: World, machine: Machine, instanc
         backend.volumes[volume.native_id] = moto_volume
 
 
+def attach_volumes(backend: EC2Backend, world: World, machine: Machine, instance: Any) -> None:
+    """Bring moto the disks that were attached to a machine after it was made, and take off those that were detached."""
+    there = {volume.native_id: volume for volume in world.volumes_of(machine.native_id)}
+    for device, mapping in list(instance.block_device_mapping.items()):
+        if mapping.volume_id not in there:
+            backend.detach_volume(mapping.volume_id, machine.native_id, device)
+    shown = {mapping.volume_id for mapping in instance.block_device_mapping.values()}
+    for volume in (each for native_id, each in there.items() if native_id not in shown):
+        disk = volume.disk
+        if volume.native_id not in backend.volumes:
+            made: Any = backend.create_volume(disk.size_gib, instance.placement, volume_type=disk.volume_type)
+            del backend.volumes[made.id]
+            made.id = volume.native_id
+            backend.volumes[volume.native_id] = made
+        backend.attach_volume(volume.native_id, machine.native_id, disk.device, disk.deleted_with_instance)
+        kept: Any = backend.volumes[volume.native_id]
+        kept.create_time = instance.block_device_mapping[disk.device].attach_time = volume.created_at
+
+
 def _key_arn(machine: Machine, said: str) -> str:
     """As EC2 shows the key of a disk: by its ARN, unless somebody gave it a form of his own."""
     at = machine.ref
