@@ -130,6 +130,7 @@ def test_a_run_that_has_too_little_time_left_waits_for_nothing(stage: SlowStage)
     report = run(stage.world(), "short", deadline=now + 2 * TELLING)
     assert isinstance(report, RunReport)
     assert stage.verbs() == []
+    assert stage.clock.now() < now + 2 * TELLING
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,10 +16,12 @@ from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, ProviderError, ThrottledError
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
+from costguard.domain.resources import InstanceDetail
 from costguard.engine import answers
 from costguard.engine.run import carry_out, make_plan, summary
 from costguard.guards.rules import KEEP_TAG, Mode
 from costguard.ports import KeepTagger
+from costguard.sandbox.world.ports import WorldInventory
 
 HOUR = timedelta(hours=1)
 
@@ -143,6 +146,39 @@ def test_a_keep_in_one_ledger_is_heeded_by_the_deployment_with_another(two: tupl
     assert (ours.verbs(), theirs.verbs()) == ([], [])
     assert theirs.case().reason.code is ReasonCode.KEPT_BY_TAG
     assert tagger.written == [until(14)], "once, whatever the number of runs"
+
+
+def test_a_tag_that_somebody_took_off_is_not_written_again(two: tuple[Stage, Stage, Tagger]) -> None:
+    ours, _, tagger = two
+    ours.day(0)
+    pressed(ours, 14)
+    ours.at(HOUR)
+    ours.cloud.untag(ours.ref().native_id, KEEP_TAG, "colleague")
+    ours.days((1, 2))
+    assert (tagger.written, tag_of(ours)) == ([until(14)], None)
+    assert ours.verbs() == [], "the ledger's Keep holds all the same"
+
+
+class Overheard(WorldInventory):
+    """Its owner ends the Keep while the machine is read for the last time before its tag is written."""
+
+    stage: Stage
+
+    def details(self, refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
+        self.stage.memory.snoozes.clear(str(refs[0]), "vision", self.stage.clock.now())
+        return super().details(refs)
+
+
+def test_a_keep_that_is_ended_at_the_last_moment_is_not_written(two: tuple[Stage, Stage, Tagger]) -> None:
+    ours, _, tagger = two
+    ours.day(0)
+    pressed(ours, 14)
+    heard = Overheard(ours.cloud, ours.clock)
+    heard.stage = ours
+    ours.reading = replace(ours.reading, inventory=heard)
+    ours.at(HOUR)
+    assert (tagger.written, tag_of(ours)) == ([], None)
+    assert ours.memory.keep_tags.all() == {}
 
 
 def test_a_keep_that_is_not_to_be_written_stays_in_its_ledger(two: tuple[Stage, Stage, Tagger]) -> None:

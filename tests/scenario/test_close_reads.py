@@ -23,6 +23,7 @@ from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Mode, Protection, Step
 from costguard.planning.agreed import in_both
 from costguard.policy.model import Policy
+from costguard.sandbox.world.fleet import MachineSpec
 from costguard.sandbox.world.ports import WorldInventory
 
 TWO = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, DAY))
@@ -64,8 +65,10 @@ def reading(bars: Bars, *rules: IdleRule) -> Policy:
 def staged(tmp_path: Path) -> Iterator[Callable[..., tuple[Stage, Asking]]]:
     made: list[Stage] = []
 
-    def make(*names: str, under: Policy | None = None, cloud: str = "aws") -> tuple[Stage, Asking]:
-        fleet = [idle_machine(name, cloud=cloud) for name in names or ("notebook",)]
+    def make(
+        *names: str, under: Policy | None = None, cloud: str = "aws", beside: Sequence[MachineSpec] = ()
+    ) -> tuple[Stage, Asking]:
+        fleet = [*(idle_machine(name, cloud=cloud) for name in names or ("notebook",)), *beside]
         made.append(Stage(tmp_path, *fleet, under=under))
         return made[-1], Asking(made[-1])
 
@@ -196,6 +199,18 @@ def test_ten_protected_machines_do_not_starve_the_rest(staged: Staged) -> None:
     assert not {action.subject.native_id for action in stage.executor.calls} & set(due)
 
 
+def test_what_was_seen_to_be_protected_comes_behind_the_others_in_the_next_plan(staged: Staged) -> None:
+    limits = replace(rule().limits, actions_per_day=1)
+    stage, _ = staged("a", "b", "c", under=policy(rule(ladder=TWO, limits=limits)))
+    stage.day(0)
+    (first,) = stage_at(stage, DAY).plan().due
+    stage.cloud.protect(first.subject.native_id, STOP, "owner", on=True)
+    stage.day(1)
+    assert len(stage.executor.calls) == 1
+    (due,) = stage_at(stage, 2 * DAY + timedelta(hours=1)).plan().due
+    assert due.subject != first.subject
+
+
 def stage_at(stage: Stage, moment: timedelta) -> Stage:
     stage.clock.advance(START + moment - stage.clock.now())
     return stage
@@ -245,3 +260,51 @@ def test_what_no_time_was_left_for_is_a_gap_and_comes_first_in_the_next_run(stag
 def hurried(stage: Stage, within: timedelta) -> RunReport:
     now = stage.clock.now()
     return run(stage.world(), f"run-{now.isoformat()}", deadline=now + within)
+
+
+def test_warnings_that_there_was_no_time_for_come_before_new_ones(staged: Staged) -> None:
+    """Newcomers cost more, and would come first by their price."""
+    tags = {"costguard-protect": "yes"}
+    dear = [idle_machine(name, "p5.48xlarge", local_disk_gib=0, tags=tags) for name in ("y", "z")]
+    stage, asking = staged("a", "b", "c", "d", beside=dear)
+
+    def slowly(_: ResourceRef) -> None:
+        stage.clock.advance(timedelta(minutes=1))
+
+    asking.before = slowly
+
+    report = hurried(stage, timedelta(minutes=6))
+    assert report.plan is not None
+    late = {held.action.subject.native_id for held in report.plan.held}
+    assert late
+    for spec in dear:
+        stage.cloud.untag(spec.native_id, "costguard-protect", "owner")
+    first = len(asking.asked)
+    report = hurried(stage, timedelta(minutes=6))
+    assert {native_id for native_id, _ in asking.asked[first:]} == late
+    assert report.plan is not None
+    assert {held.action.subject.native_id for held in report.plan.held} == {spec.native_id for spec in dear}
+
+
+def test_what_no_time_was_left_to_look_at_closely_is_looked_at_first_in_the_next_run(staged: Staged) -> None:
+    limits = replace(rule().limits, actions_per_day=1)
+    stage, asking = staged(*(f"m{number:03}" for number in range(201)), under=policy(rule(ladder=TWO, limits=limits)))
+    stage.day(0)
+    read = asking.details
+    looked: list[Sequence[ResourceRef]] = []
+
+    def slowly(refs: Sequence[ResourceRef]) -> Mapping[ResourceRef, InstanceDetail]:
+        if len(refs) > 1:
+            looked.append(refs)
+            stage.clock.advance(timedelta(minutes=4))
+        return read(refs)
+
+    asking.details = slowly  # type: ignore[method-assign]
+    report = hurried(stage_at(stage, DAY), timedelta(minutes=6))
+    assert report.plan is not None
+    (gap,) = [gap for gap in report.plan.gaps if "1 of 201 machines" in gap.detail]
+    assert gap.kind is GapKind.DEADLINE
+    (left,) = {spec.ref for spec in stage.cloud.fleet} - set(looked[0])
+    looked.clear()
+    hurried(stage_at(stage, DAY + timedelta(hours=1)), timedelta(minutes=6))
+    assert looked[0][0] == left

@@ -80,6 +80,15 @@ def test_a_case_that_does_not_wait_takes_no_step(changes: dict[str, Any]) -> Non
     assert not_its_step(other, [action(other)]) == NOT_ITS_CASE
 
 
+def test_what_is_drawn_may_be_held_by_a_cap_and_by_nothing_else() -> None:
+    full = replace(WARNED, status=CaseStatus.HELD, reason=Reason(ReasonCode.CAP_ACTIONS))
+    assert not_its_step(full, [action(full)], drawn=True) is None
+    assert not_its_step(full, [action(full)]) == NOT_ITS_CASE
+    for other in (ReasonCode.PROTECTED_BY_CLOUD, ReasonCode.PRICE_UNKNOWN, ReasonCode.NOTICE_UNDELIVERED):
+        held = replace(full, reason=Reason(other))
+        assert not_its_step(held, [action(held)], drawn=True) == NOT_ITS_CASE
+
+
 @pytest.mark.parametrize(
     "changes",
     [

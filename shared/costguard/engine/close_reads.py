@@ -77,7 +77,6 @@ class _Question:
     case: Case
     rule: IdleRule
     verbs: tuple[Verb, ...]
-    late: bool
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -90,9 +89,9 @@ _Answers = list[tuple[_Question, tuple[str, ...] | Reason]]
 def fit_to_tell(world: Surroundings, plan: Plan, deadline: datetime | None) -> Plan:
     """The plan without the warnings of what the cloud protects, or may protect: nobody is told of what cannot come.
 
-    Those of the last run for which no time was left come first, then the case that was opened first.
+    The case that was opened first comes first, so that what no time was left for comes before what is new.
     """
-    asked = sorted(_questions(plan), key=lambda each: (not each.late, each.case.opened_at))
+    asked = sorted(_questions(plan), key=lambda each: each.case.opened_at)
     if not asked:
         return plan
     by_shard: dict[Shard, list[_Question]] = {}
@@ -120,17 +119,14 @@ def fit_to_tell(world: Surroundings, plan: Plan, deadline: datetime | None) -> P
 
 def _questions(plan: Plan) -> Iterator[_Question]:
     unread, index = frozenset(plan.unread_protections), PlanIndex.of(plan)
-    before = {step.after.case_id: step.before for step in plan.transitions}
     for action in plan.due:
         if action.verb is Verb.WARN and action.subject in unread:
             case = index.case_of(action)
             rule = rule_from_terms(case.terms)
             rungs = rule.rungs(stoppable=case.subject not in index.unstoppable)
-            last = before[case.case_id]
-            late = last is not None and last.reason.code is ReasonCode.DETAIL_UNREAD
             ahead = tuple(rung.verb for rung in rungs[case.rung :])
             # of a case behind its ladder only the notice is left, which what bars everything keeps back
-            yield _Question(action, case, rule, ahead or (action.verb,), late)
+            yield _Question(action, case, rule, ahead or (action.verb,))
 
 
 def _answers(
