@@ -119,6 +119,21 @@ def test_a_rule_is_revoked_where_whom_it_would_be_narrowed_to_is_let_in_beside_i
         assert mend.kind is NARROW
 
 
+def test_a_rule_of_the_same_words_that_is_read_later_lets_in_as_well_but_not_behind_a_denial() -> None:
+    """Tencent Cloud refuses a second rule of the same words, so that the narrowing would never come about."""
+    wide, twin = allow("0", 22), allow("2", 22, peers=(OFFICE,), priority=2)
+    later = place(group(wide, twin, shard=TENCENT), shard=TENCENT)
+    (mend,) = mends(closing(NARROW, narrow_to=(OFFICE,)), later)
+    assert (mend.kind, mend.parameters["rule_id"]) == (REVOKE, "0")
+    between = replace(deny("1", 22), priority=1)
+    cut_off = place(group(wide, between, twin, shard=TENCENT), shard=TENCENT)
+    (mend,) = mends(closing(NARROW, narrow_to=(OFFICE,)), cut_off)
+    assert (mend.kind, mend.parameters["rule_id"]) == (NARROW, "0")
+    outward = replace(between, direction=Direction.EGRESS)
+    beside = place(group(wide, outward, twin, shard=TENCENT), shard=TENCENT)
+    assert [each.kind for each in mends(closing(NARROW, narrow_to=(OFFICE,)), beside)] == [REVOKE]
+
+
 def test_a_rule_is_not_narrowed_to_what_would_be_found_again() -> None:
     here = place(group(allow("b", 22)))
     assert mends(closing(NARROW, narrow_to=("8.0.0.0/8",)), here) == []

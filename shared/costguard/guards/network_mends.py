@@ -131,15 +131,23 @@ def not_returnable(mend: Mend, inventory: NetworkInventory) -> Reason | None:
 
 
 def _let_in_beside(given: NetworkRule, peer: str, group: SecurityGroup) -> bool:
-    """Whether another rule, read no later, lets in the same by itself."""
+    """Whether another rule lets in the same by itself, and nothing that denies is read between the two.
+
+    Tencent Cloud takes no second rule of the same words, wherever in the list the first one stands.
+    """
+    denials = [each.priority for each in group.rules if _denies(each, given.direction)]
     return any(
         each is not given
         and (each.direction, each.permission, each.protocol, each.ports)
         == (given.direction, Permission.ALLOW, given.protocol, given.ports)
         and peer in each.peers
-        and each.priority <= given.priority
+        and not any(given.priority <= denied <= each.priority for denied in denials)
         for each in group.rules
     )
+
+
+def _denies(rule: NetworkRule, direction: Direction) -> bool:
+    return rule.direction is direction and rule.permission is Permission.DENY
 
 
 def _named(given: NetworkRule, version: str) -> dict[str, str]:
