@@ -8,6 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from tests.simulation.campaign import Totals, cores, in_parallel
@@ -42,6 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--bugs", nargs="*", metavar="NAME", help="plant these bugs, or all, until each is caught")
     what.add_argument("--replay", metavar="SEED", help="play one seed, or one exhaustive try, and print its trace")
     parser.add_argument("--bug", metavar="NAME", help="with --replay: plant this bug first")
+    parser.add_argument(
+        "--fingerprints", type=Path, metavar="FILE", help="write a hash of all that happened, a line a seed"
+    )
     parser.add_argument("--jobs", type=int, default=cores(), help="processes (default: one a core)")
     parser.add_argument("--json", action="store_true", help="figures for machines")
     return parser
@@ -68,6 +72,9 @@ def _seeds(asked: argparse.Namespace) -> int:
             progress.say(f"{totals.seeds:,} of {count:,} seeds, {len(totals.violations)} violations")
     except KeyboardInterrupt:
         print(f"interrupted after {totals.seeds:,} of {count:,} seeds", file=sys.stderr)
+    if asked.fingerprints is not None:
+        lines = (f"{name} {digest}\n" for name, digest in sorted(totals.fingerprints.items()))
+        asked.fingerprints.write_text("".join(lines), "utf-8")
     return _report(asked, totals, time.monotonic() - began)
 
 

@@ -30,6 +30,7 @@ class Totals:
     faults: dict[str, int] = field(default_factory=dict)
     actions: dict[str, int] = field(default_factory=dict)
     violations: list[tuple[str, str]] = field(default_factory=list)  # what to replay, what was violated
+    fingerprints: dict[str, str] = field(default_factory=dict)  # by what to replay: the hash of all that happened
 
     def take(self, name: str, verdict: Verdict) -> None:
         """Count one simulation in."""
@@ -42,6 +43,7 @@ class Totals:
         for verb, count in verdict.actions.items():
             self.actions[verb] = self.actions.get(verb, 0) + count
         self.violations.extend((name, str(violation)) for violation in verdict.violations)
+        self.fingerprints[name] = verdict.digest
 
     def add(self, other: Totals) -> None:
         """Count these in."""
@@ -54,6 +56,7 @@ class Totals:
             for name, count in theirs.items():
                 mine[name] = mine.get(name, 0) + count
         self.violations.extend(other.violations)
+        self.fingerprints |= other.fingerprints
 
 
 def play(seeds: range) -> Totals:

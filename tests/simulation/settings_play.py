@@ -246,6 +246,7 @@ class SettingsSimulation:
             if call.changed:
                 actions[call.kind] = actions.get(call.kind, 0) + 1
         actions["warn"] = len(self.chronicle.told)
+        self.trace.note(self.hub.now, f"{len(self.shelf.records)} records are remembered, hash {self.shelf.digest}")
         return Verdict(
             seed=self.story.seed,
             violations=tuple(self.judge.violations),

@@ -280,6 +280,7 @@ class Simulation:
         for effect in self.chronicle.effects:
             actions[effect.verb.value] = actions.get(effect.verb.value, 0) + 1
         actions["warn"] = len(self.chronicle.told)
+        self.trace.note(self.hub.now, f"{len(self.shelf.records)} records are remembered, hash {self.shelf.digest}")
         return Verdict(
             seed=self.scenario.seed,
             violations=tuple(self.judge.violations),

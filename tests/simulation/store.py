@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 from tests.simulation.faults import Fault, Port
@@ -42,6 +44,14 @@ class Shelf:
         """The same, to go on from in another simulation; records are never changed in place."""
         keys = {kind: copy(keys) for kind, keys in self.keys.items()}
         return Shelf(dict(self.records), keys, set(self.intents), dict(self.noticed))
+
+    @property
+    def digest(self) -> str:
+        """The hash of every record: equal if and only if the same is remembered."""
+        found = blake2b(digest_size=16)
+        for where, record in sorted(self.records.items()):
+            found.update(json.dumps([*where, record.version, record.schema, record.body], sort_keys=True).encode())
+        return found.hexdigest()
 
 
 class MemoryLedger(Ledger):
