@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from costguard.sandbox.wire.messages import Answer, Request
-from costguard.sandbox.wire.watching import watching
+from cloudstand.wire.messages import Answer, Request
+from cloudstand.wire.watching import watching
 
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
 _ENOUGH_BYTES = 2 * 1024**3  # a run leaves some 200 MB; containers often have 64 MB here

@@ -27,6 +27,9 @@ from tempfile import TemporaryDirectory
 from tests.builders import NOW
 from tests.scenario.stage import Stage, idle_machine
 
+from cloudstand.alibaba.objects import oss_stand_in
+from cloudstand.slack import SlackStandIn
+from cloudstand.world import workload
 from costguard.bootstrap import open_memory
 from costguard.cli.main import run
 from costguard.cli.policy_recording import recording_of, with_common_windows, write_recording
@@ -42,9 +45,6 @@ from costguard.policy.loader import load_policy
 from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import PolicyText
 from costguard.providers.keys import Keys
-from costguard.sandbox.alibaba.objects import oss_stand_in
-from costguard.sandbox.slack import SlackStandIn
-from costguard.sandbox.world import workload
 from costguard.settings import Access, AccessKey, Secret, Settings
 
 PAGE = Path(__file__).parents[1] / "docs" / "policy.md"

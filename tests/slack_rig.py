@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.builders import NOW, case, rule
 
+from cloudstand.slack import Faults, SlackRequest, SlackStandIn
 from costguard.cases import Case, CaseStatus, ClimbedRung, decision_id
 from costguard.domain.actions import Verb
 from costguard.domain.answers import AnswerKind, AnswerRef
@@ -33,7 +34,6 @@ from costguard.policy.loader import load_policy
 from costguard.policy.model import Policy
 from costguard.ports import Choice, Message, Part, PolicyText
 from costguard.report.words import Language
-from costguard.sandbox.slack import Faults, SlackRequest, SlackStandIn
 from costguard.settings import Secret, Settings
 
 HOUR = timedelta(hours=1)

@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl
 
 from tests.answers.shapes import Complaint, Leaf, Listing, Shape, Structure
 
-from costguard.sandbox.alibaba.tables import PRODUCTS
-from costguard.sandbox.wire.messages import Answer, Request
+from cloudstand.alibaba.tables import PRODUCTS
+from cloudstand.wire.messages import Answer, Request
 
 _FILE = Path(__file__).with_name("alibaba.json")
 _TEXT = Leaf("string")

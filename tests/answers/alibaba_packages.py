@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from costguard.sandbox.alibaba.tables import PRODUCTS, TABLES
+from cloudstand.alibaba.tables import PRODUCTS, TABLES
 
 PACKAGES = {
     "ecs": "alibabacloud-ecs20140526",

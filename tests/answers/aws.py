@@ -15,7 +15,7 @@ from botocore.model import OperationModel
 from botocore.model import Shape as Model
 from tests.answers.shapes import Complaint, Leaf, Listing, Mapped, Shape, Structure
 
-from costguard.sandbox.wire.messages import Answer, Request
+from cloudstand.wire.messages import Answer, Request
 
 _SCOPE = re.compile(r"Credential=[^/]+/\d+/[^/]+/([^/]+)/")
 _NAMED = {"monitoring": "cloudwatch", "ses": "sesv2"}

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.answers.shapes import Complaint, Leaf, Listing, Shape, Structure
 
-from costguard.sandbox.wire.messages import Answer, Request
+from cloudstand.wire.messages import Answer, Request
 
 FILE = Path(__file__).with_name("tencent.json")
 _SERVICE = re.compile(r"/([a-z0-9]+)/tc3_request")

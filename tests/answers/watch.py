@@ -9,8 +9,8 @@ from tests.answers import alibaba, aws, tencent
 from tests.answers.known import is_known
 from tests.answers.shapes import Complaint
 
+from cloudstand.wire.messages import Answer, Ending, Request
 from costguard.domain.refs import provider_of
-from costguard.sandbox.wire.messages import Answer, Ending, Request
 
 
 class Watch:

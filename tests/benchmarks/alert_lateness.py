@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from cloudstand.world.billing import billed_until, day_offset
 from costguard.domain.money import Money
 from costguard.estimates.billed import Charge, charges, total_in
 from costguard.estimates.burn import Known, burning
@@ -33,7 +34,6 @@ from costguard.estimates.period import days_between, start_of
 from costguard.estimates.reconcile import reconciled
 from costguard.estimates.spent import RunRate, rest_rate, spent
 from costguard.guards.budget_rules import Counted
-from costguard.sandbox.world.billing import billed_until, day_offset
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

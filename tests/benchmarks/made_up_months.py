@@ -14,11 +14,11 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cached_property
 
+from cloudstand.world.billing import billed_until, day_offset
 from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef
 from costguard.domain.spend import ChargeCategory, SpendLine
 from costguard.estimates.burn import Metered
-from costguard.sandbox.world.billing import billed_until, day_offset
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 MONDAY = datetime(2026, 8, 31, tzinfo=timezone.utc)  # the first day of a history, in the zone of its month

@@ -23,6 +23,8 @@ from tests.contract.network_fleet import network_fleet
 from tests.contract.network_rigs import START, NetworkRig, in_order
 from tests.contract.network_worlds import NETWORKS, WIRED
 
+from cloudstand.world.network import PARTS, Networks, in_their_places
+from cloudstand.world.network_names import network_ref
 from costguard.domain.network import (
     AddressState,
     Direction,
@@ -34,8 +36,6 @@ from costguard.domain.network import (
     SecurityGroup,
 )
 from costguard.domain.refs import Shard
-from costguard.sandbox.world.network import PARTS, Networks, in_their_places
-from costguard.sandbox.world.network_names import network_ref
 
 GROUPS, RULES_OF_EACH, INTERFACES, ADDRESSES = 5_000, 2, 2_000, 200
 _SMOKE = 100  # the whole divided by this

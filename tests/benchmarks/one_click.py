@@ -21,12 +21,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from cloudstand.aws.hastening import hastening
+from cloudstand.aws.patching import applied
+from cloudstand.wire.server import WireServer
+from cloudstand.wire.wsgi import serving
 from costguard.engine.memory import Memory
 from costguard.providers.aws.store import DynamoDbLedger
-from costguard.sandbox.aws.hastening import hastening
-from costguard.sandbox.aws.patching import applied
-from costguard.sandbox.wire.server import WireServer
-from costguard.sandbox.wire.wsgi import serving
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

@@ -12,10 +12,10 @@ from typing import Any
 from tests.bundles.reporting import UnexpectedError, done
 from tests.contract.ledger_servers import SerialDynamoDb, dynamodb_test_client
 
+from cloudstand.wire.server import WireServer
+from cloudstand.wire.wsgi import serving
 from costguard.providers.aws.store import DynamoDbLedger
 from costguard.sandbox.sandbox import Sandbox
-from costguard.sandbox.wire.server import WireServer
-from costguard.sandbox.wire.wsgi import serving
 
 ROOT = Path(__file__).parents[2]
 PROBE = Path(__file__).with_name("probe.py")

@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 from tests.canaries.scene import GUARDS, Scene
 
+from cloudstand.aws.server import Refused
 from costguard.connections.secrets import SecretKeeper
 from costguard.domain.errors import CostguardError, ProviderError
 from costguard.faas.handler import build_handler
 from costguard.faas.local import invoke
-from costguard.sandbox.aws.server import Refused
 from costguard.settings import Secret, load_settings
 
 ADDRESSES = ("policy", "notice", "told", "outbox_dead", "case")

@@ -16,6 +16,12 @@ from urllib.parse import quote, unquote
 
 import boto3
 
+from cloudstand.aws.server import LoopbackServer, Refused
+from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
+from cloudstand.mail import MailServer
+from cloudstand.slack import SlackStandIn
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world import workload as does
 from costguard.cli.main import run as run_command
 from costguard.cli.program import Program
 from costguard.connections.secrets import SecretKeeper
@@ -23,13 +29,7 @@ from costguard.domain.errors import CostguardError
 from costguard.faas.handler import build_handler, build_http_handler
 from costguard.faas.local import invoke
 from costguard.ledgers.open import open_ledger
-from costguard.sandbox.aws.server import LoopbackServer, Refused
-from costguard.sandbox.fleets import alibaba_machine, aws_machine, tencent_machine
-from costguard.sandbox.mail import MailServer
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
-from costguard.sandbox.slack import SlackStandIn
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world import workload as does
 from costguard.settings import Settings, load_settings
 
 ROOT = Path(__file__).parents[2]

@@ -13,13 +13,13 @@ from aliyunsdkcore.auth.credentials import StsTokenCredential
 from aliyunsdkcore.client import AcsClient
 from aliyunsdkcore.request import CommonRequest
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.clock import MovedClock
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import MachineSpec
 from costguard.domain.resources import Accelerator, AcceleratorKind
 from costguard.providers.keys import Keys
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import MachineSpec
 
 AT = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)

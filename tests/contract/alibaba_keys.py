@@ -22,6 +22,12 @@ from tests.contract.key_rigs import (
     KeyRig,
 )
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world import workload as does
+from cloudstand.world.fleet import Disk
+from cloudstand.world.keys import WorldKey
 from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, RotationSetting
 from costguard.domain.refs import Shard
 from costguard.providers.alibaba.key_rotator import AlibabaKeyRotator
@@ -29,12 +35,6 @@ from costguard.providers.alibaba.kms import AlibabaKeys
 from costguard.providers.alibaba.permissions import ROTATION_OPERATIONS
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.purposes import Purpose
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import Disk
-from costguard.sandbox.world.keys import WorldKey
 
 DAY = timedelta(days=1)
 _CHANGES = ("UpdateRotationPolicy", "CreateKeyVersion", "CreateKey", "UpdateAlias")

@@ -12,6 +12,9 @@ from tests.contract.alibaba_world import patient_pacer
 from tests.contract.network_fleet import network_fleet
 from tests.contract.network_rigs import START, NetworkRig
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world.network import PARTS
 from costguard.domain.network import NetworkInventory
 from costguard.domain.resources import Instance
 from costguard.providers.alibaba.compute import AlibabaInventory
@@ -21,9 +24,6 @@ from costguard.providers.alibaba.permissions import MENDING_OPERATIONS, OPERATIO
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.operations import Feature
 from costguard.providers.purposes import Purpose
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world.network import PARTS
 
 _LISTS = 10 + 3  # one for each part; IPv4 gateways, public IPv6 addresses and instances besides
 _PRICES = 3  # of addresses, of gateways, and what the latter are made of

@@ -15,6 +15,15 @@ from tests.contract.alibaba_world import patient_pacer
 from tests.contract.network_fleet import network_fleet
 from tests.contract.network_rigs import START
 
+from cloudstand.alibaba import emulator as emulated
+from cloudstand.alibaba.actions import ACTIONS
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.alibaba.errors import ApiError
+from cloudstand.alibaba.site import ApiCall, Site, site_of
+from cloudstand.alibaba.tables import TABLES
+from cloudstand.clock import MovedClock
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world.cloud import World
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, ProviderError
 from costguard.domain.mends import Mend, MendKind
@@ -28,15 +37,6 @@ from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
 from costguard.providers.alibaba.products import PRODUCTS
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.purposes import Purpose
-from costguard.sandbox.alibaba import emulator as emulated
-from costguard.sandbox.alibaba.actions import ACTIONS
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.alibaba.errors import ApiError
-from costguard.sandbox.alibaba.site import ApiCall, Site, site_of
-from costguard.sandbox.alibaba.tables import TABLES
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world.cloud import World
 
 Change = Callable[[dict[str, Any], Mapping[str, Any]], dict[str, Any]]
 

@@ -11,6 +11,12 @@ from decimal import Decimal
 from tests.contract.alibaba_world import patient_pacer
 from tests.contract.spend_rigs import START, Scene, WireRig, scene
 
+from cloudstand.alibaba.console_budgets import ConsoleBudget
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.clock import MovedClock
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world.cloud import World
 from costguard.domain.resources import Billing
 from costguard.domain.spend import VendorBudget
 from costguard.ports import Target
@@ -19,12 +25,6 @@ from costguard.providers.alibaba.billing_calendar import begin_of, day_of
 from costguard.providers.alibaba.billing_orders import CYCLES_KEPT
 from costguard.providers.alibaba.permissions import OPERATIONS
 from costguard.providers.alibaba.session import AlibabaSession
-from costguard.sandbox.alibaba.console_budgets import ConsoleBudget
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world.cloud import World
 
 _TERMS = timedelta(days=60)
 _LONGEST_MONTH = 31

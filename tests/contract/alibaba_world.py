@@ -14,6 +14,16 @@ from urllib.parse import parse_qs, urlsplit
 from tests.contract.cloud_worlds import DENIED, LEFT_OUT, LOST, REPEATED, THROTTLED, World
 from tests.contract.preflight_worlds import Asked, guarding
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import HANGZHOU, alibaba_machine
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.wire.messages import Answer, Ending, Request
+from cloudstand.wire.server import WireServer
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World as Clouds
+from cloudstand.world.fleet import Disk, MachineSpec, made_up_id
 from costguard.domain.errors import AccessDeniedError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Instance, InstanceState
@@ -28,16 +38,6 @@ from costguard.providers.alibaba.preflight import AlibabaPreflight
 from costguard.providers.alibaba.rates import RATES
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.pacing import Pacer
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import HANGZHOU, alibaba_machine
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.wire.messages import Answer, Ending, Request
-from costguard.sandbox.wire.server import WireServer
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World as Clouds
-from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_id
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

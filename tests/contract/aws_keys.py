@@ -23,6 +23,12 @@ from tests.contract.key_rigs import (
     KeyRig,
 )
 
+from cloudstand.aws.embedded import EmbeddedAws
+from cloudstand.aws.server import LoopbackServer
+from cloudstand.fleets import EAST, RESEARCH, aws_machine
+from cloudstand.world import workload as does
+from cloudstand.world.fleet import Disk
+from cloudstand.world.keys import WorldKey
 from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion, RotationMeans, RotationSetting
 from costguard.domain.refs import Shard
 from costguard.providers.aws.key_rotator import AwsKeyRotator
@@ -30,13 +36,7 @@ from costguard.providers.aws.kms import AwsKeys
 from costguard.providers.aws.permissions import ROTATION_OPERATIONS
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.purposes import Purpose
-from costguard.sandbox.aws.embedded import EmbeddedAws
-from costguard.sandbox.aws.server import LoopbackServer
-from costguard.sandbox.fleets import EAST, RESEARCH, aws_machine
 from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import Disk
-from costguard.sandbox.world.keys import WorldKey
 
 DAY = timedelta(days=1)
 _SYMMETRIC = "SYMMETRIC_DEFAULT"

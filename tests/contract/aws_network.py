@@ -11,6 +11,9 @@ from tests.contract.aws_stand_in import StandIn, patient_pacer
 from tests.contract.network_fleet import network_fleet
 from tests.contract.network_rigs import START, NetworkRig
 
+from cloudstand.aws.embedded import EmbeddedAws
+from cloudstand.aws.server import LoopbackServer
+from cloudstand.world.network import PARTS
 from costguard.domain.network import NetworkInventory, PublicAddress
 from costguard.domain.resources import Instance
 from costguard.providers.aws.compute import AwsInventory
@@ -20,10 +23,7 @@ from costguard.providers.aws.permissions import MENDING_OPERATIONS
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.operations import Feature
 from costguard.providers.purposes import Purpose
-from costguard.sandbox.aws.embedded import EmbeddedAws
-from costguard.sandbox.aws.server import LoopbackServer
 from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID
-from costguard.sandbox.world.network import PARTS
 
 READS = (
     "DescribeSecurityGroupRules",

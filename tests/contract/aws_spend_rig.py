@@ -11,15 +11,15 @@ from typing import Any
 from tests.contract.aws_stand_in import patient_pacer
 from tests.contract.spend_rigs import Scene, WireRig, scene
 
+from cloudstand.aws.embedded import EmbeddedAws
+from cloudstand.aws.server import Call, Refused
+from cloudstand.world.records import Operation
 from costguard.domain.spend import SpendScope, VendorBudget
 from costguard.ports import Target
 from costguard.providers.aws.billing import AwsSpend
 from costguard.providers.aws.permissions import OPERATIONS
 from costguard.providers.aws.session import AwsSession
-from costguard.sandbox.aws.embedded import EmbeddedAws
-from costguard.sandbox.aws.server import Call, Refused
 from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID, ROLE
-from costguard.sandbox.world.records import Operation
 
 _PERIODS = {"daily": "DAILY", "monthly": "MONTHLY", "quarterly": "QUARTERLY", "yearly": "ANNUALLY"}
 _DIMENSIONS = {"LINKED_ACCOUNT": "accounts", "REGION": "regions"}

@@ -21,10 +21,10 @@ from botocore.credentials import Credentials, ReadOnlyCredentials
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from cloudstand.aws.hastening import hastening
+from cloudstand.aws.patching import applied
 from costguard.providers.aws.rates import RATES
 from costguard.providers.pacing import Pacer
-from costguard.sandbox.aws.hastening import hastening
-from costguard.sandbox.aws.patching import applied
 
 _MADE_UP_TOKEN = re.compile(rb"&NextToken=again")
 

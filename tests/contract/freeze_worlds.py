@@ -18,6 +18,18 @@ from tests.contract.cloud_worlds import DENIED, LOST, THROTTLED, environment_of
 from tests.contract.freeze_rigs import FreezeRig, session_of
 from tests.contract.tencent_world import patient_pacer as tencent_pacer
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.alibaba.policy_desk import FULL_ACCESS as FULL_ALIYUN_ACCESS
+from cloudstand.aws.patching import applied
+from cloudstand.aws.policies import attaching
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import alibaba_machine, tencent_machine
+from cloudstand.tencent.policy_desk import FULL_ACCESS as FULL_QCLOUD_ACCESS
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.ports import FreezeControl
 from costguard.providers.alibaba.freeze import AlibabaFreeze
@@ -26,18 +38,6 @@ from costguard.providers.aws.freeze import AwsFreeze
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.tencent.freeze import TencentFreeze
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.alibaba.policy_desk import FULL_ACCESS as FULL_ALIYUN_ACCESS
-from costguard.sandbox.aws.patching import applied
-from costguard.sandbox.aws.policies import attaching
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import alibaba_machine, tencent_machine
-from costguard.sandbox.tencent.policy_desk import FULL_ACCESS as FULL_QCLOUD_ACCESS
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 _ALWAYS = 1_000

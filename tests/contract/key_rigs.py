@@ -10,15 +10,15 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from cloudstand.clock import MovedClock
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.keys import Keys, WorldKey
+from cloudstand.world.records import Operation
 from costguard.domain.keys import EncryptionKey, KeyInventory, RotationMeans, RotationSetting
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.ports import KeyRotator, KeySource
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.keys import Keys, WorldKey
-from costguard.sandbox.world.records import Operation
 
 START = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 AUTOMATIC, ON_DEMAND, SUCCESSOR = RotationMeans.AUTOMATIC, RotationMeans.ON_DEMAND, RotationMeans.SUCCESSOR

@@ -17,10 +17,10 @@ import boto3
 from botocore.config import Config
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
-from costguard.sandbox.aws.hastening import hastening
-from costguard.sandbox.aws.patching import applied
-from costguard.sandbox.wire.server import WireServer
-from costguard.sandbox.wire.wsgi import serving
+from cloudstand.aws.hastening import hastening
+from cloudstand.aws.patching import applied
+from cloudstand.wire.server import WireServer
+from cloudstand.wire.wsgi import serving
 
 _SESSION = boto3.session.Session()  # shared, as each reads all that it knows of DynamoDB anew; not for many threads
 _MAKING_CLIENTS = threading.Lock()

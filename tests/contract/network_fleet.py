@@ -11,6 +11,23 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from cloudstand.fleets import (
+    ALIBABA_ACCOUNT,
+    EAST,
+    GUANGZHOU,
+    HANGZHOU,
+    PRODUCT,
+    RESEARCH,
+    TENCENT_ACCOUNT,
+    alibaba_machine,
+    aws_machine,
+    tencent_machine,
+)
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import MachineSpec, made_up_id
+from cloudstand.world.network import Networks, in_their_places
+from cloudstand.world.network_names import network_ref
 from costguard.domain.network import (
     EVERY_PORT,
     AccessList,
@@ -34,23 +51,6 @@ from costguard.domain.network import (
     Vpc,
 )
 from costguard.domain.refs import ResourceRef, Shard, provider_of
-from costguard.sandbox.fleets import (
-    ALIBABA_ACCOUNT,
-    EAST,
-    GUANGZHOU,
-    HANGZHOU,
-    PRODUCT,
-    RESEARCH,
-    TENCENT_ACCOUNT,
-    alibaba_machine,
-    aws_machine,
-    tencent_machine,
-)
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import MachineSpec, made_up_id
-from costguard.sandbox.world.network import Networks, in_their_places
-from costguard.sandbox.world.network_names import network_ref
 
 WORLD_V4, WORLD_V6 = "0.0.0.0/0", "::/0"
 NOTEBOOK, TRAINER, LEGACY, SERVED = "notebook", "trainer", "legacy", "served"

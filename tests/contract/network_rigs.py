@@ -13,7 +13,14 @@ from datetime import datetime, timezone
 from typing import Any
 
 from tests.contract.network_fleet import NetworkFleet, network_fleet
+from tests.world_ports.inventory import WorldInventory
+from tests.world_ports.networks import WorldNetworkMender, WorldNetworks
 
+from cloudstand.clock import MovedClock
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world.cloud import World
+from cloudstand.world.network import PARTS
+from cloudstand.world.records import Operation
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import OutcomeUnknownError, ThrottledError
 from costguard.domain.mends import Mend, MendKind
@@ -21,13 +28,6 @@ from costguard.domain.network import Hop, NetworkInventory, NetworkRule, Route, 
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance
 from costguard.ports import NetworkMender, NetworkSource
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.network import PARTS
-from costguard.sandbox.world.network_source import WorldNetworkMender, WorldNetworks
-from costguard.sandbox.world.ports import WorldInventory
-from costguard.sandbox.world.records import Operation
 
 START = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 EVERY_MEND = frozenset(MendKind) - {MendKind.SET_ROTATION, MendKind.ROTATE_KEY}

@@ -15,7 +15,17 @@ from typing import Any, Protocol
 import boto3
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from moto.ses.models import ses_backends
+from tests.webhook_receiver import WebhookReceiver
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.aws.server import LoopbackServer
+from cloudstand.clock import MovedClock
+from cloudstand.mail import MailServer
+from cloudstand.robots import RobotStandIns
+from cloudstand.slack import SlackStandIn
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world.cloud import World
 from costguard.notifiers.dingtalk import DingTalk
 from costguard.notifiers.email import EmailNotifier
 from costguard.notifiers.feishu import Feishu
@@ -32,16 +42,6 @@ from costguard.providers.aws.mail import SesCarrier
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.pacing import Pacer
 from costguard.providers.purposes import Purpose
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.aws.server import LoopbackServer
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.mail import MailServer
-from costguard.sandbox.robots import RobotStandIns
-from costguard.sandbox.slack import SlackStandIn
-from costguard.sandbox.webhook import WebhookReceiver
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world.cloud import World
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 ENOUGH = timedelta(seconds=10)

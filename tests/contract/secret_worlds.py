@@ -11,20 +11,20 @@ from typing import Any, Protocol
 import boto3
 from moto.moto_server.werkzeug_app import create_backend_app
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.aws.server import LoopbackServer
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import tencent_machine
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
 from costguard.ports import SecretStore
 from costguard.providers.alibaba.secrets import AlibabaSecrets
 from costguard.providers.aws.secrets import AwsSecrets
 from costguard.providers.keys import Keys
 from costguard.providers.tencent.secrets import CURRENT, TencentSecrets
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.aws.server import LoopbackServer
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import tencent_machine
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 LEAKED = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEYwJalrXUtnFEMIK7MDENGbPxRfiCY"

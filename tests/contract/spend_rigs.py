@@ -11,21 +11,22 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 
+from tests.world_ports.spend import WorldSpend
+
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import PRODUCT, RESEARCH, alibaba_machine, aws_machine, tencent_machine
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world import workload as does
+from cloudstand.world.billing import day_offset
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.prices import currency_of
+from cloudstand.world.records import Operation, OtherCharge
 from costguard.domain.money import Money
 from costguard.domain.refs import provider_of
 from costguard.domain.resources import Billing
 from costguard.domain.spend import ChargeCategory, SpendScope, VendorBudget
 from costguard.ports import SpendSource, Target
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import PRODUCT, RESEARCH, alibaba_machine, aws_machine, tencent_machine
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.billing import day_offset
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.prices import currency_of
-from costguard.sandbox.world.records import Operation, OtherCharge
-from costguard.sandbox.world.spend import WorldSpend
 
 START = datetime(2026, 3, 10, 9, 0, tzinfo=timezone.utc)
 """When every scene begins; its machines run since the middle of February."""

@@ -23,6 +23,12 @@ from tests.contract.key_rigs import (
 )
 from tests.contract.tencent_world import patient_pacer
 
+from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world import workload as does
+from cloudstand.world.fleet import Disk, made_up_request_id
+from cloudstand.world.keys import WorldKey
 from costguard.domain.keys import (
     KeyManager,
     KeyOrigin,
@@ -39,12 +45,6 @@ from costguard.providers.tencent.kms import TencentKeys
 from costguard.providers.tencent.permissions import ROTATION_OPERATIONS
 from costguard.providers.tencent.products import PAGES
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.fleets import TENCENT_ACCOUNT, tencent_machine
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import Disk, made_up_request_id
-from costguard.sandbox.world.keys import WorldKey
 
 DAY = timedelta(days=1)
 _ALWAYS = 100_000

@@ -11,6 +11,10 @@ from tests.contract.network_fleet import network_fleet
 from tests.contract.network_rigs import EVERY_MEND, START, NetworkRig
 from tests.contract.tencent_world import patient_pacer
 
+from cloudstand.tencent.network_desk import NetworkDesk
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world.network import PARTS
 from costguard.domain.mends import MendKind
 from costguard.domain.network import Hop, NetworkInventory
 from costguard.domain.resources import Instance
@@ -22,10 +26,6 @@ from costguard.providers.tencent.network_mender import TencentNetworkMender
 from costguard.providers.tencent.permissions import MENDING_OPERATIONS
 from costguard.providers.tencent.products import PAGES
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.tencent.network_desk import NetworkDesk
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world.network import PARTS
 
 TOO_MANY = "LimitExceeded.ActionLimited"
 """Of this product alone: elsewhere what is asked too often has another word."""

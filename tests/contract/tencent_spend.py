@@ -11,17 +11,17 @@ from decimal import Decimal
 from tests.contract.spend_rigs import START, Scene, WireRig, scene
 from tests.contract.tencent_world import patient_pacer
 
+from cloudstand.clock import MovedClock
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world.cloud import World
 from costguard.domain.resources import Billing
 from costguard.domain.spend import VendorBudget
 from costguard.ports import Target
 from costguard.providers.tencent.billing import TencentSpend
 from costguard.providers.tencent.permissions import OPERATIONS
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world.cloud import World
 
 _TERMS = timedelta(days=60)
 _LOOK_BACK = 1  # months of terms: the scene has one of thirty days

@@ -14,6 +14,17 @@ from urllib.parse import urlsplit
 
 from tests.contract.preflight_worlds import guarding
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.wire.messages import Answer, Request
+from cloudstand.wire.server import WireServer
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World as CloudWorld
+from cloudstand.world.fleet import Disk, MachineSpec, made_up_id
+from cloudstand.world.records import WorldAddress
 from costguard.domain.money import Money
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Instance
@@ -29,17 +40,6 @@ from costguard.providers.tencent.permissions import OPERATIONS
 from costguard.providers.tencent.preflight import TencentPreflight
 from costguard.providers.tencent.rates import RATES
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import TENCENT_ACCOUNT, tencent_machine
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.wire.messages import Answer, Request
-from costguard.sandbox.wire.server import WireServer
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World as CloudWorld
-from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_id
-from costguard.sandbox.world.records import WorldAddress
 
 NOW = datetime(2026, 3, 2, 9, 0, 20, tzinfo=timezone.utc)
 SHARD = Shard("tencent", TENCENT_ACCOUNT, "ap-guangzhou")

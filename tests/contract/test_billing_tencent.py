@@ -14,6 +14,10 @@ from tests.contract.spend_rigs import DAY, START, day_of, scene
 from tests.contract.tencent_spend import TencentSpendRig, bought_at_launch, tencent_spend
 from tests.contract.tencent_world import Between, patient_pacer
 
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world.billing import charges
+from cloudstand.world.records import OtherCharge
 from costguard.domain.errors import ProviderError
 from costguard.domain.money import Money
 from costguard.domain.resources import GapKind
@@ -21,10 +25,6 @@ from costguard.domain.spend import ChargeCategory, SpendReport, SpendScope
 from costguard.ports import Target
 from costguard.providers.tencent.billing import COARSE, MONTHS_OF_TERMS, SOURCE, TencentSpend
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world.billing import charges
-from costguard.sandbox.world.records import OtherCharge
 
 EVERYTHING = SpendScope()
 RESEARCH = SpendScope(tags=(("team", "research"),))

@@ -16,17 +16,17 @@ import pytest
 from tests.builders import usd
 from tests.contract.cli_sandbox import Answered, Cli
 
+from cloudstand.aws.server import Refused
+from cloudstand.fleets import aws_machine
+from cloudstand.world import workload as does
+from cloudstand.world.records import OtherCharge
 from costguard.cli.exits import Exit
 from costguard.domain.spend import ChargeCategory
 from costguard.guards.rules import Mode
 from costguard.ledgers.open import open_ledger
 from costguard.policy.loader import load_policy
 from costguard.ports import PolicyText
-from costguard.sandbox.aws.server import Refused
-from costguard.sandbox.fleets import aws_machine
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.records import OtherCharge
 
 SCHEMA = json.loads(files("costguard.report").joinpath("budgets.schema.json").read_text(encoding="utf-8"))
 DAY = timedelta(days=1)

@@ -13,15 +13,15 @@ import jsonschema
 import pytest
 from tests.contract.cli_sandbox import Answered, Cli
 
+from cloudstand.aws.server import Refused
+from cloudstand.fleets import aws_machine
+from cloudstand.world import workload as does
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.domain.resources import InstanceState
 from costguard.ports import Clock
-from costguard.sandbox.aws.server import Refused
-from costguard.sandbox.fleets import aws_machine
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
-from costguard.sandbox.world import workload as does
 from costguard.settings import Secret, Settings
 
 SCHEMA = json.loads(files("costguard.report").joinpath("doctor.schema.json").read_text(encoding="utf-8"))

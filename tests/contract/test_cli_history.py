@@ -13,11 +13,11 @@ import pytest
 from tests.contract.cli_sandbox import Cli
 from tests.scenario.stage import START, idle_machine
 
+from cloudstand.aws.server import Refused
+from cloudstand.world import workload
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
-from costguard.sandbox.aws.server import Refused
 from costguard.sandbox.sandbox import Sandbox
-from costguard.sandbox.world import workload
 
 POLICY = """\
 version: 1

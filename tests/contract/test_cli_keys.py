@@ -11,7 +11,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 from tests.contract.cli_sandbox import Cli
+from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignals
+from tests.world_ports.keys import WorldKeys
 
+from cloudstand.aws.server import Refused
+from cloudstand.fleets import EAST, PRODUCT, RESEARCH
 from costguard.cli.exits import Exit
 from costguard.domain.refs import Shard
 from costguard.engine.key_look import look_at_keys
@@ -19,13 +23,9 @@ from costguard.engine.scan import Reading
 from costguard.policy.loader import load_policy
 from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import Target
-from costguard.sandbox.aws.server import Refused
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_keys import demo_keys
-from costguard.sandbox.fleets import EAST, PRODUCT, RESEARCH
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
-from costguard.sandbox.world.key_source import WorldKeys
-from costguard.sandbox.world.ports import WorldInventory, WorldPrices, WorldSignals
 
 SCHEMA = json.loads(files("costguard.report").joinpath("keys.schema.json").read_text(encoding="utf-8"))
 PLAN_SCHEMA = json.loads(files("costguard.report").joinpath("plan.schema.json").read_text(encoding="utf-8"))

@@ -12,7 +12,10 @@ import pytest
 from tests.contract.cli_sandbox import Cli
 from tests.contract.network_fleet import NetworkFleet, network_fleet
 from tests.unit.sarif_schema import against_the_standard
+from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignals
+from tests.world_ports.networks import WorldNetworks
 
+from cloudstand.world.network import Networks
 from costguard.cli.exits import Exit
 from costguard.engine.network_look import NetworkLook, look_at_networks
 from costguard.engine.scan import Reading
@@ -21,9 +24,6 @@ from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import Target
 from costguard.report.network_sarif import fingerprint
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
-from costguard.sandbox.world.network import Networks
-from costguard.sandbox.world.network_source import WorldNetworks
-from costguard.sandbox.world.ports import WorldInventory, WorldPrices, WorldSignals
 
 SCHEMA = json.loads(files("costguard.report").joinpath("networks.schema.json").read_text(encoding="utf-8"))
 CLOUDS = ("aws", "alibaba", "tencent")

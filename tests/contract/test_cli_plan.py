@@ -13,11 +13,11 @@ import jsonschema
 import pytest
 from tests.contract.cli_sandbox import Cli
 
+from cloudstand.aws.server import Refused
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.plan_file import plan_hash
 from costguard.domain.resources import InstanceState
-from costguard.sandbox.aws.server import Refused
 from costguard.sandbox.policy import DEMO_POLICY
 from costguard.sandbox.sandbox import Sandbox
 

@@ -11,10 +11,10 @@ import jsonschema
 import pytest
 from tests.contract.cli_sandbox import Cli
 
+from cloudstand.fleets import RESEARCH, aws_machine
+from cloudstand.world import workload
 from costguard.cli.exits import Exit
-from costguard.sandbox.fleets import RESEARCH, aws_machine
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
-from costguard.sandbox.world import workload
 
 SCHEMAS = Path(__file__).parents[2] / "shared/costguard/report"
 OLD = f"""\

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.contract.cli_sandbox import Cli
 
+from cloudstand.aws.server import Refused
 from costguard.cli.exits import Exit
-from costguard.sandbox.aws.server import Refused
 from costguard.sandbox.sandbox import Sandbox
 
 

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from tests.contract.cli_sandbox import Cli
 
+from cloudstand.aws.server import Refused
+from cloudstand.fleets import EAST, RESEARCH, WEST, aws_machine
+from cloudstand.world import workload as does
 from costguard.bootstrap import open_memory, run_function
 from costguard.cases.case import Case, CaseStatus
 from costguard.cli.exits import Exit
 from costguard.domain.resources import InstanceState
 from costguard.providers.aws.network_parts import LISTINGS
-from costguard.sandbox.aws.server import Refused
-from costguard.sandbox.fleets import EAST, RESEARCH, WEST, aws_machine
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
-from costguard.sandbox.world import workload as does
 from costguard.settings import Secret, Settings
 
 DAY = timedelta(days=1)

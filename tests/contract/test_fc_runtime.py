@@ -15,12 +15,12 @@ from aliyunsdkcore.client import AcsClient
 from aliyunsdkcore.request import CommonRequest
 from tests.host_runtimes import PROBE, RoleKey, SmallFunctionCompute
 
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.clock import RunningClock
-from costguard.sandbox.fleets import alibaba_machine
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.clock import RunningClock
+from cloudstand.fleets import alibaba_machine
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = json.loads((ROOT / "events/fc/idle_gpu.json").read_bytes())

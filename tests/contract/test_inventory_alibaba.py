@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from tests.contract.alibaba_world import AlibabaStandIn, AlibabaWorld, alibaba_stand_in, alibaba_world
 
+from cloudstand.wire.faults import FaultKind
+from cloudstand.world.fleet import Disk
 from costguard.domain.errors import AccessDeniedError, ProviderError, TruncatedReadError, UnavailableError
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import (
@@ -28,8 +30,6 @@ from costguard.ports import Target
 from costguard.providers.alibaba.accounts import CLOSED_REGIONS
 from costguard.providers.alibaba.compute import AlibabaInventory
 from costguard.providers.alibaba.session import AlibabaSession
-from costguard.sandbox.wire.faults import FaultKind
-from costguard.sandbox.world.fleet import Disk
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,13 @@ from tests.contract.alibaba_world import (
     patient_pacer,
 )
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.faults import FaultKind
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World as Clouds
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -51,13 +58,6 @@ from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.alibaba.transport import Question, Transport, WireError
 from costguard.providers.gate import Gate
 from costguard.providers.keys import Keys
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.faults import FaultKind
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World as Clouds
 
 MEMBER = "1098765432109876"
 SHARD = Shard("alibaba", ALIBABA_ACCOUNT, HANGZHOU)

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tests.contract.tencent_world import SHARD, TencentWorld, tencent_world
 
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.world.fleet import Disk
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import (
     Accelerator,
@@ -24,8 +26,6 @@ from costguard.domain.resources import (
     ManagedBy,
 )
 from costguard.providers.tencent.prices import TencentPrices
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.world.fleet import Disk
 
 
 @pytest.fixture

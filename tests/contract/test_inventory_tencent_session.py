@@ -11,6 +11,13 @@ from typing import Any
 import pytest
 from tests.contract.tencent_world import NOW, SHARD, patient_pacer
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -28,13 +35,6 @@ from costguard.providers.keys import Keys
 from costguard.providers.tencent.compute import TencentInventory
 from costguard.providers.tencent.instance_types import TypeCatalogue
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import TENCENT_ACCOUNT, tencent_machine
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
 
 MEMBER = "100000000042"
 MEMBER_SHARD = replace(SHARD, account=MEMBER)

@@ -11,6 +11,7 @@ import pytest
 from tests.contract.key_rigs import AUTOMATIC, DISABLED, DOOMED, ON_DEMAND, ROTATING, STILL, KeyRig
 from tests.contract.key_worlds import KEYS
 
+from cloudstand.world.records import Operation
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -22,7 +23,6 @@ from costguard.domain.errors import (
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyState, Rotatability, RotationMeans
 from costguard.domain.refs import Shard
 from costguard.providers.purposes import Purpose
-from costguard.sandbox.world.records import Operation
 
 ANYTHING_GOES = Rotatability(frozenset(RotationMeans), 1, 100_000)
 FORBIDDEN = re.compile(r"disable|delet|import|archive|destroy|cancel|crypt|policy$|createkey$|unbind", re.IGNORECASE)

@@ -10,11 +10,11 @@ import pytest
 from tests.contract.key_rigs import FEW, REPLICA, ROTATING, STILL, KeyRig
 from tests.contract.key_worlds import KEYS
 
+from cloudstand.world.keys import WorldKey
+from cloudstand.world.records import Operation
 from costguard.domain.errors import AccessDeniedError, ThrottledError
 from costguard.domain.keys import EncryptionKey, KeyInventory, KeyState, MultiRegion
 from costguard.domain.resources import GapKind
-from costguard.sandbox.world.keys import WorldKey
-from costguard.sandbox.world.records import Operation
 
 DAY = timedelta(days=1)
 

@@ -13,7 +13,14 @@ import pytest
 from tests.contract.alibaba_keys import alibaba_keys
 from tests.contract.aws_keys import aws_keys
 from tests.contract.key_rigs import DISABLED, REPLICA, ROTATING, SERVICE, START, STILL, KeyRig
+from tests.world_ports.keys import WorldKeys, WorldSuccessor
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import EAST, RESEARCH, aws_machine
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.keys import Keys, WorldKey
+from cloudstand.world.records import Operation
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -32,13 +39,6 @@ from costguard.providers.aws.key_successor import AwsKeySuccessor
 from costguard.providers.aws.permissions import SUCCESSION_OPERATIONS as AWS
 from costguard.providers.purposes import Purpose
 from costguard.providers.succeeding import CANARY_FAILED
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import EAST, RESEARCH, aws_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.key_source import WorldKeys, WorldSuccessor
-from costguard.sandbox.world.keys import Keys, WorldKey
-from costguard.sandbox.world.records import Operation
 
 FORBIDDEN = re.compile(r"disable|delet|import|archive|destroy|cancel|rotat|putkey|setkey|grant", re.IGNORECASE)
 DECIDED, OLD_DATA = "d3c1s10n", b"checkpoint 7"

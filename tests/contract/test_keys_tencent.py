@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 from tests.contract.tencent_world import NOW, SHARD, TencentWorld, tencent_world
 
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world.fleet import Disk, made_up_request_id
+from cloudstand.world.keys import WorldKey
+from cloudstand.world.records import Operation
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -29,10 +33,6 @@ from costguard.providers.tencent.key_rotator import TencentKeyRotator
 from costguard.providers.tencent.kms import TencentKeys
 from costguard.providers.tencent.permissions import OPERATIONS, ROTATION_OPERATIONS, policy_document
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world.fleet import Disk, made_up_request_id
-from costguard.sandbox.world.keys import WorldKey
-from costguard.sandbox.world.records import Operation
 
 ALWAYS = 1_000
 YEAR = timedelta(days=365)

@@ -20,7 +20,10 @@ from tests.contract.network_fleet import (
 )
 from tests.contract.network_rigs import NetworkRig, in_order, plain
 from tests.contract.network_worlds import NETWORKS, WIRED
+from tests.world_ports.views import instance_of
 
+from cloudstand.world.network import in_their_places
+from cloudstand.world.records import Operation
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -43,9 +46,6 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.network_before import rule_text
 from costguard.guards.network_mends import before_of, inverse
-from costguard.sandbox.world.network import in_their_places
-from costguard.sandbox.world.records import Operation
-from costguard.sandbox.world.views import instance_of
 
 FORBIDDEN = re.compile(r"delete|terminate|runinst|stop|start|reboot|destroy|create|attach(?!$)", re.IGNORECASE)
 OFFICE, VPN = "198.51.100.0/24", "192.0.2.0/24"

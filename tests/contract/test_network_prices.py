@@ -13,10 +13,10 @@ from tests.contract.network_rigs import NetworkRig
 from tests.contract.network_worlds import NETWORKS, WIRED
 from tests.contract.tencent_network import TencentNetworkRig, tencent_network
 
+from cloudstand.wire.faults import Fault, FaultKind
 from costguard.domain.network import NatGateway, NetworkInventory, PublicAddress, Unpriced
 from costguard.providers.alibaba.permissions import policy_document
 from costguard.providers.operations import Feature
-from costguard.sandbox.wire.faults import Fault, FaultKind
 
 QUOTES = ("bss:GetPayAsYouGoPrice", "bss:DescribePricingModule", "vpc:InquiryPriceAllocateAddresses")
 

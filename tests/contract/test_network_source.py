@@ -10,12 +10,12 @@ from tests.contract.network_fleet import LEGACY, NARROW, NOTEBOOK, OPEN, SPARE, 
 from tests.contract.network_rigs import NetworkRig, plain
 from tests.contract.network_worlds import NETWORKS
 
+from cloudstand.world.network import PARTS
+from cloudstand.world.records import Operation
 from costguard.domain.errors import AccessDeniedError, ThrottledError
 from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import GapKind
-from costguard.sandbox.world.network import PARTS
-from costguard.sandbox.world.records import Operation
 
 
 @pytest.fixture(scope="module", params=sorted(NETWORKS))

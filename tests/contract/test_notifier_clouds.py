@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from tests.contract.notifier_worlds import NOW, RECIPIENT, SENDER, DirectMailChannel, SesChannel, swift
 
+from cloudstand.wire.faults import Fault, FaultKind
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -26,7 +27,6 @@ from costguard.providers.aws.mail import SesCarrier
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.operations import READING, Feature
 from costguard.providers.purposes import Purpose
-from costguard.sandbox.wire.faults import Fault, FaultKind
 
 NOTICE = Message(f"mailto:{RECIPIENT}", "i-0a stops", "i-0a stops", notice_id="n-1")
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

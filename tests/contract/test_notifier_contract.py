@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from tests.contract.notifier_worlds import CHANNELS, SECRET, Channel
 
+from cloudstand.clock import MovedClock
+from cloudstand.slack import DEFAULT_TOKEN, SlackStandIn
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.notifiers.console import ConsoleNotifier
 from costguard.notifiers.router import NotifierRouter
 from costguard.notifiers.slack import REJECTED, SlackNotifier
 from costguard.ports import Choice, Delivery, Message, Notifier, Part
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.slack import DEFAULT_TOKEN, SlackStandIn
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 SOON, ENOUGH = timedelta(milliseconds=300), timedelta(seconds=10)

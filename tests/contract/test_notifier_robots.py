@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from tests.golden.robot_messages import FOLDER, MESSAGES, VENDORS, made
 
+from cloudstand.clock import MovedClock
+from cloudstand.robots import RobotStandIns
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.notifiers import dingtalk, feishu
 from costguard.notifiers.links import KeepLinks, Link
 from costguard.notifiers.robots import KINDS, RobotNotifier, look_at_robots, read_robots
 from costguard.ports import Choice, Message, Part
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.robots import RobotStandIns
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 LINK_SECRET = "a secret of thirty-two letters or more"

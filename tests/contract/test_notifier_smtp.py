@@ -11,11 +11,11 @@ import pytest
 from tests.contract.loopback_tls import serving_tls, trusting, write_certificate
 from tests.contract.notifier_worlds import NOW, RECIPIENT, SECRET, SENDER
 
+from cloudstand.mail import MailServer
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.notifiers.email import EmailNotifier
 from costguard.notifiers.smtp import SmtpCarrier
 from costguard.ports import Delivery, Message
-from costguard.sandbox.mail import MailServer
 
 SOON = timedelta(milliseconds=200)
 ENOUGH = timedelta(seconds=10)

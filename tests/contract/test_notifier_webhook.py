@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 from tests.contract.loopback_tls import serving_tls, trusting, write_certificate
+from tests.webhook_receiver import DEFAULT_SECRET, WebhookReceiver
 
+from cloudstand.clock import MovedClock
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.notifiers.outward import judged, place_of
 from costguard.notifiers.webhook import WebhookNotifier, document, signature
 from costguard.ports import Message
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.webhook import DEFAULT_SECRET, WebhookReceiver
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 SOON = timedelta(milliseconds=200)

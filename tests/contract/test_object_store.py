@@ -13,6 +13,10 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from cloudstand.alibaba.objects import oss_stand_in
+from cloudstand.tencent.objects import cos_stand_in
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.wire.objects import ObjectStandIn
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -29,10 +33,6 @@ from costguard.providers.alibaba import objects as oss
 from costguard.providers.aws import objects as s3
 from costguard.providers.keys import Keys
 from costguard.providers.tencent import objects as cos
-from costguard.sandbox.alibaba.objects import oss_stand_in
-from costguard.sandbox.tencent.objects import cos_stand_in
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.wire.objects import ObjectStandIn
 
 NOW = datetime(2026, 1, 19, 6, 7, 8, tzinfo=timezone.utc)
 KEYS = Keys("key-id", "a secret", "a token")

@@ -20,6 +20,14 @@ from tests.contract.cloud_worlds import AwsWorld, aws_world
 from tests.contract.tencent_world import patient_pacer as tencent_pacer
 from tests.contract.test_executor_aws_permissions import action, allowing, session_with
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import alibaba_machine, tencent_machine
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.authority import Authority
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world import workload
+from cloudstand.world.cloud import World
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import AccessDeniedError
 from costguard.domain.refs import ResourceRef, Shard
@@ -34,14 +42,6 @@ from costguard.providers.aws.instance_types import TypeCatalogue
 from costguard.providers.tencent.compute import TencentInventory
 from costguard.providers.tencent.executor import TencentExecutor
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import alibaba_machine, tencent_machine
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.authority import Authority
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world import workload
-from costguard.sandbox.world.cloud import World
 
 INFRA = Path(__file__).parents[2] / "infra"
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -19,17 +19,17 @@ from tests.contract import alibaba_asking as of_alibaba
 from tests.contract import test_sandbox_aws as of_aws
 from tests.contract import test_sandbox_tencent as of_tencent
 
+from cloudstand.alibaba.actions import ACTIONS
+from cloudstand.alibaba.tables import PRODUCTS as VERSIONS
+from cloudstand.aws.server import Refused
+from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
+from cloudstand.tencent.actions import PRODUCTS
+from cloudstand.wire.messages import Answer, Ending, Request
+from cloudstand.wire.watching import watching
+from cloudstand.world import workload as does
+from cloudstand.world.records import OtherCharge
 from costguard.domain.money import Money
 from costguard.domain.spend import ChargeCategory
-from costguard.sandbox.alibaba.actions import ACTIONS
-from costguard.sandbox.alibaba.tables import PRODUCTS as VERSIONS
-from costguard.sandbox.aws.server import Refused
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, alibaba_machine
-from costguard.sandbox.tencent.actions import PRODUCTS
-from costguard.sandbox.wire.messages import Answer, Ending, Request
-from costguard.sandbox.wire.watching import watching
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.records import OtherCharge
 
 UNLISTED = "a value that is not listed"
 NOT_ABROAD = {"DescribeInstanceTypeConfigs", "InquiryPriceTerminateInstances", "DescribeVpcPeeringConnections"}

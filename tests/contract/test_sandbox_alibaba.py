@@ -14,11 +14,11 @@ from aliyunsdkcore.acs_exception.exceptions import ServerException
 from aliyunsdkcore.request import RpcRequest
 from tests.contract.alibaba_asking import AT, DAY, HANGZHOU, Cloud, Refused, cloud_of
 
+from cloudstand.alibaba.signing import signature, string_to_sign
+from cloudstand.alibaba.standalone import serve
+from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
+from cloudstand.world import workload as does
 from costguard.providers.keys import Keys
-from costguard.sandbox.alibaba.signing import signature, string_to_sign
-from costguard.sandbox.alibaba.standalone import serve
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, alibaba_machine
-from costguard.sandbox.world import workload as does
 
 MEMBER, OTHER_MEMBER = "1098765432109876", "1098765432100000"
 EXTERNAL_ID = "costguard-sandbox"

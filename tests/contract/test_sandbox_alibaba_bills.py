@@ -11,6 +11,11 @@ import pytest
 from tests.contract.alibaba_asking import AT, DAY, HANGZHOU, Cloud, cloud_of
 from tests.contract.alibaba_world import patient_pacer
 
+from cloudstand.alibaba.console_budgets import ConsoleBudget
+from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
+from cloudstand.world import workload as does
+from cloudstand.world.billing import bill, billed_until
+from cloudstand.world.records import Operation, OtherCharge
 from costguard.domain.errors import RefusedError
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing, GapKind
@@ -19,11 +24,6 @@ from costguard.ports import Target
 from costguard.providers.alibaba.billing import AlibabaSpend
 from costguard.providers.alibaba.errors import fix_for
 from costguard.providers.alibaba.session import AlibabaSession
-from costguard.sandbox.alibaba.console_budgets import ConsoleBudget
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, alibaba_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.billing import bill, billed_until
-from costguard.sandbox.world.records import Operation, OtherCharge
 
 MEMBER = "1876543210987654"
 A_HOUR = Decimal("12.7")  # of the fleet's machines, in CNY

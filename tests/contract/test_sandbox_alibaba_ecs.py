@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from tests.contract.alibaba_asking import AT, CPU_ONLY, DAY, HANGZHOU, HOUR, MINUTE, Cloud, Refused, cloud_of
 
+from cloudstand.alibaba.catalogue import TYPES
+from cloudstand.alibaba.standalone import default_fleet
+from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
+from cloudstand.world import workload as does
+from cloudstand.world.fleet import Disk, MachineSpec
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, InstanceState
-from costguard.sandbox.alibaba.catalogue import TYPES
-from costguard.sandbox.alibaba.standalone import default_fleet
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, alibaba_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import Disk, MachineSpec
 
 MEMBER = "1098765432109876"
 OLD = AT - 30 * DAY

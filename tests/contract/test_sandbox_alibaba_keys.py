@@ -10,6 +10,12 @@ import pytest
 from tests.contract.alibaba_asking import AT, DAY, HANGZHOU, Cloud, cloud_of
 from tests.contract.alibaba_world import patient_pacer
 
+from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world import workload as does
+from cloudstand.world.fleet import Disk
+from cloudstand.world.keys import WorldKey
+from cloudstand.world.records import Operation
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -26,12 +32,6 @@ from costguard.providers.alibaba.key_rotator import AlibabaKeyRotator
 from costguard.providers.alibaba.kms import AlibabaKeys
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.purposes import Purpose
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, alibaba_machine
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import Disk
-from costguard.sandbox.world.keys import WorldKey
-from costguard.sandbox.world.records import Operation
 
 SHARD = Shard("alibaba", ALIBABA_ACCOUNT, HANGZHOU)
 CHANGES = {"UpdateRotationPolicy", "CreateKeyVersion"}

@@ -12,14 +12,14 @@ import pytest
 from tests.contract.alibaba_asking import AT, CPU_ONLY, DAY, HOUR, MINUTE, Cloud, cloud_of
 from tests.network_places import card, place
 
+from cloudstand.alibaba.metrics import METRICS
+from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
+from cloudstand.world import workload as does
+from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.sensors import Sensor
+from cloudstand.world.workload import Workload
 from costguard.domain.resources import Accelerator, AcceleratorKind
 from costguard.domain.signals import SignalName
-from costguard.sandbox.alibaba.metrics import METRICS
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, alibaba_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.sensors import Sensor
-from costguard.sandbox.world.workload import Workload
 
 MEMBER = "1098765432109876"
 NAMESPACE = "acs_ecs_dashboard"

@@ -10,7 +10,16 @@ from decimal import Decimal
 import pytest
 from tests.contract.alibaba_world import HOUR, MINUTE, NOW, patient_pacer
 from tests.network_places import address, card, place
+from tests.world_ports.inventory import WorldInventory, WorldSignals
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World as Clouds
+from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.keys import WorldKey
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import RefusedError
 from costguard.domain.money import Money
@@ -33,15 +42,6 @@ from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.alibaba.trail import AlibabaTrail
 from costguard.providers.operations import ACTING, READING, SPENDING, Feature
 from costguard.providers.purposes import Purpose
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World as Clouds
-from costguard.sandbox.world.fleet import Disk, MachineSpec
-from costguard.sandbox.world.keys import WorldKey
-from costguard.sandbox.world.ports import WorldInventory, WorldSignals
 
 DAY = 24 * HOUR
 MEMBER = "1098765432109876"

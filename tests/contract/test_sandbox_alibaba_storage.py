@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from tests.contract.alibaba_asking import AT, DAY, HOUR, MINUTE, Cloud, cloud_of
 
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, alibaba_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import Disk, made_up_id
+from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
+from cloudstand.world import workload as does
+from cloudstand.world.fleet import Disk, made_up_id
 
 MEMBER = "1098765432109876"
 OLD = AT - 30 * DAY

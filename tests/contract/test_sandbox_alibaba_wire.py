@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pytest
 from tests.contract.alibaba_asking import AT, DAY, HANGZHOU, HOUR, MINUTE, Cloud, Refused, cloud_of
 
-from costguard.sandbox.alibaba.actions import ACTIONS, PUBLISHED_RATES
-from costguard.sandbox.alibaba.errors import ApiError
-from costguard.sandbox.alibaba.parameters import Table
-from costguard.sandbox.alibaba.tables import TABLES
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, alibaba_machine
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import made_up_id
+from cloudstand.alibaba.actions import ACTIONS, PUBLISHED_RATES
+from cloudstand.alibaba.errors import ApiError
+from cloudstand.alibaba.parameters import Table
+from cloudstand.alibaba.tables import TABLES
+from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world import workload as does
+from cloudstand.world.fleet import made_up_id
 
 PLAIN = alibaba_machine("plain", does.idle(), AT - 3 * DAY)
 DISK = made_up_id("alibaba", "volume", PLAIN.native_id, "/dev/xvda")

@@ -20,17 +20,17 @@ import pytest
 from botocore.exceptions import ClientError
 from typing_extensions import Self
 
+from cloudstand.aws.catalogue import TYPES
+from cloudstand.aws.embedded import EmbeddedAws
+from cloudstand.aws.server import Refused
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_fleet, aws_machine
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import Disk, MachineSpec
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.resources import Billing, InstanceState
-from costguard.sandbox.aws.catalogue import TYPES
-from costguard.sandbox.aws.embedded import EmbeddedAws
-from costguard.sandbox.aws.server import Refused
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_fleet, aws_machine
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import Disk, MachineSpec
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 _SESSION = boto3.session.Session()  # one, so that the API models are read once

@@ -13,7 +13,7 @@ from moto.iam.models import iam_backends
 from tests.contract.aws_spend_rig import AwsSpendRig, aws_spend
 from tests.contract.aws_stand_in import setup_client
 
-from costguard.sandbox.world.billing import bill
+from cloudstand.world.billing import bill
 
 MARCH = {"Start": "2026-03-01", "End": "2026-03-11"}
 ASKED: dict[str, Any] = {"TimePeriod": MARCH, "Granularity": "DAILY", "Metrics": ["UnblendedCost"]}

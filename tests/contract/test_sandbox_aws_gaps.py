@@ -21,14 +21,14 @@ from moto.core.utils import get_service_model, method_names_from_class
 from moto.ec2.models import ec2_backends
 from moto.ec2.responses import EC2Response
 
-from costguard.sandbox.aws import gaps
-from costguard.sandbox.aws.embedded import EmbeddedAws
-from costguard.sandbox.aws.hastening import hastening
-from costguard.sandbox.aws.patching import Patch, applied
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import PRODUCT, RESEARCH, aws_fleet
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world.cloud import World
+from cloudstand.aws import gaps
+from cloudstand.aws.embedded import EmbeddedAws
+from cloudstand.aws.hastening import hastening
+from cloudstand.aws.patching import Patch, applied
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import PRODUCT, RESEARCH, aws_fleet
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world.cloud import World
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 

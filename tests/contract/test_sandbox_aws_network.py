@@ -15,10 +15,10 @@ from tests.contract.aws_network import AwsNetworkRig, aws_network
 from tests.contract.aws_stand_in import setup_client
 from tests.contract.network_fleet import DEFAULT, LEGACY, NOTEBOOK, OPEN, SPARE, TRAINER, TRAINING
 
+from cloudstand.aws import gaps
+from cloudstand.aws.mending import CHANGES
+from cloudstand.aws.patching import applied
 from costguard.domain.resources import Instance
-from costguard.sandbox.aws import gaps
-from costguard.sandbox.aws.mending import CHANGES
-from costguard.sandbox.aws.patching import applied
 
 
 def test_moto_unpatched_has_networks_of_its_own_and_refuses_less_than_ec2() -> None:

@@ -8,7 +8,9 @@ from datetime import timedelta
 from math import isnan
 
 import pytest
+from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignals
 
+from cloudstand.fleets import aws_fleet
 from costguard.domain.actions import Action, Verb
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, SnapshotState
@@ -18,9 +20,7 @@ from costguard.providers.aws.executor import AwsExecutor
 from costguard.providers.aws.metrics import AwsSignals
 from costguard.providers.aws.prices import AwsPrices
 from costguard.providers.aws.session import AwsSession
-from costguard.sandbox.fleets import aws_fleet
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
-from costguard.sandbox.world.ports import WorldInventory, WorldPrices, WorldSignals
 
 SIGNALS = (SignalName.GPU, SignalName.CPU, SignalName.NETWORK, SignalName.POWER)
 

@@ -10,9 +10,9 @@ from typing import Any
 import boto3
 import pytest
 
+from cloudstand.fleets import aws_fleet
 from costguard.domain.errors import InvalidInputError
 from costguard.ports import Target
-from costguard.sandbox.fleets import aws_fleet
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 from costguard.sandbox.story import live
 

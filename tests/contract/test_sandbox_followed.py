@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from tests.contract.cli_sandbox import logging_as_before
 
+from cloudstand.clock import MovedClock
+from cloudstand.wire.control import Control
+from cloudstand.wire.messages import Answer, Request
+from cloudstand.wire.server import WireServer
 from costguard.bootstrap import open_surroundings, own_clock, settings_and_clock
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.domain.errors import InvalidInputError, UnavailableError
 from costguard.faas.handler import build_handler
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.wire.control import Control
-from costguard.sandbox.wire.messages import Answer, Request
-from costguard.sandbox.wire.server import WireServer
 from costguard.settings import Access, AccessKey, Secret, Settings, load_settings
 
 THEN = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -13,12 +13,12 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from tests.contract.freeze_worlds import AlibabaRig, TencentRig
 
+from cloudstand.aws import gaps
+from cloudstand.aws.patching import applied
+from cloudstand.aws.policies import MOST_OF_TARGET, attaching
 from costguard.domain.errors import AccessDeniedError, RefusedError
 from costguard.domain.freeze import FreezeVia
 from costguard.domain.refs import Shard
-from costguard.sandbox.aws import gaps
-from costguard.sandbox.aws.patching import applied
-from costguard.sandbox.aws.policies import MOST_OF_TARGET, attaching
 
 _SCP = {"Type": "SERVICE_CONTROL_POLICY", "Content": json.dumps({"Version": "2012-10-17", "Statement": []})}
 

@@ -16,17 +16,17 @@ from tencentcloud.common.exception.tencent_cloud_sdk_exception import TencentClo
 from tencentcloud.common.profile.client_profile import ClientProfile
 from tencentcloud.common.profile.http_profile import HttpProfile
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import tencent_machine
+from cloudstand.tencent.server import Call, TencentEmulator
+from cloudstand.tencent.standalone import serve
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.records import Operation
 from costguard.domain.resources import Billing, Keeper, ManagedBy
 from costguard.providers.keys import Keys
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import tencent_machine
-from costguard.sandbox.tencent.server import Call, TencentEmulator
-from costguard.sandbox.tencent.standalone import serve
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import Disk, MachineSpec
-from costguard.sandbox.world.records import Operation
 
 AT = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)

@@ -14,17 +14,17 @@ from tencentcloud.common.exception.tencent_cloud_sdk_exception import TencentClo
 from tencentcloud.common.profile.client_profile import ClientProfile
 from tencentcloud.common.profile.http_profile import HttpProfile
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import made_up_request_id
+from cloudstand.world.keys import Keys, WorldKey
+from cloudstand.world.records import Operation
 from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion
 from costguard.domain.refs import ResourceRef
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import TENCENT_ACCOUNT, tencent_machine
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import made_up_request_id
-from costguard.sandbox.world.keys import Keys, WorldKey
-from costguard.sandbox.world.records import Operation
 
 AT = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 DAY = timedelta(days=1)

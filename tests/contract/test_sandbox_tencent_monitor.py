@@ -22,13 +22,13 @@ from tests.contract.test_sandbox_tencent import (
     machine,
 )
 
+from cloudstand.fleets import tencent_machine
+from cloudstand.tencent.catalogue import TYPES
+from cloudstand.tencent.settings import CardSeries
+from cloudstand.world import workload as does
+from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.records import Operation
 from costguard.domain.resources import Billing
-from costguard.sandbox.fleets import tencent_machine
-from costguard.sandbox.tencent.catalogue import TYPES
-from costguard.sandbox.tencent.settings import CardSeries
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.records import Operation
 
 
 def of(*ids: str) -> list[dict[str, Any]]:

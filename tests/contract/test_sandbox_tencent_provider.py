@@ -11,6 +11,11 @@ import pytest
 from tests.builders import rule
 from tests.contract.tencent_world import NOW, SHARD, TencentWorld, patient_pacer, tencent_world
 
+from cloudstand.fleets import tencent_machine
+from cloudstand.tencent.settings import CardSeries
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world import workload as does
+from cloudstand.world.workload import Workload
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -30,11 +35,6 @@ from costguard.providers.tencent.executor import TencentExecutor
 from costguard.providers.tencent.metrics import TencentSignals
 from costguard.providers.tencent.preflight import TencentPreflight
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.fleets import tencent_machine
-from costguard.sandbox.tencent.settings import CardSeries
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.workload import Workload
 
 HOUR = timedelta(hours=1)
 

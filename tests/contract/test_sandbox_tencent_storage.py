@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.contract.test_sandbox_tencent import AT, DAY, HOUR, LEADER, MEMBER, MINUTE, Cloud, cloud, machine
 
-from costguard.sandbox.world.fleet import Disk, MachineSpec
-from costguard.sandbox.world.records import Operation
+from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.records import Operation
 
 SYSTEM = Disk(100, "vda", "CLOUD_PREMIUM")
 KEPT = Disk(500, "vdb", "CLOUD_SSD", deleted_with_instance=False)

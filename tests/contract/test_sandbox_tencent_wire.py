@@ -22,13 +22,13 @@ from tencentcloud.common.profile.http_profile import HttpProfile
 from tencentcloud.common.retry import StandardRetryer
 from tests.contract.test_sandbox_tencent import AT, LEADER, MEMBER, VERSIONS, Cloud, cloud, machine
 
+from cloudstand.tencent.actions import PRODUCTS
+from cloudstand.tencent.protocol import Signed, signature
+from cloudstand.tencent.settings import PUBLISHED_RATES
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.wire.messages import Request
 from costguard.domain.resources import Billing
 from costguard.providers.keys import Keys
-from costguard.sandbox.tencent.actions import PRODUCTS
-from costguard.sandbox.tencent.protocol import Signed, signature
-from costguard.sandbox.tencent.settings import PUBLISHED_RATES
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.wire.messages import Request
 
 HEADER = "AuthFailure.InvalidAuthorization"
 SCOPE = f"Credential=AKID{'0' * 32}/2026-03-02/cvm/tc3_request"

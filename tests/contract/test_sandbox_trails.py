@@ -9,14 +9,15 @@ from typing import Any
 import moto.cloudtrail.responses
 import pytest
 from tests.contract.trail_worlds import MADE, START, TRAILS, USER, TrailRig
+from tests.world_ports.inventory import WorldInventory
+from tests.world_ports.trail import WorldTrail
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import aws_machine
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.trail import REMEMBERS, trail_of
 from costguard.domain.errors import ProviderError
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import aws_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.ports import WorldInventory
-from costguard.sandbox.world.trail import REMEMBERS, WorldTrail, trail_of
 
 MINUTE = timedelta(minutes=1)
 
@@ -56,7 +57,7 @@ def seconds(**moments: Any) -> dict[str, Any]:
 
 
 def test_moto_still_has_no_event_history() -> None:
-    """Where this fails, moto has closed the gap, and `sandbox/aws/trail.py` may go."""
+    """Where this fails, moto has closed the gap, and `cloudstand/aws/trail.py` may go."""
     assert not hasattr(moto.cloudtrail.responses.CloudTrailResponse, "lookup_events")
 
 

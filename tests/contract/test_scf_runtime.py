@@ -18,12 +18,12 @@ from tencentcloud.common.profile.client_profile import ClientProfile
 from tencentcloud.common.profile.http_profile import HttpProfile
 from tests.host_runtimes import PROBE, RoleKey, SmallScf
 
-from costguard.sandbox.clock import RunningClock
-from costguard.sandbox.fleets import TENCENT_ACCOUNT, tencent_machine
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
+from cloudstand.clock import RunningClock
+from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = json.loads((ROOT / "events/scf/idle_gpu.json").read_bytes())

@@ -17,13 +17,13 @@ import pytest
 from tests.fuzz.answering import Answering, http
 from tests.golden.slack_messages import batch, part
 
+from cloudstand.clock import MovedClock
+from cloudstand.slack import SlackRequest, SlackStandIn
 from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.notifiers.console import ConsoleNotifier
 from costguard.notifiers.router import NotifierRouter
 from costguard.notifiers.slack import REJECTED, SlackNotifier
 from costguard.ports import Message
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.slack import SlackRequest, SlackStandIn
 
 SOON = timedelta(milliseconds=300)
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -17,9 +17,9 @@ from tests.host_runtimes import SmallFunctionCompute, SmallScf
 from tests.runtime_api import SmallLambda
 from tests.slack_rig import HOUR, KEEP_24H, OWNER, POLICY, Office, Rig, Watch, stopping_case
 
+from cloudstand.slack import SlackRequest
 from costguard.engine.memory import Memory
 from costguard.providers.aws.store import DynamoDbLedger
-from costguard.sandbox.slack import SlackRequest
 
 ROOT = Path(__file__).parents[2]
 AWS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_EC2_METADATA_DISABLED": "true"}

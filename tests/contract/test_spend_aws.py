@@ -12,6 +12,8 @@ from tests.contract.aws_spend_rig import AwsSpendRig, FewTimes, aws_spend
 from tests.contract.aws_stand_in import patient_pacer
 from tests.contract.spend_rigs import DAY, START, day_of
 
+from cloudstand.aws.server import Refused
+from cloudstand.world.billing import charges
 from costguard.domain.errors import AccessDeniedError, ProviderError
 from costguard.domain.money import Money
 from costguard.domain.resources import GapKind
@@ -21,8 +23,6 @@ from costguard.providers.aws.billing import MOST_REGIONS, AwsSpend
 from costguard.providers.aws.permissions import OPERATIONS, policy_document
 from costguard.providers.aws.session import AwsSession
 from costguard.providers.operations import SPENDING
-from costguard.sandbox.aws.server import Refused
-from costguard.sandbox.world.billing import charges
 
 EVERYTHING, RESEARCH = SpendScope(), SpendScope(tags=(("team", "research"),))
 MARCH = day_of("aws", 2026, 3, 1)

@@ -11,11 +11,11 @@ import pytest
 from tests.contract.spend_rigs import DAY, HOUR, START, SpendRig, WireRig, day_of, tells_tax
 from tests.contract.spend_worlds import WIRES, WORLDS
 
+from cloudstand.world.billing import Charge, billed_until, charges, final_until
 from costguard.domain.errors import AccessDeniedError, ThrottledError
 from costguard.domain.money import Money
 from costguard.domain.resources import GapKind
 from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine, SpendReport, SpendScope, VendorBudget
-from costguard.sandbox.world.billing import Charge, billed_until, charges, final_until
 
 EVERYTHING = SpendScope()
 

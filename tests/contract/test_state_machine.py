@@ -23,6 +23,9 @@ from tests.contract.state_machine_rig import (
     without,
 )
 
+from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
+from cloudstand.world import workload as does
+from cloudstand.world.fleet import MachineSpec
 from costguard.bootstrap import open_memory, open_surroundings
 from costguard.domain.deployments import deployments_in
 from costguard.domain.resources import GapKind
@@ -36,10 +39,7 @@ from costguard.faas.local import context_of
 from costguard.faas.phases import Phase, build_phase
 from costguard.object_stores.folder import FolderStore
 from costguard.planning import Plan
-from costguard.sandbox.fleets import alibaba_machine, aws_machine, tencent_machine
 from costguard.sandbox.sandbox import EXTERNAL_ID, ROLE, STARTS_AT, Sandbox
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import MachineSpec
 from costguard.settings import Secret, Settings
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

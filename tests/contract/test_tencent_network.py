@@ -9,13 +9,13 @@ import pytest
 from tests.contract.network_fleet import LEGACY, NARROW, NAT, NOTEBOOK, OPEN, PRIVATE, TRAINER, WORLD_V4
 from tests.contract.tencent_network import TencentNetworkRig, tencent_network
 
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world.network import in_their_places
 from costguard.domain.errors import RefusedError
 from costguard.domain.network import AccessList, NetworkInterface, NetworkRule, Permission, SecurityGroup
 from costguard.domain.resources import GapKind
 from costguard.providers.operations import Feature
 from costguard.providers.tencent.permissions import MENDING_OPERATIONS, OPERATIONS, policy_document
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world.network import in_their_places
 
 ALWAYS = 1_000
 RULES = "DescribeSecurityGroupPolicies"

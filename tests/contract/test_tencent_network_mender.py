@@ -11,6 +11,8 @@ from tests.contract.network_fleet import DEFAULT, NOTEBOOK, OPEN, ORDERED, SPARE
 from tests.contract.tencent_network import TencentNetworkRig, tencent_network
 from tests.contract.tencent_world import patient_pacer
 
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world.network import in_their_places
 from costguard.domain.errors import NotFoundError, OutcomeUnknownError, ProviderError, RefusedError
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkRule, SecurityGroup
@@ -18,8 +20,6 @@ from costguard.guards.network_before import rule_text
 from costguard.providers.purposes import Purpose
 from costguard.providers.tencent.network_mender import TencentNetworkMender
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world.network import in_their_places
 
 K = MendKind
 OFFICE, VPN, HOME = "198.51.100.0/24", "192.0.2.0/24", "203.0.113.128/25"

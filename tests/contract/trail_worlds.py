@@ -14,6 +14,29 @@ from typing import Any
 
 from tests.contract import alibaba_world, aws_stand_in, tencent_world
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.aws.embedded import EmbeddedAws
+from cloudstand.aws.server import LoopbackServer
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import (
+    ALIBABA_ACCOUNT,
+    EAST,
+    GUANGZHOU,
+    HANGZHOU,
+    RESEARCH,
+    TENCENT_ACCOUNT,
+    alibaba_machine,
+    aws_machine,
+    tencent_machine,
+)
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.records import Operation
+from cloudstand.world.trail import TrailDesk
 from costguard.domain.deployments import Deployment
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance
@@ -27,30 +50,7 @@ from costguard.providers.aws.trail import AwsTrail
 from costguard.providers.tencent.compute import TencentInventory
 from costguard.providers.tencent.session import TencentSession
 from costguard.providers.tencent.trail import TencentTrail
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.aws.embedded import EmbeddedAws
-from costguard.sandbox.aws.server import LoopbackServer
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import (
-    ALIBABA_ACCOUNT,
-    EAST,
-    GUANGZHOU,
-    HANGZHOU,
-    RESEARCH,
-    TENCENT_ACCOUNT,
-    alibaba_machine,
-    aws_machine,
-    tencent_machine,
-)
 from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.faults import Fault, FaultKind
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.records import Operation
-from costguard.sandbox.world.trail import TrailDesk
 
 START = datetime(2026, 3, 2, 9, 0, 30, tzinfo=timezone.utc)
 MADE = START - timedelta(minutes=5)

@@ -19,7 +19,7 @@ from tests.deploy_pages.vendors import VendorStage
 from tests.infra.aws_terraform import NotPossibleError
 from tests.infra.stand_in import workshop
 
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, HANGZHOU
+from cloudstand.fleets import ALIBABA_ACCOUNT, HANGZHOU
 
 PAGE = ROOT / "docs" / "deploy-alibaba.md"
 _NOT_OURS = ("AWS_", "TF_", "COSTGUARD_", "ALI", "TENCENTCLOUD_", "PYTHON", "VIRTUAL_ENV", "PYENV_VERSION")

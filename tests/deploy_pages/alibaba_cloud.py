@@ -20,20 +20,20 @@ from tests.deploy_pages.stand_in_cli.program import Printed
 from tests.host_runtimes import RoleKey, Told
 from typing_extensions import Self
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.alibaba.objects import oss_stand_in
+from cloudstand.alibaba.protocol import parameters_of
+from cloudstand.clock import RunningClock
+from cloudstand.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
+from cloudstand.slack import SlackStandIn
+from cloudstand.wire.authority import Authority, Wish
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.messages import Answer, Request
+from cloudstand.wire.server import WireServer
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import MachineSpec
 from costguard.providers.keys import Keys
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.alibaba.objects import oss_stand_in
-from costguard.sandbox.alibaba.protocol import parameters_of
-from costguard.sandbox.clock import RunningClock
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
-from costguard.sandbox.slack import SlackStandIn
-from costguard.sandbox.wire.authority import Authority, Wish
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.messages import Answer, Request
-from costguard.sandbox.wire.server import WireServer
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import MachineSpec
 
 MEMBER = "2234567890123456"  # the page's
 EXTERNAL_ID, MEMBER_ROLE = "costguard-hub", "costguard-member-idle-gpu"

@@ -17,7 +17,7 @@ from tests.deploy_pages.aws_desk import ADMINISTRATOR, ANOTHER, KEYS, MEMBERS, D
 from tests.deploy_pages.pages import ROOT, Block, Played, Terminal, followed, unassign
 from tests.infra.aws_sandbox import Account, signed_request
 
-from costguard.sandbox.fleets import PRODUCT
+from cloudstand.fleets import PRODUCT
 from costguard.sandbox.sandbox import EXTERNAL_ID
 
 PAGE = ROOT / "docs" / "deploy-aws.md"

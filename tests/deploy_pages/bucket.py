@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from cloudstand.wire.authority import Authority, Wish
+from cloudstand.wire.messages import Answer, Request
+from cloudstand.wire.objects import Kept, ObjectStandIn, error
 from costguard.providers.keys import Keys
-from costguard.sandbox.wire.authority import Authority, Wish
-from costguard.sandbox.wire.messages import Answer, Request
-from costguard.sandbox.wire.objects import Kept, ObjectStandIn, error
 
 _KEY_ID = re.compile(r"(?:Credential=|q-ak=)([^/,&]+)")
 

@@ -21,7 +21,7 @@ from tests.infra.aws_terraform import NotPossibleError
 from tests.infra.stand_in import workshop
 from tests.infra.stand_in.made_up_facts import DATA
 
-from costguard.sandbox.fleets import GUANGZHOU
+from cloudstand.fleets import GUANGZHOU
 
 PAGE = ROOT / "docs" / "deploy-tencent.md"
 _NOT_OURS = ("AWS_", "TF_", "COSTGUARD_", "ALI", "TENCENTCLOUD_", "TCCLI_", "PYTHON", "VIRTUAL_ENV", "PYENV_VERSION")

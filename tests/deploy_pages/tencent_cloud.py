@@ -16,22 +16,22 @@ from tests.deploy_pages.functions import Functions
 from tests.host_runtimes import RoleKey, Told
 from typing_extensions import Self
 
+from cloudstand.clock import RunningClock
+from cloudstand.fleets import GUANGZHOU, tencent_machine
+from cloudstand.slack import SlackStandIn
+from cloudstand.tencent.accounts import Accounts, Identity
+from cloudstand.tencent.errors import ApiError
+from cloudstand.tencent.objects import cos_stand_in
+from cloudstand.tencent.protocol import JSON, Heading, body_of, enveloped, heading_of
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.authority import Authority, Wish
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.messages import Answer, Request
+from cloudstand.wire.server import WireServer
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import MachineSpec
 from costguard.providers.keys import Keys
-from costguard.sandbox.clock import RunningClock
-from costguard.sandbox.fleets import GUANGZHOU, tencent_machine
-from costguard.sandbox.slack import SlackStandIn
-from costguard.sandbox.tencent.accounts import Accounts, Identity
-from costguard.sandbox.tencent.errors import ApiError
-from costguard.sandbox.tencent.objects import cos_stand_in
-from costguard.sandbox.tencent.protocol import JSON, Heading, body_of, enveloped, heading_of
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.authority import Authority, Wish
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.messages import Answer, Request
-from costguard.sandbox.wire.server import WireServer
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import MachineSpec
 
 HUB, MEMBER, APP_ID = "100000000001", "100000000002", "1250000000"
 """The page's accounts; the first is the one that Terraform's stand-in deploys into."""

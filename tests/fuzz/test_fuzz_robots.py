@@ -15,6 +15,7 @@ from tests.fuzz.answering import Answering, http
 from tests.fuzz.bounds import attempt, fuzz
 from tests.fuzz.mutations import Mutated, json_junk, mutated, texts
 
+from cloudstand.robots import HOOKS
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, NoticeError
 from costguard.notifiers.dingtalk import DingTalk
@@ -23,7 +24,6 @@ from costguard.notifiers.robot_layout import laid_out
 from costguard.notifiers.robots import RobotNotifier, Vendor, read_robots
 from costguard.notifiers.wecom import WeCom
 from costguard.ports import Choice, Delivery, Message, Part
-from costguard.sandbox.robots import HOOKS
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 VENDORS: Mapping[str, Vendor] = {"feishu": Feishu(), "dingtalk": DingTalk(), "wecom": WeCom()}

@@ -25,11 +25,11 @@ from moto.iam.access_control import PermissionResult
 from moto.s3.models import FakeBucket
 from tests.infra.aws_terraform import ROOT, Ran, Workshop
 
-from costguard.sandbox.aws.patching import Patch, applied
-from costguard.sandbox.aws.server import LoopbackServer
-from costguard.sandbox.fleets import aws_fleet
+from cloudstand.aws.patching import Patch, applied
+from cloudstand.aws.server import LoopbackServer
+from cloudstand.fleets import aws_fleet
+from cloudstand.world.fleet import MachineSpec
 from costguard.sandbox.sandbox import Sandbox
-from costguard.sandbox.world.fleet import MachineSpec
 
 _AWS, _REGION = "infra/aws", "us-east-1"
 _SIGNING_SECRET = "made-up-" * 4

@@ -16,12 +16,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from moto.iam import models as iam
 from moto.organizations.models import organizations_backends
 
+from cloudstand.wire.authority import ANY, Authority, Wish
+from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.messages import Answer, Request
+from cloudstand.wire.server import WireServer
+from cloudstand.world.cloud import World
 from costguard.domain.resources import Billing, Keeper
-from costguard.sandbox.wire.authority import ANY, Authority, Wish
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.wire.messages import Answer, Request
-from costguard.sandbox.wire.server import WireServer
-from costguard.sandbox.world.cloud import World
 
 Parameters = Mapping[str, Any]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing_extensions import Self
 
-from costguard.sandbox.wire.authority import Authority, Wish
-from costguard.sandbox.wire.messages import Answer, Request
-from costguard.sandbox.wire.server import WireServer
+from cloudstand.wire.authority import Authority, Wish
+from cloudstand.wire.messages import Answer, Request
+from cloudstand.wire.server import WireServer
 
 _SAID = {
     "alibaba": ("oss:{}Object", "acs:oss:oss-cn-hangzhou:1234567890123456:{}"),

@@ -14,13 +14,8 @@ from moto.iam.models import iam_backends
 from moto.organizations.models import organizations_backends
 from tests.permissions.aws_judge import AwsJudge
 
-from costguard.providers.aws import policy_documents as aws
-from costguard.providers.policy_documents import FUNCTIONS, Narrowing
-from costguard.sandbox.aws.seeding import join_organisation
-from costguard.sandbox.demo_fleet import demo_fleet
-from costguard.sandbox.demo_keys import demo_keys
-from costguard.sandbox.demo_networks import demo_networks
-from costguard.sandbox.fleets import (
+from cloudstand.aws.seeding import join_organisation
+from cloudstand.fleets import (
     ALIBABA_ACCOUNT,
     PRODUCT,
     RESEARCH,
@@ -29,11 +24,16 @@ from costguard.sandbox.fleets import (
     aws_machine,
     tencent_machine,
 )
+from cloudstand.wire.authority import Authority, Wish
+from cloudstand.world import workload
+from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.keys import WorldKey
+from costguard.providers.aws import policy_documents as aws
+from costguard.providers.policy_documents import FUNCTIONS, Narrowing
+from costguard.sandbox.demo_fleet import demo_fleet
+from costguard.sandbox.demo_keys import demo_keys
+from costguard.sandbox.demo_networks import demo_networks
 from costguard.sandbox.sandbox import ROLE, STARTS_AT, Sandbox
-from costguard.sandbox.wire.authority import Authority, Wish
-from costguard.sandbox.world import workload
-from costguard.sandbox.world.fleet import Disk, MachineSpec
-from costguard.sandbox.world.keys import WorldKey
 from costguard.settings import Access, AccessKey, Secret, Settings
 
 DOCTOR = "doctor"

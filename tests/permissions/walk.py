@@ -20,6 +20,8 @@ from tests.contract.cloud_worlds import environment_of
 from tests.permissions.bucket_judge import BucketJudge
 from tests.permissions.place import DOCTOR, MEMBERS, Place, Record, documents, place
 
+from cloudstand.fleets import ALIBABA_ACCOUNT, GUANGZHOU, HANGZHOU, PRODUCT, RESEARCH, TENCENT_ACCOUNT
+from cloudstand.wire.authority import Authority
 from costguard.bootstrap import open_memory, run_function
 from costguard.cli.main import run as run_command
 from costguard.cli.program import Program
@@ -33,8 +35,6 @@ from costguard.guards.rules import KEEP_TAG
 from costguard.ports import Check, Message, Put
 from costguard.ports import Record as Row
 from costguard.providers.aws.store import open_dynamodb
-from costguard.sandbox.fleets import ALIBABA_ACCOUNT, GUANGZHOU, HANGZHOU, PRODUCT, RESEARCH, TENCENT_ACCOUNT
-from costguard.sandbox.wire.authority import Authority
 from costguard.settings import Secret, SecretReference, Settings
 
 POLICY = Path(__file__).with_name("policy")

@@ -9,6 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from tests.scenario.stage import START, Stage
+from tests.world_ports.keys import WorldKeys
+from tests.world_ports.networks import WorldNetworks
+from tests.world_ports.spend import WorldSpend
 
 from costguard.engine.budget import run_budgets
 from costguard.engine.budget_sights import keep_budgets
@@ -22,9 +25,6 @@ from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_keys import demo_keys
 from costguard.sandbox.demo_networks import demo_networks
 from costguard.sandbox.policy import demo_policy
-from costguard.sandbox.world.key_source import WorldKeys
-from costguard.sandbox.world.network_source import WorldNetworks
-from costguard.sandbox.world.spend import WorldSpend
 
 _RUNS_APART = timedelta(hours=25)
 _DAYS = 12

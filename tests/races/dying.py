@@ -23,13 +23,13 @@ from tests.builders import policy, rule
 from tests.races.places import open_store
 from tests.scenario.stage import CLOUDS, DAY, Stage, idle_machine
 
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import Disk, MachineSpec
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.money import Money
 from costguard.guards.rules import Step
 from costguard.policy.model import Policy
 from costguard.ports import ActionExecutor, Check, Delivery, Message, Put, Record, RecordStore
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import Disk, MachineSpec
 
 T = TypeVar("T")
 PER_DAY = 2

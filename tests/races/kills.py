@@ -16,6 +16,7 @@ from tests.races.dying import PER_DAY, SENT, Death, Kept, Life, kept_of, run_onc
 from tests.races.places import Place, open_store
 from tests.scenario.stage import DAY, START
 
+from cloudstand.world.cloud import World
 from costguard.domain.refs import ResourceRef
 from costguard.engine import answers
 from costguard.engine.memory import Memory
@@ -23,7 +24,6 @@ from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.codec import value_of
 from costguard.engine.repositories.intents import Intent
 from costguard.ports import RecordStore
-from costguard.sandbox.world.cloud import World
 
 DAYS = 8
 _TOUCHES = 80  # a run of this fleet makes 20 to 150 requests

@@ -10,7 +10,9 @@ from typing import Any
 
 from tests.builders import usd
 from tests.scenario.stage import DAY, START, Stage, idle_machine
+from tests.world_ports.spend import WorldSpend
 
+from cloudstand.world.billing import charges
 from costguard.domain.money import Money
 from costguard.domain.resources import InstanceState
 from costguard.domain.spend import SpendScope
@@ -19,8 +21,6 @@ from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
 from costguard.guards.rules import Limits, Mode
 from costguard.policy.model import Policy
-from costguard.sandbox.world.billing import charges
-from costguard.sandbox.world.spend import WorldSpend
 
 HOUR = timedelta(hours=1)
 HALF = 12 * HOUR

@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders import policy
+from tests.world_ports.inventory import (
+    WorldExecutor,
+    WorldInventory,
+    WorldKeepTagger,
+    WorldPrices,
+    WorldSignals,
+)
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
+from cloudstand.world import workload
+from cloudstand.world.cloud import World as Cloud
+from cloudstand.world.fleet import MachineSpec
 from costguard.cases import Case
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import NoticeError
@@ -24,18 +36,6 @@ from costguard.ledgers.open import open_ledger
 from costguard.planning import Plan
 from costguard.policy.model import Policy
 from costguard.ports import ActionExecutor, Clock, Delivery, KeepTagger, Message, RecordStore, Target
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import alibaba_machine, aws_machine, tencent_machine
-from costguard.sandbox.world import workload
-from costguard.sandbox.world.cloud import World as Cloud
-from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.ports import (
-    WorldExecutor,
-    WorldInventory,
-    WorldKeepTagger,
-    WorldPrices,
-    WorldSignals,
-)
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)

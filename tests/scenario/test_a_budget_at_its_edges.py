@@ -15,6 +15,9 @@ from tests.builders import policy, usd
 from tests.scenario.budget_stage import HALF, HOUR, MIDNIGHT, STOP_IDLE, BudgetStage, machine, research
 from tests.scenario.stage import CLOUDS, DAY, START
 
+from cloudstand.world import workload as does
+from cloudstand.world.billing import day_offset
+from cloudstand.world.records import OtherCharge
 from costguard.domain.findings import Verdict
 from costguard.domain.money import Money
 from costguard.domain.resources import InstanceState
@@ -24,9 +27,6 @@ from costguard.engine.budget_told import budget_reports
 from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, PeriodKind
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.billing import day_offset
-from costguard.sandbox.world.records import OtherCharge
 
 on_every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
 

@@ -11,12 +11,12 @@ from tests.builders import policy
 from tests.scenario.budget_stage import HOUR, BudgetStage, machine, research
 from tests.scenario.stage import DAY
 
+from cloudstand.world import workload as does
 from costguard.domain.errors import AccessDeniedError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import InstanceDetail, Inventory
 from costguard.engine.surroundings import Surroundings
 from costguard.ports import Discovery, InventorySource, Target
-from costguard.sandbox.world import workload as does
 
 
 @dataclass

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from tests.builders import policy, usd
 from tests.scenario.stage import START, Stage, idle_machine
+from tests.world_ports.spend import WorldSpend
 
+from cloudstand.world import workload as does
 from costguard.cli.budgets import story_lines
 from costguard.cli.wrapping import wrapped
 from costguard.domain.spend import SpendScope
@@ -26,8 +28,6 @@ from costguard.policy.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.report.evidence import utc_words
 from costguard.report.words import Language
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.spend import WorldSpend
 
 PAGE = Path(__file__).parents[2] / "docs" / "budgets.md"
 HOUR = timedelta(hours=1)

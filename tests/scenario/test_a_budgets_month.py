@@ -14,14 +14,14 @@ from tests.builders import policy, usd
 from tests.scenario.budget_stage import HALF, HOUR, MIDNIGHT, STOP_IDLE, BudgetStage, machine, research
 from tests.scenario.stage import CLOUDS, DAY
 
+from cloudstand.world import workload as does
+from cloudstand.world.records import OtherCharge
 from costguard.domain.money import Money
 from costguard.domain.resources import InstanceState
 from costguard.domain.spend import ChargeCategory, SpendScope
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget_rules import BudgetRule, BudgetStep, PriorityClass, StepKind
 from costguard.guards.rules import Mode, Selector
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.records import OtherCharge
 
 
 @pytest.fixture

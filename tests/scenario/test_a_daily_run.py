@@ -13,15 +13,15 @@ import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, START, Mailbox, Recorder, Stage, idle_machine
 from tests.scenario.test_a_keys_month import KeyStage
+from tests.world_ports.inventory import WorldExecutor
 
+from cloudstand.clock import MovedClock
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.money import Money
 from costguard.engine.nearly_due import WAITS_UP_TO
 from costguard.engine.run import RunReport, run
 from costguard.guards.rules import Step
 from costguard.ports import Delivery, Message
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.world.ports import WorldExecutor
 
 TELLING, CALLING = timedelta(seconds=17), timedelta(seconds=40)
 MINUTE = timedelta(minutes=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 
-from costguard.sandbox.world import workload
+from cloudstand.world import workload
 
 STOP_AT = START + DAY
 MINUTE, SECOND = timedelta(minutes=1), timedelta(seconds=1)

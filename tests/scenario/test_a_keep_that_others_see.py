@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
+from tests.world_ports.inventory import WorldInventory
 
 from costguard.cases import CaseStatus
 from costguard.domain.actions import Receipt
@@ -21,7 +22,6 @@ from costguard.engine import answers
 from costguard.engine.run import carry_out, make_plan, summary
 from costguard.guards.rules import KEEP_TAG, Mode
 from costguard.ports import KeepTagger
-from costguard.sandbox.world.ports import WorldInventory
 
 HOUR = timedelta(hours=1)
 

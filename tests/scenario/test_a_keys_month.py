@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from tests.builders import policy
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
+from tests.world_ports.keys import WorldKeys, WorldRotator
 
+from cloudstand.world.keys import WorldKey
 from costguard.cli.main import run
 from costguard.domain.actions import Outcome, Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError
@@ -25,8 +27,6 @@ from costguard.engine.surroundings import Surroundings
 from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
 from costguard.guards.rules import Mode
 from costguard.policy.key_terms import with_key_digest
-from costguard.sandbox.world.key_source import WorldKeys, WorldRotator
-from costguard.sandbox.world.keys import WorldKey
 
 HOUR = timedelta(hours=1)
 BOTH = frozenset({RotationMeans.AUTOMATIC, RotationMeans.ON_DEMAND})

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from tests.builders import policy
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
+from tests.world_ports.keys import WorldKeys, WorldSuccessor
 
+from cloudstand.world.keys import WorldKey
 from costguard.domain.actions import Outcome, Receipt
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, StalePlanError
 from costguard.domain.findings import Verdict
@@ -30,8 +32,6 @@ from costguard.guards.kms_succession import DECISION, SUCCESSOR_OF
 from costguard.guards.rules import Mode
 from costguard.ledgers.sql import SqlLedger, sqlite_engine
 from costguard.policy.key_terms import with_key_digest
-from costguard.sandbox.world.key_source import WorldKeys, WorldSuccessor
-from costguard.sandbox.world.keys import WorldKey
 
 TWO = ("aws", "alibaba")
 HOUR = timedelta(hours=1)

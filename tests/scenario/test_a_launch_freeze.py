@@ -17,6 +17,7 @@ from tests.golden.robot_messages import VENDORS
 from tests.scenario.budget_stage import HALF, HOUR, BudgetStage, machine, research
 from tests.scenario.stage import DAY
 
+from cloudstand.world import workload as does
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, UnavailableError
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
@@ -27,7 +28,6 @@ from costguard.notifiers.blocks import message_blocks
 from costguard.notifiers.robot_layout import laid_out
 from costguard.planning.freeze import FreezePhase
 from costguard.ports import Message
-from costguard.sandbox.world import workload as does
 
 FREEZE = LaunchFreeze("no-new-gpus", "aws", FreezeVia.ORGANISATION, "p-freeze", "111122223333")
 STEP = BudgetStep(Decimal("1.2"), StepKind.FREEZE, timedelta(hours=4), freezes=("no-new-gpus",))

@@ -15,6 +15,7 @@ from tests.contract.freeze_worlds import FREEZES
 from tests.scenario.stage import Mailbox
 from tests.scenario.test_a_launch_freeze import STEP
 
+from cloudstand.clock import MovedClock
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.freeze import FreezeVia
 from costguard.domain.reasons import Reason, ReasonCode
@@ -32,7 +33,6 @@ from costguard.guards.rules import Mode
 from costguard.ledgers.open import open_ledger
 from costguard.planning.freeze import FreezePhase
 from costguard.ports import FreezeControl
-from costguard.sandbox.clock import MovedClock
 
 NAME = STEP.freezes[0]
 HOUR, ENOUGH = timedelta(hours=1), timedelta(seconds=1)

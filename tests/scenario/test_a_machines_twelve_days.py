@@ -13,6 +13,7 @@ import pytest
 from tests.builders import policy, rule, usd
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 
+from cloudstand.world.workload import BUSY, IDLE, busy, idle
 from costguard.cases import CaseStatus, Phase
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import (
@@ -32,7 +33,6 @@ from costguard.engine.run import carry_out, make_plan, run, summary
 from costguard.engine.savings import savings_report
 from costguard.guards.rules import Consent, Mode
 from costguard.ports import Discovery, Target
-from costguard.sandbox.world.workload import BUSY, IDLE, busy, idle
 
 
 @pytest.fixture(params=CLOUDS)

@@ -12,7 +12,10 @@ import pytest
 from tests.builders import policy
 from tests.contract.network_fleet import NOTEBOOK, OPEN, SPARE, network_fleet
 from tests.scenario.stage import CLOUDS, DAY, Mailbox
+from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
+from tests.world_ports.networks import WorldNetworkMender, WorldNetworks
 
+from cloudstand.clock import MovedClock
 from costguard.domain.actions import Outcome, Receipt, Verb
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -44,9 +47,6 @@ from costguard.planning import Plan, PlanIndex
 from costguard.policy.calendar import WorkingCalendar
 from costguard.policy.network_terms import with_audit_digest
 from costguard.ports import Target
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.world.network_source import WorldNetworkMender, WorldNetworks
-from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
 
 BEGIN = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)

@@ -13,12 +13,12 @@ from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 from tests.scenario.test_a_keys_month import KeyStage
 from tests.scenario.test_a_networks_week import NetworkStage, closing
 
+from cloudstand.world.records import Operation
 from costguard.cases import CaseStatus
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.repositories.accounts import AccountRepository
 from costguard.guards.rules import Mode
 from costguard.planning.new_accounts import observing
-from costguard.sandbox.world.records import Operation
 
 WEEK = 7 * DAY
 

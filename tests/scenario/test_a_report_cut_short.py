@@ -13,15 +13,15 @@ from tests.contract.ledger_fakes import InterferingStore
 from tests.scenario.stage import DAY, START, Mailbox, Stage, idle_machine
 from tests.simulation.store import MemoryLedger, Shelf
 
+from cloudstand.clock import MovedClock
+from cloudstand.world import workload
+from cloudstand.world.fleet import MachineSpec
 from costguard.cases import CaseStatus, Phase
 from costguard.engine.memory import Memory
 from costguard.engine.phases import Phases
 from costguard.engine.run import RunReport, carry_out, run, summary
 from costguard.object_stores.folder import FolderStore
 from costguard.ports import Delivery, Message
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.world import workload
-from costguard.sandbox.world.fleet import MachineSpec
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MACHINES = tuple(f"idle-{number}" for number in range(4))

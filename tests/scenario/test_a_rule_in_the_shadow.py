@@ -14,6 +14,8 @@ import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import DAY, START, Stage, idle_machine
 
+from cloudstand.world.records import Operation
+from cloudstand.world.workload import BUSY, idle
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.engine.reporting import of_owner, report_facts
@@ -30,8 +32,6 @@ from costguard.report.html_page import Drawing, report_page
 from costguard.report.report_json import report_json
 from costguard.report.shadows import planned_lines, shadow_lines, shadow_tables
 from costguard.report.words import Language, phrase
-from costguard.sandbox.world.records import Operation
-from costguard.sandbox.world.workload import BUSY, idle
 
 SCHEMA = json.loads(files("costguard.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
 HOUR = timedelta(hours=1)

@@ -12,6 +12,7 @@ import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, Stage, idle_machine
 
+from cloudstand.world.fleet import Disk
 from costguard.cases import CaseStatus
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError
@@ -25,7 +26,6 @@ from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Step
 from costguard.planning import Plan
 from costguard.policy.changes import with_digest
-from costguard.sandbox.world.fleet import Disk
 
 HOUR = timedelta(hours=1)
 DISKS = (Disk(100), Disk(200, device="/dev/sdf"), Disk(300, device="/dev/sdg"))

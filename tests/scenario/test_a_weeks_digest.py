@@ -10,6 +10,7 @@ import pytest
 from tests.builders import policy
 from tests.scenario.stage import DAY, START, Stage, idle_machine
 
+from cloudstand.world import workload
 from costguard.domain.errors import UnavailableError
 from costguard.engine.digest import DigestRun, Means, digest_summary, plan_digest, run_digest
 from costguard.engine.reporting import look_now, report_facts
@@ -21,7 +22,6 @@ from costguard.report.chart_values import Chart
 from costguard.report.facts import days_shown
 from costguard.report.html_page import Drawing
 from costguard.report.words import Language
-from costguard.sandbox.world import workload
 
 
 class Picture:

@@ -12,10 +12,10 @@ from tests.builders import policy
 from tests.scenario.budget_stage import HOUR, BudgetStage, machine, research
 from tests.scenario.stage import DAY
 
+from cloudstand.world import workload as does
 from costguard.domain.errors import RejectedNoticeError
 from costguard.engine.surroundings import Surroundings
 from costguard.ports import Delivery, Message
-from costguard.sandbox.world import workload as does
 
 FINANCE, RESEARCH = "slack:#finance", "slack:#research"
 

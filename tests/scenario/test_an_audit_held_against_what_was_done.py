@@ -13,6 +13,7 @@ import pytest
 from tests.scenario.stage import DAY, Stage, idle_machine
 from tests.scenario.test_a_stop_taken_back import taken_back
 
+from cloudstand.world.fleet import MachineSpec
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.domain.actions import Outcome
@@ -20,7 +21,6 @@ from costguard.domain.errors import OutcomeUnknownError
 from costguard.engine.repositories.audit import hash_of
 from costguard.engine.repositories.audit_prune import prune
 from costguard.engine.repositories.audit_verify import verify
-from costguard.sandbox.world.fleet import MachineSpec
 
 AUDITED = ("audit", "audit_head", "audit_words", "audit_person", "run", "run_heads", "run_latest")
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from tests.builders import policy
 from tests.scenario.stage import CLOUDS, Stage, idle_machine
+from tests.world_ports.trail import WorldTrail
 
+from cloudstand.world.records import Operation
 from costguard.domain.resources import GapKind
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.rules import Selector
 from costguard.policy.model import Owner
-from costguard.sandbox.world.records import Operation
-from costguard.sandbox.world.trail import WorldTrail
 
 SPEECH = Owner("speech", Selector(resources=()), channel="slack:#gpu-speech", cloud_users=("*/speech-*",))
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
+from tests.world_ports.inventory import WorldInventory
 
+from cloudstand.world.fleet import MachineSpec
 from costguard.cases import CaseStatus
 from costguard.domain.actions import Verb
 from costguard.domain.errors import AccessDeniedError, UnavailableError
@@ -23,8 +25,6 @@ from costguard.guards.idle_gpu_rules import IdleRule
 from costguard.guards.rules import Mode, Protection, Step
 from costguard.planning.agreed import in_both
 from costguard.policy.model import Policy
-from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.ports import WorldInventory
 
 TWO = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, DAY))
 

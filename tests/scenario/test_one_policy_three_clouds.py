@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
+from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
+from cloudstand.tencent.settings import CardSeries
+from cloudstand.world import workload as does
+from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.workload import Workload
 from costguard.bootstrap import open_surroundings
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Billing, Keeper, ManagedBy
 from costguard.engine.run import RunReport, run
 from costguard.policy.loader import load_policy
 from costguard.ports import PolicyText
-from costguard.sandbox.fleets import alibaba_machine, aws_machine, tencent_machine
 from costguard.sandbox.sandbox import EXTERNAL_ID, ROLE, STARTS_AT, Sandbox
-from costguard.sandbox.tencent.settings import CardSeries
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import Disk, MachineSpec
-from costguard.sandbox.world.workload import Workload
 from costguard.settings import Settings
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

@@ -13,6 +13,9 @@ import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 
+from cloudstand.slack import SlackStandIn
+from cloudstand.world import workload
+from cloudstand.world.fleet import MachineSpec
 from costguard.cases import CaseStatus
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.errors import ThrottledError, UnavailableError
@@ -24,9 +27,6 @@ from costguard.guards.rules import Limits
 from costguard.notifiers.router import NotifierRouter
 from costguard.notifiers.slack import SlackNotifier
 from costguard.ports import SignalReport
-from costguard.sandbox.slack import SlackStandIn
-from costguard.sandbox.world import workload
-from costguard.sandbox.world.fleet import MachineSpec
 
 FORTNIGHT = range(14)
 LIMITS = rule().limits

@@ -12,6 +12,7 @@ import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, Stage, idle_machine
 
+from cloudstand.world import workload
 from costguard.domain.actions import Verb
 from costguard.domain.errors import RefusedError
 from costguard.domain.money import Money
@@ -19,7 +20,6 @@ from costguard.domain.reasons import ReasonCode
 from costguard.engine.run import carry_out
 from costguard.guards.rules import Step
 from costguard.planning import cap_of
-from costguard.sandbox.world import workload
 
 _PLENTY = (Money(Decimal(10_000), "USD"),)
 

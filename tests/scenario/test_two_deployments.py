@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, Stage, idle_machine
+from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
+from tests.world_ports.trail import WorldTrail
 
+from cloudstand.world.records import Operation
 from costguard.domain.deployments import Deployment
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.rules import Mode
 from costguard.notifiers.router import NotifierRouter
-from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
-from costguard.sandbox.world.records import Operation
-from costguard.sandbox.world.trail import WorldTrail
 
 
 class Deployed(Stage):

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
+from tests.world_ports.spend import WorldSpend
 
+from cloudstand.world.records import Operation, OtherCharge
+from cloudstand.world.workload import IDLE
 from costguard.domain.actions import Verb
 from costguard.domain.money import Money
 from costguard.domain.savings import SavingEntry, SavingsReport, Standing, Worth
@@ -22,9 +25,6 @@ from costguard.engine.savings import savings_report
 from costguard.engine.undo import Undoers, undo, undoing_of
 from costguard.guards.budget_rules import BudgetPeriod, BudgetRule
 from costguard.guards.rules import Limits, Mode, Step
-from costguard.sandbox.world.records import Operation, OtherCharge
-from costguard.sandbox.world.spend import WorldSpend
-from costguard.sandbox.world.workload import IDLE
 
 HOUR = timedelta(hours=1)
 WARN_THEN_STOP = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, timedelta(hours=24)))

@@ -16,8 +16,8 @@ from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import PolicyVersion, loosened
 from tests.simulation.scenario import DAY, HOUR, START, Change, Deed, Delivery, Scenario, Spell, machine
 
+from cloudstand.world.fleet import Disk, MachineSpec
 from costguard.domain.resources import Billing
-from costguard.sandbox.world.fleet import Disk, MachineSpec
 
 _CLOUDS = ("aws", "alibaba", "tencent")
 _LADDER = RuleSpec(lasting=4, stop=20, terminate=24)

@@ -11,7 +11,12 @@ from tests.simulation.chronicle import Attempt, BillRead, Blind, Chronicle, Effe
 from tests.simulation.faults import Fault, Port
 from tests.simulation.hub import Hub, Process, TrueClock
 from tests.simulation.store import Shelf
+from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
+from tests.world_ports.spend import WorldSpend
 
+from cloudstand.world.billing import billed_until
+from cloudstand.world.cloud import World
+from cloudstand.world.vendors import vendor_of
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -27,11 +32,6 @@ from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, I
 from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
 from costguard.guards.cloud_protection import STOP, TERMINATION
 from costguard.ports import Discovery, SignalReport, Target
-from costguard.sandbox.world.billing import billed_until
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
-from costguard.sandbox.world.spend import WorldSpend
-from costguard.sandbox.world.vendors import vendor_of
 
 _Result = TypeVar("_Result")
 _JUST_BEFORE = timedelta(microseconds=1)  # what is remembered was true before the owner's act of that moment

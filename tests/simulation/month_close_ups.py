@@ -16,10 +16,10 @@ from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import PolicyVersion
 from tests.simulation.scenario import DAY, HOUR, BillSpell, Change, Deed, Delivery, Scenario, machine
 
+from cloudstand.world import workload
+from cloudstand.world.fleet import MachineSpec
 from costguard.domain.money import Money
 from costguard.domain.spend import ChargeCategory
-from costguard.sandbox.world import workload
-from costguard.sandbox.world.fleet import MachineSpec
 
 _CLOUDS = ("aws", "alibaba", "tencent")
 _WITHIN = (Port.DETAILS, Port.STORE, Port.LOAD, Port.POLICY, Port.SIGNALS)

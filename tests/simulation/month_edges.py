@@ -13,10 +13,10 @@ from tests.simulation.month_close_ups import amount_spent, budget_of, one_machin
 from tests.simulation.months import Timetable, charge, fitted
 from tests.simulation.scenario import DAY, HOUR, Change, Scenario
 
+from cloudstand.world import workload
+from cloudstand.world.billing import zone_of
 from costguard.domain.spend import ChargeCategory
 from costguard.estimates.period import day_of
-from costguard.sandbox.world import workload
-from costguard.sandbox.world.billing import zone_of
 
 _MARCH = datetime(2026, 3, 20, tzinfo=timezone.utc)
 _TWO = ("slack:#finance", "slack:#research")

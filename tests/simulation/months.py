@@ -28,12 +28,12 @@ from tests.simulation.scenario import (
     with_clicks,
 )
 
+from cloudstand.world import workload
+from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.records import OtherCharge
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing, Keeper, ManagedBy
 from costguard.domain.spend import ChargeCategory
-from costguard.sandbox.world import workload
-from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.records import OtherCharge
 
 STARTS = tuple(
     datetime(2026, month, day, 9, 0, tzinfo=timezone.utc)

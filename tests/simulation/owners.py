@@ -12,6 +12,10 @@ from tests.simulation.people import CHAT
 from tests.simulation.rules import APPROVERS, OWNER, TEAM, load
 from tests.simulation.scenario import HARMLESS_TAGS, PROTECTING_TAGS, Deed, Spell, machine
 
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.records import Machine, WorldRefusalError
+from cloudstand.world.workload import BUSY, IDLE
 from costguard.cases.answering import Refused
 from costguard.domain.answers import Answer, AnswerKind, Person
 from costguard.domain.errors import CostguardError
@@ -19,10 +23,6 @@ from costguard.domain.resources import InstanceState
 from costguard.engine import answers
 from costguard.engine.replies import reply
 from costguard.policy.model import Policy
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import Disk, MachineSpec
-from costguard.sandbox.world.records import Machine, WorldRefusalError
-from costguard.sandbox.world.workload import BUSY, IDLE
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation

@@ -13,11 +13,11 @@ from tests.simulation.faults import DRAWN, Fault, Port
 from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import ANY_TEAM, Agreed, PolicyVersion, loosened, tightened
 
+from cloudstand.world import workload
+from cloudstand.world.fleet import Disk, MachineSpec, made_up_id
+from cloudstand.world.records import OtherCharge
 from costguard.domain.money import Money
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Keeper, ManagedBy
-from costguard.sandbox.world import workload
-from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_id
-from costguard.sandbox.world.records import OtherCharge
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)  # a Monday
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

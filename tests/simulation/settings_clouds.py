@@ -11,6 +11,8 @@ from tests.simulation.clouds import STALE_FOR, Clouds, failed_read
 from tests.simulation.faults import Fault, Port
 from tests.simulation.hub import Process, TrueClock
 from tests.simulation.settings_chronicle import Book, Call, Done, Intended, KeysShown, NetworkShown
+from tests.world_ports.keys import WorldKeys, WorldRotator
+from tests.world_ports.networks import WorldNetworkMender, WorldNetworks
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import (
@@ -26,8 +28,6 @@ from costguard.domain.mends import Mend
 from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.sandbox.world.key_source import WorldKeys, WorldRotator
-from costguard.sandbox.world.network_source import WorldNetworkMender, WorldNetworks
 
 _JUST_BEFORE = timedelta(microseconds=1)
 _LOSABLE = ("groups", "interfaces", "addresses", "routes")

@@ -11,9 +11,9 @@ from tests.simulation.scenario import ACCOUNTS, DAY, HARMLESS_TAGS, HOUR, PROTEC
 from tests.simulation.settings import KEYS, NETWORKS, KeyRuleSpec, NetRuleSpec, SettingsVersion
 from tests.simulation.settings_story import INSIDE, OFFICE, KeySpec, NetSpec, SettingDeed
 
+from cloudstand.world.network_names import network_ref
 from costguard.domain.keys import KeyState
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.sandbox.world.network_names import network_ref
 
 CLOUDS = ("aws", "aws", "alibaba", "tencent")
 WORLD = "0.0.0.0/0"

@@ -15,15 +15,15 @@ from tests.simulation.scenario import PROTECTING_TAGS
 from tests.simulation.settings_chronicle import Announced
 from tests.simulation.settings_story import OFFICE, SettingDeed
 
+from cloudstand.world.keys import WorldKey
+from cloudstand.world.network_region import rule as written
+from cloudstand.world.records import WorldRefusalError
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.keys import KeyState
 from costguard.domain.network import Direction, NetworkRule, PublicAddress, SecurityGroup
 from costguard.domain.refs import ResourceRef
 from costguard.engine import answers
 from costguard.ports import Message
-from costguard.sandbox.world.keys import WorldKey
-from costguard.sandbox.world.network_region import rule as written
-from costguard.sandbox.world.records import WorldRefusalError
 
 if TYPE_CHECKING:
     from datetime import datetime

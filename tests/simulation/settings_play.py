@@ -25,6 +25,8 @@ from tests.simulation.simulation import Verdict
 from tests.simulation.store import FaultyLedger, Shelf
 from tests.simulation.trace import Trace
 
+from cloudstand.world.cloud import World
+from cloudstand.world.network import Networks
 from costguard.domain.actions import Outcome
 from costguard.domain.errors import CostguardError, UnavailableError
 from costguard.domain.refs import ResourceRef
@@ -39,8 +41,6 @@ from costguard.engine.undo import Undoers, undo, undoing_of
 from costguard.faas.invocation import parse_invocation
 from costguard.policy.model import Policy
 from costguard.ports import PolicyText, Target
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.network import Networks
 
 _SETTLED_BY = 3  # quiet runs after which no claim is open
 

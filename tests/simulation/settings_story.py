@@ -10,12 +10,12 @@ from tests.simulation.faults import Fault, Port
 from tests.simulation.scenario import ACCOUNTS, DAY, REGIONS, START, Delivery, machine
 from tests.simulation.settings import SettingsVersion
 
+from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.keys import WorldKey
+from cloudstand.world.network_region import Region, rule
 from costguard.domain.keys import KeyState
 from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.keys import WorldKey
-from costguard.sandbox.world.network_region import Region, rule
 
 OFFICE, INSIDE = "198.51.100.0/24", "10.20.0.0/16"
 NOTEBOOK, GATE = "203.0.113.10", "203.0.113.11"

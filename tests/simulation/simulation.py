@@ -25,6 +25,9 @@ from tests.simulation.scenario import BillSpell, Deed, Delivery, Scenario, Spell
 from tests.simulation.store import FaultyLedger, MemoryLedger, Shelf
 from tests.simulation.trace import Trace
 
+from cloudstand.world.billing import billed_until
+from cloudstand.world.cloud import World
+from cloudstand.world.records import Operation, OtherCharge
 from costguard.domain.errors import CostguardError, UnavailableError
 from costguard.engine.budget import BudgetRun, run_budgets
 from costguard.engine.memory import Memory
@@ -36,9 +39,6 @@ from costguard.faas.invocation import parse_invocation
 from costguard.planning.agreed import in_both
 from costguard.policy.model import Policy
 from costguard.ports import ActionExecutor, PolicyText, Target
-from costguard.sandbox.world.billing import billed_until
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.records import Operation, OtherCharge
 
 BUDGET = "budget"
 _WHOLE_LADDER = 8  # quiet runs from which on nothing idle may be left over

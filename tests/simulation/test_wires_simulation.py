@@ -19,10 +19,10 @@ from tests.simulation.wires.clouds import Wires
 from tests.simulation.wires.sockets import LeftTheProcessError, in_process
 from tests.simulation.wires.stories import wire_machine
 
+from cloudstand.world.cloud import World
+from cloudstand.world.records import POWER_CUT
 from costguard.providers.keys import Keys
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.records import POWER_CUT
 
 ENDED_TWICE = """import sys
 from tests.simulation.bugs import bug_named

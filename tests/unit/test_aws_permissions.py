@@ -5,6 +5,7 @@ from __future__ import annotations
 import botocore.session
 import pytest
 
+from cloudstand.wire.authority import Authority, Wish
 from costguard.providers.aws.managed import CONTROLLER_KEYS, CONTROLLER_VALUES, keeper_of
 from costguard.providers.aws.permissions import (
     FREEZE_OPERATIONS,
@@ -16,7 +17,6 @@ from costguard.providers.aws.permissions import (
     policy_document,
 )
 from costguard.providers.operations import ACTING, READING, Feature
-from costguard.sandbox.wire.authority import Authority, Wish
 
 CHANGING = {
     *("ec2:StopInstances", "ec2:StartInstances", "ec2:TerminateInstances"),

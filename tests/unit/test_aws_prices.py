@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from cloudstand.aws.catalogue import TYPES
+from cloudstand.aws.prices import get_products
 from costguard.domain.errors import AccessDeniedError, RefusedError, UnavailableError
 from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef, Shard
@@ -33,8 +35,6 @@ from costguard.providers.aws.prices import (
     product_filters,
     spot_prices,
 )
-from costguard.sandbox.aws.catalogue import TYPES
-from costguard.sandbox.aws.prices import get_products
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=timezone.utc)
 P4D = Product("aws", "us-east-1", "p4d.24xlarge", "Linux", "Shared")

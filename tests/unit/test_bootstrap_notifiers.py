@@ -9,15 +9,15 @@ from datetime import timedelta
 
 import pytest
 from tests.scenario.stage import Mailbox
+from tests.webhook_receiver import WebhookReceiver
 
+from cloudstand.mail import MailServer
+from cloudstand.robots import RobotStandIns
 from costguard.bootstrap import notifier_of
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, RejectedNoticeError
 from costguard.domain.keep_tokens import read_keep_token
 from costguard.ports import Choice, Message, Part
-from costguard.sandbox.mail import MailServer
-from costguard.sandbox.robots import RobotStandIns
-from costguard.sandbox.webhook import WebhookReceiver
 from costguard.settings import load_settings
 
 SECRET = "0123456789abcdef"

@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 from tests.builders import fact, instance, policy, ref, usd
 from tests.scenario.stage import DAY, START, Stage, idle_machine
+from tests.world_ports.spend import WorldSpend
 
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing
@@ -32,7 +33,6 @@ from costguard.report.budget_notices import forecast_words
 from costguard.report.budget_story import budget_story
 from costguard.report.budget_views import BudgetReport
 from costguard.report.words import Language
-from costguard.sandbox.world.spend import WorldSpend
 
 SCHEMA = json.loads(files("costguard.report").joinpath("budgets.schema.json").read_text(encoding="utf-8"))
 NOW = datetime(2026, 11, 11, 12, tzinfo=timezone.utc)

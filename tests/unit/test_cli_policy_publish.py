@@ -15,6 +15,8 @@ import pytest
 from tests.builders import NOW
 from tests.published_rig import DAY, ENFORCES, FIRST, LOOSER, OBSERVES, SECOND, TIGHTER, text
 
+from cloudstand.alibaba.objects import oss_stand_in
+from cloudstand.slack import SlackStandIn
 from costguard.bootstrap import open_memory, read_policy, run_function
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
@@ -23,8 +25,6 @@ from costguard.connections.policies import open_bundles
 from costguard.domain.errors import InvalidInputError
 from costguard.engine.policy_in_force import published_in_force
 from costguard.providers.keys import Keys
-from costguard.sandbox.alibaba.objects import oss_stand_in
-from costguard.sandbox.slack import SlackStandIn
 from costguard.settings import Access, AccessKey, Secret, Settings
 
 

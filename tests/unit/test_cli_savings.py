@@ -18,6 +18,7 @@ import typer
 from tests.builders import ref, usd
 from tests.savings_builders import DAY, HOUR, MIDNIGHT, RATE, charge, ended, saving
 
+from cloudstand.clock import MovedClock
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
@@ -30,7 +31,6 @@ from costguard.engine.memory import Memory
 from costguard.engine.savings import savings_report
 from costguard.ledgers import open_ledger
 from costguard.report import savings_focus
-from costguard.sandbox.clock import MovedClock
 from costguard.settings import Secret, load_settings
 
 SCHEMA = json.loads(files("costguard.report").joinpath("savings.schema.json").read_text(encoding="utf-8"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.builders import NOW, policy
 
+from cloudstand.clock import MovedClock
 from costguard.connections import Connections
 from costguard.domain.errors import InvalidInputError
 from costguard.ports import Target
-from costguard.sandbox.clock import MovedClock
 from costguard.settings import load_settings
 
 OTHERS_KEY = {"ALIYUN_ACCESS_KEY_ID": "somebody-elses"}

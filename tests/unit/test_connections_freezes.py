@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.builders import NOW, policy, usd
 
+from cloudstand.clock import MovedClock
 from costguard.connections import Connections
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.domain.refs import Shard
@@ -23,7 +24,6 @@ from costguard.providers.aws.freeze import AwsFreeze
 from costguard.providers.freezing import shard_of
 from costguard.providers.purposes import Purpose
 from costguard.providers.tencent.freeze import TencentFreeze
-from costguard.sandbox.clock import MovedClock
 from costguard.settings import load_settings
 
 FREEZES = (

@@ -5,19 +5,19 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 import pytest
+from tests.world_ports.inventory import WorldInventory
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import GUANGZHOU, HANGZHOU
+from cloudstand.world.cloud import World
 from costguard.domain.findings import Verdict
 from costguard.domain.network import AddressState
 from costguard.guards.network_audit import judge
 from costguard.guards.network_audit_rules import AuditRule, Check
 from costguard.guards.reachability import reach
 from costguard.guards.rules import Mode
-from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_networks import OFFICE, demo_networks
-from costguard.sandbox.fleets import GUANGZHOU, HANGZHOU
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.ports import WorldInventory
 
 AT = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 

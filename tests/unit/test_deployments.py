@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 from tests.builders import DAY, NOW, policy, rule
 
+from cloudstand.clock import MovedClock
 from costguard.bootstrap import open_surroundings
 from costguard.connections import Connections
 from costguard.domain.deployments import Deployment, deployments_in
@@ -21,7 +22,6 @@ from costguard.policy.terms import canonical_json
 from costguard.ports import Target
 from costguard.providers.aws.session import AwsSession
 from costguard.report.words import sentence
-from costguard.sandbox.clock import MovedClock
 from costguard.settings import load_settings
 
 OWN, EU = Deployment("research", "00000001"), Deployment("platform-eu", "1a2b3c4d")

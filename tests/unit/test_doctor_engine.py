@@ -8,7 +8,15 @@ from datetime import timedelta
 
 import pytest
 from tests.builders import DAY, NOW, case, policy, rule
+from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignals
+from tests.world_ports.trail import WorldTrail
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import EAST, PRODUCT, RESEARCH, WEST, alibaba_machine, aws_machine
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.records import Operation
 from costguard.domain.actions import Action, Verb
 from costguard.domain.deployments import Deployment
 from costguard.domain.errors import AccessDeniedError, LedgerError, OutcomeUnknownError, ProviderError, UnavailableError
@@ -21,14 +29,6 @@ from costguard.guards.idle_gpu_rules import SHIPPED_BOUNDS
 from costguard.ledgers import open_ledger
 from costguard.ports import Caller, Discovery, Permit, Record, Result, Target
 from costguard.report.doctor import Check, Code, Question
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import EAST, PRODUCT, RESEARCH, WEST, alibaba_machine, aws_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.ports import WorldInventory, WorldPrices, WorldSignals
-from costguard.sandbox.world.records import Operation
-from costguard.sandbox.world.trail import WorldTrail
 
 AWS, ALIBABA = Target("aws", RESEARCH), Target("alibaba", "1234567890123456")
 LAUNCHED = NOW - 10 * DAY

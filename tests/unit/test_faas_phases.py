@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cloudstand.clock import MovedClock
 from costguard.cli.bundling.reach import reached
 from costguard.domain.errors import InvalidInputError
 from costguard.engine.phases import Phases
@@ -16,7 +17,6 @@ from costguard.faas import phases
 from costguard.faas.events import Host
 from costguard.faas.local import context_of
 from costguard.faas.phases import IN_PARTS, Phase, build_phase
-from costguard.sandbox.clock import MovedClock
 from costguard.settings import Secret, Settings
 
 NOW = datetime(2026, 3, 2, 9, 17, tzinfo=timezone.utc)

@@ -8,7 +8,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignals
+from tests.world_ports.keys import WorldKeys
 
+from cloudstand.clock import MovedClock
+from cloudstand.world.cloud import World
 from costguard.bootstrap import open_surroundings, run_function
 from costguard.cli.keys import keys_answer
 from costguard.cli.program import Workplace
@@ -31,13 +35,9 @@ from costguard.policy.model import Policy
 from costguard.ports import KeySource, PolicyText, Target
 from costguard.report.key_views import KeyReport, key_closing, key_summary_lines, key_tables
 from costguard.report.words import Language
-from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_keys import demo_keys
 from costguard.sandbox.policy import demo_policy
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.key_source import WorldKeys
-from costguard.sandbox.world.ports import WorldInventory, WorldPrices, WorldSignals
 from costguard.settings import Settings, load_settings
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -11,6 +11,7 @@ import pytest
 from tests.builders import policy
 from tests.unit.test_kms_rotation import key as any_key
 
+from cloudstand.clock import MovedClock
 from costguard.connections import Connections
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import RefusedError, UnavailableError
@@ -40,7 +41,6 @@ from costguard.providers.alibaba import permissions as alibaba
 from costguard.providers.aws import permissions as aws
 from costguard.providers.operations import Feature
 from costguard.providers.succeeding import Sealed, moved
-from costguard.sandbox.clock import MovedClock
 from costguard.settings import load_settings
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)

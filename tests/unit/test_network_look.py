@@ -8,7 +8,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignals
+from tests.world_ports.networks import WorldNetworks
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import EAST, RESEARCH
+from cloudstand.world.cloud import World
 from costguard.domain.errors import ThrottledError
 from costguard.domain.findings import Verdict
 from costguard.domain.mends import MendKind
@@ -29,13 +34,8 @@ from costguard.planning.mending import Judged
 from costguard.policy.loader import load_policy
 from costguard.policy.model import Policy
 from costguard.ports import NetworkSource, PolicyText, Target
-from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_networks import OFFICE, demo_networks
-from costguard.sandbox.fleets import EAST, RESEARCH
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.network_source import WorldNetworks
-from costguard.sandbox.world.ports import WorldInventory, WorldPrices, WorldSignals
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 DAY = timedelta(days=1)

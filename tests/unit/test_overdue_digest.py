@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.builders import NOW
 
+from cloudstand.clock import MovedClock
 from costguard.bootstrap import open_memory, open_phase, run_function
 from costguard.domain.errors import UnavailableError
 from costguard.engine.overdue import DIGEST, LONGEST_BETWEEN
-from costguard.sandbox.clock import MovedClock
 from costguard.settings import Settings, load_settings
 
 MINUTE = timedelta(minutes=1)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from cloudstand.wire.authority import Authority, Wish
 from costguard.domain.errors import InvalidInputError
 from costguard.guards.rules import KEEP_TAG
 from costguard.providers.alibaba import policy_documents as alibaba
@@ -26,7 +27,6 @@ from costguard.providers.policy_documents import (
     purpose_named,
 )
 from costguard.providers.tencent import policy_documents as tencent
-from costguard.sandbox.wire.authority import Authority, Wish
 
 ROOT = Path(__file__).parents[2]
 MADE: dict[str, Callable[[Narrowing], dict[str, Document]]] = {

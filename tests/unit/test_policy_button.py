@@ -17,6 +17,7 @@ from tests.published_rig import DAY, ENFORCES, FIRST, HOUR, LOOSER, SECOND, THIR
 from tests.slack_rig import Office as Workspace
 from tests.slack_rig import http
 
+from cloudstand.slack import SlackRequest
 from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.engine.delivery import deliver_due
 from costguard.engine.policy_in_force import tell_of_policy
@@ -31,7 +32,6 @@ from costguard.policy.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.report.publishing import WordCode
 from costguard.report.words import Language, phrase
-from costguard.sandbox.slack import SlackRequest
 
 TOMORROW = NOW + DAY + HOUR
 APPROVE = "costguard:approve"

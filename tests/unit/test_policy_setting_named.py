@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.builders import NOW
 
+from cloudstand.clock import MovedClock
 from costguard.bootstrap import run_function
 from costguard.domain.errors import CostguardError, InvalidInputError, UnavailableError
-from costguard.sandbox.clock import MovedClock
 from costguard.settings import load_settings
 
 

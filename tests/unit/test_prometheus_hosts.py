@@ -16,6 +16,7 @@ from tests.builders import NOW, instance
 from tests.contract.loopback_tls import serving_tls, trusting, write_certificate
 from tests.unit.test_prometheus_http import answering
 
+from cloudstand.clock import MovedClock
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
@@ -24,7 +25,6 @@ from costguard.domain.errors import AccessDeniedError, InvalidInputError, Unavai
 from costguard.domain.resources import GapKind
 from costguard.domain.signals import SignalName
 from costguard.policy.model import Prometheus
-from costguard.sandbox.clock import MovedClock
 from costguard.settings import Secret, Settings, load_settings
 from costguard.signal_sources.combined import CombinedSignals
 from costguard.signal_sources.http import HttpEndpoint

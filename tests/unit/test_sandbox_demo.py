@@ -7,7 +7,10 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
 
+from cloudstand.clock import MovedClock
+from cloudstand.world.cloud import World
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
@@ -19,12 +22,9 @@ from costguard.engine.surroundings import Surroundings
 from costguard.ledgers.open import open_ledger
 from costguard.policy.loader import load_policy
 from costguard.ports import Delivery, Message, Target
-from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.policy import demo_policy
 from costguard.sandbox.story import live
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 

@@ -6,19 +6,19 @@ from datetime import datetime, timedelta, timezone
 from fnmatch import fnmatchcase
 
 import pytest
+from tests.world_ports.inventory import WorldInventory
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import aws_fleet
+from cloudstand.world.cloud import World
 from costguard.domain.actions import Verb
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import AcceleratorKind, Billing, Keeper, Launch
 from costguard.guards.rules import Consent, Mode
 from costguard.policy.loader import load_policy
 from costguard.policy.ownership import OwnerSource, owner_of
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import aws_fleet
 from costguard.sandbox.policy import demo_policy
 from costguard.sandbox.story import EVENTS, Stage, live
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.ports import WorldInventory
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 

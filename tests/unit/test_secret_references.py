@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cloudstand.clock import MovedClock
 from costguard.connections.secrets import KEPT_FOR, SecretKeeper, open_secret_store
 from costguard.domain.errors import AccessDeniedError, InvalidInputError, NotFoundError, ProviderError
 from costguard.engine.doctor_settings import examine_secrets
@@ -23,7 +24,6 @@ from costguard.providers.tencent.secrets import TencentSecrets
 from costguard.report.doctor import Code, Health
 from costguard.report.doctor_views import check_lines
 from costguard.report.words import Language
-from costguard.sandbox.clock import MovedClock
 from costguard.settings import Secret, SecretReference, Settings, load_settings, references_in
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cloudstand.slack import DEFAULT_TOKEN, SlackStandIn
 from costguard.notifiers.blocks import Block, build_blocks, escape, fits, visible
-from costguard.sandbox.slack import DEFAULT_TOKEN, SlackStandIn
 
 HOSTILE = st.text(
     st.one_of(

@@ -14,10 +14,10 @@ from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web import WebClient
 from tests.golden.slack_messages import batch, choices_of, part
 
+from cloudstand.clock import MovedClock
+from cloudstand.slack import DEFAULT_SIGNING_SECRET, SlackRequest, SlackStandIn
 from costguard.domain.errors import InvalidInputError
 from costguard.notifiers.slack import SlackNotifier
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.slack import DEFAULT_SIGNING_SECRET, SlackRequest, SlackStandIn
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 

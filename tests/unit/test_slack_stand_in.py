@@ -14,8 +14,8 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web import WebClient
 
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.slack import DEFAULT_TOKEN, SlackStandIn
+from cloudstand.clock import MovedClock
+from cloudstand.slack import DEFAULT_TOKEN, SlackStandIn
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 WORDS = {"type": "mrkdwn", "text": "words"}

@@ -20,12 +20,12 @@ from typing import Any
 
 import pytest
 
+from cloudstand.wire.messages import Answer, Ending, Request
+from cloudstand.wire.server import WireServer
 from costguard.domain.errors import InvalidInputError
 from costguard.providers.keys import Keys
 from costguard.providers.tencent import transport as transport_module
 from costguard.providers.tencent.transport import Reply, SendingError, Transport
-from costguard.sandbox.wire.messages import Answer, Ending, Request
-from costguard.sandbox.wire.server import WireServer
 
 KEYS = Keys("AKIDexample0000000", "a-made-up-secret", "a-made-up-token")
 FAILED = {"Response": {"Error": {"Code": "RequestLimitExceeded", "Message": "slower"}, "RequestId": "r-1"}}

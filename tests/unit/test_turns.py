@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 from tests.scenario.test_a_keys_month import KeyStage
+from tests.world_ports.networks import WorldNetworks
 
+from cloudstand.clock import MovedClock
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import GapKind, InstanceDetail, Inventory
 from costguard.engine.key_audit import run_keys
@@ -23,8 +25,6 @@ from costguard.engine.run import RunReport, run
 from costguard.engine.scan import Reading
 from costguard.engine.turns import Turns, in_turn, not_reached, reading_until
 from costguard.ports import Discovery, InventorySource, Target
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.world.network_source import WorldNetworks
 
 Result = TypeVar("Result")
 ACCOUNTS = tuple(f"{number:012d}" for number in range(1, 11))

@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from costguard.sandbox.clock import RunningClock
-from costguard.sandbox.wire.control import Control
-from costguard.sandbox.wire.faults import Fault, FaultKind, Faults
-from costguard.sandbox.wire.limits import RateLimits
-from costguard.sandbox.wire.messages import Answer, Ending, Request
-from costguard.sandbox.wire.server import WireServer
-from costguard.sandbox.wire.wsgi import serving
+from cloudstand.clock import RunningClock
+from cloudstand.wire.control import Control
+from cloudstand.wire.faults import Fault, FaultKind, Faults
+from cloudstand.wire.limits import RateLimits
+from cloudstand.wire.messages import Answer, Ending, Request
+from cloudstand.wire.server import WireServer
+from cloudstand.wire.wsgi import serving
 
 
 class Echo:

@@ -6,17 +6,17 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldSignals
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import EAST, alibaba_machine, aws_machine, tencent_machine
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.records import Machine, Operation, WorldRefusalError
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import AccessDeniedError, RefusedError
 from costguard.domain.resources import Billing, GapKind, InstanceState
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import EAST, alibaba_machine, aws_machine, tencent_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import Disk, MachineSpec
-from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldSignals
-from costguard.sandbox.world.records import Machine, Operation, WorldRefusalError
 
 NOW = datetime(2026, 3, 2, 9, 0, 20, tzinfo=timezone.utc)
 SECOND, MINUTE, HOUR, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

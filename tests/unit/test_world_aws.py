@@ -6,15 +6,15 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from tests.world_ports.inventory import WorldInventory
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import aws_machine
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.records import Refusal, WorldPartialEffectError, WorldRefusalError
 from costguard.domain.resources import Billing, InstanceState
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import aws_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.ports import WorldInventory
-from costguard.sandbox.world.records import Refusal, WorldPartialEffectError, WorldRefusalError
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)

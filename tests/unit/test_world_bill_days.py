@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pytest
 from tests.scenario.stage import idle_machine
+from tests.world_ports.spend import WorldSpend
 
+from cloudstand.world.cloud import World
 from costguard.domain.spend import SpendScope
 from costguard.ports import Target
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.spend import WorldSpend
 
 MARCH = datetime(2026, 3, 1, tzinfo=timezone.utc)
 DAY = timedelta(days=1)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from cloudstand.fleets import aws_machine
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import Disk
+from cloudstand.world.records import Machine, Refusal, WorldRefusalError
 from costguard.domain.resources import Billing, InstanceState, SnapshotState
-from costguard.sandbox.fleets import aws_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import Disk
-from costguard.sandbox.world.records import Machine, Refusal, WorldRefusalError
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 MINUTE = timedelta(minutes=1)

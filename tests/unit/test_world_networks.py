@@ -6,11 +6,11 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from tests.contract.network_fleet import LEGACY, NOTEBOOK, OPEN, ORDERED, SPARE, TRAINER, NetworkFleet, network_fleet
+from tests.world_ports.views import instance_of
 
+from cloudstand.world.cloud import World
+from cloudstand.world.records import Machine, Refusal, WorldRefusalError
 from costguard.domain.network import AddressState, Direction, NetworkInventory, PublicAddress
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.records import Machine, Refusal, WorldRefusalError
-from costguard.sandbox.world.views import instance_of
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)

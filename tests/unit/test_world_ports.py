@@ -8,7 +8,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_fleet, aws_machine
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import Disk
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import NotFoundError, RefusedError
 from costguard.domain.money import Money
@@ -16,12 +22,6 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, InstanceState, SnapshotState
 from costguard.domain.signals import SignalName
 from costguard.ports import ActionExecutor, InventorySource, PriceSource, SignalSource, Target
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_fleet, aws_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import Disk
-from costguard.sandbox.world.ports import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)

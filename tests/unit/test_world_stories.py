@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.world_ports.inventory import WorldInventory, WorldSignals
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import GUANGZHOU, alibaba_machine, aws_machine, tencent_machine
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.hours import histories
+from cloudstand.world.records import Machine, WorldRefusalError
+from cloudstand.world.sensors import sensors_of
+from cloudstand.world.workload import HOUR_SECONDS
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.domain.signals import SignalName
 from costguard.ports import Target
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import GUANGZHOU, alibaba_machine, aws_machine, tencent_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import Disk, MachineSpec
-from costguard.sandbox.world.hours import histories
-from costguard.sandbox.world.ports import WorldInventory, WorldSignals
-from costguard.sandbox.world.records import Machine, WorldRefusalError
-from costguard.sandbox.world.sensors import sensors_of
-from costguard.sandbox.world.workload import HOUR_SECONDS
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

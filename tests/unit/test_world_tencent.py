@@ -6,16 +6,16 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from tests.world_ports.inventory import WorldInventory
 
+from cloudstand.clock import MovedClock
+from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import Disk
+from cloudstand.world.records import Machine, Refusal, WorldRefusalError
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Billing, Instance, InstanceState
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.fleets import TENCENT_ACCOUNT, tencent_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import Disk
-from costguard.sandbox.world.ports import WorldInventory
-from costguard.sandbox.world.records import Machine, Refusal, WorldRefusalError
 
 NOW = datetime(2026, 3, 2, 9, 0, 20, tzinfo=timezone.utc)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from cloudstand.fleets import aws_machine
+from cloudstand.world import workload as does
+from cloudstand.world.cloud import World
+from cloudstand.world.sensors import PERIOD_SECONDS, Sensor, sensors_of
+from cloudstand.world.workload import HOUR_SECONDS, Workload
 from costguard.domain.resources import InstanceState
 from costguard.domain.signals import SignalName
-from costguard.sandbox.fleets import aws_machine
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.sensors import PERIOD_SECONDS, Sensor, sensors_of
-from costguard.sandbox.world.workload import HOUR_SECONDS, Workload
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)

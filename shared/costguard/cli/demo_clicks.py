@@ -12,12 +12,12 @@ from costguard.domain.errors import InvalidInputError
 from costguard.report.words import Language
 
 if TYPE_CHECKING:
+    from cloudstand.slack import SlackRequest
     from costguard.domain.refs import ResourceRef
     from costguard.engine.repositories.outbox_notice import Notice
     from costguard.engine.surroundings import Surroundings
     from costguard.faas.http import HttpReply
     from costguard.sandbox.sandbox import Sandbox
-    from costguard.sandbox.slack import SlackRequest
 
 Keeping = Callable[["ResourceRef", timedelta], None]
 _BECAUSE = "results for the paper are still on its disk"

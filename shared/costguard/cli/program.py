@@ -130,7 +130,7 @@ def _demo_policy(settings: Settings) -> str:
 def _sandbox_surroundings(
     program: Program, policy: str, ledger: str, language: str, *, cloud: bool
 ) -> Iterator[Workplace]:
-    from costguard.sandbox.clock import MovedClock
+    from cloudstand.clock import MovedClock
     from costguard.sandbox.policy import DEMO_POLICY
     from costguard.sandbox.sandbox import STARTS_AT
 

@@ -16,8 +16,8 @@ from costguard.domain.errors import InvalidInputError
 from costguard.report.words import Language, phrase
 
 if TYPE_CHECKING:
-    from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-    from costguard.sandbox.tencent.server import TencentEmulator
+    from cloudstand.alibaba.emulator import AlibabaEmulator
+    from cloudstand.tencent.server import TencentEmulator
 
 app = typer.Typer(help="Made-up clouds to try things on, and for tests.", no_args_is_help=True, rich_markup_mode=None)
 UP_EXAMPLES = examples(

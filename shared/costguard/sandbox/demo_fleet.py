@@ -6,8 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from costguard.domain.resources import Billing, Keeper, ManagedBy
-from costguard.sandbox.fleets import (
+from cloudstand.fleets import (
     ALIBABA_ACCOUNT,
     GUANGZHOU,
     HANGZHOU,
@@ -17,9 +16,10 @@ from costguard.sandbox.fleets import (
     aws_fleet,
     tencent_machine,
 )
-from costguard.sandbox.world import workload as does
-from costguard.sandbox.world.fleet import Disk, MachineSpec, made_up_key_id
-from costguard.sandbox.world.workload import Workload
+from cloudstand.world import workload as does
+from cloudstand.world.fleet import Disk, MachineSpec, made_up_key_id
+from cloudstand.world.workload import Workload
+from costguard.domain.resources import Billing, Keeper, ManagedBy
 
 _DAY = timedelta(days=1)
 

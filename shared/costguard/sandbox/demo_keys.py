@@ -6,9 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion
-from costguard.domain.refs import ResourceRef
-from costguard.sandbox.fleets import (
+from cloudstand.fleets import (
     ALIBABA_ACCOUNT,
     EAST,
     GUANGZHOU,
@@ -19,8 +17,10 @@ from costguard.sandbox.fleets import (
     TENCENT_ACCOUNT,
     WEST,
 )
-from costguard.sandbox.world.fleet import made_up_key_id
-from costguard.sandbox.world.keys import WorldKey
+from cloudstand.world.fleet import made_up_key_id
+from cloudstand.world.keys import WorldKey
+from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion
+from costguard.domain.refs import ResourceRef
 
 _DAY = timedelta(days=1)
 _SHANGHAI = "ap-shanghai"

@@ -9,10 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from costguard.domain.network import Forward
-from costguard.domain.refs import Shard
-from costguard.sandbox.demo_fleet import demo_fleet
-from costguard.sandbox.fleets import (
+from cloudstand.fleets import (
     ALIBABA_ACCOUNT,
     EAST,
     GUANGZHOU,
@@ -22,9 +19,12 @@ from costguard.sandbox.fleets import (
     TENCENT_ACCOUNT,
     WEST,
 )
-from costguard.sandbox.world.fleet import MachineSpec
-from costguard.sandbox.world.network import Networks
-from costguard.sandbox.world.network_region import Region, barred, rule
+from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.network import Networks
+from cloudstand.world.network_region import Region, barred, rule
+from costguard.domain.network import Forward
+from costguard.domain.refs import Shard
+from costguard.sandbox.demo_fleet import demo_fleet
 
 OFFICE = "198.51.100.0/24"
 """Where the demo's people come from."""

@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import Self
 
+from cloudstand.clock import MovedClock
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world.cloud import World
+from cloudstand.world.fleet import MachineSpec
 from costguard.domain.errors import InvalidInputError
 from costguard.ports import Target
-from costguard.sandbox.clock import MovedClock
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_freezes import freezes_on_alibaba, freezes_on_aws, freezes_on_tencent
 from costguard.sandbox.demo_keys import demo_keys
 from costguard.sandbox.demo_networks import demo_networks
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.fleet import MachineSpec
 from costguard.settings import Access, AccessKey, Secret, Settings
 
 if TYPE_CHECKING:
-    from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-    from costguard.sandbox.aws.seeding import Credentials
-    from costguard.sandbox.aws.server import Gateway
-    from costguard.sandbox.slack import SlackStandIn
-    from costguard.sandbox.tencent.server import TencentEmulator
-    from costguard.sandbox.wire.server import WireServer
+    from cloudstand.alibaba.emulator import AlibabaEmulator
+    from cloudstand.aws.seeding import Credentials
+    from cloudstand.aws.server import Gateway
+    from cloudstand.slack import SlackStandIn
+    from cloudstand.tencent.server import TencentEmulator
+    from cloudstand.wire.server import WireServer
 
 STARTS_AT = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)  # a Monday morning; any fixed time would do
 ROLE = "costguard"
@@ -160,8 +160,8 @@ class Sandbox:
 
     def _start(self) -> None:
         # moto takes a second to load: only who starts a sandbox pays for it
-        from costguard.sandbox.aws.embedded import EmbeddedAws
-        from costguard.sandbox.slack import SlackStandIn
+        from cloudstand.aws.embedded import EmbeddedAws
+        from cloudstand.slack import SlackStandIn
 
         folder = self._open.enter_context(TemporaryDirectory(prefix="costguard-sandbox-", ignore_cleanup_errors=True))
         self.ledger_url = f"sqlite:///{Path(folder) / 'ledger.db'}"
@@ -171,13 +171,13 @@ class Sandbox:
         self.endpoint_url, self.server = aws.url, aws.server
         self.credentials, self._gateway = aws.credentials, aws.gateway
         if "alibaba" in self._clouds:
-            from costguard.sandbox.alibaba.emulator import AlibabaEmulator
+            from cloudstand.alibaba.emulator import AlibabaEmulator
 
             self.alibaba = self._open.enter_context(
                 AlibabaEmulator(self.door, external_id=EXTERNAL_ID, role=ROLE, port=on_alibaba)
             )
         if "tencent" in self._clouds:
-            from costguard.sandbox.tencent.server import TencentEmulator
+            from cloudstand.tencent.server import TencentEmulator
 
             self.tencent = self._open.enter_context(
                 TencentEmulator(self.door, external_id=EXTERNAL_ID, role=ROLE, port=on_tencent)

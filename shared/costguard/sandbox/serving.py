@@ -10,19 +10,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from cloudstand.clock import RunningClock
+from cloudstand.wire.control import Control
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world.cloud import World
 from costguard.domain.errors import InvalidInputError
-from costguard.sandbox.clock import RunningClock
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_freezes import freezes_on_alibaba, freezes_on_tencent
 from costguard.sandbox.sandbox import PORTS, STARTS_AT, Sandbox, furnish
-from costguard.sandbox.wire.control import Control
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world.cloud import World
 from costguard.settings import Access, Settings
 
 if TYPE_CHECKING:
-    from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-    from costguard.sandbox.tencent.server import TencentEmulator
+    from cloudstand.alibaba.emulator import AlibabaEmulator
+    from cloudstand.tencent.server import TencentEmulator
 
 MARK = "costguard"
 """What a sandbox of this program says it is; who follows its time asks for it."""
@@ -73,12 +73,12 @@ def serve_one(cloud: str, port: int = 0) -> Iterator[AlibabaEmulator | TencentEm
 
 def _emulator_of(cloud: str, door: WorldDoor, port: int) -> AlibabaEmulator | TencentEmulator:
     if cloud == "alibaba":
-        from costguard.sandbox.alibaba.emulator import AlibabaEmulator
+        from cloudstand.alibaba.emulator import AlibabaEmulator
 
         on_alibaba = AlibabaEmulator(door, port=port)
         freezes_on_alibaba(on_alibaba.policies)
         return on_alibaba
-    from costguard.sandbox.tencent.server import TencentEmulator
+    from cloudstand.tencent.server import TencentEmulator
 
     on_tencent = TencentEmulator(door, port=port)
     freezes_on_tencent(on_tencent.policies)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
+from cloudstand.clock import MovedClock
+from cloudstand.world.cloud import World
+from cloudstand.world.workload import BUSY
 from costguard.domain.refs import ResourceRef
-from costguard.sandbox.clock import MovedClock
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.workload import BUSY
 
 DAYS = 13  # day 0 to day 12
 BEFORE_RUN = timedelta(hours=1)  # owners act an hour before the day's run

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from typing_extensions import Self
 
-from costguard.sandbox.wire.messages import Answer, Request
-from costguard.sandbox.wire.server import WireServer
+from cloudstand.wire.messages import Answer, Request
+from cloudstand.wire.server import WireServer
 
 _PROGRAM = """\
 #!{python} -IS

@@ -16,8 +16,8 @@ from tests.simulation.oracle.judge import Violation
 from tests.simulation.oracle.trust import Sight, why_not
 from tests.simulation.rules import PolicyVersion
 
+from cloudstand.world.vendors import vendor_of
 from costguard.engine.budget_look import BudgetLook
-from costguard.sandbox.world.vendors import vendor_of
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation

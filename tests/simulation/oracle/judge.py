@@ -13,10 +13,10 @@ from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import PolicyVersion
 from tests.simulation.trace import Trace
 
+from cloudstand.world.cloud import World
+from cloudstand.world.records import Machine
 from costguard.domain.actions import Verb
 from costguard.domain.resources import InstanceDetail
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.records import Machine
 
 SKEW = timedelta(minutes=20)  # two clocks, each at most ten minutes off
 

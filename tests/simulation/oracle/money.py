@@ -18,14 +18,14 @@ from tests.simulation.budgets import YUAN_A_DOLLAR, BudgetSpec
 from tests.simulation.chronicle import BillRead, Chronicle
 from tests.simulation.hub import Process
 
+from cloudstand.world.billing import Charge, charges, day_offset
+from cloudstand.world.cloud import World
+from cloudstand.world.prices import DISK_GIB_MONTH, PREPAID_SHARE, currency_of
+from cloudstand.world.records import Machine, OtherCharge, WorldVolume
 from costguard.domain.money import HOURS_PER_MONTH, Money, hours
 from costguard.domain.refs import provider_of
 from costguard.domain.resources import Billing
 from costguard.domain.spend import ChargeCategory, SpendScope
-from costguard.sandbox.world.billing import Charge, charges, day_offset
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.prices import DISK_GIB_MONTH, PREPAID_SHARE, currency_of
-from costguard.sandbox.world.records import Machine, OtherCharge, WorldVolume
 
 SKEW_HOURS = Decimal(20) / 60
 KEEPS_FOR = timedelta(hours=8, minutes=25)  # a bill read eight hours ago still serves, by two clocks ten minutes off

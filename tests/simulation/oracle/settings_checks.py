@@ -15,10 +15,10 @@ from tests.simulation.oracle.way_in import lost_machines
 from tests.simulation.settings import LATE_BY
 from tests.simulation.settings_chronicle import Book, Call, KeysShown, NetworkShown
 
+from cloudstand.world.cloud import World
 from costguard.domain.keys import KeyManager, KeyState, MultiRegion
 from costguard.domain.network import EVERY_PORT, AddressState, NetworkInventory, NetworkRule, SecurityGroup
 from costguard.domain.refs import ResourceRef
-from costguard.sandbox.world.cloud import World
 
 ACT_WITHIN = timedelta(minutes=5)
 LONGEST_HOLE = timedelta(days=3)

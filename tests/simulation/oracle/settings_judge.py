@@ -13,10 +13,10 @@ from tests.simulation.settings import KeyRuleSpec, NetRuleSpec, SettingsVersion
 from tests.simulation.settings_chronicle import Announced, Book, Call, Intended, KeysShown, NetworkShown
 from tests.simulation.trace import Trace
 
+from cloudstand.world.cloud import World
 from costguard.domain.keys import EncryptionKey
 from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import ResourceRef
-from costguard.sandbox.world.cloud import World
 
 LONGEST_TRUST = timedelta(days=7)
 OF_KEYS = frozenset({"set_rotation", "rotate_key"})

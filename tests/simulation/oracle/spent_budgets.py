@@ -12,11 +12,11 @@ from tests.simulation.oracle import money, truth
 from tests.simulation.oracle.judge import Violation
 from tests.simulation.oracle.trust import Sight, why_not
 
+from cloudstand.world.records import Machine
 from costguard.cases import CaseStatus
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import InstanceState
-from costguard.sandbox.world.records import Machine
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation

@@ -14,8 +14,8 @@ from tests.simulation.oracle import money
 from tests.simulation.oracle.judge import SKEW
 from tests.simulation.rules import PolicyVersion
 
+from cloudstand.world.cloud import World
 from costguard.domain.resources import Billing, InstanceState
-from costguard.sandbox.world.cloud import World
 
 _BY_THE_HOUR = frozenset({Billing.ON_DEMAND, Billing.SPOT})
 _PAID = frozenset({InstanceState.PENDING, InstanceState.RUNNING, InstanceState.STOPPING})

@@ -12,13 +12,13 @@ from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import PolicyVersion, spared_by_tag
 from tests.simulation.scenario import PROTECTING_TAGS
 
+from cloudstand.world.cloud import World
+from cloudstand.world.prices import SPOT_SHARE
+from cloudstand.world.records import Machine
+from cloudstand.world.sensors import PERIOD_SECONDS, Sensor
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Billing, InstanceDetail, SnapshotState
 from costguard.domain.signals import SignalName
-from costguard.sandbox.world.cloud import World
-from costguard.sandbox.world.prices import SPOT_SHARE
-from costguard.sandbox.world.records import Machine
-from costguard.sandbox.world.sensors import PERIOD_SECONDS, Sensor
 
 GPU_BOUND_PERCENT = 5.0
 WORKING_WATTS = 200.0  # a card of these worlds idles at 31 and works at 255 and more

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from tests.simulation.oracle.judge import Judged
 
+from cloudstand.world.records import POWER_CUT, Happening, WorldSnapshot
+from cloudstand.world.vendors import billed_when_stopped
 from costguard.domain.actions import Action, Verb
-from costguard.sandbox.world.records import POWER_CUT, Happening, WorldSnapshot
-from costguard.sandbox.world.vendors import billed_when_stopped
 
 _ENDS = frozenset({"stop", "terminate", "destroyed", "create_snapshot", "start"})
 

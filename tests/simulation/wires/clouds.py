@@ -20,6 +20,11 @@ from tests.simulation.wires.line import CHANGES, Line, Trouble
 from tests.simulation.wires.sockets import in_process
 from typing_extensions import Self
 
+from cloudstand.alibaba.emulator import AlibabaEmulator
+from cloudstand.aws.embedded import EmbeddedAws
+from cloudstand.tencent.server import TencentEmulator
+from cloudstand.wire.door import WorldDoor
+from cloudstand.world.records import Happening, Operation
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.errors import AccessDeniedError, ThrottledError, TruncatedReadError, UnavailableError
 from costguard.domain.refs import ResourceRef, Shard
@@ -47,11 +52,6 @@ from costguard.providers.tencent.metrics import TencentSignals
 from costguard.providers.tencent.products import PAGES
 from costguard.providers.tencent.rates import RATES as TENCENT_RATES
 from costguard.providers.tencent.session import TencentSession
-from costguard.sandbox.alibaba.emulator import AlibabaEmulator
-from costguard.sandbox.aws.embedded import EmbeddedAws
-from costguard.sandbox.tencent.server import TencentEmulator
-from costguard.sandbox.wire.door import WorldDoor
-from costguard.sandbox.world.records import Happening, Operation
 
 ADDRESSES = {"aws": "127.0.0.1:1", "alibaba": "127.0.0.1:2", "tencent": "127.0.0.1:3"}
 """Nothing listens there: what is sent to them is answered in this process."""

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 from tests.simulation.faults import Fault
 from tests.simulation.wires.sockets import Application
 
-from costguard.sandbox.wire.messages import Answer, Ending, Request
+from cloudstand.wire.messages import Answer, Ending, Request
 
 CHANGES = frozenset(
     {"StopInstances", "StartInstances", "TerminateInstances", "DeleteInstances", "CreateSnapshot", "CreateSnapshots"}

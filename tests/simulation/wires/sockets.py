@@ -17,7 +17,7 @@ from typing import Any
 
 from typing_extensions import Self
 
-from costguard.sandbox.wire.messages import Answer, Ending, Request
+from cloudstand.wire.messages import Answer, Ending, Request
 
 Application = Callable[[Request], Answer]
 _OPENING = (  # where each library opens its connections

@@ -12,9 +12,9 @@ from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import PolicyVersion
 from tests.simulation.scenario import DAY, HOUR, REGIONS, START, Deed, Delivery, Scenario, Spell, machine
 
+from cloudstand.world import workload
+from cloudstand.world.fleet import Disk, MachineSpec
 from costguard.domain.resources import Billing
-from costguard.sandbox.world import workload
-from costguard.sandbox.world.fleet import Disk, MachineSpec
 
 _CLOUDS = ("aws", "alibaba", "tencent")
 _DEVICES = {"aws": ("/dev/sda1", "/dev/sdf"), "alibaba": ("/dev/xvda", "/dev/xvdb"), "tencent": ("vda", "vdb")}

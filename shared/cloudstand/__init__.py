@@ -1,0 +1,1 @@
+"""Stand-ins for clouds, Slack, chat robots and mail, with one made-up world behind them."""
