@@ -30,11 +30,11 @@ from costguard.domain.resources import (
     Volume,
 )
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, floor_hour
-from costguard.guards.idle_gpu import examine
-from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
-from costguard.guards.rules import Consent, Limits, Mode, Protection, Selector, Step
-from costguard.policy.changes import terms, with_digest
-from costguard.policy.model import Policy, SignalSettings
+from costguard.guards.idle.judge import examine
+from costguard.guards.rules.common import Consent, Limits, Mode, Protection, Selector, Step
+from costguard.guards.rules.idle import IdleBounds, IdleRule
+from costguard.policy.diff.rule_changes import terms, with_digest
+from costguard.policy.model.policy import Policy, SignalSettings
 
 NOW = datetime(2026, 3, 10, 12, 30, tzinfo=timezone.utc)
 DAY = timedelta(days=1)

@@ -41,7 +41,7 @@ from costguard.engine.policy_in_force import named, published_in_force, tell_of_
 from costguard.engine.scan import scan
 from costguard.faas.http import HttpRequest
 from costguard.faas.slack_actions import answer_request
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
 from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import PolicyText
 from costguard.providers.keys import Keys

@@ -28,8 +28,8 @@ from costguard.domain.network import (
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance
-from costguard.guards.network_audit_rules import AuditRule, Check
-from costguard.guards.rules import Mode
+from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.rules.common import Mode
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 AWS = Shard("aws", "111122223333", "us-east-1")

@@ -14,7 +14,7 @@ from costguard.engine.policy_in_force import PolicyInForce, published_in_force
 from costguard.engine.publishing import Published, Wish, publish, roll_back
 from costguard.ledgers.open import open_ledger
 from costguard.object_stores.folder import FolderStore
-from costguard.policy.bundle import bundle_name
+from costguard.policy.documents.bundle import bundle_name
 from costguard.policy_sources.published import BundleShelf
 from costguard.ports import PolicyText
 

@@ -26,12 +26,12 @@ from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.faas.desk import Desk
 from costguard.faas.http import HttpReply, HttpRequest
 from costguard.faas.slack_actions import answer_request, answer_slack
-from costguard.guards.rules import Step
+from costguard.guards.rules.common import Step
 from costguard.ledgers.open import open_ledger
 from costguard.notifiers.slack import SlackNotifier
-from costguard.policy.changes import terms
-from costguard.policy.loader import load_policy
-from costguard.policy.model import Policy
+from costguard.policy.diff.rule_changes import terms
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import Choice, Message, Part, PolicyText
 from costguard.report.words import Language
 from costguard.settings import Secret, Settings

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from costguard.domain.errors import InvalidInputError, ProviderError, UnavailableError
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, Notifier, RecordStore, Target
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def read_policy(settings: Settings, clock: Clock | None = None) -> Policy:
         ProviderError: a published one could not be read.
     """
     if not settings.policy:
-        from costguard.policy.defaults import default_policy
+        from costguard.policy.documents.defaults import default_policy
 
         return default_policy()
     from costguard.connections.policies import is_published
@@ -115,7 +115,7 @@ def read_policy(settings: Settings, clock: Clock | None = None) -> Policy:
         with closing(memory.store):
             return published_policy(settings, memory, clock or own_clock(settings))
     from costguard.connections.policies import policy_source
-    from costguard.policy.loader import load_policy
+    from costguard.policy.documents.loader import load_policy
 
     return load_policy(policy_source(settings, settings.policy).read())
 

@@ -33,7 +33,7 @@ from costguard.estimates.meter import KEPT
 from costguard.estimates.period import days_between, start_of
 from costguard.estimates.reconcile import reconciled
 from costguard.estimates.spent import RunRate, rest_rate, spent
-from costguard.guards.budget_rules import Counted
+from costguard.guards.budget.rules import Counted
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

@@ -30,8 +30,8 @@ from costguard.domain.signals import HOUR
 from costguard.engine.history import read_record
 from costguard.engine.history_book import Book
 from costguard.engine.history_instances import unlisted
-from costguard.policy.loader import load_policy
-from costguard.policy.model import Policy
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)

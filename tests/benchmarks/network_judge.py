@@ -39,10 +39,10 @@ from costguard.domain.network import (
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance
-from costguard.guards.network_audit import judge, last_admin_path, mend_of
-from costguard.guards.network_audit_rules import AuditRule, Check
-from costguard.guards.reachability import reach
-from costguard.guards.rules import Mode
+from costguard.guards.network.judge import judge, last_admin_path, mend_of
+from costguard.guards.network.reachability.exposure import reach
+from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.rules.common import Mode
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 

@@ -31,8 +31,8 @@ from costguard.engine.memory import Memory  # noqa: E402
 from costguard.engine.phases import Phases  # noqa: E402
 from costguard.engine.run import RunReport, run, summary  # noqa: E402
 from costguard.engine.surroundings import Surroundings  # noqa: E402
-from costguard.guards.rules import Limits, Mode  # noqa: E402
-from costguard.policy.model import Policy  # noqa: E402
+from costguard.guards.rules.common import Limits, Mode  # noqa: E402
+from costguard.policy.model.policy import Policy  # noqa: E402
 from costguard.ports import Target  # noqa: E402
 
 TIMEOUT, RESERVE = 900.0, 90.0

@@ -43,7 +43,7 @@ def costguard(url: str) -> int:
     """The engine's scan over the AWS adapters, read-only, with the last 14 days of use."""
     from costguard.domain.signals import SignalName
     from costguard.engine.scan import Lookback, Reading, scan
-    from costguard.guards.idle_gpu_rules import IdleBounds
+    from costguard.guards.rules.idle import IdleBounds
     from costguard.ports import Target
     from costguard.providers.aws.compute import AwsInventory
     from costguard.providers.aws.metrics import AwsSignals

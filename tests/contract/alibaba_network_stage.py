@@ -29,7 +29,7 @@ from costguard.domain.errors import AccessDeniedError, ProviderError
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkInventory, NetworkRule, PublicAddress, SecurityGroup
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.guards.network_mends import before_of
+from costguard.guards.network.remediation import before_of
 from costguard.providers.alibaba.errors import refusal
 from costguard.providers.alibaba.forms import flattened
 from costguard.providers.alibaba.network import AlibabaNetwork

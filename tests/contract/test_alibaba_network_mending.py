@@ -22,7 +22,7 @@ from costguard.domain.errors import (
 )
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import AddressState, Direction, NetworkRule, Permission
-from costguard.guards.network_before import rule_text
+from costguard.guards.network.rule_text import rule_text
 from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
 from costguard.providers.alibaba.permissions import MENDING_OPERATIONS, OPERATIONS, policy_document
 from costguard.providers.operations import Feature

@@ -20,7 +20,7 @@ from costguard.cli.exits import Exit
 from costguard.domain.refs import Shard
 from costguard.engine.key_look import look_at_keys
 from costguard.engine.scan import Reading
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
 from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import Target
 from costguard.sandbox.demo_fleet import demo_fleet

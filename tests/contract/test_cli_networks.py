@@ -19,7 +19,7 @@ from cloudstand.world.network import Networks
 from costguard.cli.exits import Exit
 from costguard.engine.network_look import NetworkLook, look_at_networks
 from costguard.engine.scan import Reading
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
 from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import Target
 from costguard.report.network_sarif import fingerprint

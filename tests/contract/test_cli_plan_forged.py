@@ -22,7 +22,7 @@ from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceState
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan, Rehearsed, Transition
 from costguard.report.words import Language
 from costguard.sandbox.sandbox import Sandbox

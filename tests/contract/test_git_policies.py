@@ -19,7 +19,7 @@ from tests.git_rig import ENVIRONMENT, Repository, Server, serving
 from costguard.connections.policies import git_source, policy_source
 from costguard.domain.errors import InvalidInputError, UnavailableError
 from costguard.notifiers.outward import Resolve
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.settings import Settings
 

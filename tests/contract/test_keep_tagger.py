@@ -12,7 +12,7 @@ from tests.contract.provider_worlds import WORLDS
 
 from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.domain.refs import ResourceRef
-from costguard.guards.rules import KEEP_TAG
+from costguard.guards.rules.common import KEEP_TAG
 from costguard.ports import KeepTagger
 from costguard.providers.alibaba.keep_tagger import AlibabaKeepTagger
 from costguard.providers.aws.keep_tagger import AwsKeepTagger

@@ -31,7 +31,7 @@ from costguard.domain.errors import (
 )
 from costguard.domain.keys import EncryptionKey, KeyState
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.guards.kms_succession import DECISION, SUCCESSOR_OF
+from costguard.guards.keys.succession import DECISION, SUCCESSOR_OF
 from costguard.ports import KeySource, KeySuccessor
 from costguard.providers.alibaba.key_successor import AlibabaKeySuccessor
 from costguard.providers.alibaba.permissions import SUCCESSION_OPERATIONS as ALIBABA

@@ -8,8 +8,8 @@ import pytest
 from tests.contract.provider_worlds import WORLDS
 
 from costguard.bootstrap import targets_of
-from costguard.policy.defaults import default_policy
-from costguard.policy.model import Account
+from costguard.policy.documents.defaults import default_policy
+from costguard.policy.model.policy import Account
 from costguard.settings import Access, Settings
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.git_rig import ENVIRONMENT, Repository
 
 from costguard.domain.errors import InvalidInputError, UnavailableError
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
 from costguard.policy_sources.files import FilePolicySource
 from costguard.policy_sources.git import GitPolicySource
 from costguard.policy_sources.git_address import git_address

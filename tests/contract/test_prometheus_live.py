@@ -24,7 +24,7 @@ from costguard.domain.resources import (
     InstanceState,
 )
 from costguard.domain.signals import SignalHistory, SignalName
-from costguard.policy.model import Prometheus
+from costguard.policy.model.policy import Prometheus
 from costguard.ports import SignalReport
 from costguard.signal_sources.http import http_post
 from costguard.signal_sources.prometheus import PrometheusSignals

@@ -28,8 +28,8 @@ from costguard.domain.findings import Verdict
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Billing, GapKind, Instance, InstanceState, Inventory, SnapshotState
 from costguard.domain.signals import SignalHistory, SignalName, Statistic
-from costguard.guards.idle_gpu import examine, judge_instance
-from costguard.guards.idle_gpu_rules import IdleBounds
+from costguard.guards.idle.judge import examine, judge_instance
+from costguard.guards.rules.idle import IdleBounds
 from costguard.providers.keys import Keys
 from costguard.providers.tencent.executor import TencentExecutor
 from costguard.providers.tencent.metrics import TencentSignals

@@ -29,8 +29,8 @@ from costguard.domain.resources import (
     Inventory,
 )
 from costguard.domain.signals import SignalHistory, SignalName, Statistic
-from costguard.guards.idle_gpu import bound_for, examine, judge_instance
-from costguard.guards.idle_gpu_rules import IdleBounds
+from costguard.guards.idle.judge import bound_for, examine, judge_instance
+from costguard.guards.rules.idle import IdleBounds
 from costguard.ports import SignalReport, SignalSource
 from costguard.providers.aws.metrics import AwsSignals
 from costguard.providers.aws.session import AwsSession

@@ -16,7 +16,7 @@ from cloudstand.world.network import in_their_places
 from costguard.domain.errors import NotFoundError, OutcomeUnknownError, ProviderError, RefusedError
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkRule, SecurityGroup
-from costguard.guards.network_before import rule_text
+from costguard.guards.network.rule_text import rule_text
 from costguard.providers.purposes import Purpose
 from costguard.providers.tencent.network_mender import TencentNetworkMender
 from costguard.providers.tencent.session import TencentSession

@@ -9,8 +9,8 @@ from tests.fuzz.mutations import scalars, texts
 
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import CLOUDS, ResourceRef
-from costguard.policy import cloud_values
-from costguard.policy.problems import BadValueError
+from costguard.policy.syntax import cloud_values
+from costguard.policy.syntax.problems import BadValueError
 from costguard.providers.aws.timestamps import parse_timestamp
 
 PART = st.one_of(st.sampled_from([*CLOUDS, "111122223333", "us-east-1", "instance", "i-0abc", ""]), texts())

@@ -19,8 +19,8 @@ from costguard.domain.errors import TruncatedReadError
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import Inventory
 from costguard.domain.signals import HOUR, SignalName, floor_hour
-from costguard.guards.idle_gpu import examine, judge_instance
-from costguard.guards.idle_gpu_rules import IdleBounds
+from costguard.guards.idle.judge import examine, judge_instance
+from costguard.guards.rules.idle import IdleBounds
 from costguard.ports import SignalReport
 from costguard.providers.aws.metrics import AwsSignals
 

@@ -21,9 +21,9 @@ from costguard.domain.findings import Verdict
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Inventory
 from costguard.domain.signals import HOUR, SignalName, SignalReading, floor_hour
-from costguard.guards.idle_gpu import examine, judge_instance
-from costguard.guards.idle_gpu_rules import IdleBounds
-from costguard.policy.model import Prometheus
+from costguard.guards.idle.judge import examine, judge_instance
+from costguard.guards.rules.idle import IdleBounds
+from costguard.policy.model.policy import Prometheus
 from costguard.ports import SignalReport
 from costguard.signal_sources.combined import CombinedSignals
 from costguard.signal_sources.http import HttpAnswer

@@ -33,8 +33,8 @@ from costguard.domain.errors import (
 from costguard.domain.findings import Verdict
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Inventory, SnapshotState
-from costguard.guards.idle_gpu import examine, judge_instance
-from costguard.guards.idle_gpu_rules import IdleBounds
+from costguard.guards.idle.judge import examine, judge_instance
+from costguard.guards.rules.idle import IdleBounds
 from costguard.planning.exempt import exemption
 from costguard.planning.rails import world_rail
 from costguard.ports import Target

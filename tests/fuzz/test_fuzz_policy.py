@@ -20,18 +20,18 @@ from tests.fuzz.mutations import Mutated, at, json_junk, mutated, nested, nodes,
 
 from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError, NewerSchemaError, UnavailableError
-from costguard.guards.budget_periods import period_at
-from costguard.guards.budget_rules import BudgetRule, StepKind
-from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.guards.rules import Limits, Mode, Protection
-from costguard.policy import time_values, units, values
-from costguard.policy.budget_steps import parse_budget_step, share_of_budget
-from costguard.policy.budget_terms import HARSHNESS
-from costguard.policy.loader import check_policy, load_policy
-from costguard.policy.model import Policy
-from costguard.policy.problems import BadValueError, invalid
-from costguard.policy.terms import rule_from_terms, terms
-from costguard.policy.text import MAX_BYTES
+from costguard.guards.budget.periods import period_at
+from costguard.guards.budget.rules import BudgetRule, StepKind
+from costguard.guards.rules.common import Limits, Mode, Protection
+from costguard.guards.rules.idle import IdleRule
+from costguard.policy.budget.steps import parse_budget_step, share_of_budget
+from costguard.policy.budget.terms import HARSHNESS
+from costguard.policy.documents.loader import check_policy, load_policy
+from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import rule_from_terms, terms
+from costguard.policy.syntax import time_values, units, values
+from costguard.policy.syntax.problems import BadValueError, invalid
+from costguard.policy.syntax.text import MAX_BYTES
 from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import PolicyText
 

@@ -13,10 +13,10 @@ from tests.fuzz.bounds import attempt, fuzz
 from tests.fuzz.mutations import texts
 
 from costguard.domain.reasons import ReasonCode
-from costguard.guards.rules import Protection, Selector
+from costguard.guards.rules.common import Protection, Selector
 from costguard.planning.exempt import exemption
-from costguard.policy.ownership import owner_name
-from costguard.policy.protection import protected_by_tag
+from costguard.policy.model.ownership import owner_name
+from costguard.policy.model.protection import protected_by_tag
 from costguard.providers.aws.managed import keeper_of
 
 SHIPPED = Protection()

@@ -31,7 +31,7 @@ from costguard.connections.secrets import open_secret_store
 from costguard.engine.answers import snooze
 from costguard.engine.repositories.codec import value_of
 from costguard.engine.repositories.intents import Intent
-from costguard.guards.rules import KEEP_TAG
+from costguard.guards.rules.common import KEEP_TAG
 from costguard.ports import Check, Message, Put
 from costguard.ports import Record as Row
 from costguard.providers.aws.store import open_dynamodb

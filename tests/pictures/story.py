@@ -17,9 +17,9 @@ from costguard.engine.budget import run_budgets
 from costguard.engine.budget_sights import keep_budgets
 from costguard.engine.key_audit import run_keys
 from costguard.engine.network_audit import run_networks
-from costguard.guards.rules import Mode
-from costguard.policy.loader import load_policy
-from costguard.policy.model import AnswerTerms
+from costguard.guards.rules.common import Mode
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import AnswerTerms
 from costguard.ports import Message
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_keys import demo_keys

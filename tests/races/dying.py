@@ -27,8 +27,8 @@ from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk, MachineSpec
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.money import Money
-from costguard.guards.rules import Step
-from costguard.policy.model import Policy
+from costguard.guards.rules.common import Step
+from costguard.policy.model.policy import Policy
 from costguard.ports import ActionExecutor, Check, Delivery, Message, Put, Record, RecordStore
 
 T = TypeVar("T")

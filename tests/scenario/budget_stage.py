@@ -18,9 +18,9 @@ from costguard.domain.resources import InstanceState
 from costguard.domain.spend import SpendScope
 from costguard.engine.budget import BudgetRun, run_budgets
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
-from costguard.guards.rules import Limits, Mode
-from costguard.policy.model import Policy
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
+from costguard.guards.rules.common import Limits, Mode
+from costguard.policy.model.policy import Policy
 
 HOUR = timedelta(hours=1)
 HALF = 12 * HOUR

@@ -34,7 +34,7 @@ from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
 from costguard.ledgers.open import open_ledger
 from costguard.planning import Plan
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import ActionExecutor, Clock, Delivery, KeepTagger, Message, RecordStore, Target
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)

@@ -16,7 +16,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.engine.memory import Memory
 from costguard.engine.policy_in_force import policy_in_force, tell_of_broken_policy
 from costguard.ledgers.open import open_ledger
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 
 GOOD = """

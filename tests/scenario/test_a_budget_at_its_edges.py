@@ -26,7 +26,7 @@ from costguard.engine.budget_look import look
 from costguard.engine.budget_told import budget_reports
 from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.estimates.exchange import ExchangeRate
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, PeriodKind
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, PeriodKind
 
 on_every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
 

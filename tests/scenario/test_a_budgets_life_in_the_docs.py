@@ -22,9 +22,9 @@ from costguard.engine.budget import run_budgets
 from costguard.engine.budget_look import look
 from costguard.engine.budget_told import budget_reports
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
-from costguard.guards.rules import Limits, Mode
-from costguard.policy.loader import load_policy
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
+from costguard.guards.rules.common import Limits, Mode
+from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.report.evidence import utc_words
 from costguard.report.words import Language

@@ -20,8 +20,8 @@ from costguard.domain.money import Money
 from costguard.domain.resources import InstanceState
 from costguard.domain.spend import ChargeCategory, SpendScope
 from costguard.estimates.exchange import ExchangeRate
-from costguard.guards.budget_rules import BudgetRule, BudgetStep, PriorityClass, StepKind
-from costguard.guards.rules import Mode, Selector
+from costguard.guards.budget.rules import BudgetRule, BudgetStep, PriorityClass, StepKind
+from costguard.guards.rules.common import Mode, Selector
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from costguard.engine.key_audit import plan_keys
 from costguard.engine.recheck import Found, Rechecked, in_doubt, recheck
 from costguard.engine.repositories.audit_people import told_again
 from costguard.engine.repositories.audit_verify import verify
-from costguard.guards.rules import Selector
+from costguard.guards.rules.common import Selector
 
 LOST = OutcomeUnknownError("the answer was lost", operation="TerminateInstances")
 

@@ -20,7 +20,7 @@ from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.money import Money
 from costguard.engine.nearly_due import WAITS_UP_TO
 from costguard.engine.run import RunReport, run
-from costguard.guards.rules import Step
+from costguard.guards.rules.common import Step
 from costguard.ports import Delivery, Message
 
 TELLING, CALLING = timedelta(seconds=17), timedelta(seconds=40)

@@ -20,7 +20,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceDetail
 from costguard.engine import answers
 from costguard.engine.run import carry_out, make_plan, summary
-from costguard.guards.rules import KEEP_TAG, Mode
+from costguard.guards.rules.common import KEEP_TAG, Mode
 from costguard.ports import KeepTagger
 
 HOUR = timedelta(hours=1)

@@ -24,9 +24,9 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine import answers
 from costguard.engine.key_audit import KeyRun, run_keys
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
-from costguard.guards.rules import Mode
-from costguard.policy.key_terms import with_key_digest
+from costguard.guards.keys.rules import KeyRule, KeySelector
+from costguard.guards.rules.common import Mode
+from costguard.policy.keys.terms import with_key_digest
 
 HOUR = timedelta(hours=1)
 BOTH = frozenset({RotationMeans.AUTOMATIC, RotationMeans.ON_DEMAND})

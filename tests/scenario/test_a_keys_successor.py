@@ -27,11 +27,11 @@ from costguard.engine.memory import Memory
 from costguard.engine.repositories.intents import Intent
 from costguard.engine.surroundings import Surroundings
 from costguard.engine.undo import Undoers, Undone, undo, undoing_of
-from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
-from costguard.guards.kms_succession import DECISION, SUCCESSOR_OF
-from costguard.guards.rules import Mode
+from costguard.guards.keys.rules import KeyRule, KeySelector
+from costguard.guards.keys.succession import DECISION, SUCCESSOR_OF
+from costguard.guards.rules.common import Mode
 from costguard.ledgers.sql import SqlLedger, sqlite_engine
-from costguard.policy.key_terms import with_key_digest
+from costguard.policy.keys.terms import with_key_digest
 
 TWO = ("aws", "alibaba")
 HOUR = timedelta(hours=1)

@@ -22,8 +22,8 @@ from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, UnavailableError
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.budget_rules import BudgetStep, StepKind
-from costguard.guards.rules import Mode
+from costguard.guards.budget.rules import BudgetStep, StepKind
+from costguard.guards.rules.common import Mode
 from costguard.notifiers.blocks import message_blocks
 from costguard.notifiers.robot_layout import laid_out
 from costguard.planning.freeze import FreezePhase

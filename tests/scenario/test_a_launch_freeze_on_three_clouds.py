@@ -26,10 +26,10 @@ from costguard.engine.memory import Memory
 from costguard.engine.surroundings import Surroundings
 from costguard.engine.thaw import thaw
 from costguard.estimates.spent import Spent
-from costguard.guards.budget import BudgetStatus
-from costguard.guards.budget_periods import period_at
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule
-from costguard.guards.rules import Mode
+from costguard.guards.budget.judge import BudgetStatus
+from costguard.guards.budget.periods import period_at
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
+from costguard.guards.rules.common import Mode
 from costguard.ledgers.open import open_ledger
 from costguard.planning.freeze import FreezePhase
 from costguard.ports import FreezeControl

@@ -31,7 +31,7 @@ from costguard.engine import answers
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.run import carry_out, make_plan, run, summary
 from costguard.engine.savings import savings_report
-from costguard.guards.rules import Consent, Mode
+from costguard.guards.rules.common import Consent, Mode
 from costguard.ports import Discovery, Target
 
 

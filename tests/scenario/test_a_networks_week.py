@@ -40,12 +40,12 @@ from costguard.engine.savings import savings_report
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
 from costguard.engine.undo import Undoers, undo, undoing_of
-from costguard.guards.network_audit_rules import AuditRule, Check, NetworkSelector
-from costguard.guards.rules import Mode
+from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
+from costguard.guards.rules.common import Mode
 from costguard.ledgers.open import open_ledger
 from costguard.planning import Plan, PlanIndex
-from costguard.policy.calendar import WorkingCalendar
-from costguard.policy.network_terms import with_audit_digest
+from costguard.policy.model.working_time import WorkingCalendar
+from costguard.policy.network.terms import with_audit_digest
 from costguard.ports import Target
 
 BEGIN = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -17,7 +17,7 @@ from cloudstand.world.records import Operation
 from costguard.cases import CaseStatus
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.repositories.accounts import AccountRepository
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 from costguard.planning.new_accounts import observing
 
 WEEK = 7 * DAY

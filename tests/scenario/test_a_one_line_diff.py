@@ -11,7 +11,7 @@ from tests.published_rig import ENFORCES, FIRST, HOUR, SECOND, Office
 from tests.scenario.stage import START, Stage
 
 from costguard.engine.policy_in_force import tell_of_policy
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 
 MERGED = ENFORCES.replace("wait: 24h", "wait: 1h")

@@ -25,9 +25,9 @@ from costguard.cli.policy_recording import (
 from costguard.domain.errors import InvalidInputError
 from costguard.engine.run import make_plan
 from costguard.engine.scan import scan
-from costguard.guards.idle_gpu_rules import IdleBounds
-from costguard.guards.rules import Mode, Selector
-from costguard.policy.model import Policy
+from costguard.guards.rules.common import Mode, Selector
+from costguard.guards.rules.idle import IdleBounds
+from costguard.policy.model.policy import Policy
 from costguard.report.policy_plan import PlanChange, Turn, plan_changes
 
 SCHEMA = Path(__file__).parents[2] / "shared/costguard/report/policy_plan.schema.json"

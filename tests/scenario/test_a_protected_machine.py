@@ -11,9 +11,9 @@ from tests.scenario.stage import CLOUDS, Stage, idle_machine
 
 from costguard.cases import CaseStatus
 from costguard.domain.reasons import ReasonCode
-from costguard.guards.cloud_protection import Bars
-from costguard.guards.rules import Protection
-from costguard.policy.model import Policy
+from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.common import Protection
+from costguard.policy.model.policy import Policy
 from costguard.report.words import Language
 
 TERMINATION, STOP = "termination_protection", "stop_protection"

@@ -21,12 +21,12 @@ from costguard.domain.findings import Verdict
 from costguard.engine.reporting import of_owner, report_facts
 from costguard.engine.repositories.shadows import ShadowRepository
 from costguard.engine.run import summary
-from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.guards.rules import Mode, Selector, Step
+from costguard.guards.rules.common import Mode, Selector, Step
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning.plan import Differs
 from costguard.planning.shadows import ShadowStanding, shadow_guard
-from costguard.policy.model import Policy, Shadows
-from costguard.policy.terms import with_digest
+from costguard.policy.model.policy import Policy, Shadows
+from costguard.policy.model.terms import with_digest
 from costguard.report.digest import Kept, digest_notice
 from costguard.report.html_page import Drawing, report_page
 from costguard.report.report_json import report_json

@@ -22,10 +22,10 @@ from costguard.domain.resources import Billing, InstanceDetail, SnapshotState
 from costguard.engine.act import act
 from costguard.engine.instance_hand import InstanceHand
 from costguard.engine.run import committed
-from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.guards.rules import Step
+from costguard.guards.rules.common import Step
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan
-from costguard.policy.changes import with_digest
+from costguard.policy.diff.rule_changes import with_digest
 
 HOUR = timedelta(hours=1)
 DISKS = (Disk(100), Disk(200, device="/dev/sdf"), Disk(300, device="/dev/sdg"))

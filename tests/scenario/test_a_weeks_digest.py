@@ -15,9 +15,9 @@ from costguard.domain.errors import UnavailableError
 from costguard.engine.digest import DigestRun, Means, digest_summary, plan_digest, run_digest
 from costguard.engine.reporting import look_now, report_facts
 from costguard.engine.repositories.looks import LookRepository
-from costguard.guards.rules import Selector
+from costguard.guards.rules.common import Selector
 from costguard.object_stores.folder import FolderStore
-from costguard.policy.model import Owner
+from costguard.policy.model.policy import Owner
 from costguard.report.chart_values import Chart
 from costguard.report.facts import days_shown
 from costguard.report.html_page import Drawing

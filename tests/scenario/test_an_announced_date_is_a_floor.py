@@ -12,8 +12,8 @@ from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 
 from costguard.domain.actions import Verb
-from costguard.guards.rules import Step
-from costguard.policy.calendar import WorkingCalendar
+from costguard.guards.rules.common import Step
+from costguard.policy.model.working_time import WorkingCalendar
 
 HOUR = timedelta(hours=1)
 WORKING = WorkingCalendar("UTC", frozenset({0, 1, 2, 3, 4}), time(9), time(17))

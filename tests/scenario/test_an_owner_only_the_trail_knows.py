@@ -15,8 +15,8 @@ from tests.world_ports.trail import WorldTrail
 from cloudstand.world.records import Operation
 from costguard.domain.resources import GapKind
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.rules import Selector
-from costguard.policy.model import Owner
+from costguard.guards.rules.common import Selector
+from costguard.policy.model.policy import Owner
 
 SPEECH = Owner("speech", Selector(resources=()), channel="slack:#gpu-speech", cloud_users=("*/speech-*",))
 

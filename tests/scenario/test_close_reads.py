@@ -20,11 +20,11 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import GapKind, InstanceDetail
 from costguard.engine.run import RunReport, run
-from costguard.guards.cloud_protection import STOP, TERMINATION, Bars
-from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.guards.rules import Mode, Protection, Step
+from costguard.guards.idle.cloud_protection import STOP, TERMINATION, Bars
+from costguard.guards.rules.common import Mode, Protection, Step
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning.agreed import in_both
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 
 TWO = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, DAY))
 

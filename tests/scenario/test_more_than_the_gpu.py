@@ -14,7 +14,7 @@ from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 from cloudstand.world import workload
 from costguard.cases import CaseStatus
 from costguard.domain.reasons import ReasonCode
-from costguard.guards.idle_gpu_rules import SHIPPED_BOUNDS
+from costguard.guards.rules.idle import SHIPPED_BOUNDS
 
 WORKS_ON_CPU = replace(workload.IDLE, gpu_percent=1.0, cpu_percent=80.0)
 UNLOOKED = "Not looked at: CPU, network. Use that the rule does not measure does not close the case."

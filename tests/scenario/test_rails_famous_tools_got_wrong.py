@@ -23,7 +23,7 @@ from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind, Instance, Inventory
-from costguard.guards.rules import Limits
+from costguard.guards.rules.common import Limits
 from costguard.notifiers.router import NotifierRouter
 from costguard.notifiers.slack import SlackNotifier
 from costguard.ports import SignalReport

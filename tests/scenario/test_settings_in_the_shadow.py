@@ -12,11 +12,11 @@ from tests.scenario.test_a_networks_week import NetworkStage, forbidding
 
 from costguard.domain.findings import Verdict
 from costguard.engine.repositories.shadows import ShadowRepository
-from costguard.guards.kms_rotation_rules import KeyRule
-from costguard.guards.network_audit_rules import Check
-from costguard.guards.rules import Mode
+from costguard.guards.keys.rules import KeyRule
+from costguard.guards.network.rules import Check
+from costguard.guards.rules.common import Mode
 from costguard.planning.plan import Differs
-from costguard.policy.model import Shadows
+from costguard.policy.model.policy import Shadows
 
 
 def observing(**changes: object) -> KeyRule:

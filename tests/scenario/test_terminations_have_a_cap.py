@@ -18,7 +18,7 @@ from costguard.domain.errors import RefusedError
 from costguard.domain.money import Money
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.run import carry_out
-from costguard.guards.rules import Step
+from costguard.guards.rules.common import Step
 from costguard.planning import cap_of
 
 _PLENTY = (Money(Decimal(10_000), "USD"),)

@@ -20,12 +20,12 @@ from costguard.engine.act import act
 from costguard.engine.hands import Cleared
 from costguard.engine.instance_hand import InstanceHand
 from costguard.engine.run import carry_out, committed
-from costguard.guards.rules import Limits, Mode
+from costguard.guards.rules.common import Limits, Mode
 from costguard.planning import Plan, Transition
 from costguard.planning.agreed import in_both
-from costguard.policy.calendar import WorkingCalendar
-from costguard.policy.changes import with_digest
-from costguard.policy.model import Policy
+from costguard.policy.diff.rule_changes import with_digest
+from costguard.policy.model.policy import Policy
+from costguard.policy.model.working_time import WorkingCalendar
 
 HOUR = timedelta(hours=1)
 WEEKDAYS = WorkingCalendar(zone="UTC", weekdays=frozenset(range(5)), opens=time(9), closes=time(17))

@@ -20,7 +20,7 @@ from costguard.domain.deployments import Deployment
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 from costguard.notifiers.router import NotifierRouter
 
 

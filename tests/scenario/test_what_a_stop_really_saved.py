@@ -23,8 +23,8 @@ from costguard.engine.budget import run_budgets
 from costguard.engine.run import RunReport
 from costguard.engine.savings import savings_report
 from costguard.engine.undo import Undoers, undo, undoing_of
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule
-from costguard.guards.rules import Limits, Mode, Step
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
+from costguard.guards.rules.common import Limits, Mode, Step
 
 HOUR = timedelta(hours=1)
 WARN_THEN_STOP = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, timedelta(hours=24)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.simulation.planting import Bug, Edit
 
-_BUDGET = "costguard.guards.budget"
-_ALERTS = "costguard.guards.budget_alerts"
-_STEPS = "costguard.guards.budget_steps"
+_BUDGET = "costguard.guards.budget.judge"
+_ALERTS = "costguard.guards.budget.alerts"
+_STEPS = "costguard.guards.budget.steps"
 _ENGINE = "costguard.engine.budget"
 _TELL = "costguard.engine.budget_telling"
 _LOOK = "costguard.engine.budget_look"
@@ -168,7 +168,7 @@ _RECKONING = (
         (13,),
         (
             Edit(
-                "costguard.guards.budget_periods",
+                "costguard.guards.budget.periods",
                 "    today = now.astimezone(ZoneInfo(period.zone)).date()\n",
                 '    period = BudgetPeriod(period.kind, "UTC", period.first, period.last)\n    today = now.date()\n',
             ),
@@ -362,7 +362,7 @@ _STOPPING = (
     Bug(
         "busy-counts-as-idle",
         (1,),
-        (Edit("costguard.guards.idle_gpu", "    if cause.priority_class:\n", "    if True:\n"),),
+        (Edit("costguard.guards.idle.judge", "    if cause.priority_class:\n", "    if True:\n"),),
         months=True,
     ),
     Bug(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.simulation.planting import Bug, Edit
 
-_GUARD = "costguard.guards.idle_gpu"
+_GUARD = "costguard.guards.idle.judge"
 _ADVANCE = "costguard.cases.advance"
 _RESOLVE = "costguard.cases.resolve"
 _MOVES = "costguard.cases.moves"
@@ -12,9 +12,9 @@ _RAILS = "costguard.planning.rails"
 _EXEMPT = "costguard.planning.exempt"
 _BUILD = "costguard.planning.build"
 _SIGNALS = "costguard.domain.signals"
-_PROTECTION = "costguard.policy.protection"
-_SPELLING = "costguard.guards.spelling"
-_CLOUD = "costguard.guards.cloud_protection"
+_PROTECTION = "costguard.policy.model.protection"
+_SPELLING = "costguard.guards.rules.spelling"
+_CLOUD = "costguard.guards.idle.cloud_protection"
 _CAPS = "costguard.engine.repositories.caps"
 _HAND = "costguard.engine.instance_hand"
 _LAST = "costguard.planning.last_look"
@@ -167,7 +167,7 @@ _PROTECTING = (
         (9,),
         (
             Edit(
-                "costguard.policy.changes",
+                "costguard.policy.diff.rule_changes",
                 "new.termination_protection_bars in {old.termination_protection_bars, Bars.EVERYTHING}",
                 "new.termination_protection_bars in Bars",
             ),
@@ -179,7 +179,7 @@ _PROTECTING = (
         (
             Edit(_EXEMPT, "exempted.owns.spares(instance)", "exempted.owns.matches(instance)"),
             Edit(
-                "costguard.guards.idle_gpu_rules",
+                "costguard.guards.rules.idle",
                 "return any(each.spares(instance)",
                 "return any(each.matches(instance)",
             ),
@@ -317,7 +317,7 @@ _LADDER = (
         (9, 15),
         (
             Edit(
-                "costguard.guards.idle_gpu_rules",
+                "costguard.guards.rules.idle",
                 "                rungs.append(Rung(Verb.WARN, timedelta(0)))\n                if not copied:",
                 "                if not copied:",
             ),
@@ -328,7 +328,7 @@ _LADDER = (
         (9,),
         (
             Edit(
-                "costguard.guards.idle_gpu_rules",
+                "costguard.guards.rules.idle",
                 "rungs.append(Rung(Verb.SNAPSHOT, step.wait))",
                 "rungs.append(Rung(Verb.SNAPSHOT, timedelta(0)))",
             ),

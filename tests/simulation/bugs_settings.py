@@ -14,8 +14,8 @@ _KEY_LOOK = "costguard.engine.key_look"
 _NET_HAND = "costguard.engine.network_hand"
 _NET_LOOK = "costguard.engine.network_look"
 _SIGHTINGS = "costguard.engine.network_sightings"
-_WAYS = "costguard.guards.network_ways"
-_NET_MENDS = "costguard.guards.network_mends"
+_WAYS = "costguard.guards.network.admin_paths"
+_NET_MENDS = "costguard.guards.network.remediation"
 _HANDS = "costguard.engine.hands"
 _UNDO = "costguard.engine.undo"
 
@@ -245,7 +245,7 @@ _SPARED = (
         (18,),
         (
             Edit(
-                "costguard.guards.network_audit_rules",
+                "costguard.guards.network.rules",
                 "return any(kept in {ref.native_id, str(ref), *names} for kept in self.keep)",
                 "return False",
             ),
@@ -294,7 +294,13 @@ _SPARED = (
     Bug(
         "way-by-a-bastions-address-forgotten",
         (18,),
-        (Edit("costguard.guards.network_last_way", "cards += _called_from(mend, inventory, cards, rule)", "pass"),),
+        (
+            Edit(
+                "costguard.guards.network.last_admin_path",
+                "cards += _called_from(mend, inventory, cards, rule)",
+                "pass",
+            ),
+        ),
         settings=True,
     ),
     Bug(
@@ -302,7 +308,7 @@ _SPARED = (
         (18,),
         (
             Edit(
-                "costguard.guards.network_audit_checks_addresses",
+                "costguard.guards.network.checks.addresses",
                 "since = _latest(ground.first_seen.get(address.ref, ground.now), address.allocated_at)",
                 "since = address.allocated_at or ground.first_seen.get(address.ref, ground.now)",
             ),

@@ -14,7 +14,7 @@ from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, decision_id
 from costguard.domain.actions import Action, Saving, Verb
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 from costguard.planning import Plan, RuleLimit, Transition
 
 if TYPE_CHECKING:

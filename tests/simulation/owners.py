@@ -22,7 +22,7 @@ from costguard.domain.errors import CostguardError
 from costguard.domain.resources import InstanceState
 from costguard.engine import answers
 from costguard.engine.replies import reply
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation

@@ -11,8 +11,8 @@ from tests.simulation.budgets import BudgetSpec, budgets_yaml
 from tests.simulation.rule_spec import RuleSpec
 
 from costguard.domain.errors import InvalidInputError
-from costguard.policy.loader import load_policy
-from costguard.policy.model import Policy, with_policy_digest
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import Policy, with_policy_digest
 from costguard.ports import PolicyText
 
 CHANNEL = "slack:#gpu"

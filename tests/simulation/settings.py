@@ -11,8 +11,8 @@ from tests.simulation.rule_spec import MODES
 from tests.simulation.rules import CHANNEL, Agreed
 
 from costguard.domain.errors import InvalidInputError
-from costguard.policy.loader import load_policy
-from costguard.policy.model import Policy
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
 
 KEYS, NETWORKS = "kms_rotation", "network_audit"

@@ -39,7 +39,7 @@ from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
 from costguard.engine.undo import Undoers, undo, undoing_of
 from costguard.faas.invocation import parse_invocation
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText, Target
 
 _SETTLED_BY = 3  # quiet runs after which no claim is open

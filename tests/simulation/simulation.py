@@ -37,7 +37,7 @@ from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
 from costguard.faas.invocation import parse_invocation
 from costguard.planning.agreed import in_both
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import ActionExecutor, PolicyText, Target
 
 BUDGET = "budget"

@@ -25,7 +25,7 @@ from tests.simulation.settings_story import (
 )
 
 from costguard.domain.network import NetworkInventory
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
 
 WORLD = "0.0.0.0/0"
 

@@ -23,7 +23,7 @@ from tests.simulation.replaying import replay
 from tests.simulation.rules import load
 from tests.simulation.scenario import scenario
 
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
 
 ROOT = Path(__file__).parents[2]
 

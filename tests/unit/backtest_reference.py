@@ -17,10 +17,10 @@ from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import InstanceState, Inventory
 from costguard.domain.signals import SignalHistory, SignalName, SignalReading, Statistic
-from costguard.guards.idle_gpu import examine, gentlest_rule
-from costguard.guards.idle_gpu_rules import IdleRule
+from costguard.guards.idle.judge import examine, gentlest_rule
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning import judge_all
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 
 ONE_HOUR = timedelta(hours=1)
 

@@ -12,7 +12,7 @@ from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.guards.network_audit_rules import Check
+from costguard.guards.network.rules import Check
 from costguard.report.network_report import NetworkLine, NetworkReport, Seen
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -25,7 +25,7 @@ from costguard.domain.resources import (
     InstanceState,
     Volume,
 )
-from costguard.policy.model import PriceOverride
+from costguard.policy.model.policy import PriceOverride
 from costguard.providers.aws import price_table
 from costguard.providers.aws.prices import (
     MOST_TYPES,

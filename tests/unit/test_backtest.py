@@ -32,10 +32,10 @@ from costguard.domain.actions import Verb
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, Statistic
-from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
-from costguard.guards.rules import Mode, Selector, Step
-from costguard.policy.calendar import WorkingCalendar
-from costguard.policy.model import Exemption, Owner, Policy
+from costguard.guards.rules.common import Mode, Selector, Step
+from costguard.guards.rules.idle import IdleBounds, IdleRule
+from costguard.policy.model.policy import Exemption, Owner, Policy
+from costguard.policy.model.working_time import WorkingCalendar
 
 START = datetime(2026, 3, 2, tzinfo=timezone.utc)  # a Monday
 RATE = HourlyRate(usd("2.50"), "test", "2026-01-01")

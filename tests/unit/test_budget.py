@@ -18,9 +18,9 @@ from costguard.domain.resources import Gap, GapKind
 from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendScope
 from costguard.estimates.burn import Known, Metered, known
 from costguard.estimates.exchange import ExchangeRate
-from costguard.guards.budget import BudgetStatus, ScopeFacts, age_of_bill, assess, judge
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, CostBasis, Counted, PeriodKind, Trust
-from costguard.guards.rules import Mode
+from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, age_of_bill, assess, judge
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, CostBasis, Counted, PeriodKind, Trust
+from costguard.guards.rules.common import Mode
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 MONTH = NOW.replace(day=1, hour=0)

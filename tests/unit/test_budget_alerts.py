@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.builders import usd
 
 from costguard.domain.spend import SpendScope
-from costguard.guards.budget_alerts import AlertKind, Crossing, crossings, fallen_back, stands_for, thresholds, untold
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, CostBasis, Counted
-from costguard.guards.rules import Mode
+from costguard.guards.budget.alerts import AlertKind, Crossing, crossings, fallen_back, stands_for, thresholds, untold
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, CostBasis, Counted
+from costguard.guards.rules.common import Mode
 
 MONTH = "2026-11"
 NOON = datetime(2026, 11, 7, 12, tzinfo=timezone.utc)

@@ -24,9 +24,9 @@ from costguard.estimates.burn import known
 from costguard.estimates.commitments import Ground, Term, terms_in
 from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.forecast import RUN_RATE
-from costguard.guards.budget import BudgetStatus, ScopeFacts, assess
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, CostBasis, Counted
-from costguard.guards.rules import Mode
+from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, CostBasis, Counted
+from costguard.guards.rules.common import Mode
 from costguard.report.budget_due import SHOWN
 from costguard.report.budget_json import budgets_json
 from costguard.report.budget_notices import forecast_words

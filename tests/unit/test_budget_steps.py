@@ -18,11 +18,11 @@ from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import InstanceState
 from costguard.domain.spend import SpendScope
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, BudgetStep, PriorityClass, StepKind
-from costguard.guards.budget_steps import MachineRules, Standing, machine_rules, narrowed, selector_of
-from costguard.guards.rules import Mode, Selector
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, PriorityClass, StepKind
+from costguard.guards.budget.steps import MachineRules, Standing, machine_rules, narrowed, selector_of
+from costguard.guards.rules.common import Mode, Selector
 from costguard.planning import Plan, PlanInputs, build_plan
-from costguard.policy.changes import loosens, rule_from_terms, terms, with_digest
+from costguard.policy.diff.rule_changes import loosens, rule_from_terms, terms, with_digest
 
 RESEARCH = SpendScope(tags=(("team", "research"),))
 DEV = PriorityClass("dev", Selector(tags={"env": "dev"}))

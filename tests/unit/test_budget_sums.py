@@ -20,9 +20,9 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.spend import Bill, ChargeCategory, SpendLine, SpendScope
 from costguard.estimates.burn import Metered, known
 from costguard.estimates.exchange import ExchangeRate
-from costguard.guards.budget import BudgetStatus, ScopeFacts, assess
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule
-from costguard.guards.rules import Mode
+from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
+from costguard.guards.rules.common import Mode
 from costguard.report.budget_json import budgets_json
 from costguard.report.budget_story import Section, budget_story
 from costguard.report.budget_sums import divided, factors_that_matter

@@ -21,10 +21,10 @@ from costguard.domain.spend import Bill, ChargeCategory, SpendLine, SpendScope
 from costguard.estimates.burn import Metered, known
 from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.traces import by_machine
-from costguard.guards.budget import BudgetStatus, ScopeFacts, assess
-from costguard.guards.budget_alerts import AlertKind
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, BudgetStep, Counted, PeriodKind, StepKind
-from costguard.guards.rules import Mode
+from costguard.guards.budget.alerts import AlertKind
+from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, Counted, PeriodKind, StepKind
+from costguard.guards.rules.common import Mode
 from costguard.report.budget_json import budgets_json
 from costguard.report.budget_story import budget_story
 from costguard.report.budget_views import (

@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.builders import policy
 
-from costguard.policy import holidays_cn
-from costguard.policy.calendar import WorkingCalendar
-from costguard.policy.remarks import remarks
+from costguard.policy.model import holidays_cn
+from costguard.policy.model.working_time import WorkingCalendar
+from costguard.policy.remarks.policy import remarks
 
 H = timedelta(hours=1)
 SHANGHAI = ZoneInfo("Asia/Shanghai")

@@ -26,10 +26,10 @@ from costguard.domain.actions import Outcome, Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import InstanceState, Snapshot, SnapshotState
-from costguard.guards.idle_gpu_rules import IdleBounds
-from costguard.guards.rules import Limits, Mode, Step
-from costguard.policy.calendar import WorkingCalendar
-from costguard.policy.changes import terms
+from costguard.guards.rules.common import Limits, Mode, Step
+from costguard.guards.rules.idle import IdleBounds
+from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.working_time import WorkingCalendar
 
 STOPPED = instance(state=InstanceState.STOPPED)
 WARNED = ClimbedRung(Verb.WARN, NOW - DAY)

@@ -15,7 +15,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import InstanceState, SnapshotState
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 
 HOUR = timedelta(hours=1)
 WARNED = ClimbedRung(Verb.WARN, NOW - HOUR)

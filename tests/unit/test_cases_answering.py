@@ -13,9 +13,9 @@ from costguard.cases.answering import Accepted, AnswerCode, Ground, Refused, Tol
 from costguard.domain.actions import Verb
 from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
 from costguard.domain.money import Money
-from costguard.guards.rules import Mode
-from costguard.policy.changes import terms
-from costguard.policy.model import AnswerTerms
+from costguard.guards.rules.common import Mode
+from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.policy import AnswerTerms
 
 OWNER = Person("slack", "U-ANA", "T-1")
 APPROVER = Person("slack", "U-LEAD", "T-1")

@@ -26,9 +26,9 @@ from costguard.cases.answering import (
 from costguard.domain.actions import Verb
 from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.rules import Mode
-from costguard.policy.changes import terms
-from costguard.policy.model import AnswerTerms
+from costguard.guards.rules.common import Mode
+from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.policy import AnswerTerms
 
 ANA = Person("slack", "U-ANA", "T-1")
 LEAD = Person("slack", "U-LEAD", "T-1")

@@ -14,9 +14,9 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import InstanceState
-from costguard.guards.idle_gpu_rules import IdleBounds
-from costguard.guards.rules import Step as Rule
-from costguard.policy.changes import terms
+from costguard.guards.rules.common import Step as Rule
+from costguard.guards.rules.idle import IdleBounds
+from costguard.policy.diff.rule_changes import terms
 
 STOPPED = instance(state=InstanceState.STOPPED)
 QUIET = finding(STOPPED, Verdict.COMPLIANT)

@@ -13,7 +13,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import InstanceState
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 
 GONE = {"instance": None, "finding": None}
 BUSY = finding(verdict=Verdict.COMPLIANT, reason=Reason(ReasonCode.BUSY, {"maximum": 87.0}))

@@ -15,9 +15,9 @@ from costguard.domain.actions import Outcome, Verb
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
-from costguard.guards.rules import Mode, Rung
-from costguard.policy.calendar import WorkingCalendar
+from costguard.guards.keys.rules import KeyRule, KeySelector
+from costguard.guards.rules.common import Mode, Rung
+from costguard.policy.model.working_time import WorkingCalendar
 
 KEY = ref("1234abcd", "key")
 RULE = KeyRule("ninety-days", Mode.ENFORCE, KeySelector(), digest="d1")

@@ -11,8 +11,8 @@ from tests.builders import DAY, NOW, case, finding, instance, rule, seen
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, advance, decision_id
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.rules import Mode
-from costguard.policy.changes import terms
+from costguard.guards.rules.common import Mode
+from costguard.policy.diff.rule_changes import terms
 
 BOX = instance("i-7", run_epoch="epoch-7")
 NIGHT = rule("night")

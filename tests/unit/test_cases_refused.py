@@ -14,8 +14,8 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
-from costguard.guards.rules import Mode
+from costguard.guards.keys.rules import KeyRule, KeySelector
+from costguard.guards.rules.common import Mode
 
 KEY = ref("k-1", "key")
 RULE = KeyRule("ninety-days", Mode.ENFORCE, KeySelector(), digest="d1")

@@ -14,9 +14,9 @@ from tests.builders import usd
 from costguard.cli.adopting import Adopted, adopted, policy_lines
 from costguard.domain.money import Money
 from costguard.domain.spend import SpendScope, VendorBudget
-from costguard.guards.budget_rules import CostBasis, Counted
-from costguard.policy.loader import load_policy
-from costguard.policy.model import Policy
+from costguard.guards.budget.rules import CostBasis, Counted
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
 from costguard.report.words import Language
 

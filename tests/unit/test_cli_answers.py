@@ -21,7 +21,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit import ENTRY
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 from costguard.ledgers.open import open_ledger
 from costguard.settings import Secret, Settings
 

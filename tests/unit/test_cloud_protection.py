@@ -29,17 +29,17 @@ from costguard.domain.actions import Outcome, Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState
-from costguard.guards.budget_steps import Standing, machine_rules
-from costguard.guards.cloud_protection import Bars, barring
-from costguard.guards.idle_gpu import judge_instance, kept_reason
-from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.guards.rules import Protection, Step
+from costguard.guards.budget.steps import Standing, machine_rules
+from costguard.guards.idle.cloud_protection import Bars, barring
+from costguard.guards.idle.judge import judge_instance, kept_reason
+from costguard.guards.rules.common import Protection, Step
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan, PlanInputs, build_plan, exemption, world_rail
-from costguard.policy.changes import loosens, rule_from_terms, terms, with_digest
-from costguard.policy.differences import Direction
-from costguard.policy.differences_policy import policy_differences
-from costguard.policy.loader import load_policy
-from costguard.policy.model import Policy
+from costguard.policy.diff.differences import Direction
+from costguard.policy.diff.policies import policy_differences
+from costguard.policy.diff.rule_changes import loosens, rule_from_terms, terms, with_digest
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
 
 TERMINATION, STOP, LOCK = "termination_protection", "stop_protection", "locked_security"

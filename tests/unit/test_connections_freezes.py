@@ -15,9 +15,9 @@ from costguard.connections import Connections
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.domain.refs import Shard
 from costguard.domain.spend import SpendScope
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
-from costguard.guards.rules import Mode
-from costguard.policy.model import Policy
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
+from costguard.guards.rules.common import Mode
+from costguard.policy.model.policy import Policy
 from costguard.ports import Target
 from costguard.providers.alibaba.freeze import AlibabaFreeze
 from costguard.providers.aws.freeze import AwsFreeze

@@ -12,10 +12,10 @@ from cloudstand.fleets import GUANGZHOU, HANGZHOU
 from cloudstand.world.cloud import World
 from costguard.domain.findings import Verdict
 from costguard.domain.network import AddressState
-from costguard.guards.network_audit import judge
-from costguard.guards.network_audit_rules import AuditRule, Check
-from costguard.guards.reachability import reach
-from costguard.guards.rules import Mode
+from costguard.guards.network.judge import judge
+from costguard.guards.network.reachability.exposure import reach
+from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.rules.common import Mode
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_networks import OFFICE, demo_networks
 

@@ -14,11 +14,11 @@ from costguard.connections import Connections
 from costguard.domain.deployments import Deployment, deployments_in
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.memory import Memory
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 from costguard.ledgers.open import open_ledger
 from costguard.planning.deployments import barred_by, leads, names_of, others_of
-from costguard.policy.model import with_policy_digest
-from costguard.policy.terms import canonical_json
+from costguard.policy.model.policy import with_policy_digest
+from costguard.policy.model.terms import canonical_json
 from costguard.ports import Target
 from costguard.providers.aws.session import AwsSession
 from costguard.report.words import sentence

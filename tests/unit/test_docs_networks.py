@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from costguard.guards.network_audit_rules import Check
+from costguard.guards.network.rules import Check
 from costguard.report.network_catalogue import BENCHMARKS, CATALOGUE, catalogue_page, known_entry
 from costguard.report.words import Language
 

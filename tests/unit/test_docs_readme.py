@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from costguard.cli.main import app
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,8 +16,8 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
 from costguard.engine.doctor_bills import examine_bills
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule
-from costguard.guards.rules import Mode
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
+from costguard.guards.rules.common import Mode
 from costguard.ports import Target
 from costguard.report.doctor import Check, Code, Health
 

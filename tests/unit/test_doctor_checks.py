@@ -39,10 +39,10 @@ from costguard.engine.doctor_checks import (
     verbs_of,
 )
 from costguard.engine.repositories.switch import SwitchState
-from costguard.guards.rules import Limits, Mode, Selector, Step
+from costguard.guards.rules.common import Limits, Mode, Selector, Step
 from costguard.planning import judge_all
-from costguard.policy.model import Owner, Policy
-from costguard.policy.remarks import Remark
+from costguard.policy.model.policy import Owner, Policy
+from costguard.policy.remarks.policy import Remark
 from costguard.ports import Caller, Permit
 from costguard.report.doctor import Check, Code, Detail, Diagnosis, Health, Question, gravest
 

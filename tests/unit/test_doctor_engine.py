@@ -25,7 +25,7 @@ from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory
 from costguard.engine.doctor import Practice, examine_ledger, examine_policy, examine_switch, examine_targets
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
-from costguard.guards.idle_gpu_rules import SHIPPED_BOUNDS
+from costguard.guards.rules.idle import SHIPPED_BOUNDS
 from costguard.ledgers import open_ledger
 from costguard.ports import Caller, Discovery, Permit, Record, Result, Target
 from costguard.report.doctor import Check, Code, Question

@@ -16,7 +16,7 @@ from tests.builders import NOW, SHARD
 from costguard.cli.doctor import tell
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap, GapKind
-from costguard.policy.cadence import RunWait
+from costguard.policy.model.cadence import RunWait
 from costguard.ports import CallCount
 from costguard.report.doctor import VERDICTS, Check, Code, Detail, Diagnosis, Health, Question, RunFault, RunTold
 from costguard.report.doctor_views import (

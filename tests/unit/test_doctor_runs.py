@@ -14,10 +14,10 @@ from costguard.domain.errors import LedgerError
 from costguard.engine.doctor_runs import LONGEST_BETWEEN, examine_runs, needed
 from costguard.engine.memory import Memory
 from costguard.guards import GUARDS
-from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
-from costguard.guards.rules import Mode, Step
+from costguard.guards.keys.rules import KeyRule, KeySelector
+from costguard.guards.rules.common import Mode, Step
 from costguard.ledgers.open import open_ledger
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.report.doctor import Check, Code, RunFault, RunTold
 from costguard.report.doctor_views import check_lines
 

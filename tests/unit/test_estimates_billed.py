@@ -17,7 +17,7 @@ from costguard.domain.spend import ChargeCategory, SpendLine
 from costguard.estimates.billed import Charge, billed, charges, counted, daily, in_currency, is_usage, total_in
 from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.period import days_between
-from costguard.guards.budget_rules import CostBasis, Counted
+from costguard.guards.budget.rules import CostBasis, Counted
 
 START = datetime(2026, 11, 1, tzinfo=timezone.utc)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

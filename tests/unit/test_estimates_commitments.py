@@ -18,7 +18,7 @@ from costguard.estimates.commitments import Commitment, Ground, Term, known_comm
 from costguard.estimates.condense import condensed
 from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.period import Period
-from costguard.guards.budget_rules import CostBasis, Counted
+from costguard.guards.budget.rules import CostBasis, Counted
 
 START, END = datetime(2026, 11, 1, tzinfo=timezone.utc), datetime(2026, 12, 1, tzinfo=timezone.utc)
 NOVEMBER = Period("2026-11", START, END)

@@ -269,7 +269,7 @@ def test_building_a_handler_imports_neither_a_cloud_nor_an_engine_and_running_it
         f"import sys; sys.path.insert(0, {str(ROOT / 'functions/idle_gpu')!r}); import handler; "
         "heavy = {'boto3', 'botocore', 'sqlalchemy', 'pydantic', 'slack_sdk', 'aws_lambda_powertools', 'moto', "
         "'ruamel', 'typer', 'rich', 'costguard.engine.run'}; print(sorted(heavy & set(sys.modules))); "
-        "import costguard.engine.run, costguard.policy.defaults; guards = 'costguard.guards.'; "
+        "import costguard.engine.run, costguard.policy.documents.defaults; guards = 'costguard.guards.'; "
         "print([name for name in sys.modules if name in {guards + 'budget', guards + 'kms_rotation', "
         "guards + 'network_audit', guards + 'reachability', 'costguard.report.words_en', 'costguard.report.words_zh', "
         "'sqlalchemy', 'boto3'}])"

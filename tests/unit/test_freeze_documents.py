@@ -12,7 +12,7 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.domain.refs import CLOUDS, provider_of
-from costguard.policy.freeze_ids import APPROVED, APPROVED_TAG
+from costguard.policy.budget.freeze_ids import APPROVED, APPROVED_TAG
 from costguard.providers.alibaba import freeze_policy as alibaba
 from costguard.providers.alibaba.permissions import FREEZE_OPERATIONS as ALIBABA
 from costguard.providers.aws import freeze_policy as aws

@@ -25,9 +25,9 @@ from costguard.domain.resources import (
     ManagedBy,
 )
 from costguard.domain.signals import SignalName, Statistic
-from costguard.guards.idle_gpu import examine, gentlest_rule, judge_instance
-from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
-from costguard.guards.rules import Mode, Selector
+from costguard.guards.idle.judge import examine, gentlest_rule, judge_instance
+from costguard.guards.rules.common import Mode, Selector
+from costguard.guards.rules.idle import IdleBounds, IdleRule
 
 TWO_CARDS = instance(accelerator=Accelerator(AcceleratorKind.NVIDIA_GPU, "T4", 2))
 WITH_CPU = rule(idle=IdleBounds(cpu_max_below_percent=10.0))

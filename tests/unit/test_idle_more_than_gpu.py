@@ -15,12 +15,12 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Accelerator, AcceleratorKind
 from costguard.domain.signals import SignalHistory, SignalName, Statistic
-from costguard.guards.idle_gpu import judge_instance
-from costguard.guards.idle_gpu_contradiction import IN_USE_WATTS, in_use_watts
-from costguard.guards.idle_gpu_rules import SHIPPED_BOUNDS, BudgetCause, IdleBounds, IdleRule
-from costguard.policy.defaults import default_policy
-from costguard.policy.loader import load_policy
-from costguard.policy.remarks import remarks
+from costguard.guards.idle.contradiction import IN_USE_WATTS, in_use_watts
+from costguard.guards.idle.judge import judge_instance
+from costguard.guards.rules.idle import SHIPPED_BOUNDS, BudgetCause, IdleBounds, IdleRule
+from costguard.policy.documents.defaults import default_policy
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.remarks.policy import remarks
 from costguard.ports import PolicyText
 from costguard.report.evidence import evidence_json, evidence_words
 from costguard.report.words import Language, explain, sentence

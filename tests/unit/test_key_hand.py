@@ -23,10 +23,10 @@ from costguard.engine.key_hand import KeyHand
 from costguard.engine.key_look import judged_key
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.outbox_notice import Notice
-from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
-from costguard.guards.rules import Mode
+from costguard.guards.keys.rules import KeyRule, KeySelector
+from costguard.guards.rules.common import Mode
 from costguard.ledgers.open import open_ledger
-from costguard.policy.key_terms import with_key_digest
+from costguard.policy.keys.terms import with_key_digest
 from costguard.ports import Delivery
 
 RULE = with_key_digest(KeyRule("ninety-days", Mode.ENFORCE, KeySelector()))

@@ -30,8 +30,8 @@ from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
 from costguard.ledgers.open import open_ledger
 from costguard.notifiers.router import NotifierRouter
-from costguard.policy.loader import load_policy
-from costguard.policy.model import Policy
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import KeySource, PolicyText, Target
 from costguard.report.key_views import KeyReport, key_closing, key_summary_lines, key_tables
 from costguard.report.words import Language

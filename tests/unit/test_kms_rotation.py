@@ -27,9 +27,9 @@ from costguard.domain.mends import Mend, MendKind
 from costguard.domain.money import Money
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.guards.kms_rotation import judge, judge_key, mend_of
-from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
-from costguard.guards.rules import Mode
+from costguard.guards.keys.judge import judge, judge_key, mend_of
+from costguard.guards.keys.rules import KeyRule, KeySelector
+from costguard.guards.rules.common import Mode
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 DAY = timedelta(days=1)

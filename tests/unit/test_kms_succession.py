@@ -31,11 +31,11 @@ from costguard.domain.mends import FINAL, SUCCESSION, Mend, MendKind
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.key_succession import followed
-from costguard.guards.kms_rotation import gentlest, judge, mend_of
-from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
-from costguard.guards.kms_succession import NOBODY, SUCCESSOR_OF, inverse, lineages
-from costguard.guards.rules import Mode
-from costguard.policy.loader import load_policy
+from costguard.guards.keys.judge import gentlest, judge, mend_of
+from costguard.guards.keys.rules import KeyRule, KeySelector
+from costguard.guards.keys.succession import NOBODY, SUCCESSOR_OF, inverse, lineages
+from costguard.guards.rules.common import Mode
+from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText, Target
 from costguard.providers.alibaba import permissions as alibaba
 from costguard.providers.aws import permissions as aws

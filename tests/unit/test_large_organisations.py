@@ -19,7 +19,7 @@ from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWha
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.looks import LookRepository
 from costguard.engine.repositories.runs import RunRepository
-from costguard.guards.idle_gpu import judge_instance
+from costguard.guards.idle.judge import judge_instance
 from costguard.ports import Record, Target
 from costguard.providers.discovery import Discoverer, Members, Regions
 from costguard.report.facts import Look

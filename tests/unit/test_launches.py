@@ -21,10 +21,10 @@ from costguard.engine.launches import KEPT_FREE, MOST_A_SHARD, MOST_TIME, known_
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.rules import Selector
+from costguard.guards.rules.common import Selector
 from costguard.ledgers.open import open_ledger
 from costguard.planning import PlanInputs, build_plan
-from costguard.policy.model import Owner, Policy
+from costguard.policy.model.policy import Owner, Policy
 from costguard.ports import LaunchReport
 
 SOMEBODY = Launch("user/speech", NOW - 10 * DAY, "event-1")

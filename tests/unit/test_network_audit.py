@@ -50,9 +50,9 @@ from costguard.domain.network import (
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceState
-from costguard.guards.network_audit import gentlest, judge
-from costguard.guards.network_audit_rules import AuditRule, Check, NetworkSelector
-from costguard.guards.rules import Mode
+from costguard.guards.network.judge import gentlest, judge
+from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
+from costguard.guards.rules.common import Mode
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 VIOLATION, COMPLIANT, UNMEASURED, EXEMPT = Verdict.VIOLATION, Verdict.COMPLIANT, Verdict.UNMEASURED, Verdict.EXEMPT

@@ -47,7 +47,7 @@ from costguard.domain.network import (
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance
-from costguard.guards.network_audit import last_admin_path
+from costguard.guards.network.judge import last_admin_path
 
 OFFICE, INSIDE = "198.51.100.0/24", "10.0.0.0/8"
 OPEN = allow("open", 22)

@@ -37,10 +37,10 @@ from costguard.domain.network import (
     Permission,
 )
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.guards.network_audit import before_of, inverse, judge, least_change, mend_of
-from costguard.guards.network_audit_rules import AuditRule, Check
-from costguard.guards.network_before import read_rule, rule_text
-from costguard.guards.reachability import reach
+from costguard.guards.network.judge import before_of, inverse, judge, least_change, mend_of
+from costguard.guards.network.reachability.exposure import reach
+from costguard.guards.network.rule_text import read_rule, rule_text
+from costguard.guards.network.rules import AuditRule, Check
 
 DAY = timedelta(days=1)
 OFFICE, OFFICE_V6 = "198.51.100.0/24", "2001:db8:1::/48"

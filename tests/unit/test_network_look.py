@@ -27,12 +27,12 @@ from costguard.engine.network_look import NetworkLook, look_at_networks
 from costguard.engine.network_sightings import LONGEST_HOLE, Sightings, SightingsRepository, first_seen, sighted
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.network_audit_rules import Check
+from costguard.guards.network.rules import Check
 from costguard.ledgers.open import open_ledger
 from costguard.notifiers.router import NotifierRouter
 from costguard.planning.mending import Judged
-from costguard.policy.loader import load_policy
-from costguard.policy.model import Policy
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import NetworkSource, PolicyText, Target
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_networks import OFFICE, demo_networks

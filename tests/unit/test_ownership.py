@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from tests.builders import NOW, SHARD, instance, policy, ref
 
 from costguard.domain.resources import Launch
-from costguard.guards.rules import Selector
-from costguard.policy.model import Account, Owner
-from costguard.policy.ownership import (
+from costguard.guards.rules.common import Selector
+from costguard.policy.model.ownership import (
     OwnerSource,
     launch_matters,
     launcher_name,
@@ -20,6 +19,7 @@ from costguard.policy.ownership import (
     owner_of,
     resource_owner,
 )
+from costguard.policy.model.policy import Account, Owner
 
 NLP = Owner("nlp", Selector(tags={"team": "nlp"}))
 TRAIN = Owner("train", Selector(tags={"team": "train"}), cloud_users=("role/train/*", "*@Vision.example.com"))

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from cloudstand.wire.authority import Authority, Wish
 from costguard.domain.errors import InvalidInputError
-from costguard.guards.rules import KEEP_TAG
+from costguard.guards.rules.common import KEEP_TAG
 from costguard.providers.alibaba import policy_documents as alibaba
 from costguard.providers.aws import policy_documents as aws
 from costguard.providers.policy_documents import (

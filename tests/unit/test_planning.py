@@ -34,10 +34,10 @@ from costguard.domain.findings import Verdict
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap, GapKind, InstanceState
-from costguard.guards.rules import Consent, Mode, Protection, Selector
+from costguard.guards.rules.common import Consent, Mode, Protection, Selector
 from costguard.planning import CapUse, ClaimView, Plan, PlanInputs, build_plan, subjects_to_examine
-from costguard.policy.changes import terms
-from costguard.policy.model import Account, Exemption, Policy
+from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.policy import Account, Exemption, Policy
 
 IDLE = instance()
 INVENTORY_GAP = Gap(SHARD, "inventory", GapKind.DENIED, "ec2:DescribeInstances denied")

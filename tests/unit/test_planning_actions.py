@@ -32,7 +32,7 @@ from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind, InstanceState
-from costguard.guards.rules import Mode, Selector
+from costguard.guards.rules.common import Mode, Selector
 from costguard.planning import (
     CapUse,
     Plan,
@@ -43,8 +43,8 @@ from costguard.planning import (
     build_plan,
     subjects_to_examine,
 )
-from costguard.policy.calendar import WorkingCalendar
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
+from costguard.policy.model.working_time import WorkingCalendar
 
 STOPPED = instance(state=InstanceState.STOPPED)
 QUARANTINED = case(

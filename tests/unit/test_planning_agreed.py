@@ -14,7 +14,7 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan, Rehearsed, Transition
 from costguard.planning.agreed import in_both
 

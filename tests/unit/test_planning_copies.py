@@ -11,7 +11,7 @@ from costguard.cases import Case, ClimbedRung
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Instance, InstanceDetail
 from costguard.planning import Plan, PlanInputs, build_plan
-from costguard.policy.changes import terms
+from costguard.policy.diff.rule_changes import terms
 
 SPOT = instance(cannot_stop="one_time_spot")
 ENDS = rule(limits=replace(rule().limits, unstoppable_may_terminate=True))

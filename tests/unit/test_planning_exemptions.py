@@ -11,10 +11,10 @@ from tests.builders import NOW, fact, finding, instance, policy, shard_facts
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import Billing, Instance, Keeper, ManagedBy
-from costguard.guards.rules import Protection, Selector
+from costguard.guards.rules.common import Protection, Selector
 from costguard.planning import exemption, judge_all
 from costguard.planning.exempt import overlaid
-from costguard.policy.model import Account, Exemption, Owner
+from costguard.policy.model.policy import Account, Exemption, Owner
 
 ACCOUNT = "111122223333"
 AGREED = Exemption(Selector(), "nlp", "training run", "platform lead", NOW + timedelta(hours=1))

@@ -15,9 +15,9 @@ from costguard.domain.facts import InstanceFact
 from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import InstanceState
-from costguard.guards.rules import Step
+from costguard.guards.rules.common import Step
 from costguard.planning import ClaimView, Held, NoticeView, Plan, PlanInputs, Transition, build_plan
-from costguard.policy.changes import terms
+from costguard.policy.diff.rule_changes import terms
 
 HOUR = timedelta(hours=1)
 STOPPED = instance(state=InstanceState.STOPPED)

@@ -13,7 +13,7 @@ from costguard.cases import Announced, Case, CaseStatus, ClimbedRung, Phase, dec
 from costguard.domain.actions import Action, Verb
 from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.rules import Mode, Rung
+from costguard.guards.rules.common import Mode, Rung
 from costguard.planning.last_look import Standing, asked_for, grace_ends, not_its_step, not_its_turn
 
 HOUR = timedelta(hours=1)

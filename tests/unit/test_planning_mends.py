@@ -28,13 +28,13 @@ from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ScopeRef
 from costguard.domain.resources import Gap, GapKind
-from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
-from costguard.guards.rules import Mode, Protection, Selector
+from costguard.guards.keys.rules import KeyRule, KeySelector
+from costguard.guards.rules.common import Mode, Protection, Selector
 from costguard.planning import CapUse, ClaimView, Plan, RuleLimit
 from costguard.planning.exempt import key_exception, setting_bar
 from costguard.planning.mending import NOTICES_A_RUN, Judged, MendInputs, build_mend_plan
 from costguard.planning.plan import NoticeView
-from costguard.policy.model import Account, Exemption
+from costguard.policy.model.policy import Account, Exemption
 
 RULE = KeyRule("ninety-days", Mode.ENFORCE, KeySelector(), digest="d1", actions_per_day=2)
 KILLED = Reason(ReasonCode.KILL_SWITCH, {"by": "host"})

@@ -12,7 +12,7 @@ from costguard.cases import Case, CaseStatus, ClimbedRung, Phase
 from costguard.cases.advance import plain_time
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.rules import Mode, Rung
+from costguard.guards.rules.common import Mode, Rung
 from costguard.planning.merging import merged
 
 IN_FOUR_HOURS = (Rung(Verb.WARN, timedelta(0)), Rung(Verb.STOP, timedelta(hours=4)))

@@ -12,7 +12,7 @@ from costguard.cases import Case, ClimbedRung
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState
-from costguard.guards.rules import Consent, Mode, Step
+from costguard.guards.rules.common import Consent, Mode, Step
 from costguard.planning import world_rail
 from costguard.planning.rails import mode_rail
 

@@ -9,8 +9,8 @@ from tests.builders import ref
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
-from costguard.guards.rules import Mode
+from costguard.guards.keys.rules import KeyRule, KeySelector
+from costguard.guards.rules.common import Mode
 from costguard.planning.mending import Judged
 from costguard.planning.plan import Differs
 from costguard.planning.shadows import shadow_of_mends

@@ -9,11 +9,11 @@ from tests.builders import NOW, instance, usd
 
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.resources import Launch
-from costguard.policy.changes import loosens
-from costguard.policy.loader import load_policy
-from costguard.policy.model import AnswerTerms, Policy
-from costguard.policy.ownership import owner_name
-from costguard.policy.remarks import remarks
+from costguard.policy.diff.rule_changes import loosens
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.ownership import owner_name
+from costguard.policy.model.policy import AnswerTerms, Policy
+from costguard.policy.remarks.policy import remarks
 from costguard.ports import PolicyText
 
 HEAD = "version: 1\nidle_gpu: [{name: research}]\n"

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import pytest
 
 from costguard.domain.errors import InvalidInputError
-from costguard.policy.loader import check_policy, load_policy
+from costguard.policy.documents.loader import check_policy, load_policy
 from costguard.ports import PolicyText
 
 RULE = "idle_gpu: [{name: research}]\n"

@@ -15,7 +15,7 @@ from costguard.domain.money import Money
 from costguard.domain.refs import CLOUDS
 from costguard.domain.spend import SpendScope
 from costguard.estimates.exchange import ExchangeRate
-from costguard.guards.budget_rules import (
+from costguard.guards.budget.rules import (
     BudgetPeriod,
     BudgetRule,
     BudgetStep,
@@ -25,15 +25,15 @@ from costguard.guards.budget_rules import (
     StepKind,
     Trust,
 )
-from costguard.guards.idle_gpu_rules import SHIPPED_BOUNDS
-from costguard.guards.rules import Consent, Limits, Mode, Selector
-from costguard.policy.budget_remarks import BILLED_IN, lies_within
-from costguard.policy.budget_terms import budget_terms, with_budget_digest
-from costguard.policy.loader import check_policy, load_policy
-from costguard.policy.model import Policy
-from costguard.policy.remarks import remarks
-from costguard.policy.yaml12 import read_yaml
-from costguard.policy.yaml_nodes import plain
+from costguard.guards.rules.common import Consent, Limits, Mode, Selector
+from costguard.guards.rules.idle import SHIPPED_BOUNDS
+from costguard.policy.budget.remarks import BILLED_IN, lies_within
+from costguard.policy.budget.terms import budget_terms, with_budget_digest
+from costguard.policy.documents.loader import check_policy, load_policy
+from costguard.policy.model.policy import Policy
+from costguard.policy.remarks.policy import remarks
+from costguard.policy.syntax.yaml12 import read_yaml
+from costguard.policy.syntax.yaml_nodes import plain
 from costguard.ports import PolicyText
 from costguard.report.budget_rules import budget_rule_json, budget_rules_table
 from costguard.report.words import Language

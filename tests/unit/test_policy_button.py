@@ -28,7 +28,7 @@ from costguard.faas.desk import Desk
 from costguard.faas.http import HttpReply
 from costguard.faas.slack_actions import answer_slack
 from costguard.notifiers.router import NotifierRouter
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.report.publishing import WordCode
 from costguard.report.words import Language, phrase

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from costguard.policy.cadence import RUNS_EVERY, RunWait, waits_of, whole_runs
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.cadence import RUNS_EVERY, RunWait, waits_of, whole_runs
 from costguard.ports import PolicyText
 from costguard.report.waits import wait_json, waits_table
 from costguard.report.words import Language

@@ -18,9 +18,9 @@ from costguard.domain.errors import InvalidInputError, NewerSchemaError
 from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Instance, InstanceState
-from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
-from costguard.guards.rules import Consent, Limits, Mode, Selector, Step
-from costguard.policy.changes import loosens, rule_digest, rule_from_terms, terms, with_digest
+from costguard.guards.rules.common import Consent, Limits, Mode, Selector, Step
+from costguard.guards.rules.idle import IdleBounds, IdleRule
+from costguard.policy.diff.rule_changes import loosens, rule_digest, rule_from_terms, terms, with_digest
 
 H = timedelta(hours=1)
 BASE = with_digest(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from costguard.policy.channels import channel
-from costguard.policy.problems import BadValueError
+from costguard.policy.model.channels import channel
+from costguard.policy.syntax.problems import BadValueError
 
 UUID = "f19abcde-7a4b-4c1d-9d01-1234567890ab"
 

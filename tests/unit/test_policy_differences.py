@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
-from costguard.policy.changes import loosens
-from costguard.policy.differences import Difference, Direction, loosening
-from costguard.policy.differences_policy import policy_differences
-from costguard.policy.loader import load_policy
-from costguard.policy.model import Policy
+from costguard.policy.diff.differences import Difference, Direction, loosening
+from costguard.policy.diff.policies import policy_differences
+from costguard.policy.diff.rule_changes import loosens
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
 from costguard.report.policy_diff import diff_markdown
 

@@ -12,12 +12,12 @@ from tests.builders import instance, rule
 from costguard.domain.actions import Verb
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Billing
-from costguard.guards.idle_gpu import gentlest_rule
-from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
-from costguard.guards.rules import Mode, Selector, Step
-from costguard.policy.changes import loosens
-from costguard.policy.differences import loosening
-from costguard.policy.differences_idle import idle_differences
+from costguard.guards.idle.judge import gentlest_rule
+from costguard.guards.rules.common import Mode, Selector, Step
+from costguard.guards.rules.idle import IdleBounds, IdleRule
+from costguard.policy.diff.differences import loosening
+from costguard.policy.diff.idle import idle_differences
+from costguard.policy.diff.rule_changes import loosens
 
 PATTERNS = st.sampled_from(["a", "b", "a*", "*"])
 WORDS = st.sampled_from(["a", "b", "ab"])

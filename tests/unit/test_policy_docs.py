@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from costguard.guards.rules import Mode
-from costguard.policy.budget_steps import WORD_OF
-from costguard.policy.document_base import Document
-from costguard.policy.ladder import DEFAULT_WAITS
-from costguard.policy.loader import load_policy
-from costguard.policy.trial_loader import read_described, read_tests
+from costguard.guards.rules.common import Mode
+from costguard.policy.budget.steps import WORD_OF
+from costguard.policy.documents.base import Document
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.ladder import DEFAULT_WAITS
+from costguard.policy.trial.loader import read_described, read_tests
 from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import PolicyText
 

@@ -9,11 +9,11 @@ import pytest
 
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
-from costguard.guards.budget_rules import BudgetStep, StepKind
-from costguard.policy.freeze_ids import FORMS, misfit
-from costguard.policy.loader import check_policy, load_policy
-from costguard.policy.model import Policy
-from costguard.policy.remarks import remarks
+from costguard.guards.budget.rules import BudgetStep, StepKind
+from costguard.policy.budget.freeze_ids import FORMS, misfit
+from costguard.policy.documents.loader import check_policy, load_policy
+from costguard.policy.model.policy import Policy
+from costguard.policy.remarks.policy import remarks
 from costguard.ports import PolicyText
 from costguard.report.budget_rules import step_words
 from costguard.report.words import Language

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 
 from costguard.domain.keys import RotationMeans
-from costguard.guards.kms_rotation_rules import QUARTER, KeyRule, KeySelector
-from costguard.guards.rules import Mode
-from costguard.policy.defaults import default_policy
-from costguard.policy.key_documents import LONGEST, SHORTEST
-from costguard.policy.key_terms import with_key_digest
-from costguard.policy.loader import check_policy, load_policy
-from costguard.policy.model import Policy
+from costguard.guards.keys.rules import QUARTER, KeyRule, KeySelector
+from costguard.guards.rules.common import Mode
+from costguard.policy.documents.defaults import default_policy
+from costguard.policy.documents.loader import check_policy, load_policy
+from costguard.policy.keys.documents import LONGEST, SHORTEST
+from costguard.policy.keys.terms import with_key_digest
+from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
 from costguard.report.key_rules import key_rule_json, key_rules_table
 from costguard.report.words import Language

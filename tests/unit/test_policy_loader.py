@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from costguard.domain.actions import Verb
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing
-from costguard.guards.rules import Consent, Limits, Mode, Protection, Selector, Step
-from costguard.policy.defaults import default_policy
-from costguard.policy.loader import check_policy, load_policy
-from costguard.policy.model import Policy
-from costguard.policy.remarks import remarks
-from costguard.policy.yaml12 import read_yaml
-from costguard.policy.yaml_nodes import Node, plain
+from costguard.guards.rules.common import Consent, Limits, Mode, Protection, Selector, Step
+from costguard.policy.documents.defaults import default_policy
+from costguard.policy.documents.loader import check_policy, load_policy
+from costguard.policy.model.policy import Policy
+from costguard.policy.remarks.policy import remarks
+from costguard.policy.syntax.yaml12 import read_yaml
+from costguard.policy.syntax.yaml_nodes import Node, plain
 from costguard.ports import PolicyText
 
 NOW = datetime(2026, 11, 2, 9, tzinfo=timezone.utc)
@@ -282,8 +282,8 @@ def test_yes_no_and_clock_times_are_text() -> None:
 
 def test_a_scan_without_a_policy_loads_neither_pydantic_nor_yaml() -> None:
     code = (
-        "import sys, costguard.policy.defaults, costguard.policy.protection, costguard.policy.changes\n"
-        "import costguard.policy.remarks, costguard.policy_sources.files\n"
+        "import sys, costguard.policy.documents.defaults, costguard.policy.model.protection\n"
+        "import costguard.policy.diff.rule_changes, costguard.policy.remarks.policy, costguard.policy_sources.files\n"
         "print(sorted({name.partition('.')[0] for name in sys.modules} & {'pydantic', 'ruamel', 'chinese_calendar'}))"
     )
 

@@ -8,14 +8,14 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from costguard.domain.mends import MendKind
-from costguard.guards.network_audit_rules import WATCHED_PORTS, AuditRule, Check, NetworkSelector
-from costguard.guards.rules import Mode
-from costguard.policy.defaults import ASKS_FOR_MORE, default_policy
-from costguard.policy.loader import check_policy, load_policy
-from costguard.policy.model import Policy
-from costguard.policy.network_documents import MENDS
-from costguard.policy.network_terms import with_audit_digest
-from costguard.policy.remarks import remarks
+from costguard.guards.network.rules import WATCHED_PORTS, AuditRule, Check, NetworkSelector
+from costguard.guards.rules.common import Mode
+from costguard.policy.documents.defaults import ASKS_FOR_MORE, default_policy
+from costguard.policy.documents.loader import check_policy, load_policy
+from costguard.policy.model.policy import Policy
+from costguard.policy.network.documents import MENDS
+from costguard.policy.network.terms import with_audit_digest
+from costguard.policy.remarks.policy import remarks
 from costguard.ports import PolicyText
 from costguard.report.network_rules import audit_rule_json, audit_rules_table
 from costguard.report.words import Language

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.rules import KEEP_TAG, Protection
-from costguard.policy.lastgood import Usable, usable
-from costguard.policy.protection import kept_until, protected_by_tag
+from costguard.guards.rules.common import KEEP_TAG, Protection
+from costguard.policy.documents.last_good import Usable, usable
+from costguard.policy.model.protection import kept_until, protected_by_tag
 from costguard.report.words import Language, sentence
 
 NOW = datetime(2026, 11, 2, 12, tzinfo=timezone.utc)

@@ -10,12 +10,12 @@ from tests.builders import NOW, T4, instance, rule
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import Shard
 from costguard.domain.spend import SpendScope
-from costguard.guards.budget_steps import narrowed
-from costguard.guards.rules import Selector
-from costguard.policy.changes import loosens, rule_from_terms, terms, with_digest
-from costguard.policy.loader import load_policy
-from costguard.policy.model import Policy
-from costguard.policy.remarks import remarks
+from costguard.guards.budget.steps import narrowed
+from costguard.guards.rules.common import Selector
+from costguard.policy.diff.rule_changes import loosens, rule_from_terms, terms, with_digest
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import Policy
+from costguard.policy.remarks.policy import remarks
 from costguard.ports import PolicyText
 from costguard.providers.alibaba.instances import to_instance as on_alibaba
 from costguard.providers.tencent.instances import to_instance as on_tencent

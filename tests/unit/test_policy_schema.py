@@ -14,10 +14,10 @@ from jsonschema import Draft202012Validator
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.policy_schema import SchemaFile
-from costguard.policy.json_schema import FILES, schema_of
-from costguard.policy.loader import check_policy
-from costguard.policy.yaml12 import read_yaml
-from costguard.policy.yaml_nodes import plain
+from costguard.policy.documents.loader import check_policy
+from costguard.policy.schema.documents import FILES, schema_of
+from costguard.policy.syntax.yaml12 import read_yaml
+from costguard.policy.syntax.yaml_nodes import plain
 from costguard.ports import PolicyText
 
 ROOT = Path(__file__).parents[2]

@@ -10,9 +10,9 @@ import pytest
 
 from costguard.cli.main import run
 from costguard.domain.errors import InvalidInputError
-from costguard.guards.rules import Mode
-from costguard.policy.loader import load_policy
-from costguard.policy.model import Policy
+from costguard.guards.rules.common import Mode
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
 
 

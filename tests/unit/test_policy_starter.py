@@ -17,8 +17,8 @@ from ruamel.yaml import YAML
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.policy_init import starter_files
-from costguard.policy.formatting import formatted
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.syntax.formatting import formatted
 from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import PolicyText
 

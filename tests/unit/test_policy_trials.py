@@ -12,8 +12,8 @@ import pytest
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.domain.errors import InvalidInputError
-from costguard.policy.loader import load_policy
-from costguard.policy.trial_loader import read_tests
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.trial.loader import read_tests
 from costguard.ports import PolicyText
 from costguard.report.policy_trial import Trial, tried
 

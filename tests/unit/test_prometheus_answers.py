@@ -14,7 +14,7 @@ from costguard.domain.errors import InvalidInputError, ProviderError, TruncatedR
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, GapKind, Instance, InstanceState
 from costguard.domain.signals import SignalName
-from costguard.policy.model import Prometheus
+from costguard.policy.model.policy import Prometheus
 from costguard.ports import SignalReport
 from costguard.signal_sources.http import HttpAnswer
 from costguard.signal_sources.prometheus import PrometheusSignals

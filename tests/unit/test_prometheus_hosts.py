@@ -24,7 +24,7 @@ from costguard.connections.prometheus import prometheus_signals, refusal
 from costguard.domain.errors import AccessDeniedError, InvalidInputError, UnavailableError
 from costguard.domain.resources import GapKind
 from costguard.domain.signals import SignalName
-from costguard.policy.model import Prometheus
+from costguard.policy.model.policy import Prometheus
 from costguard.settings import Secret, Settings, load_settings
 from costguard.signal_sources.combined import CombinedSignals
 from costguard.signal_sources.http import HttpEndpoint

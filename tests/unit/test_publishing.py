@@ -34,12 +34,12 @@ from costguard.engine.repositories.audit import ENTRY
 from costguard.engine.repositories.audit_people import told_again
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.publications import Agreement, Publication
-from costguard.guards.rules import Mode, Selector
+from costguard.guards.rules.common import Mode, Selector
 from costguard.object_stores.folder import FolderStore
-from costguard.policy.bundle import bundle_bytes, bundle_digest, bundle_files
-from costguard.policy.loader import load_policy
-from costguard.policy.loosening import loosenings, observes_only
-from costguard.policy.model import Exemption, with_policy_digest
+from costguard.policy.diff.loosening import loosenings, observes_only
+from costguard.policy.documents.bundle import bundle_bytes, bundle_digest, bundle_files
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.policy import Exemption, with_policy_digest
 from costguard.policy_sources.published import BundleShelf
 from costguard.ports import Put, Record
 

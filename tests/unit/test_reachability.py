@@ -42,7 +42,7 @@ from costguard.domain.network import (
 )
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, InstanceState
-from costguard.guards.reachability import Doubt, Path, reach
+from costguard.guards.network.reachability.exposure import Doubt, Path, reach
 
 OFFICE = "198.51.100.0/24"
 ASKED_V6 = "2001:db8::7"

@@ -24,8 +24,8 @@ from costguard.domain.network import (
     RuleOrder,
     SecurityGroup,
 )
-from costguard.guards.network_audit import last_admin_path
-from costguard.guards.reachability import Doubt, Path, reach
+from costguard.guards.network.judge import last_admin_path
+from costguard.guards.network.reachability.exposure import Doubt, Path, reach
 
 NETWORKS = {
     4: ("0.0.0.0/0", "8.0.0.0/8", "8.8.0.0/16", "9.0.0.0/8", "10.0.0.0/8", "0.0.0.0/1"),

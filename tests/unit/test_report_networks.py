@@ -25,9 +25,9 @@ from tests.unit.network_findings import (
 from costguard.domain.findings import Verdict
 from costguard.domain.network import Unpriced
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
-from costguard.guards.network_audit_rules import AuditRule, Check
-from costguard.guards.rules import Mode
-from costguard.policy.network_terms import with_audit_digest
+from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.rules.common import Mode
+from costguard.policy.network.terms import with_audit_digest
 from costguard.report.network_catalogue import Severity, entry_of
 from costguard.report.network_json import networks_json
 from costguard.report.network_report import NetworkLine, NetworkReport, Seen

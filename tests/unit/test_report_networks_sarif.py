@@ -13,7 +13,7 @@ from tests.unit.network_findings import AGREED, AS_ASKED, GAP, KEPT, NOW, OPEN, 
 from tests.unit.sarif_schema import SCHEMA, against_the_standard
 
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.network_audit_rules import Check
+from costguard.guards.network.rules import Check
 from costguard.report.network_catalogue import CATALOGUE
 from costguard.report.network_report import NetworkLine, NetworkReport
 from costguard.report.network_sarif import SARIF_SCHEMA, fingerprint, network_sarif

@@ -28,7 +28,7 @@ from costguard.domain.resources import Gap, GapKind
 from costguard.domain.signals import SignalName, SignalSummary
 from costguard.engine.repositories.codec import from_body, to_body, value_of
 from costguard.engine.repositories.schemas import UPCASTERS, newest_schema, upcast
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan, Rehearsed, RuleLimit, Transition
 from costguard.ports import Record
 

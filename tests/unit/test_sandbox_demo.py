@@ -20,7 +20,7 @@ from costguard.engine.run import RunReport, run
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
 from costguard.ledgers.open import open_ledger
-from costguard.policy.loader import load_policy
+from costguard.policy.documents.loader import load_policy
 from costguard.ports import Delivery, Message, Target
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.policy import demo_policy

@@ -14,9 +14,9 @@ from cloudstand.world.cloud import World
 from costguard.domain.actions import Verb
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import AcceleratorKind, Billing, Keeper, Launch
-from costguard.guards.rules import Consent, Mode
-from costguard.policy.loader import load_policy
-from costguard.policy.ownership import OwnerSource, owner_of
+from costguard.guards.rules.common import Consent, Mode
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.ownership import OwnerSource, owner_of
 from costguard.sandbox.policy import demo_policy
 from costguard.sandbox.story import EVENTS, Stage, live
 

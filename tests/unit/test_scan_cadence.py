@@ -29,8 +29,8 @@ from costguard.engine.instance_hand import InstanceHand
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.scan import Reading, scan_shard
-from costguard.guards.idle_gpu_rules import IdleBounds
-from costguard.guards.rules import Step
+from costguard.guards.rules.common import Step
+from costguard.guards.rules.idle import IdleBounds
 from costguard.ledgers import open_ledger
 from costguard.ports import Delivery, Discovery, SignalReport, Target
 

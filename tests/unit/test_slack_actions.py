@@ -41,8 +41,8 @@ from costguard.engine.answers import notice_decision
 from costguard.engine.memory import Memory
 from costguard.faas.desk import Desk, within
 from costguard.faas.slack_actions import answer_request, answer_slack
-from costguard.guards.rules import Mode
-from costguard.policy.loader import load_policy
+from costguard.guards.rules.common import Mode
+from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.report.keep_page import HEADERS
 from costguard.report.words import Language

@@ -12,17 +12,17 @@ from tests.builders import NOW, instance, policy, ref, rule
 
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import Instance
-from costguard.guards.idle_gpu import gentlest_rule
-from costguard.guards.idle_gpu_rules import BudgetCause
-from costguard.guards.network_audit_rules import AuditRule, Check, NetworkSelector
-from costguard.guards.rules import TAGS_DENIED_BY_ROLE, Mode, Protection, Selector
-from costguard.guards.spelling import spares_no_less, tags_spare, value_spares
+from costguard.guards.idle.judge import gentlest_rule
+from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
+from costguard.guards.rules.common import TAGS_DENIED_BY_ROLE, Mode, Protection, Selector
+from costguard.guards.rules.idle import BudgetCause
+from costguard.guards.rules.spelling import spares_no_less, tags_spare, value_spares
 from costguard.planning import exemption
-from costguard.policy.changes import loosens
-from costguard.policy.loader import load_policy
-from costguard.policy.matching import matches_of
-from costguard.policy.model import Exemption
-from costguard.policy.remarks import remarks
+from costguard.policy.diff.rule_changes import loosens
+from costguard.policy.documents.loader import load_policy
+from costguard.policy.model.matching import matches_of
+from costguard.policy.model.policy import Exemption
+from costguard.policy.remarks.policy import remarks
 from costguard.ports import PolicyText
 
 DEMO = Selector(tags={"purpose": "customer-demo"})

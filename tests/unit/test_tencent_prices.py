@@ -22,7 +22,7 @@ from costguard.domain.resources import (
     InstanceState,
     Volume,
 )
-from costguard.policy.model import PriceOverride
+from costguard.policy.model.policy import PriceOverride
 from costguard.providers.tencent.prices import TencentPrices, hourly
 
 NOW = datetime(2026, 3, 2, 9, 20, tzinfo=timezone.utc)

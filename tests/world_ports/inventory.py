@@ -22,7 +22,7 @@ from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Gap, GapKind, Instance, InstanceDetail, Inventory, Volume
 from costguard.domain.signals import SignalReading
-from costguard.guards.rules import KEEP_TAG
+from costguard.guards.rules.common import KEEP_TAG
 from costguard.ports import Discovery, SignalReport, Target
 
 DOCUMENTED_DELAY = timedelta(minutes=5)

@@ -31,8 +31,8 @@ from costguard.domain.network import (
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.guards.network_before import read_rule
-from costguard.guards.network_mends import before_of
+from costguard.guards.network.remediation import before_of
+from costguard.guards.network.rule_text import read_rule
 
 _Network = IPv4Network | IPv6Network
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from costguard.domain.resources import Instance
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, Statistic
-from costguard.guards.idle_gpu_rules import IdleBounds
+from costguard.guards.rules.idle import IdleBounds
 
 UNKNOWN, IDLE, BUSY = 0, 1, 2
 _MAX_PERCENT = 100.5  # as the judge has it

@@ -26,13 +26,13 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import Instance, InstanceState, Inventory
 from costguard.domain.signals import HOUR, SignalHistory, SignalReading, reads_back
-from costguard.guards.idle_gpu import examine, gentlest_rule
-from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.guards.rules import Mode
+from costguard.guards.idle.judge import examine, gentlest_rule
+from costguard.guards.rules.common import Mode
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning import exemption, judge_all
-from costguard.policy.changes import with_digest
-from costguard.policy.model import Policy
-from costguard.policy.ownership import owner_name
+from costguard.policy.diff.rule_changes import with_digest
+from costguard.policy.model.ownership import owner_name
+from costguard.policy.model.policy import Policy
 
 _MEASURED = frozenset({Verdict.VIOLATION, Verdict.COMPLIANT})
 

@@ -10,9 +10,9 @@ from costguard.backtest.model import Machine
 from costguard.backtest.replay import replay
 from costguard.backtest.tally import tally
 from costguard.domain.backtests import Point, Terms
-from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.policy.changes import with_digest
-from costguard.policy.model import Policy
+from costguard.guards.rules.idle import IdleRule
+from costguard.policy.diff.rule_changes import with_digest
+from costguard.policy.model.policy import Policy
 
 _A_DAY = 24
 

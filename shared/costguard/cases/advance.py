@@ -22,10 +22,10 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState
-from costguard.guards.cloud_protection import Bars, barring, leads_to, protections_of
-from costguard.guards.idle_gpu_rules import BUDGET
-from costguard.guards.rules import Mode, Rung
-from costguard.policy.changes import loosens, rule_from_terms, terms
+from costguard.guards.idle.cloud_protection import Bars, barring, leads_to, protections_of
+from costguard.guards.rules.common import Mode, Rung
+from costguard.guards.rules.idle import BUDGET
+from costguard.policy.diff.rule_changes import loosens, rule_from_terms, terms
 
 GraceEnd = Callable[[datetime, timedelta], datetime]
 """When a wait that began at the first argument has passed: plain time, or working time of a calendar."""

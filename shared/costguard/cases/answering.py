@@ -17,10 +17,10 @@ from costguard.domain.actions import Verb
 from costguard.domain.answers import Answer, AnswerKind, Person
 from costguard.domain.money import Money
 from costguard.domain.reasons import FactValue, ReasonCode
-from costguard.guards.idle_gpu_rules import BUDGET
-from costguard.guards.rules import Mode
-from costguard.policy.changes import rule_from_terms
-from costguard.policy.model import AnswerTerms
+from costguard.guards.rules.common import Mode
+from costguard.guards.rules.idle import BUDGET
+from costguard.policy.diff.rule_changes import rule_from_terms
+from costguard.policy.model.policy import AnswerTerms
 
 VOTE_VALID_FOR = timedelta(hours=24)  # long enough for the next scheduled run, short enough to be meant
 LONGEST_KEEP = timedelta(days=90)  # longer needs an exception, which has an approver

@@ -12,8 +12,8 @@ from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, InstanceDetail
-from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.guards.rules import Mode, Rung
+from costguard.guards.rules.common import Mode, Rung
+from costguard.guards.rules.idle import IdleRule
 
 
 class CaseStatus(str, Enum):

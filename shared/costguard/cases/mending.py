@@ -22,7 +22,7 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.mends import Mend
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.guards.rules import MendRule, Mode, Rung
+from costguard.guards.rules.common import MendRule, Mode, Rung
 
 TRY_AGAIN = timedelta(days=1)  # what a cloud refuses five times in a row is then tried this often
 

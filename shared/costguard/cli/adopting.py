@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
 from costguard.domain.spend import SpendScope, VendorBudget
-from costguard.guards.idle_gpu_rules import percent_words
-from costguard.policy.loader import check_policy
+from costguard.guards.rules.idle import percent_words
+from costguard.policy.documents.loader import check_policy
 from costguard.ports import PolicyText
 from costguard.report.words import Language, clean, phrase
 

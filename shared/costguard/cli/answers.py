@@ -276,8 +276,8 @@ def _or_by_the_host(ctx: typer.Context, lang: Language | None, *, paused: bool) 
 
 
 def _duration(text: str) -> timedelta:
-    from costguard.policy.problems import BadValueError
-    from costguard.policy.units import parse_duration
+    from costguard.policy.syntax.problems import BadValueError
+    from costguard.policy.syntax.units import parse_duration
 
     try:
         return parse_duration(text)

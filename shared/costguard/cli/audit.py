@@ -181,8 +181,8 @@ def prune(
 
 
 def _length(text: str) -> timedelta:
-    from costguard.policy.problems import BadValueError
-    from costguard.policy.units import parse_duration
+    from costguard.policy.syntax.problems import BadValueError
+    from costguard.policy.syntax.units import parse_duration
 
     try:
         return parse_duration(text)

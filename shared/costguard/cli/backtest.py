@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from costguard.backtest import BackTest, Grid, Machine, Point, Tallied, Terms
     from costguard.engine.history import Record
-    from costguard.policy.model import Policy
+    from costguard.policy.model.policy import Policy
     from costguard.report.words import Language
 
 BACKTEST_EXAMPLES = examples(
@@ -151,8 +151,8 @@ def _points(policy: Policy, machines: Sequence[Machine], terms: Terms, grid: Gri
 
 def _terms(machines: Sequence[Machine], since: str, until: str, every: str) -> Terms:
     from costguard.backtest import Terms
-    from costguard.policy.problems import BadValueError
-    from costguard.policy.units import parse_duration
+    from costguard.policy.syntax.problems import BadValueError
+    from costguard.policy.syntax.units import parse_duration
 
     measured = [
         (each.start, each.start + len(each.samples) * _HOUR) for machine in machines for each in machine.histories
@@ -195,8 +195,8 @@ def _grid(text: str) -> Grid | None:
     if not text:
         return None
     from costguard.backtest import Grid
-    from costguard.policy.problems import BadValueError
-    from costguard.policy.units import parse_duration, parse_percent
+    from costguard.policy.syntax.problems import BadValueError
+    from costguard.policy.syntax.units import parse_duration, parse_percent
 
     parts = [part.strip() for part in text.split(",")]
     try:

@@ -19,7 +19,7 @@ from costguard.domain.savings import GOING_ON, Standing
 from costguard.engine.budget import BudgetRun
 from costguard.engine.repositories.audit_verify import AuditVerdict
 from costguard.engine.run import RunReport
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan
 from costguard.planning.realised import Realised
 from costguard.report.budget_notices import share_words

@@ -12,7 +12,7 @@ from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.money import Money, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.guards.idle_gpu_rules import percent_words
+from costguard.guards.rules.idle import percent_words
 from costguard.report.budget_notices import share_words
 from costguard.report.budget_views import BudgetReport
 from costguard.report.evidence import utc_words

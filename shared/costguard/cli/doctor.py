@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from costguard.connections import Connections
     from costguard.engine.memory import Memory
-    from costguard.policy.model import Policy
+    from costguard.policy.model.policy import Policy
     from costguard.ports import CallCount, Target
     from costguard.report.doctor import Check, Diagnosis, Health
     from costguard.settings import Settings

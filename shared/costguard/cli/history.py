@@ -56,7 +56,7 @@ def export(
         from costguard.bootstrap import read_policy, targets_of
         from costguard.connections import Connections
         from costguard.engine.history_export import export_history
-        from costguard.guards.idle_gpu_rules import FREE_SIGNALS
+        from costguard.guards.rules.idle import FREE_SIGNALS
         from costguard.report.backtest_words import say
         from costguard.report.json_values import gap_json
 

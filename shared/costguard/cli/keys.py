@@ -17,7 +17,7 @@ from costguard.report.words import phrase
 
 if TYPE_CHECKING:
     from costguard.engine.key_look import KeyLook
-    from costguard.policy.model import Policy
+    from costguard.policy.model.policy import Policy
 
 KEYS_EXAMPLES = examples(
     "costguard keys --policy policies/",

@@ -23,10 +23,10 @@ from costguard.engine.answers import find_case, subject_of
 from costguard.engine.launches import known_launches
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Scan, scan
-from costguard.guards.rules import MendRule, Rung
+from costguard.guards.rules.common import MendRule, Rung
 from costguard.planning import judge_all
-from costguard.policy.changes import rule_from_terms
-from costguard.policy.model import Policy
+from costguard.policy.diff.rule_changes import rule_from_terms
+from costguard.policy.model.policy import Policy
 from costguard.ports import Target
 from costguard.report.history import Happened, History, Snoozed, What
 from costguard.report.notices import Upcoming

@@ -19,7 +19,7 @@ from costguard.report.words import phrase
 
 if TYPE_CHECKING:
     from costguard.engine.network_look import NetworkLook
-    from costguard.policy.model import Policy
+    from costguard.policy.model.policy import Policy
     from costguard.report.network_report import NetworkReport
 
 NETWORKS_EXAMPLES = examples(

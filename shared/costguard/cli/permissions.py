@@ -34,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9+=,.@_-]{1,63}")
 _ROLE = re.compile(r"arn:aws(-cn|-us-gov)?:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,512}")
 _ACCOUNT = re.compile(r"[0-9]{6,20}")
 _ORGANISATION = re.compile(r"o-[a-z0-9]{10,32}")  # Organizations API, Organization.Id
-_POLICY = re.compile(r"p-[0-9a-z]{8,128}")  # those that people write, as in policy/freeze_ids.py
+_POLICY = re.compile(r"p-[0-9a-z]{8,128}")  # those that people write, as in policy/budget/freeze_ids.py
 
 
 class Reach(str, Enum):

@@ -19,7 +19,7 @@ from costguard.domain.errors import InvalidInputError, LedgerError, StalePlanErr
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.codec import from_body, to_body
 from costguard.planning import Plan
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.report.plan_json import plan_json
 from costguard.report.words import Language, clean
 

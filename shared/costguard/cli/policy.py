@@ -33,10 +33,10 @@ from costguard.report.waits import wait_json, waits_table
 from costguard.report.words import Language, choice, clean, label, phrase, span, verb
 
 if TYPE_CHECKING:
-    from costguard.guards.rules import Rung
-    from costguard.policy.model import Policy
-    from costguard.policy.problems import Problem
-    from costguard.policy.remarks import Remark
+    from costguard.guards.rules.common import Rung
+    from costguard.policy.model.policy import Policy
+    from costguard.policy.remarks.policy import Remark
+    from costguard.policy.syntax.problems import Problem
     from costguard.settings import Settings
 
 _OFTENEST = timedelta(minutes=1)
@@ -89,10 +89,10 @@ def check(
 
     Reads no cloud and no ledger. Exit 0 when the policy is valid, 2 when it is not.
     """
-    from costguard.policy.cadence import waits_of
-    from costguard.policy.loader import check_policy
-    from costguard.policy.problems import invalid
-    from costguard.policy.remarks import remarks
+    from costguard.policy.documents.loader import check_policy
+    from costguard.policy.model.cadence import waits_of
+    from costguard.policy.remarks.policy import remarks
+    from costguard.policy.syntax.problems import invalid
 
     every = _runs_every(runs_every)
     text = text_at(ctx, path)
@@ -130,9 +130,9 @@ def check(
 
 def _runs_every(given: str) -> Mapping[str, timedelta]:
     """How often each function runs: all as given, or each as it is shipped."""
-    from costguard.policy.cadence import RUNS_EVERY
-    from costguard.policy.problems import BadValueError
-    from costguard.policy.units import parse_duration
+    from costguard.policy.model.cadence import RUNS_EVERY
+    from costguard.policy.syntax.problems import BadValueError
+    from costguard.policy.syntax.units import parse_duration
 
     if not given:
         return RUNS_EVERY
@@ -150,7 +150,7 @@ def _runs_every(given: str) -> Mapping[str, timedelta]:
 def _unasked(settings: Settings, read: Policy) -> tuple[Problem, ...]:
     """The Prometheus servers that the authorization in these settings may not be sent to, and that are not asked."""
     from costguard.connections.prometheus import refusals
-    from costguard.policy.problems import Mark, Problem
+    from costguard.policy.syntax.problems import Mark, Problem
 
     found = []
     for server, reason, fix in refusals(settings, read):

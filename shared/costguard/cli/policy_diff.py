@@ -13,7 +13,7 @@ from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from costguard.policy.model import Policy
+    from costguard.policy.model.policy import Policy
     from costguard.ports import PolicyText
 
 DIFF_EXAMPLES = examples(
@@ -41,8 +41,8 @@ def diff(
     Exit status: 0 nothing loosens, 10 something does.
     """
     one_form(as_json=as_json, markdown=markdown)
-    from costguard.policy.differences import loosening
-    from costguard.policy.differences_policy import policy_differences
+    from costguard.policy.diff.differences import loosening
+    from costguard.policy.diff.policies import policy_differences
     from costguard.report.policy_diff import diff_json, diff_markdown, diff_summary, diff_table
 
     before, after = policy_at(ctx, old), policy_at(ctx, new)
@@ -71,7 +71,7 @@ def policy_at(ctx: typer.Context, path: str) -> Policy:
         InvalidInputError: nothing there, or not a valid policy; tells every mistake.
         ProviderError: a repository could not be reached.
     """
-    from costguard.policy.loader import load_policy
+    from costguard.policy.documents.loader import load_policy
 
     return load_policy(text_at(ctx, path))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from costguard.domain.facts import InstanceFact
     from costguard.domain.resources import Gap, Launch
     from costguard.engine.memory import Memory
-    from costguard.policy.model import Policy
+    from costguard.policy.model.policy import Policy
     from costguard.report.policy_explain import Explained
 
 EXPLAIN_EXAMPLES = examples(
@@ -77,8 +77,8 @@ def explain(
 
 
 def _described(path: Path, policy: Policy, here: Workplace) -> Explained:
-    from costguard.policy.described import described_fact, described_launch
-    from costguard.policy.trial_loader import read_described
+    from costguard.policy.trial.described import described_fact, described_launch
+    from costguard.policy.trial.loader import read_described
 
     said = read_described(str(path), text_of(path))
     at = said.at or here.clock.now()
@@ -152,8 +152,8 @@ def _explained(
     from costguard.cli.guards import IDLE_GPU
     from costguard.domain.facts import ShardFacts
     from costguard.planning import judge_all
-    from costguard.policy.matching import matches_of, owners_in_line
-    from costguard.policy.ownership import channel_of
+    from costguard.policy.model.matching import matches_of, owners_in_line
+    from costguard.policy.model.ownership import channel_of
     from costguard.report.policy_explain import Explained
 
     machine, now = fact.instance, here.clock.now()

@@ -35,8 +35,8 @@ def fmt(
 
     Exit status: 0, or with --check 10 when a file would change.
     """
-    from costguard.policy.formatting import formatted
-    from costguard.policy.loader import load_policy
+    from costguard.policy.documents.loader import load_policy
+    from costguard.policy.syntax.formatting import formatted
     from costguard.policy_sources.git_address import is_git
     from costguard.ports import PolicyText
 

@@ -78,7 +78,7 @@ def starter_files(wheel: str = "") -> Mapping[str, str]:
     """
     from costguard.cli.bundling.material import find_material
     from costguard.cli.distribution import ci_requirements
-    from costguard.policy.json_schema import FILES, schema_of
+    from costguard.policy.schema.documents import FILES, schema_of
 
     paths = sorted(path for path in _TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     files = {_named(path): path.read_text(encoding="utf-8") for path in paths}

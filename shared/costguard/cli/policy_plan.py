@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from costguard.cli.policy_recording import Recording
     from costguard.engine.memory import Memory
     from costguard.planning import Plan
-    from costguard.policy.model import Policy
+    from costguard.policy.model.policy import Policy
 
 PLAN_EXAMPLES = examples(
     "costguard policy plan changed/ --policy main/",

@@ -261,9 +261,9 @@ def _wish(by: str, note: str, effective_at: str, desk: _Desk) -> Wish:
 
 
 def _moment(text: str, now: datetime) -> datetime:
-    from costguard.policy.moments import parse_moment
-    from costguard.policy.problems import BadValueError
-    from costguard.policy.units import parse_duration
+    from costguard.policy.syntax.moments import parse_moment
+    from costguard.policy.syntax.problems import BadValueError
+    from costguard.policy.syntax.units import parse_duration
 
     found = parse_moment(text)
     if found is not None and found.utcoffset() is not None:

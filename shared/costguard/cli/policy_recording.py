@@ -20,12 +20,12 @@ from costguard.engine.memory import notice_views
 from costguard.engine.repositories.codec import from_body, to_body
 from costguard.engine.scan import Scan, gap_of
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.cloud_protection import Bars
-from costguard.guards.idle_gpu import NAME, kept_reason
-from costguard.guards.idle_gpu_rules import IdleRule
+from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.idle.judge import NAME, kept_reason
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning import NoticeView, Plan, PlanInputs, build_plan
-from costguard.policy.model import Policy
-from costguard.policy.notation import duration
+from costguard.policy.model.policy import Policy
+from costguard.policy.syntax.notation import duration
 
 COMMON_WINDOWS = tuple(timedelta(hours=hours) for hours in (1, 2, 3, 6, 12, 24, 48, 72, 168))
 """Looked over beside those of the rules, so that a recording serves rules that are not written yet."""

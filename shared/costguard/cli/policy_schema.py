@@ -37,6 +37,6 @@ def schema(
     Made from what the loader reads by. It knows the form of each value; what needs several keys or files at once only
     `costguard policy check` sees.
     """
-    from costguard.policy.json_schema import schema_of
+    from costguard.policy.schema.documents import schema_of
 
     typer.echo(to_json(schema_of(file.value)))

@@ -15,7 +15,7 @@ from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from costguard.policy.model import Policy
+    from costguard.policy.model.policy import Policy
     from costguard.report.policy_trial import Trial
     from costguard.settings import Settings
 
@@ -93,7 +93,7 @@ def text_of(path: Path) -> str:
     Raises:
         InvalidInputError: nothing there, too long, or no text.
     """
-    from costguard.policy.text import decoded
+    from costguard.policy.syntax.text import decoded
 
     try:
         with path.open("rb") as file:
@@ -108,7 +108,7 @@ def text_of(path: Path) -> str:
 
 
 def _of_file(path: str, text: str, policy: Policy) -> Iterator[Trial]:
-    from costguard.policy.trial_loader import read_tests
+    from costguard.policy.trial.loader import read_tests
     from costguard.report.policy_trial import tried
 
     document, lines = read_tests(path, text)

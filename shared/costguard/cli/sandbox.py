@@ -146,8 +146,8 @@ def _said_of_one(cloud: Emulated, running: AlibabaEmulator | TencentEmulator) ->
 
 
 def _duration(text: str) -> timedelta:
-    from costguard.policy.problems import BadValueError
-    from costguard.policy.units import parse_duration
+    from costguard.policy.syntax.problems import BadValueError
+    from costguard.policy.syntax.units import parse_duration
 
     try:
         return parse_duration(text)

@@ -21,7 +21,7 @@ from costguard.report.words import gap as gap_words
 
 if TYPE_CHECKING:
     from costguard.domain.resources import Gap
-    from costguard.policy.model import Policy
+    from costguard.policy.model.policy import Policy
     from costguard.ports import CallCount, Target
     from costguard.report.waste import WasteReport
 
@@ -118,7 +118,7 @@ def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool
     from costguard.bootstrap import read_policy
     from costguard.connections import Connections
     from costguard.engine import scan as scanning
-    from costguard.guards.idle_gpu_rules import shipped_bounds
+    from costguard.guards.rules.idle import shipped_bounds
     from costguard.planning import judge_all
     from costguard.report.waste import waste_report
 

@@ -19,9 +19,9 @@ from costguard.domain.refs import CLOUDS, provider_of
 from costguard.domain.signals import SignalName
 from costguard.engine.repositories.identity import IdentityRepository
 from costguard.engine.scan import Reading
-from costguard.guards.budget_rules import StepKind
-from costguard.guards.rules import Mode
-from costguard.policy.model import Policy
+from costguard.guards.budget.rules import StepKind
+from costguard.guards.rules.common import Mode
+from costguard.policy.model.policy import Policy
 from costguard.ports import (
     ActionExecutor,
     CallLog,

@@ -10,7 +10,7 @@ from costguard.report.html_page import Drawing
 if TYPE_CHECKING:
     from costguard.engine.digest import Means
     from costguard.engine.memory import Memory
-    from costguard.policy.model import Policy
+    from costguard.policy.model.policy import Policy
     from costguard.ports import Clock
     from costguard.settings import Settings
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from costguard.domain.signals import SignalName
 from costguard.engine.scan import Reading
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import (
     ActionExecutor,
     CallLog,

@@ -13,7 +13,7 @@ from costguard.signal_sources.refused import RefusedSignals
 
 if TYPE_CHECKING:
     from costguard.domain.signals import SignalName
-    from costguard.policy.model import Policy, Prometheus
+    from costguard.policy.model.policy import Policy, Prometheus
     from costguard.ports import SignalSource
     from costguard.settings import Settings
 

@@ -34,10 +34,10 @@ from costguard.engine.hands import Cleared, Hand
 from costguard.engine.memory import Memory, note
 from costguard.engine.repositories.caps import Claim
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.cloud_protection import Bars
+from costguard.guards.idle.cloud_protection import Bars
 from costguard.planning import Plan, PlanIndex, RuleLimit, cap_of
 from costguard.planning.last_look import not_its_step
-from costguard.policy.changes import rule_from_terms
+from costguard.policy.diff.rule_changes import rule_from_terms
 
 _LOG = logging.getLogger(__name__)
 ACT_WITHIN = timedelta(minutes=5)  # from reserving to calling; a process frozen for longer must look again

@@ -16,7 +16,7 @@ from costguard.engine.memory import Memory
 from costguard.engine.published import NOTHING, Bundles, Waits, waiting
 from costguard.engine.publishing import Published, named
 from costguard.engine.repositories.publications import Agreement, Publication, seq_of
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.report.evidence import utc_words
 from costguard.report.publishing import SHORT, WordCode
 from costguard.report.words import Language, phrase

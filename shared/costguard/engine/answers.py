@@ -14,7 +14,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine.memory import Memory
 from costguard.engine.replies import reply
 from costguard.engine.repositories.snoozes import Snooze
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.report.answers import answer_words
 from costguard.report.words import Language
 

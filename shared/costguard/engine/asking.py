@@ -14,8 +14,8 @@ from costguard.engine.memory import Memory
 from costguard.engine.published import Waits
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.repositories.publications import Publication, ref_of, seq_of
-from costguard.policy.loosening import loosening_words
-from costguard.policy.model import Policy
+from costguard.policy.diff.loosening import loosening_words
+from costguard.policy.model.policy import Policy
 from costguard.ports import Choice
 from costguard.report.letters import answer_label
 from costguard.report.publishing import Waiting, approve_asks, waiting_notice

@@ -16,13 +16,13 @@ from costguard.engine.freeze import FreezeResult, freeze
 from costguard.engine.run import RunReport, carry_out, log_gaps, plan_from, summary
 from costguard.engine.scan import Progress, Scan, no_progress
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.budget import judge
-from costguard.guards.budget_alerts import Crossing
-from costguard.guards.budget_periods import period_at
-from costguard.guards.budget_steps import machine_rules
+from costguard.guards.budget.alerts import Crossing
+from costguard.guards.budget.judge import judge
+from costguard.guards.budget.periods import period_at
+from costguard.guards.budget.steps import machine_rules
 from costguard.planning import Plan
-from costguard.policy.changes import with_digest
-from costguard.policy.model import Policy
+from costguard.policy.diff.rule_changes import with_digest
+from costguard.policy.model.policy import Policy
 from costguard.report.budget_notices import share_words
 from costguard.report.json_values import money_json
 

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from costguard.engine.repositories.budget_periods import BudgetPeriodKnown, BudgetPeriodRepository
 from costguard.estimates.period import Period
-from costguard.guards.budget import BudgetStatus
-from costguard.guards.budget_alerts import scope_id
-from costguard.guards.budget_periods import period_at, period_before
-from costguard.guards.budget_rules import BudgetRule
+from costguard.guards.budget.alerts import scope_id
+from costguard.guards.budget.judge import BudgetStatus
+from costguard.guards.budget.periods import period_at, period_before
+from costguard.guards.budget.rules import BudgetRule
 from costguard.ports import RecordStore
 
 

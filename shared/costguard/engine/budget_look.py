@@ -20,14 +20,14 @@ from costguard.engine.turns import Turns, not_reached, reading_until
 from costguard.estimates.burn import Known, Metered, in_scope, known
 from costguard.estimates.commitments import terms_in
 from costguard.estimates.meter import MeterSheet, by_the_hour, metered_on
-from costguard.guards.budget import BudgetStatus, ScopeFacts, assess
-from costguard.guards.budget_periods import period_at
-from costguard.guards.budget_steps import Standing, machine_rules
-from costguard.guards.idle_gpu import judge
-from costguard.guards.idle_gpu_rules import IdleRule
+from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
+from costguard.guards.budget.periods import period_at
+from costguard.guards.budget.steps import Standing, machine_rules
+from costguard.guards.idle.judge import judge
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Spender, spenders
-from costguard.policy.changes import with_digest
-from costguard.policy.model import Policy
+from costguard.policy.diff.rule_changes import with_digest
+from costguard.policy.model.policy import Policy
 
 _LISTED = frozenset({"accounts", "regions"})
 _SHOWN = frozenset({"inventory", *_LISTED})

@@ -9,7 +9,7 @@ from decimal import Decimal
 from costguard.engine.budget_look import BudgetLook
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.looks import LookRepository
-from costguard.guards.budget import BudgetStatus
+from costguard.guards.budget.judge import BudgetStatus
 from costguard.report.facts import BudgetSight
 
 

@@ -17,8 +17,8 @@ from costguard.engine.repositories.budget_periods import BudgetPeriodRepository
 from costguard.engine.repositories.outbox import OutboxRepository
 from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.budget import BudgetStatus
-from costguard.guards.budget_alerts import Crossing, crossings, fallen_back, scope_id, stands_for, untold
+from costguard.guards.budget.alerts import Crossing, crossings, fallen_back, scope_id, stands_for, untold
+from costguard.guards.budget.judge import BudgetStatus
 from costguard.report.budget_notices import AlertFacts, alert_notice
 from costguard.report.words import Language
 

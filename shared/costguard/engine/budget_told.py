@@ -8,8 +8,8 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine.budget_look import BudgetLook
 from costguard.engine.budget_telling import AlertBook, addresses_of
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.budget import NAME, BudgetStatus
-from costguard.guards.budget_alerts import crossings, once_more, thresholds
+from costguard.guards.budget.alerts import crossings, once_more, thresholds
+from costguard.guards.budget.judge import NAME, BudgetStatus
 from costguard.report.budget_views import AlertTold, BudgetReport
 
 

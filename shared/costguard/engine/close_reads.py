@@ -21,10 +21,10 @@ from costguard.domain.resources import Gap, GapKind, InstanceDetail
 from costguard.engine.moving import moved
 from costguard.engine.scan import gap_of
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.cloud_protection import STOP, TERMINATION, barring, leads_to, needed
-from costguard.guards.idle_gpu_rules import IdleRule
+from costguard.guards.idle.cloud_protection import STOP, TERMINATION, barring, leads_to, needed
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Held, Plan, PlanIndex, PlanInputs, Transition, subjects_to_examine
-from costguard.policy.changes import rule_from_terms
+from costguard.policy.diff.rule_changes import rule_from_terms
 
 _LOG = logging.getLogger(__name__)
 DETAILS = "details"

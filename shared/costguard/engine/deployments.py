@@ -19,7 +19,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
 from costguard.engine.scan import gap_of
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 from costguard.planning import PlanInputs, judged
 from costguard.planning.deployments import SEEN_WITHIN, barred_by, others_of
 from costguard.planning.new_accounts import account_key

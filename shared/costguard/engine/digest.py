@@ -16,8 +16,8 @@ from costguard.engine.reporting import of_owner, report_facts
 from costguard.engine.repositories.looks import DigestRecord, LookRepository
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.run import NOTICE_WAIT
-from costguard.policy.model import Policy
-from costguard.policy.ownership import channel_of
+from costguard.policy.model.ownership import channel_of
+from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, Notifier, ObjectStore
 from costguard.report.chart_values import Chart
 from costguard.report.charts_of import burn_charts, busy_chart, idle_charts

@@ -26,11 +26,11 @@ from costguard.engine.memory import Memory
 from costguard.engine.repositories.switch import SwitchState
 from costguard.engine.scan import Progress, Reading, Scan, gap_of, no_progress, scan
 from costguard.engine.workers import ThreadWorkers
-from costguard.guards.idle_gpu import NAME
+from costguard.guards.idle.judge import NAME
 from costguard.planning import judge_all
 from costguard.planning.deployments import SEEN_WITHIN, leads, others_of
-from costguard.policy.model import Policy
-from costguard.policy.remarks import remarks
+from costguard.policy.model.policy import Policy
+from costguard.policy.remarks.policy import remarks
 from costguard.ports import Caller, Clock, LaunchTrail, Permit, Preflight, Target, Workers
 from costguard.report.doctor import Check, Detail
 

@@ -9,7 +9,7 @@ from costguard.domain.errors import AccessDeniedError, ProviderError
 from costguard.domain.reasons import FactValue
 from costguard.domain.refs import Shard
 from costguard.domain.spend import SpendReport, SpendScope
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import SpendSource, Target
 from costguard.report.doctor import Check, Code, Detail
 

@@ -23,11 +23,11 @@ from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import Shard, Subject
 from costguard.domain.resources import Gap, GapKind, InstanceState, Snapshot
 from costguard.engine.repositories.switch import SwitchState
-from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning.deployments import names_of
-from costguard.policy.model import Policy
-from costguard.policy.remarks import Remark
+from costguard.policy.model.policy import Policy
+from costguard.policy.remarks.policy import Remark
 from costguard.ports import Caller, Permit
 from costguard.report.doctor import Check, Code, Detail
 from costguard.report.waste import UNMEASURED

@@ -9,7 +9,7 @@ from costguard.domain.freeze import LaunchFreeze
 from costguard.domain.reasons import FactValue
 from costguard.engine.memory import Memory
 from costguard.planning.freeze import FreezePhase
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import FreezeControl
 from costguard.report.doctor import Check, Code, Detail
 

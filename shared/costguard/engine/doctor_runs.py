@@ -12,9 +12,12 @@ from costguard.domain.errors import LedgerError
 from costguard.domain.reasons import FactValue
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.runs import RunRecord
-from costguard.guards import budget, idle_gpu, kms_rotation, network_audit
-from costguard.policy.cadence import RunWait, waits_of
-from costguard.policy.model import Policy
+from costguard.guards.budget import judge as budget
+from costguard.guards.idle import judge as idle_gpu
+from costguard.guards.keys import judge as kms_rotation
+from costguard.guards.network import judge as network_audit
+from costguard.policy.model.cadence import RunWait, waits_of
+from costguard.policy.model.policy import Policy
 from costguard.report.doctor import Check, Code, Detail, RunFault, RunTold
 
 LONGEST_BETWEEN: Mapping[str, timedelta] = {

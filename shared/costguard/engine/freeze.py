@@ -20,9 +20,9 @@ from costguard.domain.freeze import LaunchFreeze
 from costguard.engine.repositories.audit import AuditWhat
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.budget import BudgetStatus
-from costguard.guards.budget_rules import BudgetStep, StepKind
-from costguard.guards.rules import Mode
+from costguard.guards.budget.judge import BudgetStatus
+from costguard.guards.budget.rules import BudgetStep, StepKind
+from costguard.guards.rules.common import Mode
 from costguard.planning.freeze import FreezePhase, FreezeSeen, FreezeState, FreezeWants, advance_freeze
 from costguard.ports import Check
 from costguard.report.freeze_notices import FreezeWord, freeze_notice

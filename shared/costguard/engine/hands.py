@@ -15,12 +15,12 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.accounts import AccountRepository
 from costguard.engine.repositories.outbox_notice import Notice
-from costguard.guards.rules import MendRule, Mode, Rung
+from costguard.guards.rules.common import MendRule, Mode, Rung
 from costguard.planning import RuleLimit
 from costguard.planning.last_look import Standing, asked_for, not_its_turn
 from costguard.planning.mending import mend_limit
 from costguard.planning.new_accounts import account_key, observing
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import Check
 
 

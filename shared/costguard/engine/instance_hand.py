@@ -17,11 +17,11 @@ from costguard.domain.signals import reads_back
 from costguard.engine.hands import Cleared, out_of_turn, people_heard
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
-from costguard.guards.idle_gpu import examine, gentlest_rule, judge_instance
-from costguard.guards.idle_gpu_rules import IdleRule
+from costguard.guards.idle.judge import examine, gentlest_rule, judge_instance
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning import RuleLimit, exemption, world_rail
 from costguard.planning.rails import rule_limit, unread_protections
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import ActionExecutor
 
 

@@ -18,7 +18,7 @@ from costguard.engine.memory import Memory
 from costguard.engine.replies import HELD, look, reply
 from costguard.engine.repositories.keep_links import KeepLinkRepository
 from costguard.engine.repositories.outbox_notice import Notice
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.report.keep_page import STATUS, KeepPage, Screen, keep_page
 from costguard.report.notices import local_time
 from costguard.report.words import Language

@@ -19,12 +19,12 @@ from costguard.engine.act import pause_reason
 from costguard.engine.repositories.accounts import AccountRepository
 from costguard.engine.repositories.keep_tags import KeepTag
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.idle_gpu import gentlest_rule
-from costguard.guards.rules import KEEP_TAG, Mode, Protection
+from costguard.guards.idle.judge import gentlest_rule
+from costguard.guards.rules.common import KEEP_TAG, Mode, Protection
 from costguard.planning import Plan, exemption
 from costguard.planning.new_accounts import account_key, observing
-from costguard.policy.model import Policy
-from costguard.policy.protection import protected_by_tag
+from costguard.policy.model.policy import Policy
+from costguard.policy.model.protection import protected_by_tag
 
 _LOG = logging.getLogger(__name__)
 MOST = 50  # of one run; later runs write the rest

@@ -18,7 +18,7 @@ from costguard.engine.surroundings import Surroundings
 from costguard.engine.turns import Turns, cut_at, reading_until
 from costguard.planning import Plan
 from costguard.planning.mending import Judged
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 
 SEEN = "keys_seen"
 _LOG = logging.getLogger(__name__)

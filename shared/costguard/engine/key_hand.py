@@ -17,9 +17,9 @@ from costguard.engine.hands import Cleared, limit_of, out_of_turn, people_heard
 from costguard.engine.key_look import judged_key
 from costguard.engine.key_succession import Followed, followed, not_again, not_moved_back, not_ours
 from costguard.engine.memory import Memory
-from costguard.guards.kms_rotation import before_of
+from costguard.guards.keys.judge import before_of
 from costguard.planning import RuleLimit
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import KeyRotator, KeySource, KeySuccessor
 
 

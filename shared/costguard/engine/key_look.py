@@ -17,12 +17,12 @@ from costguard.domain.resources import Gap, GapKind
 from costguard.engine.scan import Progress, Reading, discovered, gap_of, no_progress, truly_closed
 from costguard.engine.turns import in_turn
 from costguard.engine.workers import ThreadWorkers
-from costguard.guards.kms_rotation import gentlest, judge_key, mend_of
-from costguard.guards.kms_succession import NOBODY, Lineage, lineages
+from costguard.guards.keys.judge import gentlest, judge_key, mend_of
+from costguard.guards.keys.succession import NOBODY, Lineage, lineages
 from costguard.planning.exempt import key_exception, setting_bar
 from costguard.planning.mending import Judged
-from costguard.policy.model import Policy
-from costguard.policy.ownership import key_owner
+from costguard.policy.model.ownership import key_owner
+from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, KeySource, Target, Workers
 from costguard.report.key_views import KeyLine, KeyReport
 

@@ -14,7 +14,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.intents import Intent
-from costguard.guards.kms_succession import DECISION, MOVED_BACK, NOBODY, Lineage, lineages
+from costguard.guards.keys.succession import DECISION, MOVED_BACK, NOBODY, Lineage, lineages
 from costguard.ports import KeySource
 
 

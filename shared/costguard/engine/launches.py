@@ -20,7 +20,7 @@ from costguard.engine.memory import Memory
 from costguard.engine.scan import gap_of
 from costguard.engine.surroundings import Surroundings
 from costguard.planning import PlanInputs, judged
-from costguard.policy.ownership import launch_matters
+from costguard.policy.model.ownership import launch_matters
 from costguard.ports import LaunchTrail
 
 LAUNCHES = "launches"

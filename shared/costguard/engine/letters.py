@@ -11,9 +11,9 @@ from costguard.domain.actions import Verb
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.refs import ResourceRef
 from costguard.engine.repositories.outbox_notice import Notice
-from costguard.guards.rules import Mode, Rung
+from costguard.guards.rules.common import Mode, Rung
 from costguard.planning import Plan, Transition
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import Choice, Message, Part
 from costguard.report.letters import (
     answer_asks,

@@ -27,10 +27,10 @@ from costguard.engine.notices import WARNING_HOLDS, Words, just_climbed, zone_of
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.run import Craft, RunReport, carry_out, known_accounts, stop_all, summary
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.rules import MendRule, Mode
+from costguard.guards.rules.common import MendRule, Mode
 from costguard.planning import Held, Plan, PlanIndex
 from costguard.planning.mending import Judged, MendInputs, build_mend_plan
-from costguard.policy.ownership import channel_of
+from costguard.policy.model.ownership import channel_of
 from costguard.report.mends import MendFacts, MendWord, mend_notice
 from costguard.report.words import Language
 

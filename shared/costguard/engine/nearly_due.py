@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from costguard.cases import Case, CaseStatus, Phase
 from costguard.domain.reasons import ReasonCode
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 from costguard.planning import Plan
 from costguard.ports import Clock
 

@@ -22,9 +22,9 @@ from costguard.engine.network_look import is_whole, judged_networks, network_now
 from costguard.engine.network_sightings import SightingsRepository, first_seen
 from costguard.engine.repositories.codec import record_of, value_of
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.network_audit import before_of
+from costguard.guards.network.judge import before_of
 from costguard.planning import RuleLimit
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import Check, Put, RecordStore
 
 TURN = timedelta(minutes=30)

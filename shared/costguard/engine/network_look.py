@@ -18,11 +18,11 @@ from costguard.engine.network_sightings import Sightings, sighted
 from costguard.engine.scan import Progress, Reading, discovered, gap_of, no_progress, truly_closed
 from costguard.engine.turns import in_turn
 from costguard.engine.workers import ThreadWorkers, both
-from costguard.guards.network_audit import judge, last_admin_path, mend_of, not_returnable
+from costguard.guards.network.judge import judge, last_admin_path, mend_of, not_returnable
 from costguard.planning.exempt import setting_bar
 from costguard.planning.mending import Judged
-from costguard.policy.model import Policy
-from costguard.policy.ownership import owner_name, resource_owner
+from costguard.policy.model.ownership import owner_name, resource_owner
+from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, NetworkSource, Target, Workers
 from costguard.report.network_catalogue import Severity, known_entry
 from costguard.report.network_report import NetworkLine, NetworkReport, Seen

@@ -15,12 +15,12 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.letters import choices_for, is_clickable, next_step
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.cloud_protection import barring, leads_to
-from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.guards.rules import Consent, Mode, Rung
+from costguard.guards.idle.cloud_protection import barring, leads_to
+from costguard.guards.rules.common import Consent, Mode, Rung
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning import PlanIndex, Transition
-from costguard.policy.changes import rule_from_terms
-from costguard.policy.ownership import channel_of
+from costguard.policy.diff.rule_changes import rule_from_terms
+from costguard.policy.model.ownership import channel_of
 from costguard.report.evidence import picture
 from costguard.report.notices import Barred, NoticeFacts, NoticeKind, Upcoming, notice
 from costguard.report.words import Language

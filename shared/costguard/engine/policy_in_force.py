@@ -12,8 +12,8 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.memory import Memory
 from costguard.engine.published import Bundles, Waits, compiled, standing
 from costguard.engine.repositories.outbox_notice import Notice
-from costguard.policy.lastgood import Usable, usable
-from costguard.policy.model import Policy
+from costguard.policy.documents.last_good import Usable, usable
+from costguard.policy.model.policy import Policy
 from costguard.ports import PolicySource, PolicyText
 from costguard.report.words import Language
 

@@ -15,10 +15,10 @@ from typing import Protocol
 from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.publications import Publication
-from costguard.policy.bundle import bundle_bytes, bundle_digest
-from costguard.policy.differences import Difference
-from costguard.policy.loosening import APPROVALS_NEEDED, LOOSENING_WAITS, loosenings, observes_only
-from costguard.policy.model import Policy
+from costguard.policy.diff.differences import Difference
+from costguard.policy.diff.loosening import APPROVALS_NEEDED, LOOSENING_WAITS, loosenings, observes_only
+from costguard.policy.documents.bundle import bundle_bytes, bundle_digest
+from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
 
 NOTHING = "nothing is published in this ledger; publish a policy with `costguard policy publish FOLDER`"
@@ -75,7 +75,9 @@ Load = Callable[[PolicyText], Policy]
 
 @lru_cache(maxsize=8)
 def _compiled(files: tuple[tuple[str, str], ...], origin: str) -> Policy:
-    from costguard.policy.loader import load_policy  # pydantic: a process that made it before needs none of it
+    from costguard.policy.documents.loader import (
+        load_policy,  # pydantic: a process that made it before needs none of it
+    )
 
     return load_policy(PolicyText(dict(files), "", origin))
 

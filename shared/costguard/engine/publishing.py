@@ -21,10 +21,10 @@ from costguard.engine.published import (
     waits_for,
 )
 from costguard.engine.repositories.publications import Publication
-from costguard.policy.differences import Difference, Direction, loosening
-from costguard.policy.lastgood import Usable, usable
-from costguard.policy.loosening import APPROVALS_NEEDED, LOOSENING_WAITS, changes, loosening_words, observes_only
-from costguard.policy.model import Policy
+from costguard.policy.diff.differences import Difference, Direction, loosening
+from costguard.policy.diff.loosening import APPROVALS_NEEDED, LOOSENING_WAITS, changes, loosening_words, observes_only
+from costguard.policy.documents.last_good import Usable, usable
+from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
 from costguard.report.words import Language, phrase
 

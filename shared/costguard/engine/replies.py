@@ -25,7 +25,7 @@ from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.repositories.snoozes import Snooze
-from costguard.policy.model import AnswerTerms, Policy
+from costguard.policy.model.policy import AnswerTerms, Policy
 
 HELD = "-held"  # what the id of a notice ends in that tells of a decision waiting for people
 

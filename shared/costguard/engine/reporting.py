@@ -23,10 +23,10 @@ from costguard.engine.scan import Progress, no_progress, scan
 from costguard.engine.sights import look_of
 from costguard.engine.surroundings import Surroundings
 from costguard.guards import GUARDS
-from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
-from costguard.guards.rules import Limits, Mode, Selector
+from costguard.guards.rules.common import Limits, Mode, Selector
+from costguard.guards.rules.idle import IdleBounds, IdleRule
 from costguard.planning.shadows import ShadowStanding
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.report.facts import BUDGETS, KEYS, MACHINES, NETWORKS, BudgetSight, Look, Refusal, ReportFacts, Sight
 
 LOOKED_BACK = timedelta(days=14)

@@ -35,7 +35,7 @@ from costguard.engine.surroundings import Surroundings
 from costguard.engine.telling import tell
 from costguard.engine.turns import Turns, not_reached, reading_until
 from costguard.guards import GUARDS
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 from costguard.planning import Plan, PlanInputs, Transition, build_plan, caps_of
 from costguard.planning.new_accounts import account_key, observing
 

@@ -25,8 +25,8 @@ from costguard.domain.resources import Gap, GapKind, Instance, InstanceState
 from costguard.domain.signals import reads_back
 from costguard.engine.turns import in_turn
 from costguard.engine.workers import ThreadWorkers, both
-from costguard.guards.idle_gpu import examine
-from costguard.guards.idle_gpu_rules import IdleBounds, IdleRule
+from costguard.guards.idle.judge import examine
+from costguard.guards.rules.idle import IdleBounds, IdleRule
 from costguard.ports import Clock, Discovery, InventorySource, PriceSource, SignalReport, SignalSource, Target, Workers
 
 _LOG = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.shadows import MOST_DIFFERENCES, ShadowRepository
 from costguard.engine.surroundings import Surroundings
-from costguard.guards import idle_gpu
-from costguard.guards.rules import MendRule
+from costguard.guards.idle import judge as idle_gpu
+from costguard.guards.rules.common import MendRule
 from costguard.planning import Plan, PlanInputs
 from costguard.planning.mending import Judged
 from costguard.planning.plan import Shadow, ShadowDifference, Transition

@@ -13,9 +13,9 @@ from costguard.engine.answers import notice_decision
 from costguard.engine.memory import Memory
 from costguard.engine.replies import reply
 from costguard.guards import GUARDS
-from costguard.policy.model import Policy
-from costguard.policy.problems import BadValueError
-from costguard.policy.units import parse_duration
+from costguard.policy.model.policy import Policy
+from costguard.policy.syntax.problems import BadValueError
+from costguard.policy.syntax.units import parse_duration
 from costguard.report.answers import answer_words, code_words
 from costguard.report.history import History, Snoozed, history_lines
 from costguard.report.words import Language, choice, phrase, sentence

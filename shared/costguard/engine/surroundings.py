@@ -10,7 +10,7 @@ from costguard.domain.reasons import Reason
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
 from costguard.engine.workers import ThreadWorkers
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 from costguard.ports import (
     ActionExecutor,
     Clock,

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from costguard.domain.errors import InvalidInputError
 from costguard.engine.memory import Memory
-from costguard.guards.budget_periods import period_at
-from costguard.guards.budget_rules import BudgetRule
+from costguard.guards.budget.periods import period_at
+from costguard.guards.budget.rules import BudgetRule
 from costguard.planning.freeze import FreezePhase, FreezeState
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 
 _ENDED = frozenset({FreezePhase.OFF, FreezePhase.RELEASED})
 

@@ -25,7 +25,8 @@ from costguard.engine.act import pause_reason
 from costguard.engine.key_succession import AliasBack, alias_back
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.intents import Intent
-from costguard.guards import kms_succession, network_audit
+from costguard.guards.keys import succession as kms_succession
+from costguard.guards.network import judge as network_audit
 from costguard.ports import ActionExecutor, Check, InventorySource, KeySource, KeySuccessor, NetworkMender
 
 LEFT_ALONE = timedelta(days=30)

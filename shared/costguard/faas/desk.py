@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 from costguard.bootstrap import open_memory, published_policy, read_policy
 from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError, ProviderError
 from costguard.engine.memory import Memory
-from costguard.policy.lastgood import Usable, usable
-from costguard.policy.model import Policy
+from costguard.policy.documents.last_good import Usable, usable
+from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, PolicyText
 from costguard.report.words import Language
 from costguard.settings import Settings
@@ -108,7 +108,7 @@ def _loaded(text: PolicyText) -> Policy:
 @lru_cache(maxsize=2)
 def _compiled(files: tuple[tuple[str, str], ...], origin: str) -> Policy:
     """Kept by its very text: reading YAML with places takes longer than all the rest of a click."""
-    from costguard.policy.loader import load_policy
+    from costguard.policy.documents.loader import load_policy
 
     return load_policy(PolicyText(dict(files), "", origin))
 

@@ -22,8 +22,8 @@ from typing import Any
 from typing_extensions import assert_never
 
 from costguard.domain.errors import InvalidInputError
-from costguard.policy.moments import parse_moment
-from costguard.policy.problems import printable
+from costguard.policy.syntax.moments import parse_moment
+from costguard.policy.syntax.problems import printable
 
 _SHOWN_KEYS = 8
 _FIRST_YEAR, _LAST_YEAR = 2000, 2999

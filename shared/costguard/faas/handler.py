@@ -14,7 +14,7 @@ from costguard.faas.http import HttpReply, HttpRequest, TooLargeError, host_of_r
 from costguard.faas.invocation import Invocation, parse_invocation, recognise_host, request_id_of
 from costguard.faas.logs import start_logging, write_metrics
 from costguard.faas.redaction import Redactor
-from costguard.policy.problems import printable
+from costguard.policy.syntax.problems import printable
 from costguard.ports import Clock
 from costguard.settings import Settings, process_settings, references_in
 

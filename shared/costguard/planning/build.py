@@ -26,10 +26,10 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.resources import Instance, Launch
-from costguard.guards.cloud_protection import protections_of
-from costguard.guards.idle_gpu import gentlest_rule, judge
-from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.guards.rules import Mode, at_most
+from costguard.guards.idle.cloud_protection import protections_of
+from costguard.guards.idle.judge import gentlest_rule, judge
+from costguard.guards.rules.common import Mode, at_most
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning.exempt import overlaid
 from costguard.planning.last_look import asked_for
 from costguard.planning.merging import merged
@@ -46,9 +46,9 @@ from costguard.planning.rails import (
     world_rail,
 )
 from costguard.planning.savings import copying_risk, saving_of, sightings_in
-from costguard.policy.model import Policy
-from costguard.policy.ownership import owner_of
-from costguard.policy.protection import kept_until
+from costguard.policy.model.ownership import owner_of
+from costguard.policy.model.policy import Policy
+from costguard.policy.model.protection import kept_until
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from costguard.domain.keys import EncryptionKey
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance
-from costguard.guards.idle_gpu import kept_reason
-from costguard.policy.model import Exemption, Policy
-from costguard.policy.protection import protected_by_tag
+from costguard.guards.idle.judge import kept_reason
+from costguard.policy.model.policy import Exemption, Policy
+from costguard.policy.model.protection import protected_by_tag
 
 
 def exemption(instance: Instance, policy: Policy, now: datetime) -> Reason | None:

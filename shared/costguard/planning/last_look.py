@@ -15,7 +15,7 @@ from costguard.cases.advance import GraceEnd, may_be_hastened, no_earlier_than_a
 from costguard.domain.actions import Action, Verb
 from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.rules import Mode, Rung
+from costguard.guards.rules.common import Mode, Rung
 from costguard.planning.new_accounts import account_key, observed
 from costguard.planning.rails import HELD_BY_A_CAP, mode_rail
 

@@ -17,7 +17,7 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
-from costguard.guards.rules import MendRule, Mode, at_most
+from costguard.guards.rules.common import MendRule, Mode, at_most
 from costguard.planning.new_accounts import account_key, observed
 from costguard.planning.plan import CapUse, ClaimView, Held, NoticeView, Plan, Rehearsed, RuleLimit, Transition
 from costguard.planning.rails import mode_rail

@@ -9,8 +9,8 @@ from costguard.cases import Case, CaseStatus, Phase, due_at
 from costguard.cases.advance import GraceEnd
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.rules import Mode, Rung
-from costguard.policy.changes import rule_from_terms
+from costguard.guards.rules.common import Mode, Rung
+from costguard.policy.diff.rule_changes import rule_from_terms
 
 
 def merged(

@@ -17,7 +17,7 @@ from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, InstanceDetail, Launch
 from costguard.domain.savings import Sighting
-from costguard.policy.model import Policy
+from costguard.policy.model.policy import Policy
 
 KeptLines = tuple[tuple[str, Money | None], ...]
 """What goes on billing after a stop: line and price an hour, None where unknown."""

@@ -13,8 +13,8 @@ from costguard.domain.facts import InstanceFact
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Subject
-from costguard.guards.idle_gpu_rules import IdleRule
-from costguard.guards.rules import MendRule
+from costguard.guards.rules.common import MendRule
+from costguard.guards.rules.idle import IdleRule
 from costguard.planning.build import advanced, judged
 from costguard.planning.mending import Judged
 from costguard.planning.plan import Differs, Judgement, Plan, PlanInputs, Shadow, ShadowDifference, Transition

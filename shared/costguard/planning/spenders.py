@@ -12,8 +12,8 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, InstanceState
 from costguard.domain.spend import SpendScope
 from costguard.planning.exempt import exemption
-from costguard.policy.model import Policy
-from costguard.policy.ownership import owner_name
+from costguard.policy.model.ownership import owner_name
+from costguard.policy.model.policy import Policy
 
 _MOST = 5  # what a reader takes in
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from costguard.domain.errors import InvalidInputError, UnavailableError
-from costguard.policy.problems import invalid
-from costguard.policy.text import MAX_BYTES, decoded, too_long
+from costguard.policy.syntax.problems import invalid
+from costguard.policy.syntax.text import MAX_BYTES, decoded, too_long
 from costguard.policy_sources.selection import (
     MAX_FILES,
     RULES_FOLDER,

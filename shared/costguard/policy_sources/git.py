@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from costguard.domain.errors import InvalidInputError, RefusedError, UnavailableError
-from costguard.policy.problems import invalid
-from costguard.policy.text import MAX_BYTES, decoded, too_long
+from costguard.policy.syntax.problems import invalid
+from costguard.policy.syntax.text import MAX_BYTES, decoded, too_long
 from costguard.policy_sources.git_address import GitAddress
 from costguard.policy_sources.git_program import GitProgram
 from costguard.policy_sources.selection import (

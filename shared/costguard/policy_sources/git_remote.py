@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from costguard.domain.errors import InvalidInputError, RefusedError, UnavailableError
-from costguard.policy.text import MAX_BYTES
+from costguard.policy.syntax.text import MAX_BYTES
 from costguard.policy_sources.git_address import GitAddress, Remote
 from costguard.policy_sources.git_program import GitProgram
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from costguard.domain.errors import NotFoundError, UnavailableError
-from costguard.policy.bundle import bundle_bytes, bundle_digest, bundle_files, bundle_name
+from costguard.policy.documents.bundle import bundle_bytes, bundle_digest, bundle_files, bundle_name
 from costguard.ports import ObjectStore, PolicyText
 
 _MOST_KEPT = 8  # a policy and the one before it, of a few ledgers

@@ -8,7 +8,7 @@ from typing import Protocol
 from costguard.domain.errors import RefusedError
 from costguard.domain.freeze import LaunchFreeze
 from costguard.domain.refs import Shard
-from costguard.policy.freeze_ids import misfit
+from costguard.policy.budget.freeze_ids import misfit
 from costguard.ports import Target
 
 NOT_ENABLED = "PoliciesNotEnabled"

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from costguard.domain.errors import InvalidInputError
-from costguard.guards.rules import TAGS_DENIED_BY_ROLE
+from costguard.guards.rules.common import TAGS_DENIED_BY_ROLE
 from costguard.providers.operations import READING, Feature
 
 Document = dict[str, Any]

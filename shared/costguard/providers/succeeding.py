@@ -9,7 +9,7 @@ from typing import Protocol
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import OutcomeUnknownError, ProviderError, RefusedError
 from costguard.domain.keys import EncryptionKey
-from costguard.guards.kms_succession import DECISION, MOVED_BACK, SUCCESSOR_OF, can_be_made_again, is_alike
+from costguard.guards.keys.succession import DECISION, MOVED_BACK, SUCCESSOR_OF, can_be_made_again, is_alike
 
 CANARY_FAILED = "CanaryFailed"
 """A code of our own: the alias was moved and is back, as a canary did not come through."""

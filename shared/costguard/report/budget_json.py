@@ -17,8 +17,8 @@ from costguard.estimates.forecast import Forecast
 from costguard.estimates.reconcile import Reconciled
 from costguard.estimates.spent import RunRate, Spent
 from costguard.estimates.traces import MachineHours
-from costguard.guards.budget import BudgetStatus, CloudPart, age_of_bill
-from costguard.guards.idle_gpu_rules import percent_words
+from costguard.guards.budget.judge import BudgetStatus, CloudPart, age_of_bill
+from costguard.guards.rules.idle import percent_words
 from costguard.report.budget_rules import budget_rule_json
 from costguard.report.budget_views import BudgetReport, gaps_of
 from costguard.report.json_values import gap_json, moment, money_json, reason_json

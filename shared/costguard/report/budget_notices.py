@@ -14,11 +14,11 @@ from costguard.estimates.forecast import FEWEST_DAYS, Forecast
 from costguard.estimates.interval import SHARE
 from costguard.estimates.period import Period
 from costguard.estimates.spent import Spent
-from costguard.guards.budget import BudgetStatus, CloudPart
-from costguard.guards.budget_alerts import AlertKind, Crossing
-from costguard.guards.budget_rules import BudgetStep, StepKind
-from costguard.guards.idle_gpu_rules import percent_words
-from costguard.guards.rules import Mode
+from costguard.guards.budget.alerts import AlertKind, Crossing
+from costguard.guards.budget.judge import BudgetStatus, CloudPart
+from costguard.guards.budget.rules import BudgetStep, StepKind
+from costguard.guards.rules.common import Mode
+from costguard.guards.rules.idle import percent_words
 from costguard.planning import Spender, dearest, least_harm
 from costguard.report.notices import Notice, local_time
 from costguard.report.words import Language, choice, clean, hourly, label, phrase, sentence

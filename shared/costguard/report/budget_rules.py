@@ -10,8 +10,8 @@ from typing_extensions import assert_never
 
 from costguard.domain.money import Money
 from costguard.domain.spend import SpendScope
-from costguard.guards.budget_rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
-from costguard.guards.idle_gpu_rules import percent_words
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
+from costguard.guards.rules.idle import percent_words
 from costguard.report.tables import Column, Table
 from costguard.report.words import Language, choice, clean, phrase, span
 

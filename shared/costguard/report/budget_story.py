@@ -12,8 +12,8 @@ from costguard.estimates.period import Period
 from costguard.estimates.reconcile import LEAST, Reconciled
 from costguard.estimates.spent import LEAST_DAYS, RunRate, Spent
 from costguard.estimates.traces import CategorySum, MachineHours
-from costguard.guards.budget import BudgetStatus, CloudPart
-from costguard.guards.idle_gpu_rules import percent_words
+from costguard.guards.budget.judge import BudgetStatus, CloudPart
+from costguard.guards.rules.idle import percent_words
 from costguard.report.budget_due import due_lines
 from costguard.report.budget_notices import forecast_words, share_words, step_lines, sure_words
 from costguard.report.budget_rules import covers_words, period_words

@@ -14,7 +14,7 @@ from math import prod
 from costguard.domain.money import Money
 from costguard.estimates.spent import Spent
 from costguard.estimates.traces import CategorySum, MachineHours
-from costguard.guards.budget import BudgetStatus
+from costguard.guards.budget.judge import BudgetStatus
 
 _CENTS = 2
 _EXACT_UP_TO = 6  # decimals of a price that is printed whole: clouds list theirs with four, a few with six

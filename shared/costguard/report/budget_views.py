@@ -10,8 +10,8 @@ from decimal import Decimal
 from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap
-from costguard.guards.budget import BudgetStatus
-from costguard.guards.budget_alerts import AlertKind
+from costguard.guards.budget.alerts import AlertKind
+from costguard.guards.budget.judge import BudgetStatus
 from costguard.report.budget_notices import share_words
 from costguard.report.evidence import utc_words
 from costguard.report.tables import Column, Table, Tone

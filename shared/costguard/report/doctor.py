@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from costguard.domain.reasons import FactValue, Reason
 from costguard.domain.resources import Gap
-from costguard.policy.cadence import RunWait
+from costguard.policy.model.cadence import RunWait
 from costguard.report.waste import CallRow
 
 

@@ -6,8 +6,8 @@ from datetime import timedelta
 from enum import Enum
 
 from costguard.domain.freeze import LaunchFreeze
-from costguard.guards.budget import BudgetStatus
-from costguard.guards.idle_gpu_rules import percent_words
+from costguard.guards.budget.judge import BudgetStatus
+from costguard.guards.rules.idle import percent_words
 from costguard.planning.freeze import FreezeState
 from costguard.report.budget_notices import spent_words
 from costguard.report.notices import Notice

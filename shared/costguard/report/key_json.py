@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from costguard.domain.keys import EncryptionKey
-from costguard.guards.kms_rotation_rules import KeyRule
+from costguard.guards.keys.rules import KeyRule
 from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
 from costguard.report.key_costs import rotation_cost_words
 from costguard.report.key_rules import key_rule_json

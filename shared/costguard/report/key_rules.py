@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from costguard.guards.kms_rotation_rules import KeyRule, KeySelector
+from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.report.tables import Column, Table
 from costguard.report.words import Language, choice, clean, phrase, span
 

@@ -11,7 +11,7 @@ from costguard.domain.keys import EncryptionKey
 from costguard.domain.mends import Mend
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap
-from costguard.guards.kms_rotation import ROTATION, VENDOR_LIMIT
+from costguard.guards.keys.judge import ROTATION, VENDOR_LIMIT
 from costguard.report.key_costs import told_cost_words
 from costguard.report.mends import mend_words
 from costguard.report.tables import Column, Table, Tone

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-from costguard.guards.network_audit_rules import Check
+from costguard.guards.network.rules import Check
 from costguard.report.words import Language
 
 _EN, _ZH = Language.EN, Language.ZH

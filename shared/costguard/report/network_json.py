@@ -8,7 +8,7 @@ from typing import Any
 
 from costguard.domain.money import totals
 from costguard.domain.refs import ResourceRef
-from costguard.guards.network_audit_rules import AuditRule
+from costguard.guards.network.rules import AuditRule
 from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
 from costguard.report.mends import mend_words
 from costguard.report.network_catalogue import entry_of, known_entry

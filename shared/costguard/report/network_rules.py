@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from costguard.guards.network_audit_rules import AuditRule, Check, NetworkSelector
+from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
 from costguard.report.network_catalogue import entry_of
 from costguard.report.tables import Column, Table
 from costguard.report.words import Language, choice, clean, phrase, span

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from costguard.policy.differences import Difference, Direction
+from costguard.policy.diff.differences import Difference, Direction
 from costguard.report.tables import Column, Table, Tone
 from costguard.report.words import Language, clean, phrase
 

@@ -10,10 +10,10 @@ from typing import Any
 from costguard.cases import Case
 from costguard.domain.findings import Finding
 from costguard.domain.resources import Gap, Instance
-from costguard.policy.matching import Asked, RuleMatch
-from costguard.policy.model import Exemption
-from costguard.policy.notation import ladder
-from costguard.policy.ownership import OwnerSource
+from costguard.policy.model.matching import Asked, RuleMatch
+from costguard.policy.model.ownership import OwnerSource
+from costguard.policy.model.policy import Exemption
+from costguard.policy.syntax.notation import ladder
 from costguard.report.evidence import utc_words
 from costguard.report.json_values import gap_json, moment, reason_json, subject_json
 from costguard.report.tables import Column, Table, Tone

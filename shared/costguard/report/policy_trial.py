@@ -15,9 +15,9 @@ from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Snapshot, SnapshotState, Volume
 from costguard.planning import Plan, PlanInputs, build_plan
-from costguard.policy.described import described_fact, described_launch
-from costguard.policy.model import Policy
-from costguard.policy.trial_documents import Outcome, TestDocument, written_value
+from costguard.policy.model.policy import Policy
+from costguard.policy.trial.described import described_fact, described_launch
+from costguard.policy.trial.documents import Outcome, TestDocument, written_value
 
 _FIRST_LOOK = timedelta(minutes=1)  # a machine is seen idle just before its owner is told
 

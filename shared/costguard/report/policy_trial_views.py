@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from costguard.policy.trial_documents import Outcome
+from costguard.policy.trial.documents import Outcome
 from costguard.report.policy_trial import Came, Trial
 from costguard.report.words import Language, clean, phrase, sentence, verdict
 

@@ -16,7 +16,7 @@ from costguard.domain.errors import AccessDeniedError, ProviderError, Unavailabl
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap, Instance
 from costguard.domain.signals import HOUR, SignalName, SignalReading, floor_hour
-from costguard.policy.model import Prometheus
+from costguard.policy.model.policy import Prometheus
 from costguard.ports import SignalReport
 from costguard.signal_sources import promql
 from costguard.signal_sources.gaps import signals_gap

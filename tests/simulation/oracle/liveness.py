@@ -16,7 +16,7 @@ from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.engine.run import RunReport
-from costguard.guards.rules import Mode
+from costguard.guards.rules.common import Mode
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation

@@ -7,7 +7,7 @@ from typing import Any
 from typing_extensions import assert_never
 
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
-from costguard.policy.freeze_ids import APPROVED, APPROVED_TAG
+from costguard.policy.budget.freeze_ids import APPROVED, APPROVED_TAG
 
 ACCELERATED = ("ecs.*gn*", "ecs.ga*", "ecs.ebmga*", "ecs.gp*", "ecs.ebmgp*")
 """Globs of instance types and of families alike: `ecs.ebmgn7e.32xlarge` is of `ecs.ebmgn7e`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from costguard.domain.actions import Receipt
 from costguard.domain.refs import ResourceRef
-from costguard.guards.rules import KEEP_TAG
+from costguard.guards.rules.common import KEEP_TAG
 from costguard.providers.alibaba.session import AlibabaSession
 from costguard.providers.changing import after_sending
 from costguard.providers.documented import named

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from costguard.guards.rules import KEEP_TAG, TAGS_DENIED_BY_ROLE
+from costguard.guards.rules.common import KEEP_TAG, TAGS_DENIED_BY_ROLE
 from costguard.providers.operations import Feature, Operation
 from costguard.providers.purposes import Purpose, reach
 

@@ -22,7 +22,7 @@ from costguard.domain.errors import ProviderError
 from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
-from costguard.policy.model import PriceOverride
+from costguard.policy.model.policy import PriceOverride
 from costguard.providers.alibaba import price_table
 from costguard.providers.alibaba.forms import structures_in
 from costguard.providers.documented import Fields, amount, as_documented, part, text

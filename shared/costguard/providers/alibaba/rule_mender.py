@@ -14,7 +14,7 @@ from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import Direction, NetworkRule
-from costguard.guards.network_before import read_rule, rule_text
+from costguard.guards.network.rule_text import read_rule, rule_text
 from costguard.providers.alibaba.mending import half_done, receipt_of
 from costguard.providers.alibaba.network_groups import RULES_API, read_rules
 from costguard.providers.alibaba.network_rules import RuleLists, direction_of, to_permission, to_rule

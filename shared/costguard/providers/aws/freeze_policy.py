@@ -10,7 +10,7 @@ from typing import Any
 from typing_extensions import assert_never
 
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
-from costguard.policy.freeze_ids import APPROVED, APPROVED_TAG
+from costguard.policy.budget.freeze_ids import APPROVED, APPROVED_TAG
 
 ACCELERATED = ("p*", "g*", "inf*", "trn*", "dl*")
 """Globs of instance types: every family with these letters has accelerators, and new ones will."""

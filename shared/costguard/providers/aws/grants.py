@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from costguard.guards.kms_succession import SUCCESSOR_OF
-from costguard.guards.rules import KEEP_TAG
+from costguard.guards.keys.succession import SUCCESSOR_OF
+from costguard.guards.rules.common import KEEP_TAG
 from costguard.providers.succeeding import CONTEXT
 
 

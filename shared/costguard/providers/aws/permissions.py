@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from costguard.guards.rules import TAGS_DENIED_BY_ROLE
+from costguard.guards.rules.common import TAGS_DENIED_BY_ROLE
 from costguard.providers.aws.grants import allow_keeps, allow_succession
 from costguard.providers.aws.managed import CONTROLLER_KEYS, CONTROLLER_VALUES
 from costguard.providers.operations import Feature, Operation

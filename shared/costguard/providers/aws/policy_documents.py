@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from costguard.guards.rules import KEEP_TAG
+from costguard.guards.rules.common import KEEP_TAG
 from costguard.providers.aws.objects import OBJECT_OPERATIONS
 from costguard.providers.aws.permissions import SECRET_OPERATIONS, SNAPSHOTTING, policy_document
 from costguard.providers.operations import ACTING, Feature

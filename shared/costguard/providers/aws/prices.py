@@ -21,7 +21,7 @@ from costguard.domain.errors import ProviderError
 from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
-from costguard.policy.model import PriceOverride
+from costguard.policy.model.policy import PriceOverride
 from costguard.providers.aws import price_table
 from costguard.providers.documented import as_documented, moment, part, text
 

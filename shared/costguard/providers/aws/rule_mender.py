@@ -10,7 +10,7 @@ from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError
 from costguard.domain.mends import Mend
 from costguard.domain.network import EVERY_PORT, Direction, NetworkRule
-from costguard.guards.network_before import read_rule, rule_text
+from costguard.guards.network.rule_text import read_rule, rule_text
 from costguard.providers.aws.mending import by_its_list, request_id, same
 from costguard.providers.aws.network_parts import is_kept_by_a_service
 from costguard.providers.aws.network_rules import NO_NUMBER, group_rule, network

@@ -7,7 +7,7 @@ from typing import Any
 from typing_extensions import assert_never
 
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
-from costguard.policy.freeze_ids import APPROVED, APPROVED_TAG
+from costguard.policy.budget.freeze_ids import APPROVED, APPROVED_TAG
 
 ACCELERATED = ("GN*", "GT*", "GI*", "PNV*", "HCCPNV*", "HCCG*", "BMG*")
 """Globs of instance types: `GN10Xp.2XLARGE40`."""

@@ -19,7 +19,7 @@ from costguard.domain.errors import ProviderError
 from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
-from costguard.policy.model import PriceOverride
+from costguard.policy.model.policy import PriceOverride
 from costguard.providers.documented import Fields, amount, as_documented, named, part, text
 from costguard.providers.tencent.answers import told
 from costguard.providers.tencent.instance_types import ZONES

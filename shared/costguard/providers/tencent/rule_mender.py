@@ -16,7 +16,7 @@ from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError
 from costguard.domain.mends import Mend
 from costguard.domain.network import Direction, NetworkRule, Permission
-from costguard.guards.network_before import read_rule, rule_text
+from costguard.guards.network.rule_text import read_rule, rule_text
 from costguard.providers.documented import Fields, as_documented, named
 from costguard.providers.mending import gone, refusal, require, require_unmoved
 from costguard.providers.tencent.mending import receipt_of

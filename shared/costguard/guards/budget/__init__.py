@@ -1,0 +1,1 @@
+"""How far is this budget spent, and where does it end?"""

@@ -1,0 +1,1 @@
+"""Is this key rotated as often as the policy asks?"""

@@ -1,0 +1,1 @@
+"""The checks of networks, by what they look at."""

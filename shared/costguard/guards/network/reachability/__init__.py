@@ -1,0 +1,1 @@
+"""Which instances the internet can reach, on which ports, and by what."""

@@ -1,0 +1,1 @@
+"""What rules say that more than one guard reads."""

@@ -1,0 +1,208 @@
+"""What every guard's rules share: modes, which subjects a rule applies to, its ladder and its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from enum import Enum, IntEnum
+from fnmatch import fnmatchcase
+from typing import Any, Protocol, TypeVar, cast
+
+from costguard.domain.actions import Verb
+from costguard.domain.money import Money
+from costguard.domain.resources import Billing, Instance
+from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.spelling import tags_spare
+
+
+class Mode(IntEnum):
+    """How far a rule may go; a rule may be gentler than the policy, never harsher."""
+
+    OBSERVE = 0
+    WARN = 1
+    ENFORCE = 2
+
+
+class Consent(str, Enum):
+    """Whether losing something that cannot be restored is acceptable."""
+
+    KEEP = "keep"
+    ASK = "ask"
+    LOSE = "lose"
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which instances a rule applies to. None does not restrict; an empty tuple or mapping matches nothing.
+
+    Patterns are shell globs (`p4d.*`), matched with case; a tag must be present and its value match. A machine without
+    a resource group, as every one on AWS, is in none of `resource_groups`. Harming is exact: `matches` brings a machine
+    under a rule. Sparing is generous: `spares` takes it out, and compares tags in any spelling.
+    """
+
+    clouds: tuple[str, ...] | None = None
+    accounts: tuple[str, ...] | None = None
+    regions: tuple[str, ...] | None = None
+    instance_types: tuple[str, ...] | None = None
+    billing: tuple[Billing, ...] | None = None
+    tags: Mapping[str, str] | None = None
+    resources: tuple[str, ...] | None = None
+    resource_groups: tuple[str, ...] | None = None
+
+    def matches(self, instance: Instance) -> bool:
+        """Whether every given restriction holds."""
+        return self._tags_match(instance.tags) and self._rest_matches(instance)
+
+    def spares(self, instance: Instance) -> bool:
+        """Whether every given restriction holds, tags without regard to case and separators."""
+        return (self.tags is None or tags_spare(instance.tags, self.tags)) and self._rest_matches(instance)
+
+    def _rest_matches(self, instance: Instance) -> bool:
+        ref = instance.ref
+        return (
+            _any_glob(self.clouds, ref.cloud)
+            and _any_glob(self.accounts, ref.account)
+            and _any_glob(self.regions, ref.region)
+            and _any_glob(self.instance_types, instance.instance_type)
+            and (self.resources is None or ref.native_id in self.resources or str(ref) in self.resources)
+            and (self.billing is None or instance.billing in self.billing)
+            and (self.resource_groups is None or _in_group(self.resource_groups, instance.resource_group))
+        )
+
+    def _tags_match(self, tags: Mapping[str, str]) -> bool:
+        if self.tags is None:
+            return True
+        return bool(self.tags) and all(
+            key in tags and fnmatchcase(tags[key], pattern) for key, pattern in self.tags.items()
+        )
+
+
+def _in_group(patterns: tuple[str, ...], group: str) -> bool:
+    return bool(group) and _any_glob(patterns, group)
+
+
+def _any_glob(patterns: tuple[str, ...] | None, value: str) -> bool:
+    return patterns is None or any(fnmatchcase(value, pattern) for pattern in patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step as the policy writes it; `wait` starts when the step before is confirmed."""
+
+    verb: Verb
+    wait: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One rung as the engine climbs it: what is done, and how long after the rung before was confirmed."""
+
+    verb: Verb
+    after: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a rule may do in any rolling 24 hours, and what it may not lose.
+
+    A cap of 0 allows nothing. `hourly_cost_stopped_per_day` has one amount per currency; a currency
+    without one is held. `share` is of the accelerator instances the rule applies to, 0 to 1.
+    Terminations have caps of their own, so that they never use up what stops need: `terminations_per_day`, which
+    is as many as `actions_per_day` where it is None, and the same share.
+    """
+
+    actions_per_day: int = 10
+    fleet_share_per_day: Decimal = Decimal("0.10")
+    hourly_cost_stopped_per_day: tuple[Money, ...] = (
+        Money(Decimal(200), "USD"),
+        Money(Decimal(1400), "CNY"),
+    )
+    local_disk: Consent = Consent.ASK
+    unstoppable_may_terminate: bool = False
+    terminations_per_day: int | None = None
+
+    @property
+    def terminations(self) -> int:
+        """The most terminations in any rolling 24 hours."""
+        return self.actions_per_day if self.terminations_per_day is None else self.terminations_per_day
+
+
+class MendRule(Protocol):
+    """What the rules have in common whose violations are mended by changing a setting, and not by stopping a machine.
+
+    `wait` runs from the delivered notice to the mend; `actions_per_day` caps a rolling 24 hours, 0 allows nothing.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the policy calls it."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything it says."""
+
+    @property
+    def mode(self) -> Mode:
+        """How far it may go."""
+
+    @property
+    def wait(self) -> timedelta:
+        """From the delivered notice to the mend."""
+
+    @property
+    def actions_per_day(self) -> int:
+        """The most mends in any rolling 24 hours."""
+
+
+class HasMode(Protocol):
+    """Any rule."""
+
+    @property
+    def mode(self) -> Mode:
+        """How far it may go."""
+
+
+RuleT = TypeVar("RuleT", bound=HasMode)
+
+
+def at_most(rule: RuleT, mode: Mode) -> RuleT:
+    """The same rule, its digest included, going no further than `mode`."""
+    return rule if rule.mode <= mode else cast("RuleT", replace(cast("Any", rule), mode=mode))
+
+
+TAGS_DENIED_BY_ROLE = ("costguard-protect", "do-not-stop", "do-not-delete", "keep")
+"""Those that the roles' own denials name as well. A managed policy of IAM holds 6,144 characters, and each name takes
+up to six spellings there, so that the others are left to what compares every spelling: the rails."""
+
+_NOT_TO_BE = tuple(
+    f"{never}-{done}"
+    for never in ("do-not", "dont", "no", "never")
+    for done in ("stop", "shutdown", "terminate", "delete", "touch")
+)
+KNOWN_TAGS = tuple(dict.fromkeys((*TAGS_DENIED_BY_ROLE, *_NOT_TO_BE, "keep-running", "protect", "protected")))
+"""What asks in plain words to be left alone. Words that tell what something is (`persistent`, `production`, `critical`)
+ask for nothing: where they mean it, `protect.tags` says so."""
+
+KEEP_TAG = "costguard:keep-until"
+"""What a Keep is called where it is written on the machine; every deployment heeds it, in any spelling.
+
+Its value is a moment in UTC, as `2026-12-01T09:00:00Z`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """Who may never be touched, by rule of the house. Tag names match in any case and spelling variant.
+
+    `controller_tags`, whatever they say, give away what a controller of the house runs; one that ends in `*` stands for
+    every tag that begins so.
+    Policies from before `termination_protection_bars` keep the stricter reading: a default that loosens is no default.
+    """
+
+    tag_names: tuple[str, ...] = KNOWN_TAGS
+    expiry_tag_names: tuple[str, ...] = ("costguard-keep-until", "keep-until", "protect-until")
+    controller_tags: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
+    termination_protection_bars: Bars = Bars.EVERYTHING

@@ -1,0 +1,251 @@
+"""How two whole policies differ. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from typing import TypeVar
+
+from costguard.domain.money import Money
+from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.common import Mode, Selector
+from costguard.policy.diff import differences as d
+from costguard.policy.diff.differences import Difference, Direction, Part
+from costguard.policy.diff.guards import budget_differences, key_differences, network_differences
+from costguard.policy.diff.idle import idle_differences
+from costguard.policy.diff.rule_changes import spares_all_of
+from costguard.policy.model.policy import Account, Exemption, Owner, Policy, Shadows
+from costguard.policy.model.working_time import WorkingCalendar
+from costguard.policy.syntax import notation as n
+
+_WHOLE = "policy"
+_Entry = TypeVar("_Entry")
+
+
+def policy_differences(old: Policy, new: Policy) -> tuple[Difference, ...]:
+    """Everything that is not as it was, by section. Empty only where both policies mean the same.
+
+    A policy whose digest differs and of which nothing here can tell why is looser: nobody can prove otherwise.
+    """
+    found = tuple(_all(old, new))
+    if not found and old.digest != new.digest:
+        return (Difference(_WHOLE, "", "digest", old.digest, new.digest, Direction.LOOSER),)
+    return found
+
+
+def _all(old: Policy, new: Policy) -> Iterator[Difference]:
+    steps = any(rule.mode > Mode.OBSERVE and rule.steps for rule in new.budgets)
+    for each in d.compared(_WHOLE, "", old, new, _POLICY):  # another rate lets a budget's steps begin sooner
+        yield replace(each, direction=Direction.LOOSER) if each.key == "exchange_rates" and steps else each
+    yield from idle_differences(old.idle_gpu, new.idle_gpu)
+    yield from budget_differences(old, new)
+    yield from key_differences(old.kms_rotation, new.kms_rotation)
+    yield from network_differences(old.network_audit, new.network_audit)
+    for each in _shadows(old.shadows, new.shadows):  # they decide nothing
+        yield replace(each, section=f"{each.section} shadow", direction=Direction.OTHER)
+    yield from d.listed(
+        "accounts",
+        {f"{each.cloud}:{each.id}": each for each in old.accounts},
+        {f"{each.cloud}:{each.id}": each for each in new.accounts},
+        _ACCOUNT,
+        shown=lambda each: n.written(each.regions) or "all",
+        added=lambda _: Direction.LOOSER,
+        # without any left it is the account of the credentials that is guarded, whichever that is
+        removed=lambda _: Direction.TIGHTER if new.accounts else Direction.LOOSER,
+    )
+    yield from _owners(old.owners, new.owners)
+    yield from d.listed(
+        "exceptions",
+        _numbered((n.selection(each.owns), each) for each in old.exemptions),
+        _numbered((n.selection(each.owns), each) for each in new.exemptions),
+        _EXCEPTION,
+        shown=lambda each: f"{each.reason}; {n.written(each.expires_at)}",
+        added=lambda _: Direction.TIGHTER,
+        removed=lambda _: Direction.LOOSER,
+    )
+
+
+def _shadows(old: Shadows, new: Shadows) -> Iterator[Difference]:
+    yield from (each for each in idle_differences(old.idle_gpu, new.idle_gpu) if each.key != "falls_to")
+    yield from key_differences(old.kms_rotation, new.kms_rotation)
+    yield from network_differences(old.network_audit, new.network_audit)
+
+
+def _owners(old: Sequence[Owner], new: Sequence[Owner]) -> Iterator[Difference]:
+    """Who is told is for people to judge; but whoever is named in `people` may stop what is theirs now."""
+    may_answer = Direction.LOOSER if any(each.people for each in new) else Direction.OTHER
+    found = d.listed(
+        "owners",
+        _numbered((each.name, each) for each in old),
+        _numbered((each.name, each) for each in new),
+        _OWNER,
+        shown=lambda each: n.selection(each.owns) or n.written(each.cloud_users),
+        added=lambda each: Direction.LOOSER if each.people else Direction.OTHER,
+        removed=lambda _: may_answer,  # what was theirs falls to the next in line
+    )
+    for each in found:
+        yield replace(each, direction=may_answer) if each.key in {"owns", "cloud_users"} else each
+    order, now = [each.name for each in old], [each.name for each in new]
+    if order != now and sorted(order) == sorted(now):  # the first that matches is told
+        yield Difference("owners", "", "order", ", ".join(order), ", ".join(now), may_answer)
+
+
+def _numbered(entries: Iterable[tuple[str, _Entry]]) -> dict[str, _Entry]:
+    """Each by what it is called; of several of one name the later ones are told apart by their place."""
+    found: dict[str, _Entry] = {}
+    for name, entry in entries:
+        count = sum(known.rpartition(" #")[0] == name or known == name for known in found)
+        found[name if not count else f"{name} #{count + 1}"] = entry
+    return found
+
+
+def _regions_wider(old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> bool:
+    return old is not None and (new is None or d.more(old, new))
+
+
+def _calendar_looser(old: WorkingCalendar | None, new: WorkingCalendar | None) -> bool:
+    """A calendar only lengthens waits; of two of them the new one may not have an hour that the old one has not."""
+    if old is None or new is None:
+        return new is None
+    within = (
+        new.zone == old.zone
+        and new.weekdays <= old.weekdays
+        and new.opens >= old.opens
+        and _closes(new) <= _closes(old)
+    )
+    named = old.exceptions.keys() | new.exceptions.keys()
+    sure = (new.known_until or date.max) <= (old.known_until or date.max)
+    return not (within and sure and all(_worked(new, day) <= _worked(old, day) for day in named))
+
+
+def _closes(calendar: WorkingCalendar) -> int:
+    minutes = calendar.closes.hour * 60 + calendar.closes.minute
+    return minutes or 24 * 60
+
+
+def _worked(calendar: WorkingCalendar, day: date) -> bool:
+    return calendar.is_working_day(day)
+
+
+def _calendar_words(calendar: WorkingCalendar | None) -> str:
+    if calendar is None:
+        return ""
+    days = ",".join(("mon", "tue", "wed", "thu", "fri", "sat", "sun")[day] for day in sorted(calendar.weekdays))
+    hours = f"{n.written(calendar.opens)}-{n.written(calendar.closes)}"
+    return f"{calendar.zone} {days} {hours}, {sum(not worked for worked in calendar.exceptions.values())} holidays"
+
+
+def _prices_looser(old: tuple[tuple[object, Money], ...], new: tuple[tuple[object, Money], ...]) -> bool:
+    """A price that was unknown is held, and a lower one counts less against the caps: only a higher one is tighter."""
+    before, after = dict(old), dict(new)
+    return [key for key, _ in old] != [key for key, _ in new] or any(
+        after[key].currency != money.currency or after[key].amount < money.amount for key, money in before.items()
+    )
+
+
+def _two_above_looser(old: tuple[Money, ...], new: tuple[Money, ...]) -> bool:
+    """Another currency, or a higher amount, lets one person decide on more; without any one person decides on all."""
+    if not new:
+        return True
+    if not old:
+        return False
+    before = {money.currency: money.amount for money in old}
+    return any(money.currency not in before or money.amount > before[money.currency] for money in new)
+
+
+def _told_at_all(old: str, new: str) -> bool | None:
+    """Without an address nobody is told, and so nothing harmful is done; another one is for people to judge."""
+    return None if old and new else bool(new)
+
+
+def _unset_or_same(old: str, new: str) -> bool:
+    """Only taking it away is certainly tighter."""
+    del old
+    return bool(new)
+
+
+def _later(old: datetime, new: datetime) -> bool:
+    return new < old
+
+
+def _narrower(old: Selector, new: Selector) -> bool:
+    return not spares_all_of(old, new)
+
+
+_POLICY: tuple[Part[Policy], ...] = (
+    Part("mode", lambda policy: policy.mode, d.higher),
+    Part(
+        "new_accounts.observe_for",
+        lambda policy: policy.observe_new_accounts_for,
+        d.lower,
+        lambda wait: n.duration(wait) if wait else "",
+    ),
+    Part("leading_deployment", lambda policy: policy.leading_deployment, _unset_or_same),
+    Part("calendar", lambda policy: policy.calendar, _calendar_looser, _calendar_words),
+    Part("protect.tags", lambda policy: policy.protection.tag_names, d.fewer),
+    Part("protect.expiry_tags", lambda policy: policy.protection.expiry_tag_names, d.fewer),
+    Part("protect.controller_tags", lambda policy: policy.protection.controller_tags, d.fewer),
+    Part("protect.accounts", lambda policy: policy.protection.accounts, d.fewer),
+    Part(
+        "protect.termination_protection_bars",
+        lambda policy: policy.protection.termination_protection_bars,
+        lambda _, new: new is not Bars.EVERYTHING,
+    ),
+    Part(
+        "prices",
+        lambda policy: tuple(((each.cloud, each.instance_types), each.hourly) for each in policy.prices),
+        _prices_looser,
+    ),
+    Part("signals.cloudwatch_namespace", lambda policy: policy.signals.cloudwatch_namespace, d.any_change),
+    Part(
+        "signals.prometheus",
+        lambda policy: policy.signals.prometheus,
+        d.any_change,  # one that is gone may have been the one that showed the use
+        lambda servers: ", ".join(each.url for each in servers),
+    ),
+    Part("notify.default", lambda policy: policy.default_channel, _told_at_all),
+    Part("notify.answers.slack_team", lambda policy: policy.answers.slack_team, _unset_or_same),
+    Part("notify.answers.approvers", lambda policy: policy.answers.approvers, d.more),
+    Part("notify.answers.two_approvers_above", lambda policy: policy.answers.two_above, _two_above_looser),
+    Part("keep_as_tag", lambda policy: policy.keep_as_tag, None),  # what this policy does to a machine stays the same
+    Part(
+        "exchange_rates",
+        lambda policy: policy.exchange_rates,
+        None,
+        lambda rates: n.written(tuple(f"{each.base}→{each.quote} {n.written(each.rate)}" for each in rates)),
+    ),
+    Part(
+        "priority_classes",
+        lambda policy: policy.priority_classes,
+        None,  # what budgets do with them is told there
+        lambda classes: n.written(tuple(f"{each.name} ({n.selection(each.selects)})" for each in classes)),
+    ),
+    Part(
+        "launch_freezes",
+        lambda policy: policy.launch_freezes,
+        d.more,
+        lambda freezes: n.written(tuple(f"{each.name} ({each.policy} → {each.target})" for each in freezes)),
+    ),
+)
+_ACCOUNT: tuple[Part[Account], ...] = (
+    Part("regions", lambda each: each.regions, _regions_wider, lambda regions: n.written(regions) or "all"),
+    Part("owner", lambda each: each.owner, None),
+    Part("role", lambda each: each.role, d.any_change),  # it may be allowed more
+    Part("external_id", lambda each: each.external_id, None),
+    Part("organisation", lambda each: each.organisation, d.higher),
+    Part("protected", lambda each: each.protected, d.lower),
+)
+_OWNER: tuple[Part[Owner], ...] = (
+    Part("owns", lambda each: each.owns, None, n.selection),
+    Part("channel", lambda each: each.channel, None),
+    Part("people", lambda each: each.people, d.more),
+    Part("cloud_users", lambda each: each.cloud_users, None),
+)
+_EXCEPTION: tuple[Part[Exemption], ...] = (
+    Part("applies_when_all", lambda each: each.owns, _narrower, n.selection),
+    Part("expires", lambda each: each.expires_at, _later),
+    Part("owner", lambda each: each.owner, None),
+    Part("reason", lambda each: each.reason, None),
+    Part("approver", lambda each: each.approver, None),
+)

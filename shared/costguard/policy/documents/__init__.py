@@ -1,0 +1,1 @@
+"""From the files of a policy repository to the compiled policy."""

@@ -1,0 +1,141 @@
+"""What no single document can know: names and modes over all files of a policy. Pure.
+
+Works on what was read, not on what was accepted, so that these mistakes are told together with all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from costguard.guards.rules.common import Mode
+from costguard.policy.syntax.problems import Mark, Problem, field_path
+from costguard.policy.syntax.yaml_nodes import Document, Mapping, Scalar
+from costguard.policy.syntax.yaml_nodes import Sequence as ListNode
+
+_MODES = {mode.name.lower(): mode for mode in Mode}
+_WITH_SHADOWS = ("idle_gpu", "kms_rotation", "network_audit")
+_WITH_MODES = ("idle_gpu", "budgets", "kms_rotation", "network_audit")
+
+
+class FileKind(str, Enum):
+    """What a file of the policy holds."""
+
+    MAIN = "main"
+    RULES = "rules"
+    OWNERS = "owners"
+    EXCEPTIONS = "exceptions"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFile:
+    """One file, read, and what it should hold."""
+
+    kind: FileKind
+    document: Document
+
+
+def cross_checked(files: Sequence[PolicyFile]) -> Iterator[Problem]:
+    """Every mistake that shows only between entries or files."""
+    yield from _harsher_modes(files)
+    yield from _shadows_with_modes(files)
+    yield from _twice(files, "idle_gpu", ("name",), "rule")
+    yield from _twice(files, "owners", ("name",), "owner")
+    yield from _twice(files, "accounts", ("cloud", "id"), "account")
+    yield from _twice(files, "budgets", ("name",), "budget")
+    yield from _twice(files, "kms_rotation", ("name",), "rule for keys")
+    yield from _twice(files, "network_audit", ("name",), "rule for networks")
+    yield from _twice(files, "priority_classes", ("name",), "priority class")
+    yield from _aimless_exceptions(files)
+    yield from _no_rules(files)
+
+
+def _entries(files: Sequence[PolicyFile], key: str) -> Iterator[tuple[Document, str, Mapping]]:
+    """The mappings of a list, whichever files it is spread over, with the path to each."""
+    own = {"owners": FileKind.OWNERS, "exceptions": FileKind.EXCEPTIONS}.get(key)
+    for file in files:
+        root = file.document.root
+        listed = root if file.kind is own else root.items.get(key) if isinstance(root, Mapping) else None
+        prefix: tuple[str, ...] = () if file.kind is own else (key,)
+        if isinstance(listed, ListNode):
+            for index, entry in enumerate(listed.items):
+                if isinstance(entry, Mapping):
+                    yield file.document, field_path((*prefix, index)), entry
+
+
+def _harsher_modes(files: Sequence[PolicyFile]) -> Iterator[Problem]:
+    roots = [file.document.root for file in files if file.kind is FileKind.MAIN]
+    main = next((root for root in roots if isinstance(root, Mapping)), None)
+    if main is None:
+        return
+    written = main.items.get("mode")
+    ceiling = _mode(main) if written is not None else Mode.OBSERVE
+    if ceiling is None:
+        return
+    for document, path, rule in (entry for key in _WITH_MODES for entry in _entries(files, key)):
+        mode = _mode(rule)
+        if mode is not None and mode > ceiling:
+            yield document.problem(
+                rule.items["mode"].mark,
+                f"{path}.mode",
+                f"{mode.name.lower()} is harsher than the policy's {ceiling.name.lower()}; a rule may only be gentler",
+                f"write {ceiling.name.lower()} or leave the key out, or raise mode in costguard.yaml",
+            )
+
+
+def _shadows_with_modes(files: Sequence[PolicyFile]) -> Iterator[Problem]:
+    for document, path, rule in (entry for key in _WITH_SHADOWS for entry in _entries(files, key)):
+        shadow = rule.items.get("shadow")
+        if isinstance(shadow, Scalar) and shadow.value is True and "mode" in rule.items:
+            message = "a rule in the shadow decides nothing, whatever its mode"
+            yield document.problem(rule.keys["mode"], f"{path}.mode", message, "leave mode out, or shadow")
+
+
+def _mode(mapping: Mapping) -> Mode | None:
+    node = mapping.items.get("mode")
+    return _MODES.get(str(node.value)) if isinstance(node, Scalar) else None
+
+
+def _twice(files: Sequence[PolicyFile], key: str, names: tuple[str, ...], what: str) -> Iterator[Problem]:
+    seen: dict[tuple[str, ...], str] = {}
+    for document, path, entry in _entries(files, key):
+        nodes = [entry.items.get(name) for name in names]
+        scalars = [node for node in nodes if isinstance(node, Scalar)]
+        if len(scalars) != len(names):
+            continue
+        identity = tuple(scalar.text.casefold() for scalar in scalars)
+        mark = scalars[-1].mark
+        if identity in seen:
+            shown = " ".join(scalar.text for scalar in scalars)
+            message = f"a second {what} {shown}; the first is at {seen[identity]}"
+            yield document.problem(mark, f"{path}.{names[-1]}", message, "give it a name of its own, or remove one")
+        else:
+            seen[identity] = f"{document.path}:{mark.line}"
+
+
+def _aimless_exceptions(files: Sequence[PolicyFile]) -> Iterator[Problem]:
+    for document, path, entry in _entries(files, "exceptions"):
+        aims = [key for key in ("resource", "applies_when_all") if key in entry.items]
+        if len(aims) != 1:
+            found = "both resource and applies_when_all" if aims else "neither resource nor applies_when_all"
+            mark = entry.keys[aims[1]] if aims else entry.mark
+            yield document.problem(mark, path, f"an exception names one of them; found {found}", "keep one of the two")
+
+
+def _no_rules(files: Sequence[PolicyFile]) -> Iterator[Problem]:
+    """A policy without rules of any kind and budgets would guard nothing, in silence."""
+    if any(file.document.problems for file in files):
+        return
+    roots = [file.document.root for file in files if file.kind in {FileKind.MAIN, FileKind.RULES}]
+    keys = ("idle_gpu", "budgets", "kms_rotation", "network_audit")
+    listed = [root.items.get(key) for root in roots if isinstance(root, Mapping) for key in keys]
+    if any(node is not None and not (isinstance(node, ListNode) and not node.items) for node in listed):
+        return
+    for file in files:
+        root = file.document.root
+        if file.kind is FileKind.MAIN and isinstance(root, Mapping):
+            node = root.items.get("idle_gpu")
+            mark = node.mark if node is not None else Mark()
+            fix = "add a rule under idle_gpu, here or in policies/*.yaml"
+            yield file.document.problem(mark, "idle_gpu", "no rule anywhere: nothing would be guarded", fix)

@@ -1,0 +1,146 @@
+"""The types of policy documents' fields: each reads, checks and explains itself. Needs pydantic."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
+
+from costguard.domain.money import Money
+from costguard.domain.refs import CLOUDS
+from costguard.domain.resources import Billing
+from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.common import Consent, Mode, Step
+from costguard.policy.model.channels import channel
+from costguard.policy.model.ladder import check_ladder, parse_step
+from costguard.policy.syntax import cloud_values as clouds
+from costguard.policy.syntax import time_values as times
+from costguard.policy.syntax import units
+from costguard.policy.syntax import values as v
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_DEPLOYMENT = re.compile(r"[a-z][a-z0-9-]{1,18}[a-z0-9]")  # as settings/checks.py has it
+_NAMESPACE = re.compile(r"[A-Za-z0-9._/#:-]{1,255}")
+_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_URL = re.compile(
+    r"https?://[A-Za-z0-9.\-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?|https?://\[[0-9A-Fa-f:.]+\](?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?"
+)
+_ROLE = re.compile(r"[\w+=,.@:/{}-]{1,600}", re.ASCII)
+_EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}", re.ASCII)  # STS AssumeRole's own pattern
+_RESOURCE_GROUP = re.compile(r"[A-Za-z0-9*?\[\]!_-]{1,64}")
+_SLACK_TEAM = re.compile(r"T[A-Z0-9]{2,20}", re.ASCII)
+_CLOUD_USER = re.compile(r"(?=.*[A-Za-z0-9])[\w+=,.@:/*?\[\]!-]{1,200}", re.ASCII)
+_INSTANCE_TYPE = re.compile(r"[A-Za-z0-9.*?\[\]!_-]{1,64}")
+
+CLOUD_WORDS = {cloud: cloud for cloud in CLOUDS}
+
+Version = Annotated[int, BeforeValidator(v.version)]
+ModeWord = Annotated[Mode, BeforeValidator(v.choice({mode.name.lower(): mode for mode in Mode}, "a mode"))]
+BarsWord = Annotated[Bars, BeforeValidator(v.choice_of(Bars, "what it bars"))]
+ConsentWord = Annotated[Consent, BeforeValidator(v.choice_of(Consent, "an answer"))]
+BillingWord = Annotated[Billing, BeforeValidator(v.choice_of(Billing, "a way of billing"))]
+CloudWord = Annotated[str, BeforeValidator(v.choice(CLOUD_WORDS, "a cloud"))]
+Unstoppable = Annotated[bool, BeforeValidator(v.choice({"hold": False, "terminate": True}, "an answer"))]
+Name = Annotated[str, AfterValidator(v.matching(_NAME, "a name: letters, digits, . _ -, at most 64"))]
+DeploymentName = Annotated[
+    str,
+    AfterValidator(
+        v.matching(
+            _DEPLOYMENT,
+            "the name of a deployment: 3 to 20 small letters, digits and hyphens",
+            "it is its COSTGUARD_NAME",
+        )
+    ),
+]
+Text = Annotated[
+    str, AfterValidator(v.matching(re.compile(r"(?=.*\S)[^\n]{1,300}"), "a line of text of 1 to 300 characters"))
+]
+TagName = Annotated[str, AfterValidator(v.matching(re.compile(r"(?=.*[^\W_])[^\n]{1,128}"), "the name of a tag"))]
+Observed = Annotated[timedelta, BeforeValidator(times.observed)]
+Lasting = Annotated[timedelta, BeforeValidator(times.window)]
+PercentBound = Annotated[float, BeforeValidator(v.bound(units.parse_percent))]
+RateBound = Annotated[float, BeforeValidator(v.bound(units.parse_rate))]
+PowerBound = Annotated[float, BeforeValidator(v.bound(units.parse_power))]
+Coverage = Annotated[float, BeforeValidator(v.coverage)]
+Count = Annotated[int, BeforeValidator(v.count)]
+Share = Annotated[Decimal, BeforeValidator(units.parse_share)]
+Caps = Annotated[tuple[Annotated[Money, BeforeValidator(units.parse_money)], ...], AfterValidator(v.one_per_currency)]
+Price = Annotated[Money, BeforeValidator(v.price)]
+Moment = Annotated[datetime, BeforeValidator(times.moment)]
+Day = Annotated[date, BeforeValidator(times.day)]
+Hours = Annotated[tuple[time, time], BeforeValidator(times.hours)]
+Weekdays = Annotated[frozenset[int], BeforeValidator(times.weekdays)]
+Holidays = Annotated[str | tuple[date, ...], BeforeValidator(times.holidays)]
+Zone = Annotated[str, AfterValidator(times.zone)]
+Regions = Annotated[tuple[str, ...] | None, BeforeValidator(clouds.regions)]
+Role = Annotated[str, AfterValidator(v.matching(_ROLE, "a role: its name or ARN, without spaces"))]
+ExternalId = Annotated[
+    str, AfterValidator(v.matching(_EXTERNAL_ID, "an external id: 2 to 1224 of letters, digits and +=,.@:/-"))
+]
+Namespace = Annotated[
+    str, AfterValidator(v.matching(_NAMESPACE, "a CloudWatch namespace", "the agent's own is CWAgent"))
+]
+Label = Annotated[str, AfterValidator(v.matching(_LABEL, "a Prometheus label"))]
+Matchers = Annotated[str, AfterValidator(v.matchers)]
+Url = Annotated[
+    str,
+    AfterValidator(v.matching(_URL, "an http or https address without user, password or query", v.A_SERVER)),
+    AfterValidator(v.server),
+]
+Channel = Annotated[str, AfterValidator(channel)]
+ResourceId = Annotated[str, AfterValidator(clouds.resource_id)]
+SlackTeam = Annotated[
+    str,
+    AfterValidator(
+        v.matching(
+            _SLACK_TEAM, "the id of a Slack workspace", "it begins with T and stands in the address of Slack on the web"
+        )
+    ),
+]
+SlackUser = Annotated[str, AfterValidator(v.slack_user)]
+SlackUsers = Annotated[tuple[SlackUser, ...], AfterValidator(v.some("leave the key out where nobody is"))]
+CloudUser = Annotated[
+    str,
+    AfterValidator(
+        v.matching(
+            _CLOUD_USER, "who launched something, or a pattern", "write for example alice, user/alice or role/train/*"
+        )
+    ),
+]
+CloudUsers = Annotated[tuple[CloudUser, ...], AfterValidator(v.some("leave the key out where nobody is"))]
+
+CloudPattern = Annotated[str, BeforeValidator(v.choice(CLOUD_WORDS, "a cloud"))]
+AccountPattern = Annotated[str, AfterValidator(clouds.account_pattern)]
+RegionPattern = Annotated[str, AfterValidator(v.matching(re.compile(r"[a-z0-9*?\[\]!-]{1,40}"), "a region or pattern"))]
+TypePattern = Annotated[
+    str, AfterValidator(v.matching(_INSTANCE_TYPE, "an instance type or pattern", "write for example p4d.* or GN10Xp*"))
+]
+GroupPattern = Annotated[
+    str,
+    AfterValidator(
+        v.matching(
+            _RESOURCE_GROUP,
+            "the id of a resource group or project, or a pattern",
+            'write for example rg-acfmxexample or, on Tencent Cloud, "1004321"',
+        )
+    ),
+]
+TagPatterns = Annotated[dict[str, str], AfterValidator(v.tag_patterns)]
+CloudPatterns = Annotated[tuple[CloudPattern, ...], AfterValidator(v.some(v.ALL))]
+AccountPatterns = Annotated[tuple[AccountPattern, ...], AfterValidator(v.some(v.ALL))]
+RegionPatterns = Annotated[tuple[RegionPattern, ...], AfterValidator(v.some(v.ALL))]
+TypePatterns = Annotated[tuple[TypePattern, ...], AfterValidator(v.some(v.ALL))]
+GroupPatterns = Annotated[tuple[GroupPattern, ...], AfterValidator(v.some(v.ALL))]
+BillingWords = Annotated[tuple[BillingWord, ...], AfterValidator(v.some(v.ALL))]
+ResourceIds = Annotated[tuple[ResourceId, ...], AfterValidator(v.some(v.ALL))]
+TagNames = Annotated[tuple[TagName, ...], AfterValidator(v.some("leave the key out to keep the tags Costguard knows"))]
+AccountIds = Annotated[
+    tuple[AccountPattern, ...],
+    AfterValidator(clouds.account_ids),
+    AfterValidator(v.some("leave the key out to protect no account")),
+]
+Days = Annotated[tuple[Day, ...], AfterValidator(v.some("leave the key out"))]
+Ladder = Annotated[tuple[Annotated[Step, BeforeValidator(parse_step)], ...], AfterValidator(check_ladder)]

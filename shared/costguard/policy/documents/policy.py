@@ -1,0 +1,268 @@
+"""The documents users write, key by key. Imported only while a policy is loaded: it needs pydantic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Annotated
+
+from pydantic import AfterValidator, ValidationInfo, field_validator, model_validator
+from typing_extensions import Self
+
+from costguard.domain.actions import Verb
+from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.common import Limits, Mode, Step
+from costguard.guards.rules.idle import SHIPPED_BOUNDS, IdleBounds
+from costguard.policy.budget.documents import (
+    BudgetDocument,
+    ExchangeRateDocument,
+    LaunchFreezeDocument,
+    PriorityClassDocument,
+)
+from costguard.policy.documents import fields as f
+from costguard.policy.documents.base import Document, LimitsDocument, SelectorDocument, SelectorDocuments
+from costguard.policy.keys.documents import KeyRuleDocument
+from costguard.policy.model.ladder import DEFAULT_WAITS
+from costguard.policy.network.documents import AuditRuleDocument
+from costguard.policy.syntax.cloud_values import check_account_id, check_region, check_role
+from costguard.policy.syntax.problems import BadValueError
+from costguard.policy.syntax.values import nonempty
+
+_IDLE = IdleBounds()
+_LIMITS = Limits()
+_TWO = 2
+_SIGNALS = frozenset({"every_gpu_max_below", "cpu_max_below", "network_max_below", "power_max_below"})
+
+
+class IdleDocument(Document):
+    """`idle_when_all`. One that names no signal has the shipped bounds; one that names any is taken at its word."""
+
+    lasting: f.Lasting = _IDLE.lasting
+    every_gpu_max_below: f.PercentBound = _IDLE.every_gpu_max_below_percent
+    cpu_max_below: f.PercentBound | None = None
+    network_max_below: f.RateBound | None = None
+    power_max_below: f.PowerBound | None = None
+    min_coverage: f.Coverage = _IDLE.min_coverage
+
+    def bounds(self) -> IdleBounds:
+        """What counts as idle."""
+        if not _SIGNALS & self.model_fields_set:
+            return replace(SHIPPED_BOUNDS, lasting=self.lasting, min_coverage=self.min_coverage)
+        return IdleBounds(
+            lasting=self.lasting,
+            every_gpu_max_below_percent=self.every_gpu_max_below,
+            cpu_max_below_percent=self.cpu_max_below,
+            network_max_below_bytes_per_second=self.network_max_below,
+            power_max_below_watts=self.power_max_below,
+            min_coverage=self.min_coverage,
+        )
+
+
+class SafetyDocument(LimitsDocument):
+    """`safety` of a rule."""
+
+    unstoppable: f.Unstoppable = _LIMITS.unstoppable_may_terminate
+    terminations_per_day: f.Count | None = None
+
+
+class RuleDocument(Document):
+    """One entry of `idle_gpu`."""
+
+    name: f.Name
+    mode: f.ModeWord | None = None
+    shadow: bool = False
+    applies_when_all: SelectorDocument | None = None
+    except_when_any: SelectorDocuments = ()
+    idle_when_all: IdleDocument = IdleDocument()
+    then: f.Ladder = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, DEFAULT_WAITS[Verb.STOP]))
+    safety: SafetyDocument = SafetyDocument()
+
+
+class CalendarDocument(Document):
+    """`calendar`."""
+
+    zone: f.Zone
+    days: f.Weekdays = frozenset(range(5))
+    hours: f.Hours
+    holidays: f.Holidays = ()
+    workdays: f.Days = ()
+
+    @field_validator("workdays")
+    @classmethod
+    def _not_both(cls, workdays: tuple[date, ...], info: ValidationInfo) -> tuple[date, ...]:
+        holidays = info.data.get("holidays", ())
+        for index, day in enumerate(workdays):
+            if holidays != "cn" and day in holidays:
+                message = f"{day} is a holiday and a workday"
+                raise BadValueError(message, "keep one of them", at=(index,))
+        return workdays
+
+
+class AccountDocument(Document):
+    """One entry of `accounts`."""
+
+    cloud: f.CloudWord
+    id: str
+    regions: f.Regions
+    owner: f.Text | None = None
+    role: f.Role | None = None
+    external_id: f.ExternalId | None = None
+    organisation: bool = False
+    protected: bool = False
+
+    @field_validator("id")
+    @classmethod
+    def _id(cls, text: str, info: ValidationInfo) -> str:
+        cloud = info.data.get("cloud")
+        return text if cloud is None else check_account_id(cloud, text)
+
+    @field_validator("regions")
+    @classmethod
+    def _regions(cls, regions: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
+        cloud = info.data.get("cloud")
+        for index, region in enumerate(regions or ()):
+            if cloud is not None:
+                check_region(cloud, region, at=(index,))
+        return regions
+
+    @field_validator("role")
+    @classmethod
+    def _role(cls, role: str | None, info: ValidationInfo) -> str | None:
+        cloud = info.data.get("cloud")
+        return role if cloud is None or role is None else check_role(cloud, role)
+
+
+AccountDocuments = Annotated[
+    tuple[AccountDocument, ...],
+    AfterValidator(nonempty("leave the key out to guard the account the credentials belong to")),
+]
+
+
+class ProtectDocument(Document):
+    """`protect`: added to what is protected anyway."""
+
+    tags: f.TagNames = ()
+    expiry_tags: f.TagNames = ()
+    controller_tags: f.TagNames = ()
+    accounts: f.AccountIds = ()
+    termination_protection_bars: f.BarsWord = Bars.EVERYTHING
+
+
+class PriceDocument(Document):
+    """One entry of `prices`."""
+
+    cloud: f.CloudWord
+    instance_types: f.TypePatterns
+    hourly: f.Price
+
+
+class PrometheusDocument(Document):
+    """One entry of `signals.prometheus`."""
+
+    url: f.Url
+    instance_label: f.Label = "instance_id"
+    extra_matchers: f.Matchers = ""
+
+
+class SignalsDocument(Document):
+    """`signals`."""
+
+    cloudwatch_namespace: f.Namespace = "CWAgent"
+    prometheus: tuple[PrometheusDocument, ...] = ()
+
+
+class AnswersDocument(Document):
+    """`notify.answers`: whose answers to notices count."""
+
+    slack_team: f.SlackTeam
+    approvers: f.SlackUsers = ()
+    two_approvers_above: f.Caps = ()
+
+    @model_validator(mode="after")
+    def _two_of_them(self) -> Self:
+        if self.two_approvers_above and len(self.approvers) < _TWO:
+            message = "two people have to agree above these amounts, and fewer than two approvers are named"
+            raise BadValueError(message, "name two approvers or more", at=("two_approvers_above",), key=True)
+        return self
+
+
+class NotifyDocument(Document):
+    """`notify`."""
+
+    default: f.Channel
+    answers: AnswersDocument | None = None
+
+
+class OwnerDocument(Document):
+    """One entry of `owners`: what they own, by what it is or by who launched it."""
+
+    name: f.Text
+    owns: SelectorDocument | None = None
+    channel: f.Channel | None = None
+    people: f.SlackUsers = ()
+    cloud_users: f.CloudUsers = ()
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.owns is None and not self.cloud_users:
+            raise BadValueError("neither owns nor cloud_users: this owner has nothing", "add owns: {tags: {team: nlp}}")
+        return self
+
+
+class ExceptionDocument(Document):
+    """One entry of `exceptions`: a resource, or a selector, and who agreed to what until when."""
+
+    resource: f.ResourceId | None = None
+    applies_when_all: SelectorDocument | None = None
+    owner: f.Text
+    reason: f.Text
+    approver: f.Text
+    expires: f.Moment
+
+
+class NewAccountsDocument(Document):
+    """`new_accounts`: what is done in an account that was never seen before."""
+
+    observe_for: f.Observed
+
+
+class RulesDocument(Document):
+    """A file under `policies/`."""
+
+    version: f.Version = 1
+    idle_gpu: tuple[RuleDocument, ...] = ()
+    budgets: tuple[BudgetDocument, ...] = ()
+    kms_rotation: tuple[KeyRuleDocument, ...] = ()
+    network_audit: tuple[AuditRuleDocument, ...] = ()
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not {"idle_gpu", "budgets", "kms_rotation", "network_audit"} & self.model_fields_set:
+            message = "none of idle_gpu, budgets, kms_rotation and network_audit is in this file"
+            raise BadValueError(message, "add idle_gpu: with a list of rules")
+        return self
+
+
+class MainDocument(Document):
+    """`costguard.yaml`, or a single file that is the whole policy."""
+
+    version: f.Version
+    mode: f.ModeWord = Mode.OBSERVE
+    calendar: CalendarDocument | None = None
+    accounts: AccountDocuments = ()
+    new_accounts: NewAccountsDocument | None = None
+    leading_deployment: f.DeploymentName = ""
+    idle_gpu: tuple[RuleDocument, ...] = ()
+    protect: ProtectDocument = ProtectDocument()
+    budgets: tuple[BudgetDocument, ...] = ()
+    kms_rotation: tuple[KeyRuleDocument, ...] = ()
+    network_audit: tuple[AuditRuleDocument, ...] = ()
+    exchange_rates: tuple[ExchangeRateDocument, ...] = ()
+    priority_classes: tuple[PriorityClassDocument, ...] = ()
+    launch_freezes: tuple[LaunchFreezeDocument, ...] = ()
+    prices: tuple[PriceDocument, ...] = ()
+    signals: SignalsDocument = SignalsDocument()
+    notify: NotifyDocument | None = None
+    keep_as_tag: bool = False
+    owners: tuple[OwnerDocument, ...] = ()
+    exceptions: tuple[ExceptionDocument, ...] = ()

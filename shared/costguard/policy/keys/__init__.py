@@ -1,0 +1,1 @@
+"""Rules for keys: what people write, and what it compiles to."""

@@ -1,0 +1,1 @@
+"""The compiled policy: frozen values that the engine reads."""

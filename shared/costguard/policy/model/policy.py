@@ -1,0 +1,177 @@
+"""The compiled policy: what the engine reads, after every check has passed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from costguard.domain.freeze import LaunchFreeze
+from costguard.domain.money import Money
+from costguard.estimates.exchange import ExchangeRate
+from costguard.guards.budget.rules import BudgetRule, PriorityClass
+from costguard.guards.keys.rules import KeyRule
+from costguard.guards.network.rules import AuditRule
+from costguard.guards.rules.common import Mode, Protection, Selector
+from costguard.guards.rules.idle import IdleRule
+from costguard.policy.model.terms import UNSAID, digest_of
+from costguard.policy.model.working_time import WorkingCalendar
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account the policy guards; `regions` None means all that are opted in.
+
+    `role` is an ARN, a name, or either with `{account}` in it; `organisation` adds the accounts listed by it.
+    """
+
+    cloud: str
+    id: str
+    regions: tuple[str, ...] | None
+    owner: str = ""
+    role: str = ""
+    external_id: str = ""
+    organisation: bool = False
+    protected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who is told about instances that match. `channel` is an address the notifiers know (`#gpu-research`).
+
+    `people` are ids of Slack users who may answer for this owner. `cloud_users` are globs of who launched what is
+    this owner's too, as the cloud's audit trail names them.
+    """
+
+    name: str
+    owns: Selector
+    channel: str = ""
+    people: tuple[str, ...] = ()
+    cloud_users: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTerms:
+    """Whose answers count. Empty means nobody's: then notices offer no buttons that need it.
+
+    `slack_team` is the workspace that clicks must come from. `approvers` may approve and stop now, whoever owns the
+    machine. What costs more an hour than its currency's amount in `two_above`, or has no known price, takes two people.
+    """
+
+    slack_team: str = ""
+    approvers: tuple[str, ...] = ()
+    two_above: tuple[Money, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exemption:
+    """An agreed exception: matching instances are shown and never touched until `expires_at`.
+
+    `where` is its place in the policy, for messages; it is no part of what the policy says.
+    """
+
+    owns: Selector
+    owner: str
+    reason: str
+    approver: str
+    expires_at: datetime
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PriceOverride:
+    """A negotiated hourly price for instance types that match one of the globs."""
+
+    cloud: str
+    instance_types: tuple[str, ...]
+    hourly: Money
+
+
+@dataclass(frozen=True, slots=True)
+class Prometheus:
+    """A Prometheus server with DCGM exporter metrics; `instance_label` holds the instance id or private DNS name.
+
+    `where` is its place in the policy, for messages; it is no part of what the policy says.
+    """
+
+    url: str
+    instance_label: str = "instance_id"
+    extra_matchers: str = ""
+    where: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSettings:
+    """Where signals come from."""
+
+    cloudwatch_namespace: str = "CWAgent"
+    prometheus: tuple[Prometheus, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shadows:
+    """Rules that decide nothing: each is followed beside the rules in force, to show where they would differ."""
+
+    idle_gpu: tuple[IdleRule, ...] = ()
+    kms_rotation: tuple[KeyRule, ...] = ()
+    network_audit: tuple[AuditRule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Everything a run decides by.
+
+    `accounts` is empty only where the key was left out: then the account of the credentials is guarded.
+    Of `owners` and `prices` the first that matches counts. `digest` is a hash of everything else here:
+    comments, spaces and the order of rules do not change it. `priority_classes` are from the least important on.
+    In an account seen for the first time less than `observe_new_accounts_for` ago, every rule only observes.
+    `leading_deployment` is the one that acts in an account where several work.
+    With `keep_as_tag` a Keep is written on its machine too, for other deployments to see.
+    """
+
+    mode: Mode
+    idle_gpu: tuple[IdleRule, ...]
+    accounts: tuple[Account, ...]
+    owners: tuple[Owner, ...]
+    exemptions: tuple[Exemption, ...]
+    protection: Protection
+    calendar: WorkingCalendar | None
+    signals: SignalSettings
+    prices: tuple[PriceOverride, ...]
+    default_channel: str
+    digest: str
+    budgets: tuple[BudgetRule, ...] = ()
+    exchange_rates: tuple[ExchangeRate, ...] = ()
+    priority_classes: tuple[PriorityClass, ...] = ()
+    launch_freezes: tuple[LaunchFreeze, ...] = ()
+    kms_rotation: tuple[KeyRule, ...] = ()
+    network_audit: tuple[AuditRule, ...] = ()
+    answers: AnswerTerms = AnswerTerms()
+    shadows: Shadows = Shadows()
+    observe_new_accounts_for: timedelta = timedelta(0)
+    leading_deployment: str = field(default="", metadata={UNSAID: True})
+    keep_as_tag: bool = field(default=False, metadata={UNSAID: True})
+
+    @property
+    def enforces(self) -> bool:
+        """Whether anything at all may be changed under it."""
+        modes = {*(rule.mode for rule in self.idle_gpu), *(budget.mode for budget in self.budgets)}
+        modes |= {*(rule.mode for rule in self.kms_rotation), *(rule.mode for rule in self.network_audit)}
+        return Mode.ENFORCE in modes
+
+    def active_exemptions(self, now: datetime) -> tuple[Exemption, ...]:
+        """The exceptions that have not expired."""
+        return tuple(each for each in self.exemptions if each.expires_at > now)
+
+    def rule(self, name: str) -> IdleRule | None:
+        """The rule of this name, if the policy still has it."""
+        return next((rule for rule in self.idle_gpu if rule.name == name), None)
+
+    def budget(self, name: str) -> BudgetRule | None:
+        """The budget of this name, if the policy still has it."""
+        return next((rule for rule in self.budgets if rule.name == name), None)
+
+
+def with_policy_digest(policy: Policy) -> Policy:
+    """The same policy with its digest."""
+    said = replace(policy, digest="", exemptions=tuple(sorted(policy.exemptions, key=digest_of)))
+    return replace(policy, digest=digest_of(said))

@@ -1,0 +1,1 @@
+"""Rules for networks: what people write, and what it compiles to."""

@@ -1,0 +1,1 @@
+"""What a valid policy says that its writer may not have meant."""

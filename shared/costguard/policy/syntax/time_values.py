@@ -1,0 +1,167 @@
+"""Reads windows, moments, working hours and zones of policy documents. Pure."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from costguard.policy.syntax import units
+from costguard.policy.syntax.moments import parse_date, parse_moment
+from costguard.policy.syntax.problems import BadValueError, did_you_mean
+
+SHORTEST_WINDOW = timedelta(hours=1)  # signals are kept as hourly maxima
+LONGEST_WINDOW = timedelta(days=60)  # CloudWatch keeps points of five minutes for 63 days
+LONGEST_OBSERVED = timedelta(days=90)
+MOST_HOLIDAYS = 366  # a year of them: of the 521 weeks that a grace may look ahead, over the 104 it may need stay
+_HOURS = re.compile(r"([0-9]{2}):([0-9]{2})-([0-9]{2}):([0-9]{2})")
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_MIDNIGHT_HOUR = 24
+_LONGEST_FIX = 100
+_FIRST_YEAR, _LAST_YEAR = 2006, 2199  # before, no cloud sent a bill; after, sums of days leave the calendar
+_ZONES = "write for example Asia/Shanghai, Europe/Berlin or UTC"
+
+
+def window(raw: object) -> timedelta:
+    """How long something must be idle: 1 h to 60 d."""
+    length = units.parse_duration(raw)
+    if length < SHORTEST_WINDOW:
+        message = f"{raw} is too short to call anything idle; at least 1h"
+        raise BadValueError(message, "write 24h if unsure")
+    if length > LONGEST_WINDOW:
+        message = f"{raw} is longer than signals are kept; at most 60d"
+        raise BadValueError(message, "write 14d or less")
+    return length
+
+
+def observed(raw: object) -> timedelta:
+    """How long a new account is only observed: 1 h to 90 d."""
+    length = units.parse_duration(raw)
+    if length < SHORTEST_WINDOW:
+        message = f"{raw} is too short for anybody to look at what would be done; at least 1h"
+        raise BadValueError(message, "write 14d if unsure, or leave new_accounts out")
+    if length > LONGEST_OBSERVED:
+        message = f"{raw} is longer than a new account may stay unguarded; at most 90d"
+        raise BadValueError(message, "write 14d, and mode: observe where nothing is ever to be done")
+    return length
+
+
+def moment(raw: object) -> datetime:
+    """An aware time."""
+    expected = "expected a time with its offset, such as 2026-12-01T18:00:00+08:00"
+    text = raw if isinstance(raw, str) else str(raw)
+    if parse_date(text) is not None:
+        message = f"{text} is a date without time and offset; {expected}"
+        raise BadValueError(message, f"write {text}T23:59:59Z or an offset of your own")
+    found = parse_moment(text)
+    if found is None:
+        message = f"{text!r} is not a time; {expected}"
+        raise BadValueError(message)
+    if found.utcoffset() is None:
+        message = f"{text} says no offset, so it is another moment in each zone; {expected}"
+        raise BadValueError(message, f"write {text}Z or {text}+08:00")
+    return found
+
+
+def day(raw: object) -> date:
+    """A calendar date."""
+    found = parse_date(raw) if isinstance(raw, str) else None
+    if found is None:
+        message = f"{raw!r} is not a date; expected year-month-day such as 2026-10-01"
+        raise BadValueError(message, _day_fix(raw))
+    return found
+
+
+def bill_day(raw: object) -> date:
+    """A calendar date in years that have bills."""
+    found = day(raw)
+    if not _FIRST_YEAR <= found.year <= _LAST_YEAR:
+        message = f"no bill is of the year {found.year}"
+        raise BadValueError(message, f"write a year from {_FIRST_YEAR} to {_LAST_YEAR}")
+    return found
+
+
+def _day_fix(raw: object) -> str:
+    """Of a day that its month does not have: the last one it has."""
+    written = re.fullmatch(r"([0-9]{4})-([0-9]{2})-(29|30|31)", raw) if isinstance(raw, str) else None
+    first = parse_date(f"{written.group(1)}-{written.group(2)}-01") if written else None
+    if first is None:
+        return ""
+    return f"that month ends on {first:%Y-%m}-{monthrange(first.year, first.month)[1]}"
+
+
+def hours(raw: object) -> tuple[time, time]:
+    """Opening and closing time; closing 00:00 is the end of the day."""
+    expected = 'expected opening and closing time such as "10:00-18:00"'
+    match = _HOURS.fullmatch(raw) if isinstance(raw, str) else None
+    if match is None:
+        message = f"{raw!r} is not a span of hours; {expected}"
+        raise BadValueError(message)
+    start_hour, start_minute, end_hour, end_minute = (int(part) for part in match.groups())
+    try:
+        opens = time(start_hour, start_minute)
+        closes = time(0) if (end_hour, end_minute) == (_MIDNIGHT_HOUR, 0) else time(end_hour, end_minute)
+    except ValueError as err:
+        message = f"{raw} names a time no clock shows; {expected}"
+        raise BadValueError(message) from err
+    if end_hour != _MIDNIGHT_HOUR and opens >= closes:
+        message = f"{raw} closes before it opens; {expected}"
+        raise BadValueError(
+            message,
+            "the end of a day is 24:00; hours over midnight are not supported",
+        )
+    return opens, closes
+
+
+def weekdays(raw: object) -> frozenset[int]:
+    """`mon-fri`, `mon, wed` or a list of day names."""
+    expected = "expected days such as mon-fri or [mon, tue, thu]"
+    parts = raw if isinstance(raw, tuple) else tuple(str(raw).split(","))
+    days: set[int] = set()
+    for part in parts:
+        first, dash, last = str(part).strip().casefold().partition("-")
+        span = [name.strip() for name in ((first, last) if dash else (first,))]
+        for name in span:
+            if name not in _DAYS:
+                message = f"{name!r} is not a day; {expected}"
+                raise BadValueError(message, did_you_mean(name, _DAYS))
+        begin, end = _DAYS.index(span[0]), _DAYS.index(span[-1])
+        days.update((begin + step) % 7 for step in range((end - begin) % 7 + 1))
+    if not days:
+        message = f"no day is worked; {expected}"
+        raise BadValueError(message, "leave the calendar out to count every hour")
+    return frozenset(days)
+
+
+def zone(text: str) -> str:
+    """A zone of the IANA database; a fixed offset knows no summer time."""
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as err:
+        message = f"{text!r} is not a time zone; expected an IANA name such as Asia/Shanghai"
+        raise BadValueError(message, _zone_alike(text)) from err
+    return text
+
+
+def _zone_alike(text: str) -> str:
+    """By the city's name, or a misspelt zone; an offset such as UTC+8 fits many."""
+    if re.search(r"[+0-9]", text):
+        return _ZONES
+    zones = {name for name in available_timezones() if "/" in name}
+    city = {name.rsplit("/", 1)[-1]: name for name in sorted(zones)}.get(text.replace(" ", "_").title())
+    fix = f"write {city}" if city else did_you_mean(text, zones)
+    return fix if len(fix) < _LONGEST_FIX else _ZONES
+
+
+def holidays(raw: object) -> str | tuple[date, ...]:
+    """`cn`, or the dates themselves."""
+    if raw == "cn":
+        return "cn"
+    if isinstance(raw, tuple):
+        if len(raw) > MOST_HOLIDAYS:
+            message = f"{len(raw)} holidays might leave no working day for years; at most {MOST_HOLIDAYS}"
+            raise BadValueError(message, "list the years ahead; calendar.days says which weekdays are free")
+        return tuple(day(each) for each in raw)
+    message = f"{raw!r} is no calendar of holidays; only cn has a name"
+    raise BadValueError(message, "write cn, or the dates: [2026-12-25, 2027-01-01]")

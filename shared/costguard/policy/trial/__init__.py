@@ -1,0 +1,1 @@
+"""Unit tests of a policy, as their writers write them."""

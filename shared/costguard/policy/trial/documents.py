@@ -1,0 +1,196 @@
+"""Unit tests of a policy as their writers write them. Imported only while tests are read: it needs pydantic."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from itertools import pairwise
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from typing_extensions import Self
+
+from costguard.domain.actions import Verb
+from costguard.domain.findings import Verdict
+from costguard.domain.reasons import ReasonCode
+from costguard.domain.resources import Billing, InstanceState, Keeper
+from costguard.policy.documents import fields as f
+from costguard.policy.documents.base import Document
+from costguard.policy.syntax import units
+from costguard.policy.syntax import values as v
+from costguard.policy.syntax.cloud_values import check_account_id, check_region
+from costguard.policy.syntax.problems import BadValueError
+
+_ALL = Decimal(100)
+_LADDER = ("warned", "stopped", "warned_again", "snapshotted")
+
+
+class Outcome(str, Enum):
+    """What comes of a machine's next step in the run that is tested."""
+
+    DUE = "due"
+    HELD = "held"
+    REHEARSED = "rehearsed"
+    WAITS = "waits"
+    NONE = "none"
+
+
+def _cards(raw: object) -> tuple[float, ...]:
+    """One percentage for every card, or a list with one each."""
+    if isinstance(raw, tuple):
+        if not raw:
+            raise BadValueError("an empty list measures no card", "leave gpu out where nothing is measured")
+        return tuple(float(units.parse_percent(each)) for each in raw)
+    return (float(units.parse_percent(raw)),)
+
+
+Duration = Annotated[timedelta, BeforeValidator(units.parse_duration)]
+Percent = Annotated[float, BeforeValidator(lambda raw: float(units.parse_percent(raw)))]
+Cards = Annotated[tuple[float, ...], BeforeValidator(_cards)]
+Rate = Annotated[float, BeforeValidator(lambda raw: float(units.parse_rate(raw)))]
+Power = Annotated[float, BeforeValidator(lambda raw: float(units.parse_power(raw)))]
+Share = Annotated[float, BeforeValidator(lambda raw: float(units.parse_share(raw)))]
+State = Annotated[InstanceState, BeforeValidator(v.choice_of(InstanceState, "a state"))]
+Keepers = Annotated[Keeper, BeforeValidator(v.choice_of(Keeper, "a manager"))]
+VerdictWord = Annotated[Verdict, BeforeValidator(v.choice_of(Verdict, "a verdict"))]
+OutcomeWord = Annotated[Outcome, BeforeValidator(v.choice_of(Outcome, "an outcome"))]
+ReasonWord = Annotated[ReasonCode, BeforeValidator(v.choice_of(ReasonCode, "a reason"))]
+_STEPS = {each.value: each.value for each in (Verb.WARN, Verb.SNAPSHOT, Verb.STOP, Verb.TERMINATE)} | {"none": ""}
+StepWord = Annotated[str, BeforeValidator(v.choice(_STEPS, "a step"))]
+Name = Annotated[str, AfterValidator(lambda text: "" if text == "none" else text)]
+
+
+class InstanceDocument(Document):
+    """The machine a test or a question is about."""
+
+    cloud: f.CloudWord
+    account: str
+    region: f.Text
+    type: f.Text
+    id: f.Text = "i-0123456789abcdef0"
+    name: f.Text = "described"
+    tags: dict[str, str] = Field(default_factory=dict)
+    billing: f.BillingWord = Billing.ON_DEMAND
+    state: State = InstanceState.RUNNING
+    gpus: f.Count = 1
+    running_for: Duration = timedelta(days=30)
+    local_disk: bool = False
+    hourly: f.Price | None = None
+    managed_by: Keepers | None = None
+    protected: bool = False
+    one_time_spot: bool = False
+    resource_group: str = ""
+    launched_by: f.CloudUser | None = None
+
+    @field_validator("account")
+    @classmethod
+    def _account(cls, text: str, info: ValidationInfo) -> str:
+        cloud = info.data.get("cloud")
+        return text if cloud is None else check_account_id(cloud, text)
+
+    @field_validator("region")
+    @classmethod
+    def _region(cls, region: str, info: ValidationInfo) -> str:
+        cloud = info.data.get("cloud")
+        if cloud is not None:
+            check_region(cloud, region)
+        return region
+
+    @field_validator("gpus")
+    @classmethod
+    def _some(cls, gpus: int) -> int:
+        if gpus == 0:
+            raise BadValueError("a machine without a card is not looked at", "write 1 or more")
+        return gpus
+
+
+class MeasuredDocument(Document):
+    """What was measured at most, over the whole window of every rule. What is left out was not measured."""
+
+    gpu: Cards | None = None
+    cpu: Percent | None = None
+    network: Rate | None = None
+    power: Power | None = None
+    coverage: Share = 1.0
+
+
+class HappenedDocument(Document):
+    """How long ago each step of the ladder was seen complete."""
+
+    warned: Duration | None = None
+    stopped: Duration | None = None
+    warned_again: Duration | None = None
+    snapshotted: Duration | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        given = [(name, getattr(self, name)) for name in _LADDER if getattr(self, name) is not None]
+        for (earlier, ago), (later, since) in pairwise(given):
+            if since > ago:
+                message = f"{later} is longer ago than {earlier}"
+                raise BadValueError(message, "each step comes after the one before it", at=(later,))
+        if given and self.warned is None:
+            raise BadValueError("a notice comes before every other step", "add warned: 48h")
+        return self
+
+
+class ExpectDocument(Document):
+    """What is to come of it; `none` where there is to be none."""
+
+    verdict: VerdictWord | None = None
+    reason: ReasonWord | None = None
+    rule: Name | None = None
+    owner: Name | None = None
+    next: StepWord | None = None
+    outcome: OutcomeWord | None = None
+    held_by: ReasonWord | None = None
+    next_at: f.Moment | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.model_fields_set:
+            raise BadValueError("a test that expects nothing proves nothing", "add verdict: violation")
+        return self
+
+
+class TestDocument(Document):
+    """One test: given this machine and what was measured at this moment, expect this."""
+
+    __test__ = False  # its name is for its writers, not for pytest
+
+    name: f.Text
+    at: f.Moment
+    instance: InstanceDocument
+    signals: MeasuredDocument = MeasuredDocument()
+    happened: HappenedDocument = HappenedDocument()
+    expect: ExpectDocument
+
+
+Tests = Annotated[tuple[TestDocument, ...], AfterValidator(v.nonempty("write at least one test"))]
+
+
+class TestsDocument(Document):
+    """A file of tests."""
+
+    __test__ = False
+
+    version: f.Version
+    tests: Tests
+
+
+class DescribedDocument(Document):
+    """A machine described for `policy explain`."""
+
+    at: f.Moment | None = None
+    instance: InstanceDocument
+    signals: MeasuredDocument = MeasuredDocument()
+
+
+def written_value(value: Any) -> str:
+    """An expected value as its writer wrote it."""
+    if value == "":
+        return "none"
+    if isinstance(value, Enum):
+        return str(value.value)
+    return value.isoformat() if isinstance(value, datetime) else str(value)
