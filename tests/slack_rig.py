@@ -33,7 +33,7 @@ from costguard.policy.diff.rule_changes import terms
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import Choice, Message, Part, PolicyText
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 from costguard.settings import Secret, Settings
 
 HOUR = timedelta(hours=1)

@@ -56,7 +56,7 @@ def drawn() -> list[int]:
     from datetime import date
 
     from costguard.charts import png, svg
-    from costguard.report.chart_values import HeatMap, Said
+    from costguard.report.charts.values import HeatMap, Said
 
     def said(text: str) -> Said:
         return Said(text, text)

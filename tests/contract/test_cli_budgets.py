@@ -28,7 +28,7 @@ from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 
-SCHEMA = json.loads(files("costguard.report").joinpath("budgets.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/budgets.schema.json").read_text(encoding="utf-8"))
 DAY = timedelta(days=1)
 POLICY = """\
 version: 1

@@ -24,7 +24,7 @@ from costguard.ports import Clock
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 from costguard.settings import Secret, Settings
 
-SCHEMA = json.loads(files("costguard.report").joinpath("doctor.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/doctor.schema.json").read_text(encoding="utf-8"))
 DAY = timedelta(days=1)
 POLICY = """\
 version: 1

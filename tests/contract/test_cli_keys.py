@@ -27,8 +27,8 @@ from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_keys import demo_keys
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 
-SCHEMA = json.loads(files("costguard.report").joinpath("keys.schema.json").read_text(encoding="utf-8"))
-PLAN_SCHEMA = json.loads(files("costguard.report").joinpath("plan.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/keys.schema.json").read_text(encoding="utf-8"))
+PLAN_SCHEMA = json.loads(files("costguard.report").joinpath("schemas/plan.schema.json").read_text(encoding="utf-8"))
 NOTIFY = "notify: {default: 'slack:#gpu-costs'}\nkms_rotation:\n"
 CLOUDS = ("aws", "alibaba", "tencent")
 REGIONS = {"aws": "us-east-1, eu-west-1", "alibaba": "cn-hangzhou", "tencent": "ap-guangzhou"}

@@ -22,10 +22,10 @@ from costguard.engine.scan import Reading
 from costguard.policy.documents.loader import load_policy
 from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import Target
-from costguard.report.network_sarif import fingerprint
+from costguard.report.network.sarif import fingerprint
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 
-SCHEMA = json.loads(files("costguard.report").joinpath("networks.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/networks.schema.json").read_text(encoding="utf-8"))
 CLOUDS = ("aws", "alibaba", "tencent")
 RULE = """\
 network_audit:

@@ -21,7 +21,7 @@ from costguard.domain.resources import InstanceState
 from costguard.sandbox.policy import DEMO_POLICY
 from costguard.sandbox.sandbox import Sandbox
 
-SCHEMA = json.loads(files("costguard.report").joinpath("plan.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/plan.schema.json").read_text(encoding="utf-8"))
 DAY = timedelta(days=1)
 
 

@@ -24,7 +24,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceState
 from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan, Rehearsed, Transition
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 from costguard.sandbox.sandbox import Sandbox
 
 HOUR = timedelta(hours=1)

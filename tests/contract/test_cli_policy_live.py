@@ -16,7 +16,7 @@ from cloudstand.world import workload
 from costguard.cli.exits import Exit
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 
-SCHEMAS = Path(__file__).parents[2] / "shared/costguard/report"
+SCHEMAS = Path(__file__).parents[2] / "shared/costguard/report/schemas"
 OLD = f"""\
 version: 1
 mode: enforce

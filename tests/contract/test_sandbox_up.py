@@ -24,7 +24,7 @@ from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.cli.sandbox import shown
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 from costguard.sandbox import demo_freezes
 from costguard.sandbox.policy import DEMO_POLICY
 from costguard.sandbox.sandbox import PORTS, STARTS_AT

@@ -26,7 +26,7 @@ from tests.docs_zh.typography import typography
 from costguard.cli.demo import live_through
 from costguard.cli.main import app
 from costguard.cli.program import Program, workplace
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ from costguard.engine.repositories.publications import seq_of
 from costguard.faas.http import HttpRequest
 from costguard.faas.slack_actions import answer_slack
 from costguard.notifiers.slack_requests import Click, Command, Submission, UnreadableRequestError, parse, signed
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 NOW = datetime(2026, 3, 10, 12, 30, tzinfo=timezone.utc)
 SECRET = "made-up-signing-secret-0123456789"

@@ -22,7 +22,7 @@ from costguard.cli.plan_file import plan_hash, read_plan, write_plan
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.findings import Verdict
 from costguard.planning import Plan, PlanInputs, build_plan
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 
 def a_plan() -> Plan:

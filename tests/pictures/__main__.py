@@ -19,8 +19,8 @@ from tests.scenario.stage import START
 from costguard.charts import svg
 from costguard.engine.reporting import report_facts
 from costguard.notifiers.blocks import message_blocks
-from costguard.report.html_page import Drawing, report_page
-from costguard.report.words import Language
+from costguard.report.page.page import Drawing, report_page
+from costguard.report.words.sentences import Language
 
 _PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 _MOST_BYTES = 200_000

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from costguard.report.html import Html, element, joined
-from costguard.report.html_style import POLICY
+from costguard.report.page.markup import Html, element, joined
+from costguard.report.page.style import POLICY
 
 _STYLE = """
 body{margin:0;padding:20px;background:#fff;color:#1d1c1d;font:15px/1.47 system-ui,'Noto Sans','DejaVu Sans',sans-serif}

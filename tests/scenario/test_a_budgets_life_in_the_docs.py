@@ -26,8 +26,8 @@ from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, 
 from costguard.guards.rules.common import Limits, Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
-from costguard.report.evidence import utc_words
-from costguard.report.words import Language
+from costguard.report.plan.evidence import utc_words
+from costguard.report.words.sentences import Language
 
 PAGE = Path(__file__).parents[2] / "docs" / "budgets.md"
 HOUR = timedelta(hours=1)

@@ -28,9 +28,9 @@ from costguard.engine.scan import scan
 from costguard.guards.rules.common import Mode, Selector
 from costguard.guards.rules.idle import IdleBounds
 from costguard.policy.model.policy import Policy
-from costguard.report.policy_plan import PlanChange, Turn, plan_changes
+from costguard.report.policy.plan import PlanChange, Turn, plan_changes
 
-SCHEMA = Path(__file__).parents[2] / "shared/costguard/report/policy_plan.schema.json"
+SCHEMA = Path(__file__).parents[2] / "shared/costguard/report/schemas/policy_plan.schema.json"
 RESEARCH = rule("research", applies_to=Selector(tags={"owner": "vision"}))
 PRESENT = policy(RESEARCH)
 

@@ -14,7 +14,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.guards.idle.cloud_protection import Bars
 from costguard.guards.rules.common import Protection
 from costguard.policy.model.policy import Policy
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 TERMINATION, STOP = "termination_protection", "stop_protection"
 

@@ -27,13 +27,13 @@ from costguard.planning.plan import Differs
 from costguard.planning.shadows import ShadowStanding, shadow_guard
 from costguard.policy.model.policy import Policy, Shadows
 from costguard.policy.model.terms import with_digest
-from costguard.report.digest import Kept, digest_notice
-from costguard.report.html_page import Drawing, report_page
-from costguard.report.report_json import report_json
-from costguard.report.shadows import planned_lines, shadow_lines, shadow_tables
-from costguard.report.words import Language, phrase
+from costguard.report.notices.digest import Kept, digest_notice
+from costguard.report.page.page import Drawing, report_page
+from costguard.report.page.to_json import report_json
+from costguard.report.plan.shadows import planned_lines, shadow_lines, shadow_tables
+from costguard.report.words.sentences import Language, phrase
 
-SCHEMA = json.loads(files("costguard.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/report.schema.json").read_text(encoding="utf-8"))
 HOUR = timedelta(hours=1)
 SLOW = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, 3 * DAY))
 QUICK = (Step(Verb.WARN, timedelta(0)), Step(Verb.STOP, HOUR))

@@ -18,10 +18,10 @@ from costguard.engine.repositories.looks import LookRepository
 from costguard.guards.rules.common import Selector
 from costguard.object_stores.folder import FolderStore
 from costguard.policy.model.policy import Owner
-from costguard.report.chart_values import Chart
+from costguard.report.charts.values import Chart
 from costguard.report.facts import days_shown
-from costguard.report.html_page import Drawing
-from costguard.report.words import Language
+from costguard.report.page.page import Drawing
+from costguard.report.words.sentences import Language
 
 
 class Picture:

@@ -19,7 +19,7 @@ from costguard.cli.demo_text import day_heading, day_lines
 from costguard.cli.main import app
 from costguard.cli.output import to_json
 from costguard.cli.program import Program, workplace
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 from costguard.sandbox.story import EVENTS
 
 STOPPED = ["ad-ranking-dev", "cloud-desktop", "npc-notebook", "staging-inference", "thesis-notebook"]

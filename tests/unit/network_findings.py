@@ -13,7 +13,7 @@ from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.guards.network.rules import Check
-from costguard.report.network_report import NetworkLine, NetworkReport, Seen
+from costguard.report.network.order import NetworkLine, NetworkReport, Seen
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 EAST = Shard("aws", "111122223333", "us-east-1")

@@ -27,14 +27,14 @@ from costguard.estimates.forecast import RUN_RATE
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, CostBasis, Counted
 from costguard.guards.rules.common import Mode
-from costguard.report.budget_due import SHOWN
-from costguard.report.budget_json import budgets_json
-from costguard.report.budget_notices import forecast_words
-from costguard.report.budget_story import budget_story
-from costguard.report.budget_views import BudgetReport
-from costguard.report.words import Language
+from costguard.report.budget.due import SHOWN
+from costguard.report.budget.notices import forecast_words
+from costguard.report.budget.story import budget_story
+from costguard.report.budget.to_json import budgets_json
+from costguard.report.budget.views import BudgetReport
+from costguard.report.words.sentences import Language
 
-SCHEMA = json.loads(files("costguard.report").joinpath("budgets.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/budgets.schema.json").read_text(encoding="utf-8"))
 NOW = datetime(2026, 11, 11, 12, tzinfo=timezone.utc)
 MONTH = NOW.replace(day=1, hour=0)
 COMPLETE = MONTH + 9 * DAY

@@ -23,11 +23,11 @@ from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
 from costguard.guards.rules.common import Mode
-from costguard.report.budget_json import budgets_json
-from costguard.report.budget_story import Section, budget_story
-from costguard.report.budget_sums import divided, factors_that_matter
-from costguard.report.budget_views import BudgetReport
-from costguard.report.words import Language
+from costguard.report.budget.story import Section, budget_story
+from costguard.report.budget.sums import divided, factors_that_matter
+from costguard.report.budget.to_json import budgets_json
+from costguard.report.budget.views import BudgetReport
+from costguard.report.words.sentences import Language
 
 NOW = datetime(2026, 11, 21, 12, 34, 56, tzinfo=timezone.utc)
 MONTH = datetime(2026, 11, 1, tzinfo=timezone.utc)

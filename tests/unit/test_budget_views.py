@@ -25,9 +25,9 @@ from costguard.guards.budget.alerts import AlertKind
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, Counted, PeriodKind, StepKind
 from costguard.guards.rules.common import Mode
-from costguard.report.budget_json import budgets_json
-from costguard.report.budget_story import budget_story
-from costguard.report.budget_views import (
+from costguard.report.budget.story import budget_story
+from costguard.report.budget.to_json import budgets_json
+from costguard.report.budget.views import (
     BLOCKS,
     PLAIN_BLOCKS,
     AlertTold,
@@ -38,9 +38,9 @@ from costguard.report.budget_views import (
     sparkline,
 )
 from costguard.report.tables import Tone
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
-SCHEMA = json.loads(files("costguard.report").joinpath("budgets.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/budgets.schema.json").read_text(encoding="utf-8"))
 LANGUAGES = pytest.mark.parametrize("language", list(Language))
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 MONTH = NOW.replace(day=1, hour=0)

@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from costguard.charts import png, svg
-from costguard.report.chart_values import Ages, Bars, BurnDown, Chart, HeatMap, OverTime, Said
-from costguard.report.palettes import DARK, LIGHT, Palette
+from costguard.report.charts.palettes import DARK, LIGHT, Palette
+from costguard.report.charts.values import Ages, Bars, BurnDown, Chart, HeatMap, OverTime, Said
 
 DAY = timedelta(days=1)
 FIRST = date(2026, 3, 1)

@@ -18,7 +18,7 @@ from costguard.guards.budget.rules import CostBasis, Counted
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 MAIN = "version: 1\nmode: enforce\nidle_gpu: [{name: all}]\n"
 

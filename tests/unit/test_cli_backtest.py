@@ -18,12 +18,12 @@ from costguard.cli.backtest import backtest
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
-from costguard.report.backtest_markdown import inert
-from costguard.report.backtest_words import PHRASES, say
-from costguard.report.words import Language
+from costguard.report.backtest.markdown import inert
+from costguard.report.words.backtest import PHRASES, say
+from costguard.report.words.sentences import Language
 from costguard.settings import load_settings
 
-SCHEMA = json.loads(files("costguard.report").joinpath("backtest.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/backtest.schema.json").read_text(encoding="utf-8"))
 VALID = jsonschema.Draft202012Validator(SCHEMA)
 ALONE = typer.Typer()
 ALONE.command()(backtest)

@@ -22,9 +22,9 @@ from costguard.engine.repositories.audit import AuditWhat
 from costguard.engine.repositories.audit_people import told_again
 from costguard.ledgers.open import open_ledger
 from costguard.planning.freeze import FreezePhase, FreezeState
-from costguard.report.freeze_views import freeze_lines, freezes_json, freezes_table, phase_words
+from costguard.report.budget.freeze_views import freeze_lines, freezes_json, freezes_table, phase_words
 from costguard.report.tables import Tone
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 from costguard.settings import Secret, Settings
 
 FREEZE = LaunchFreeze("no-new-gpus", "aws", FreezeVia.ORGANISATION, "p-a1b2c3d4", "111122223333")

@@ -23,7 +23,7 @@ from costguard.engine.repositories.looks import LookRepository
 from costguard.ledgers.open import open_ledger
 from costguard.settings import Secret, Settings
 
-SCHEMA = json.loads(files("costguard.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/report.schema.json").read_text(encoding="utf-8"))
 COMMANDS = typer.Typer()
 COMMANDS.command()(report)
 COMMANDS.command()(digest)

@@ -30,10 +30,10 @@ from costguard.domain.spend import SpendScope
 from costguard.engine.memory import Memory
 from costguard.engine.savings import savings_report
 from costguard.ledgers import open_ledger
-from costguard.report import savings_focus
+from costguard.report.savings import focus as savings_focus
 from costguard.settings import Secret, load_settings
 
-SCHEMA = json.loads(files("costguard.report").joinpath("savings.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/savings.schema.json").read_text(encoding="utf-8"))
 VALID = jsonschema.Draft202012Validator(SCHEMA)
 ALONE = typer.Typer()  # this command without the others, which take longer to put together than it takes to run
 ALONE.command()(savings)

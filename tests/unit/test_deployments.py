@@ -21,7 +21,7 @@ from costguard.policy.model.policy import with_policy_digest
 from costguard.policy.model.terms import canonical_json
 from costguard.ports import Target
 from costguard.providers.aws.session import AwsSession
-from costguard.report.words import sentence
+from costguard.report.words.sentences import sentence
 from costguard.settings import load_settings
 
 OWN, EU = Deployment("research", "00000001"), Deployment("platform-eu", "1a2b3c4d")

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from costguard.guards.network.rules import Check
-from costguard.report.network_catalogue import BENCHMARKS, CATALOGUE, catalogue_page, known_entry
-from costguard.report.words import Language
+from costguard.report.network.catalogue import BENCHMARKS, CATALOGUE, catalogue_page, known_entry
+from costguard.report.words.sentences import Language
 
 PAGE = Path(__file__).parents[2] / "docs" / "networks.md"
 BEGINS, ENDS = "<!-- catalogue -->\n", "<!-- end of catalogue -->\n"

@@ -19,7 +19,7 @@ from costguard.engine.doctor_bills import examine_bills
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
 from costguard.guards.rules.common import Mode
 from costguard.ports import Target
-from costguard.report.doctor import Check, Code, Health
+from costguard.report.doctor.checks import Check, Code, Health
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 WHOLE = SpendReport((line(NOW - timedelta(days=2)),), NOW - timedelta(hours=30), NOW, "cost-explorer")

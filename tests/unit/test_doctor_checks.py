@@ -44,7 +44,7 @@ from costguard.planning import judge_all
 from costguard.policy.model.policy import Owner, Policy
 from costguard.policy.remarks.policy import Remark
 from costguard.ports import Caller, Permit
-from costguard.report.doctor import Check, Code, Detail, Diagnosis, Health, Question, gravest
+from costguard.report.doctor.checks import Check, Code, Detail, Diagnosis, Health, Question, gravest
 
 T = "aws:111122223333"
 ME = Caller("aws", "111122223333", "arn:aws:iam::111122223333:user/ops")

@@ -28,7 +28,7 @@ from costguard.engine.scan import Reading
 from costguard.guards.rules.idle import SHIPPED_BOUNDS
 from costguard.ledgers import open_ledger
 from costguard.ports import Caller, Discovery, Permit, Record, Result, Target
-from costguard.report.doctor import Check, Code, Question
+from costguard.report.doctor.checks import Check, Code, Question
 
 AWS, ALIBABA = Target("aws", RESEARCH), Target("alibaba", "1234567890123456")
 LAUNCHED = NOW - 10 * DAY

@@ -17,7 +17,7 @@ from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit import AuditWhat
 from costguard.ledgers.open import open_ledger
 from costguard.planning.freeze import FreezePhase, FreezeState
-from costguard.report.doctor import Check, Code, Health
+from costguard.report.doctor.checks import Check, Code, Health
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 FREEZE = LaunchFreeze("no-new-gpus", "aws", FreezeVia.ORGANISATION, "p-a1b2c3d4", "111122223333")

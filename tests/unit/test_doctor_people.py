@@ -9,8 +9,8 @@ from tests.builders import policy
 from costguard.connections.people import robots_looked_at
 from costguard.engine.doctor_checks import channel_check
 from costguard.engine.doctor_people import examine_robots
-from costguard.report.doctor import Code
-from costguard.report.doctor_views import check_words
+from costguard.report.doctor.checks import Code
+from costguard.report.doctor.views import check_words
 from costguard.settings import load_settings
 
 HOOK = "https://oapi.dingtalk.com/robot/send?access_token=t0p-s3cret"

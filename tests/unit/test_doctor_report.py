@@ -18,8 +18,8 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap, GapKind
 from costguard.policy.model.cadence import RunWait
 from costguard.ports import CallCount
-from costguard.report.doctor import VERDICTS, Check, Code, Detail, Diagnosis, Health, Question, RunFault, RunTold
-from costguard.report.doctor_views import (
+from costguard.report.doctor.checks import VERDICTS, Check, Code, Detail, Diagnosis, Health, Question, RunFault, RunTold
+from costguard.report.doctor.views import (
     MOST_SHOWN,
     calls_words,
     check_fix,
@@ -29,9 +29,9 @@ from costguard.report.doctor_views import (
     health_words,
     verdict_words,
 )
-from costguard.report.words import Language, book_in
+from costguard.report.words.sentences import Language, book_in
 
-SCHEMA = json.loads(files("costguard.report").joinpath("doctor.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/doctor.schema.json").read_text(encoding="utf-8"))
 DOCS = Path(__file__).parents[2] / "docs" / "doctor.md"
 LANGUAGES = pytest.mark.parametrize("language", list(Language))
 CODES = pytest.mark.parametrize("code", list(Code), ids=lambda code: code.value)

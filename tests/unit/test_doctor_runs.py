@@ -18,8 +18,8 @@ from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode, Step
 from costguard.ledgers.open import open_ledger
 from costguard.policy.model.policy import Policy
-from costguard.report.doctor import Check, Code, RunFault, RunTold
-from costguard.report.doctor_views import check_lines
+from costguard.report.doctor.checks import Check, Code, RunFault, RunTold
+from costguard.report.doctor.views import check_lines
 
 MINUTE = timedelta(minutes=1)
 BOTH = policy(kms_rotation=(KeyRule("keys", Mode.OBSERVE, KeySelector()),))

@@ -14,7 +14,7 @@ from costguard.domain.resources import Gap, GapKind
 from costguard.engine.doctor_settings import examine_keys, examine_networks
 from costguard.engine.scan import Reading
 from costguard.ports import Discovery, Target
-from costguard.report.doctor import Check, Code, Health
+from costguard.report.doctor.checks import Check, Code, Health
 
 EAST, WEST, OTHER = (Shard("aws", *where) for where in (("1", "us-east-1"), ("1", "us-west-2"), ("2", "us-east-1")))
 DENIED = AccessDeniedError("no", operation="kms:ListKeys")

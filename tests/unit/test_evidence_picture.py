@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from costguard.domain.findings import Evidence
 from costguard.domain.signals import HOUR, OUTLINE_MAX, SignalHistory, SignalName
-from costguard.report.evidence import picture
+from costguard.report.plan.evidence import picture
 
 START = datetime(2026, 3, 9, tzinfo=timezone.utc)
 

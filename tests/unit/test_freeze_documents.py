@@ -20,7 +20,7 @@ from costguard.providers.aws.instance_types import names_accelerator
 from costguard.providers.aws.permissions import FREEZE_OPERATIONS as AWS
 from costguard.providers.tencent import freeze_policy as tencent
 from costguard.providers.tencent.permissions import FREEZE_OPERATIONS as TENCENT
-from costguard.report.words import Language, phrase
+from costguard.report.words.sentences import Language, phrase
 
 DOCUMENTS: Mapping[str, Any] = {"aws": aws, "alibaba": alibaba, "tencent": tencent}
 OPERATIONS = {"aws": AWS, "alibaba": ALIBABA, "tencent": TENCENT}

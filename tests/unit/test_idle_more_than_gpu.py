@@ -22,8 +22,8 @@ from costguard.policy.documents.defaults import default_policy
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.remarks.policy import remarks
 from costguard.ports import PolicyText
-from costguard.report.evidence import evidence_json, evidence_words
-from costguard.report.words import Language, explain, sentence
+from costguard.report.plan.evidence import evidence_json, evidence_words
+from costguard.report.words.sentences import Language, explain, sentence
 
 STARTER = Path(__file__).parents[2] / "infra/config-repo"
 GPU_ALONE = rule()

@@ -24,8 +24,8 @@ from costguard.engine.repositories.audit_people import told_again
 from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.ledgers import open_ledger
 from costguard.ports import Record, RecordStore
-from costguard.report.keep_page import HEADERS, STATUS, KeepPage, Screen, keep_page, length_words
-from costguard.report.words import Language
+from costguard.report.notices.keep_page import HEADERS, STATUS, KeepPage, Screen, keep_page, length_words
+from costguard.report.words.sentences import Language
 
 SECRET = "a secret of thirty-two letters or more"
 DECISION = "0123456789abcdef01234567"

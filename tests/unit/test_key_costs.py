@@ -15,9 +15,9 @@ from costguard.domain.refs import ResourceRef
 from costguard.providers.alibaba import key_matrix as alibaba
 from costguard.providers.aws import key_matrix as aws
 from costguard.providers.tencent import key_matrix as tencent
-from costguard.report.key_costs import rotation_cost_words, told_cost_words
-from costguard.report.mends import MendFacts, MendWord, mend_notice
-from costguard.report.words import Language
+from costguard.report.keys.costs import rotation_cost_words, told_cost_words
+from costguard.report.notices.remediations import MendFacts, MendWord, mend_notice
+from costguard.report.words.sentences import Language
 
 KEY = ResourceRef("aws", "111122223333", "us-east-1", "key", "k-1")
 FIRST_TWO = RotationCost(

@@ -33,8 +33,8 @@ from costguard.notifiers.router import NotifierRouter
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import KeySource, PolicyText, Target
-from costguard.report.key_views import KeyReport, key_closing, key_summary_lines, key_tables
-from costguard.report.words import Language
+from costguard.report.keys.views import KeyReport, key_closing, key_summary_lines, key_tables
+from costguard.report.words.sentences import Language
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_keys import demo_keys
 from costguard.sandbox.policy import demo_policy

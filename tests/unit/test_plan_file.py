@@ -15,7 +15,7 @@ from tests import builders as b
 from costguard.cli.plan_file import plan_hash, read_plan, write_plan
 from costguard.domain.errors import InvalidInputError
 from costguard.planning import Plan, PlanInputs, build_plan
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 
 @pytest.fixture

@@ -35,8 +35,8 @@ from costguard.policy.remarks.policy import remarks
 from costguard.policy.syntax.yaml12 import read_yaml
 from costguard.policy.syntax.yaml_nodes import plain
 from costguard.ports import PolicyText
-from costguard.report.budget_rules import budget_rule_json, budget_rules_table
-from costguard.report.words import Language
+from costguard.report.budget.rules import budget_rule_json, budget_rules_table
+from costguard.report.words.sentences import Language
 
 NOW = datetime(2026, 11, 20, 9, tzinfo=timezone.utc)
 RULE = "idle_gpu: [{name: m}]\n"

@@ -30,8 +30,8 @@ from costguard.faas.slack_actions import answer_slack
 from costguard.notifiers.router import NotifierRouter
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
-from costguard.report.publishing import WordCode
-from costguard.report.words import Language, phrase
+from costguard.report.policy.publishing import WordCode
+from costguard.report.words.sentences import Language, phrase
 
 TOMORROW = NOW + DAY + HOUR
 APPROVE = "costguard:approve"

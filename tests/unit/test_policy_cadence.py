@@ -14,8 +14,8 @@ from ruamel.yaml import YAML
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.cadence import RUNS_EVERY, RunWait, waits_of, whole_runs
 from costguard.ports import PolicyText
-from costguard.report.waits import wait_json, waits_table
-from costguard.report.words import Language
+from costguard.report.policy.waits import wait_json, waits_table
+from costguard.report.words.sentences import Language
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)

@@ -22,10 +22,10 @@ from costguard.policy.diff.rule_changes import loosens
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
-from costguard.report.policy_diff import diff_markdown
+from costguard.report.policy.diff import diff_markdown
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = json.loads((ROOT / "shared/costguard/report/policy_diff.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((ROOT / "shared/costguard/report/schemas/policy_diff.schema.json").read_text(encoding="utf-8"))
 BASE = """\
 version: 1
 mode: enforce

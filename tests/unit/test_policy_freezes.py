@@ -15,8 +15,8 @@ from costguard.policy.documents.loader import check_policy, load_policy
 from costguard.policy.model.policy import Policy
 from costguard.policy.remarks.policy import remarks
 from costguard.ports import PolicyText
-from costguard.report.budget_rules import step_words
-from costguard.report.words import Language
+from costguard.report.budget.rules import step_words
+from costguard.report.words.sentences import Language
 
 NOW = datetime(2026, 11, 20, 9, tzinfo=timezone.utc)
 HEAD = 'version: 1\nmode: enforce\nidle_gpu: [{name: m}]\nnotify: {default: "slack:#a"}\n'

@@ -16,8 +16,8 @@ from costguard.policy.keys.documents import LONGEST, SHORTEST
 from costguard.policy.keys.terms import with_key_digest
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
-from costguard.report.key_rules import key_rule_json, key_rules_table
-from costguard.report.words import Language
+from costguard.report.keys.rules import key_rule_json, key_rules_table
+from costguard.report.words.sentences import Language
 
 DAY = timedelta(days=1)
 FULL = """

@@ -17,8 +17,8 @@ from costguard.policy.network.documents import MENDS
 from costguard.policy.network.terms import with_audit_digest
 from costguard.policy.remarks.policy import remarks
 from costguard.ports import PolicyText
-from costguard.report.network_rules import audit_rule_json, audit_rules_table
-from costguard.report.words import Language
+from costguard.report.network.rules import audit_rule_json, audit_rules_table
+from costguard.report.words.sentences import Language
 
 DAY = timedelta(days=1)
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -12,7 +12,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules.common import KEEP_TAG, Protection
 from costguard.policy.documents.last_good import Usable, usable
 from costguard.policy.model.protection import kept_until, protected_by_tag
-from costguard.report.words import Language, sentence
+from costguard.report.words.sentences import Language, sentence
 
 NOW = datetime(2026, 11, 2, 12, tzinfo=timezone.utc)
 FULL_WIDTH = "do-not-stop".translate({code: code + 0xFEE0 for code in range(ord("a"), ord("z") + 1)})

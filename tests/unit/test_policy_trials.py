@@ -15,10 +15,10 @@ from costguard.domain.errors import InvalidInputError
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.trial.loader import read_tests
 from costguard.ports import PolicyText
-from costguard.report.policy_trial import Trial, tried
+from costguard.report.policy.trial import Trial, tried
 
 ROOT = Path(__file__).parents[2]
-REPORT = ROOT / "shared/costguard/report"
+REPORT = ROOT / "shared/costguard/report/schemas"
 POLICY = """\
 version: 1
 mode: enforce

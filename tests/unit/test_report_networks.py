@@ -28,10 +28,10 @@ from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.guards.network.rules import AuditRule, Check
 from costguard.guards.rules.common import Mode
 from costguard.policy.network.terms import with_audit_digest
-from costguard.report.network_catalogue import Severity, entry_of
-from costguard.report.network_json import networks_json
-from costguard.report.network_report import NetworkLine, NetworkReport, Seen
-from costguard.report.network_views import (
+from costguard.report.network.catalogue import Severity, entry_of
+from costguard.report.network.order import NetworkLine, NetworkReport, Seen
+from costguard.report.network.to_json import networks_json
+from costguard.report.network.views import (
     closing_words,
     network_closing,
     network_summary_lines,
@@ -39,9 +39,9 @@ from costguard.report.network_views import (
     path_words,
 )
 from costguard.report.tables import Tone
-from costguard.report.words import Language, book_in, explain
+from costguard.report.words.sentences import Language, book_in, explain
 
-SCHEMA = json.loads(files("costguard.report").joinpath("networks.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/networks.schema.json").read_text(encoding="utf-8"))
 RULE = with_audit_digest(AuditRule("gpu-hosts", Mode.OBSERVE, frozenset(Check), allowed_regions=("us-*",)))
 WAY = "internet → 203.0.113.7 → igw-1 → acl-1/100 → sg-1/sgr-1 → eni-1 → i-1:22"
 

@@ -14,10 +14,10 @@ from tests.unit.sarif_schema import SCHEMA, against_the_standard
 
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.network.rules import Check
-from costguard.report.network_catalogue import CATALOGUE
-from costguard.report.network_report import NetworkLine, NetworkReport
-from costguard.report.network_sarif import SARIF_SCHEMA, fingerprint, network_sarif
-from costguard.report.words import Language
+from costguard.report.network.catalogue import CATALOGUE
+from costguard.report.network.order import NetworkLine, NetworkReport
+from costguard.report.network.sarif import SARIF_SCHEMA, fingerprint, network_sarif
+from costguard.report.words.sentences import Language
 
 
 def run_of(made: NetworkReport, language: Language = Language.EN) -> dict[str, Any]:

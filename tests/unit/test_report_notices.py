@@ -15,8 +15,8 @@ from costguard.domain.findings import Evidence
 from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.signals import HOUR, SignalName, SignalSummary
-from costguard.report.notices import NoticeFacts, NoticeKind, Upcoming, local_time, notice
-from costguard.report.words import Language
+from costguard.report.notices.machines import NoticeFacts, NoticeKind, Upcoming, local_time, notice
+from costguard.report.words.sentences import Language
 
 STOP_AT = datetime(2026, 3, 11, 12, 30, tzinfo=timezone.utc)
 END_AT = STOP_AT + timedelta(days=7)

@@ -27,15 +27,15 @@ from tests.unit.report_facts import (
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.reporting import of_owner
-from costguard.report.chart_values import Chart
-from costguard.report.digest_words import PHRASES
+from costguard.report.charts.values import Chart
 from costguard.report.facts import ReportFacts, a_day, days_shown, figures_of
-from costguard.report.headline import cards, changes
-from costguard.report.html_page import Drawing, report_page
-from costguard.report.report_json import report_json
-from costguard.report.words import Language
+from costguard.report.page.headline import cards, changes
+from costguard.report.page.page import Drawing, report_page
+from costguard.report.page.to_json import report_json
+from costguard.report.words.digest import PHRASES
+from costguard.report.words.sentences import Language
 
-SCHEMA = json.loads(files("costguard.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/report.schema.json").read_text(encoding="utf-8"))
 EVIL = "</style><script>alert(1)</script><svg onload=x>\"'><img src=//evil.example>{background:url(//evil.example)}"
 
 

@@ -21,11 +21,11 @@ from costguard.domain.resources import Gap, GapKind
 from costguard.domain.signals import HOUR, SignalName, SignalSummary
 from costguard.planning import Held, Plan, Rehearsed
 from costguard.planning.plan import Differs, Judgement, Shadow, ShadowDifference
-from costguard.report.plan_json import plan_json
-from costguard.report.plan_views import plan_summary, plan_tables
-from costguard.report.words import Language
+from costguard.report.plan.to_json import plan_json
+from costguard.report.plan.views import plan_summary, plan_tables
+from costguard.report.words.sentences import Language
 
-SCHEMA = json.loads(files("costguard.report").joinpath("plan.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("costguard.report").joinpath("schemas/plan.schema.json").read_text(encoding="utf-8"))
 
 GPU = SignalSummary(SignalName.GPU, "0", 1.25, 1440, 1440, NOW - timedelta(minutes=1), HOUR / 60, "cloudwatch")
 SILENT = SignalSummary(SignalName.CPU, "", None, 0, 1440, None, HOUR / 60, "cloudwatch")

@@ -19,10 +19,10 @@ from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Accelerator, AcceleratorKind, Gap, GapKind, InstanceState
 from costguard.report.csv import to_csv
-from costguard.report.waste import TOP, WasteReport, waste_report
-from costguard.report.waste_json import waste_json, waste_rows
-from costguard.report.waste_views import calls_statement, owners_table, waste_summary, waste_tables
-from costguard.report.words import Language
+from costguard.report.waste.day_one import TOP, WasteReport, waste_report
+from costguard.report.waste.to_json import waste_json, waste_rows
+from costguard.report.waste.views import calls_statement, owners_table, waste_summary, waste_tables
+from costguard.report.words.sentences import Language
 
 WEEK = timedelta(days=7)
 _UNPRICED = "unpriced"

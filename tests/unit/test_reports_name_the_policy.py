@@ -25,12 +25,12 @@ from costguard.engine.policy_in_force import named
 from costguard.engine.repositories.looks import LookRepository
 from costguard.ledgers.open import open_ledger
 from costguard.ports import Put, Record
-from costguard.report.decided import DecidedBy, decided_json, decided_lines
-from costguard.report.digest import Kept, digest_notice
-from costguard.report.html_page import Drawing, report_page
-from costguard.report.waste import waste_report
-from costguard.report.waste_json import waste_json
-from costguard.report.words import Language
+from costguard.report.notices.digest import Kept, digest_notice
+from costguard.report.page.page import Drawing, report_page
+from costguard.report.policy.provenance import DecidedBy, decided_json, decided_lines
+from costguard.report.waste.day_one import waste_report
+from costguard.report.waste.to_json import waste_json
+from costguard.report.words.sentences import Language
 from costguard.settings import Secret, Settings
 
 HASH = "4c1388307060" + "a" * 52
@@ -203,7 +203,9 @@ def test_every_command_that_reports_names_it_for_people_and_for_machines(ask: As
     for command in (("report",), ("savings",), ("digest", "--dry-run")):
         assert line in ask(*command), command
     for name, document in (("report", told), ("savings", ask.json("savings"))):
-        schema = json.loads(files("costguard.report").joinpath(f"{name}.schema.json").read_text(encoding="utf-8"))
+        schema = json.loads(
+            files("costguard.report").joinpath(f"schemas/{name}.schema.json").read_text(encoding="utf-8")
+        )
         jsonschema.validate(document, schema)
 
 

@@ -20,7 +20,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.savings import MachineBill, RecordedSaving, SavingChange, Standing
 from costguard.domain.spend import SpendScope
 from costguard.planning.realised import Realised, realise
-from costguard.report.savings import report_of
+from costguard.report.savings.sums import report_of
 
 NOW = MIDNIGHT + 120 * DAY
 moments = st.integers(0, 120 * 24 * 60).map(lambda minutes: MIDNIGHT + minutes * HOUR / 60)

@@ -26,7 +26,7 @@ from costguard.domain.money import Money
 from costguard.domain.resources import Billing
 from costguard.domain.savings import Coverage, RecordedSaving, SavingsReport, Standing, Worth
 from costguard.planning.realised import HORIZON, Realised, realise
-from costguard.report.savings import entry_of, report_of
+from costguard.report.savings.sums import entry_of, report_of
 
 NOON = MIDNIGHT + 12 * HOUR
 

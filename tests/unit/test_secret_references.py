@@ -21,9 +21,9 @@ from costguard.faas.handler import build_handler, build_http_handler
 from costguard.providers.alibaba.secrets import AlibabaSecrets
 from costguard.providers.aws.secrets import AwsSecrets
 from costguard.providers.tencent.secrets import TencentSecrets
-from costguard.report.doctor import Code, Health
-from costguard.report.doctor_views import check_lines
-from costguard.report.words import Language
+from costguard.report.doctor.checks import Code, Health
+from costguard.report.doctor.views import check_lines
+from costguard.report.words.sentences import Language
 from costguard.settings import Secret, SecretReference, Settings, load_settings, references_in
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

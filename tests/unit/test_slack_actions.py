@@ -44,8 +44,8 @@ from costguard.faas.slack_actions import answer_request, answer_slack
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
-from costguard.report.keep_page import HEADERS
-from costguard.report.words import Language
+from costguard.report.notices.keep_page import HEADERS
+from costguard.report.words.sentences import Language
 from costguard.settings import Secret
 
 SUBJECT = str(stopping_case().subject)

@@ -17,9 +17,9 @@ from costguard.domain.findings import Verdict
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import AcceleratorKind, Gap, GapKind
-from costguard.report.book import Book
-from costguard.report.waste import UNMEASURED
-from costguard.report.words import (
+from costguard.report.waste.day_one import UNMEASURED
+from costguard.report.words.book import Book
+from costguard.report.words.sentences import (
     Language,
     book_in,
     clean,

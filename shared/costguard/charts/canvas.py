@@ -10,8 +10,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from costguard.report.chart_values import Said
-from costguard.report.palettes import Palette
+from costguard.report.charts.palettes import Palette
+from costguard.report.charts.values import Said
 
 WIDTH = 7.2  # inches: 720 px of a page at 100 px an inch
 _LABEL, _SMALL = 9.5, 8.5  # points

@@ -23,8 +23,8 @@ from typing_extensions import assert_never
 
 from costguard.charts import plots
 from costguard.charts.canvas import Canvas, width
-from costguard.report.chart_values import Ages, Bars, BurnDown, Chart, HeatMap, OverTime, Said
-from costguard.report.palettes import LIGHT, marks
+from costguard.report.charts.palettes import LIGHT, marks
+from costguard.report.charts.values import Ages, Bars, BurnDown, Chart, HeatMap, OverTime, Said
 
 _DPI = 160  # twice what chat windows show a picture at
 _CHINESE_FONTS = (

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from costguard.charts.canvas import Canvas
-from costguard.report.chart_values import Ages, Bars, BurnDown, HeatMap, OverTime, Said
+from costguard.report.charts.values import Ages, Bars, BurnDown, HeatMap, OverTime, Said
 
 _ROW = 0.24  # inches
 _GAP = 0.06  # of a cell, between it and the next

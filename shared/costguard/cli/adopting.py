@@ -12,7 +12,7 @@ from costguard.domain.spend import SpendScope, VendorBudget
 from costguard.guards.rules.idle import percent_words
 from costguard.policy.documents.loader import check_policy
 from costguard.ports import PolicyText
-from costguard.report.words import Language, clean, phrase
+from costguard.report.words.sentences import Language, clean, phrase
 
 _PERIODS = frozenset({"monthly", "quarterly", "yearly"})
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")

@@ -14,7 +14,7 @@ from costguard.cli.options import By, GuardOfCase, Json, Lang, LedgerUrl, Policy
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import Program, ledger_in_use, workplace
 from costguard.domain.errors import CostguardError, InvalidInputError, LedgerError
-from costguard.report.words import Language, clean, phrase
+from costguard.report.words.sentences import Language, clean, phrase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,8 +51,8 @@ def snooze(
     lasting = _duration(length)
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         from costguard.engine import answers
-        from costguard.report.evidence import utc_words
         from costguard.report.json_values import moment
+        from costguard.report.plan.evidence import utc_words
 
         with ledger_in_use(here) as memory:
             subject = answers.subject_of(memory, guard_of(memory, guard, resource), resource)
@@ -165,9 +165,9 @@ def _say(given: _Given, answer: Callable[..., Granted]) -> None:
     ) as here:
         from costguard.bootstrap import read_policy
         from costguard.cases.answering import AnswerCode
-        from costguard.report.answers import answer_words
-        from costguard.report.evidence import utc_words
         from costguard.report.json_values import moment
+        from costguard.report.notices.answers import answer_words
+        from costguard.report.plan.evidence import utc_words
 
         with ledger_in_use(here) as memory:
             which, who = guard_of(memory, given.guard, given.resource), who_says(given.by)

@@ -12,7 +12,7 @@ from costguard.cli.options import Json, Lang, LedgerUrl, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
-from costguard.report.words import phrase
+from costguard.report.words.sentences import phrase
 
 app = typer.Typer(help="Look at the audit, and let it forget.", no_args_is_help=True)
 Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this it only shows what would be done.")]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from costguard.backtest import BackTest, Grid, Machine, Point, Tallied, Terms
     from costguard.engine.history import Record
     from costguard.policy.model.policy import Policy
-    from costguard.report.words import Language
+    from costguard.report.words.sentences import Language
 
 BACKTEST_EXAMPLES = examples(
     "costguard policy backtest policies/ --history history/",
@@ -209,9 +209,9 @@ def _grid(text: str) -> Grid | None:
 
 
 def _answer(test: BackTest, record: Record, language: Language, html: str, markdown: str) -> Answer:
-    from costguard.report.backtest_json import backtest_json
-    from costguard.report.backtest_views import backtest_lines, backtest_tables, remarks
-    from costguard.report.backtest_words import say
+    from costguard.report.backtest.to_json import backtest_json
+    from costguard.report.backtest.views import backtest_lines, backtest_tables, remarks
+    from costguard.report.words.backtest import say
 
     closing = list(remarks(test, language))
     closing += [
@@ -220,12 +220,12 @@ def _answer(test: BackTest, record: Record, language: Language, html: str, markd
     ]
     if html:
         from costguard.connections.digest import drawing
-        from costguard.report.backtest_page import backtest_page
+        from costguard.report.backtest.page import backtest_page
 
         write_file(html, backtest_page(test, language, drawing()))
         closing.append(say("written", language, file=html))
     if markdown:
-        from costguard.report.backtest_markdown import backtest_markdown
+        from costguard.report.backtest.markdown import backtest_markdown
 
         write_file(markdown, backtest_markdown(test, language))
         closing.append(say("written", language, file=markdown))
@@ -238,7 +238,7 @@ def _answer(test: BackTest, record: Record, language: Language, html: str, markd
 
 
 def _doubt(record: Record, at: int) -> dict[str, object]:
-    from costguard.report.words import clean
+    from costguard.report.words.sentences import clean
 
     one = record.doubts[at]
     return {"path": clean(one.path), "line": one.line or None, "field": clean(one.field), "value": clean(one.value)}

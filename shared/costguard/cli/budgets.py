@@ -13,7 +13,7 @@ from costguard.cli.program import Workplace, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.cli.wrapping import wrapped
 from costguard.domain.errors import InvalidInputError
-from costguard.report.words import Language, clean, phrase
+from costguard.report.words.sentences import Language, clean, phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from costguard.domain.resources import Gap
     from costguard.domain.spend import VendorBudget
-    from costguard.report.budget_views import BudgetReport
+    from costguard.report.budget.views import BudgetReport
 
 BUDGETS_EXAMPLES = examples(
     "costguard budgets --policy policies/",
@@ -63,8 +63,8 @@ def budgets(
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         now, found = _look(here)
         language = here.language
-    from costguard.report.budget_json import budgets_json
-    from costguard.report.budget_views import budgets_closing, budgets_table
+    from costguard.report.budget.to_json import budgets_json
+    from costguard.report.budget.views import budgets_closing, budgets_table
 
     data = budgets_json(found, now, language)
     if not found:
@@ -109,7 +109,7 @@ def explain(
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         now, found = _look(here, only=name)
         language = here.language
-    from costguard.report.budget_json import budgets_json
+    from costguard.report.budget.to_json import budgets_json
 
     emit(
         Answer(
@@ -151,10 +151,10 @@ def adopt(
         language, now = here.language, here.clock.now()
         read, gaps, taken = _console_budgets(here, frozenset(cloud or ()))
     from costguard.cli.adopting import adopted, policy_lines
-    from costguard.report.budget_json import vendor_budget_json
-    from costguard.report.evidence import utc_words
+    from costguard.report.budget.to_json import vendor_budget_json
     from costguard.report.json_values import gap_json, moment
-    from costguard.report.words import gap as gap_words
+    from costguard.report.plan.evidence import utc_words
+    from costguard.report.words.sentences import gap as gap_words
 
     found = adopted(read, taken, language)
     clouds = ", ".join(sorted({one.cloud for one in read}))
@@ -238,7 +238,7 @@ def _look(here: Workplace, only: str = "") -> tuple[datetime, Sequence[BudgetRep
 
 def story_lines(found: Sequence[BudgetReport], language: Language, *, plain: bool = False) -> Iterator[str]:
     """Each budget traced to its sources, in lines of a page's width."""
-    from costguard.report.budget_story import budget_story
+    from costguard.report.budget.story import budget_story
 
     for one in found:
         for number, section in enumerate(budget_story(one, language, plain=plain)):

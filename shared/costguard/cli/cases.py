@@ -11,7 +11,7 @@ from costguard.cli.guards import GUARDS, check_guard, guard_of
 from costguard.cli.options import GuardOfCase, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import ledger_in_use, ledger_read_only, workplace
-from costguard.report.words import phrase
+from costguard.report.words.sentences import phrase
 
 CASES_EXAMPLES = examples(
     "costguard cases",
@@ -37,8 +37,8 @@ def cases(
         check_guard(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         from costguard.cases import CaseStatus
-        from costguard.report.history import case_json
-        from costguard.report.plan_views import cases_table
+        from costguard.report.plan.case_history import case_json
+        from costguard.report.plan.views import cases_table
 
         with ledger_in_use(here) as memory:
             known = [case for each in ((guard,) if guard else GUARDS) for case in memory.cases.all(each)]
@@ -86,7 +86,7 @@ def why(
     """
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=scan) as here:
         from costguard.cli.known import known_of, seen_now
-        from costguard.report.history import history_json, history_lines
+        from costguard.report.plan.case_history import history_json, history_lines
 
         with ledger_read_only(here) if scan else ledger_in_use(here) as memory:
             which = guard_of(memory, guard, resource)

@@ -17,7 +17,7 @@ from costguard.cli.program import Workplace, workplace
 from costguard.cli.progress import waiting
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.money import totals
-from costguard.report.words import Language, phrase
+from costguard.report.words.sentences import Language, phrase
 
 if TYPE_CHECKING:
     from costguard.cli.demo_facts import Copies, DemoDay, Ending, Names, Runs, Told

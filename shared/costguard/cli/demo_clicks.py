@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from costguard.domain.answers import AnswerKind
 from costguard.domain.errors import InvalidInputError
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 if TYPE_CHECKING:
     from cloudstand.slack import SlackRequest

@@ -22,10 +22,10 @@ from costguard.engine.run import RunReport
 from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan
 from costguard.planning.realised import Realised
-from costguard.report.budget_notices import share_words
-from costguard.report.budget_views import BudgetReport
+from costguard.report.budget.notices import share_words
+from costguard.report.budget.views import BudgetReport
 from costguard.report.json_values import moment, money_json, reason_json
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 Names = Mapping[Subject, str]
 

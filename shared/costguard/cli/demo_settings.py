@@ -15,8 +15,8 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine.run import RunReport
 from costguard.planning import Held, Plan
 from costguard.report.json_values import reason_json
-from costguard.report.mends import mend_words
-from costguard.report.words import Language, choice, clean, explain, phrase
+from costguard.report.notices.remediations import mend_words
+from costguard.report.words.sentences import Language, choice, clean, explain, phrase
 
 SHOWN = 4
 """The gravest findings that the ending names; the rest is counted."""

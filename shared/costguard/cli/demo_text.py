@@ -13,11 +13,11 @@ from costguard.domain.money import Money, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.guards.rules.idle import percent_words
-from costguard.report.budget_notices import share_words
-from costguard.report.budget_views import BudgetReport
-from costguard.report.evidence import utc_words
-from costguard.report.waste_views import amounts
-from costguard.report.words import (
+from costguard.report.budget.notices import share_words
+from costguard.report.budget.views import BudgetReport
+from costguard.report.plan.evidence import utc_words
+from costguard.report.waste.views import amounts
+from costguard.report.words.sentences import (
     Language,
     book_in,
     choice,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from costguard.engine.digest import DigestRun
-    from costguard.report.words import Language
+    from costguard.report.words.sentences import Language
 
 DIGEST_EXAMPLES = examples(
     "costguard digest --dry-run",
@@ -63,7 +63,7 @@ def digest(
 
 
 def _lines(done: DigestRun, language: Language, *, dry_run: bool) -> Iterator[str]:
-    from costguard.report.digest_words import say
+    from costguard.report.words.digest import say
 
     if done.duplicate:
         yield say("digest_again", language)

@@ -18,7 +18,7 @@ from costguard.cli.program import Workplace, ledger_read_only, sqlite_file, work
 from costguard.cli.progress import shard_progress
 from costguard.cli.wrapping import cells, wrapped
 from costguard.domain.errors import InvalidInputError, LedgerError, ProviderError
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from costguard.engine.memory import Memory
     from costguard.policy.model.policy import Policy
     from costguard.ports import CallCount, Target
-    from costguard.report.doctor import Check, Diagnosis, Health
+    from costguard.report.doctor.checks import Check, Diagnosis, Health
     from costguard.settings import Settings
 
 DOCTOR_EXAMPLES = examples(
@@ -59,7 +59,7 @@ def doctor(
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         found = _diagnosis(here)
         language = here.language
-    from costguard.report.doctor_views import doctor_json
+    from costguard.report.doctor.views import doctor_json
 
     if not as_json:
         tell(found, language, _console() if sys.stdout.isatty() else None)
@@ -73,7 +73,7 @@ def _diagnosis(here: Workplace) -> Diagnosis:
     from costguard.engine.doctor_checks import policy_check
     from costguard.engine.doctor_runs import examine_runs
     from costguard.engine.doctor_settings import examine_secrets
-    from costguard.report.doctor import Diagnosis
+    from costguard.report.doctor.checks import Diagnosis
 
     checks: list[Check] = []
     calls: Sequence[CallCount] = ()
@@ -204,7 +204,7 @@ def _added_up(calls: Iterator[CallCount]) -> tuple[CallCount, ...]:
 
 
 def _status(verdict: Health) -> Exit:
-    from costguard.report.doctor import Health
+    from costguard.report.doctor.checks import Health
 
     if verdict is Health.OK or verdict is Health.WARNING:
         return Exit.OK
@@ -217,7 +217,7 @@ def _status(verdict: Health) -> Exit:
 
 def tell(found: Diagnosis, language: Language, console: Console | None = None) -> None:
     """Each check with its verdict in front, coloured on the terminal given; the sentence that decides comes last."""
-    from costguard.report.doctor_views import calls_words, check_lines, health_words, verdict_words
+    from costguard.report.doctor.views import calls_words, check_lines, health_words, verdict_words
 
     wide = max(cells(health_words(check.health, language)) for check in found.checks)
     for check in found.checks:
@@ -245,7 +245,7 @@ def _line(text: str, start: str, health: Health | None, console: Console | None)
 
 
 def _style(health: Health) -> str:
-    from costguard.report.doctor import Health
+    from costguard.report.doctor.checks import Health
 
     if health is Health.OK:
         return "green"

@@ -14,7 +14,7 @@ from costguard.cli.output import Answer, emit
 from costguard.cli.program import ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import CLOUDS, provider_of
-from costguard.report.words import Language, clean, phrase
+from costguard.report.words.sentences import Language, clean, phrase
 
 if TYPE_CHECKING:
     from costguard.domain.freeze import LaunchFreeze
@@ -49,7 +49,7 @@ def thaw(
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=False) as here:
         from costguard.bootstrap import read_policy
         from costguard.engine import thaw as thawing
-        from costguard.report.freeze_views import thaw_words
+        from costguard.report.budget.freeze_views import thaw_words
 
         with ledger_in_use(here) as memory:
             done = thawing.thaw(memory, read_policy(here.settings), name, who, why, here.clock.now())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from costguard.domain.errors import InvalidInputError, StalePlanError
 from costguard.domain.findings import Verdict
-from costguard.report.words import Language, clean, explain
+from costguard.report.words.sentences import Language, clean, explain
 
 if TYPE_CHECKING:
     from costguard.cli.progress import Step

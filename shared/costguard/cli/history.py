@@ -57,8 +57,8 @@ def export(
         from costguard.connections import Connections
         from costguard.engine.history_export import export_history
         from costguard.guards.rules.idle import FREE_SIGNALS
-        from costguard.report.backtest_words import say
         from costguard.report.json_values import gap_json
+        from costguard.report.words.backtest import say
 
         language, chosen = here.language, read_policy(here.settings)
         fresh = here.sandbox is not None and not chosen.accounts

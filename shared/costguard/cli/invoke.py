@@ -25,8 +25,8 @@ from costguard.domain.errors import InvalidInputError
 from costguard.domain.findings import Verdict
 from costguard.domain.money import Money
 from costguard.faas.events import Host
-from costguard.report.evidence import utc_words
-from costguard.report.words import Language, clean, phrase, verdict
+from costguard.report.plan.evidence import utc_words
+from costguard.report.words.sentences import Language, clean, phrase, verdict
 from costguard.settings import Secret
 
 if TYPE_CHECKING:

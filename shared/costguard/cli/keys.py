@@ -12,8 +12,8 @@ from costguard.cli.output import Answer, emit
 from costguard.cli.program import Workplace, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import UnavailableError
-from costguard.report.words import gap as gap_words
-from costguard.report.words import phrase
+from costguard.report.words.sentences import gap as gap_words
+from costguard.report.words.sentences import phrase
 
 if TYPE_CHECKING:
     from costguard.engine.key_look import KeyLook
@@ -58,8 +58,8 @@ def keys_answer(here: Workplace, *, whole: bool = False) -> Answer:
         UnavailableError: nothing at all could be read.
     """
     from costguard.bootstrap import read_policy
-    from costguard.report.key_json import keys_json
-    from costguard.report.key_views import KeyReport, key_closing, key_summary_lines, key_tables
+    from costguard.report.keys.to_json import keys_json
+    from costguard.report.keys.views import KeyReport, key_closing, key_summary_lines, key_tables
 
     language, read = here.language, read_policy(here.settings)
     rules = read.kms_rotation

@@ -28,9 +28,9 @@ from costguard.planning import judge_all
 from costguard.policy.diff.rule_changes import rule_from_terms
 from costguard.policy.model.policy import Policy
 from costguard.ports import Target
-from costguard.report.history import Happened, History, Snoozed, What
-from costguard.report.notices import Upcoming
-from costguard.report.words import clean
+from costguard.report.notices.machines import Upcoming
+from costguard.report.plan.case_history import Happened, History, Snoozed, What
+from costguard.report.words.sentences import clean
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ from costguard.cli.output import Answer, emit, to_json
 from costguard.cli.program import Workplace, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError, UnavailableError
-from costguard.report.words import gap as gap_words
-from costguard.report.words import phrase
+from costguard.report.words.sentences import gap as gap_words
+from costguard.report.words.sentences import phrase
 
 if TYPE_CHECKING:
     from costguard.engine.network_look import NetworkLook
     from costguard.policy.model.policy import Policy
-    from costguard.report.network_report import NetworkReport
+    from costguard.report.network.order import NetworkReport
 
 NETWORKS_EXAMPLES = examples(
     "costguard networks --policy policies/",
@@ -71,9 +71,9 @@ def networks_answer(here: Workplace, *, whole: bool = False, sarif: str = "") ->
         InvalidInputError: the SARIF file cannot be written.
     """
     from costguard.bootstrap import read_policy
-    from costguard.report.network_json import networks_json
-    from costguard.report.network_report import NetworkReport
-    from costguard.report.network_views import network_closing, network_summary_lines, network_tables
+    from costguard.report.network.order import NetworkReport
+    from costguard.report.network.to_json import networks_json
+    from costguard.report.network.views import network_closing, network_summary_lines, network_tables
 
     if sarif and (Path(sarif).is_dir() or not Path(sarif).parent.is_dir()):  # before minutes of reading
         message = f"{sarif}: cannot be written: it is a folder, or there is none to hold it"
@@ -126,7 +126,7 @@ def _look(here: Workplace, read: Policy) -> NetworkLook:
 def _written(here: Workplace, path: str, report: NetworkReport) -> str:
     """Write the SARIF file; the line that says so."""
     from costguard.cli.distribution import own_version
-    from costguard.report.network_sarif import network_sarif
+    from costguard.report.network.sarif import network_sarif
 
     log = network_sarif(report, here.clock.now(), own_version(), here.language)
     write_file(path, f"{to_json(log)}\n")

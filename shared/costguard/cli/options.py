@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 
 def examples(*lines: str) -> str:

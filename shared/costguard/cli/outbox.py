@@ -33,8 +33,8 @@ def outbox(
     Nothing is stopped whose notice did not arrive. Exit status 13 where one was refused for good.
     """
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.report.outbox_views import NoticeLine, outbox_json, outbox_tables
-        from costguard.report.words import phrase
+        from costguard.report.notices.outbox import NoticeLine, outbox_json, outbox_tables
+        from costguard.report.words.sentences import phrase
 
         with ledger_in_use(here) as memory:
             revived = memory.outbox.revive(retry, here.clock.now()) if retry else None

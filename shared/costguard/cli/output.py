@@ -15,7 +15,7 @@ from typing_extensions import assert_never
 
 from costguard.cli.exits import Exit
 from costguard.cli.wrapping import cells, wrapped
-from costguard.report.words import clean
+from costguard.report.words.sentences import clean
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,7 +17,7 @@ from costguard.cli.output import Answer, draws_blocks, emit
 from costguard.cli.program import ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import ProviderError, StalePlanError
-from costguard.report.words import Language, explain, phrase
+from costguard.report.words.sentences import Language, explain, phrase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,8 +76,8 @@ def plan(
             made, looked = planned(world, run_id_of(guard, here.clock.now()), step)
             budgets = _budgets(world, looked, language) if looked is not None else ()
     from costguard.cli.plan_file import plan_answer, write_plan
-    from costguard.report.plan_views import plan_summary, plan_tables, unread_line
-    from costguard.report.shadows import planned_lines, shadow_tables
+    from costguard.report.plan.shadows import planned_lines, shadow_tables
+    from costguard.report.plan.views import plan_summary, plan_tables, unread_line
 
     if out:
         write_plan(Path(out), made, language)
@@ -165,7 +165,7 @@ def run_id_of(guard: str, now: datetime) -> str:
 def _budgets(world: Surroundings, looked: BudgetLook, language: Language) -> tuple[Table, ...]:
     """Where the budgets stand that the plan follows from."""
     from costguard.engine.budget_told import budget_reports
-    from costguard.report.budget_views import budgets_table
+    from costguard.report.budget.views import budgets_table
 
     reports = budget_reports(world, looked)
     return (budgets_table(reports, language, plain=not draws_blocks()),) if reports else ()
@@ -212,8 +212,8 @@ def _applied(
 ) -> Answer:
     from costguard.cli.plan_file import plan_hash
     from costguard.engine.repositories.codec import to_body
-    from costguard.report.plan_json import left_json, result_json
-    from costguard.report.plan_views import left_line, results_table
+    from costguard.report.plan.to_json import left_json, result_json
+    from costguard.report.plan.views import left_line, results_table
 
     names = {finding.subject: finding.name for finding in both.plan.findings}
     undone = [result for result in results if result.reason is not None]

@@ -20,8 +20,8 @@ from costguard.engine.memory import Memory
 from costguard.engine.repositories.codec import from_body, to_body
 from costguard.planning import Plan
 from costguard.policy.model.policy import Policy
-from costguard.report.plan_json import plan_json
-from costguard.report.words import Language, clean
+from costguard.report.plan.to_json import plan_json
+from costguard.report.words.sentences import Language, clean
 
 VALID_FOR = timedelta(hours=1)  # long enough to be read and agreed to, short enough that idle is still idle
 _CLOCK_SKEW = timedelta(minutes=5)

@@ -25,12 +25,12 @@ from costguard.cli.output import Answer, emit
 from costguard.cli.policy_diff import commit_of, text_at
 from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
-from costguard.report.budget_rules import budget_rule_json, budget_rules_table
-from costguard.report.key_rules import key_rule_json, key_rules_table
-from costguard.report.network_rules import audit_rule_json, audit_rules_table
+from costguard.report.budget.rules import budget_rule_json, budget_rules_table
+from costguard.report.keys.rules import key_rule_json, key_rules_table
+from costguard.report.network.rules import audit_rule_json, audit_rules_table
+from costguard.report.policy.waits import wait_json, waits_table
 from costguard.report.tables import Column, Table
-from costguard.report.waits import wait_json, waits_table
-from costguard.report.words import Language, choice, clean, label, phrase, span, verb
+from costguard.report.words.sentences import Language, choice, clean, label, phrase, span, verb
 
 if TYPE_CHECKING:
     from costguard.guards.rules.common import Rung

@@ -43,7 +43,7 @@ def diff(
     one_form(as_json=as_json, markdown=markdown)
     from costguard.policy.diff.differences import loosening
     from costguard.policy.diff.policies import policy_differences
-    from costguard.report.policy_diff import diff_json, diff_markdown, diff_summary, diff_table
+    from costguard.report.policy.diff import diff_json, diff_markdown, diff_summary, diff_table
 
     before, after = policy_at(ctx, old), policy_at(ctx, new)
     found = policy_differences(before, after)

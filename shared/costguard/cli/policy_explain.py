@@ -16,7 +16,7 @@ from costguard.cli.policy_trials import text_of
 from costguard.cli.program import Workplace, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError
-from costguard.report.words import clean
+from costguard.report.words.sentences import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from costguard.domain.resources import Gap, Launch
     from costguard.engine.memory import Memory
     from costguard.policy.model.policy import Policy
-    from costguard.report.policy_explain import Explained
+    from costguard.report.policy.explain import Explained
 
 EXPLAIN_EXAMPLES = examples(
     "costguard policy explain i-0123456789abcdef0 --policy policies/",
@@ -61,7 +61,7 @@ def explain(
         read = read_policy(here.settings)
         told = _described(Path(resource), read, here) if described else _looked_up(resource, read, here)
         language = here.language
-    from costguard.report.policy_explain import explained_head, explained_json, explained_lines, explained_table
+    from costguard.report.policy.explain import explained_head, explained_json, explained_lines, explained_table
 
     table = explained_table(told, language)
     emit(
@@ -154,7 +154,7 @@ def _explained(
     from costguard.planning import judge_all
     from costguard.policy.model.matching import matches_of, owners_in_line
     from costguard.policy.model.ownership import channel_of
-    from costguard.report.policy_explain import Explained
+    from costguard.report.policy.explain import Explained
 
     machine, now = fact.instance, here.clock.now()
     launches = {} if launch is None else {machine.ref: launch}

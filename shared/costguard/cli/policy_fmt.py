@@ -13,7 +13,7 @@ from costguard.cli.output import Answer, emit
 from costguard.cli.policy_diff import text_at
 from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
-from costguard.report.words import phrase
+from costguard.report.words.sentences import phrase
 
 FMT_EXAMPLES = examples(
     "costguard policy fmt policies/",

@@ -13,7 +13,7 @@ from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
-from costguard.report.words import phrase
+from costguard.report.words.sentences import phrase
 
 INIT_EXAMPLES = examples(
     "costguard policy init gpu-policy/",

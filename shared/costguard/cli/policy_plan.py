@@ -66,8 +66,8 @@ def plan(
     after = policy_at(ctx, new)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=not recorded) as here:
         before, then = _two_plans(here, after, guard, record=record, recorded=recorded)
-    from costguard.report.policy_plan import acts, plan_changes
-    from costguard.report.policy_plan_views import (
+    from costguard.report.policy.plan import acts, plan_changes
+    from costguard.report.policy.plan_views import (
         all_gaps,
         changes_json,
         changes_markdown,
@@ -75,7 +75,7 @@ def plan(
         plan_summary_words,
         sums_table,
     )
-    from costguard.report.waste_views import gaps_table
+    from costguard.report.waste.views import gaps_table
 
     language, changes = here.language, plan_changes(before, then)
     gaps = all_gaps(before, then)

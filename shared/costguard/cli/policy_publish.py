@@ -17,14 +17,14 @@ from costguard.cli.output import Answer, emit
 from costguard.cli.policy_diff import commit_of, text_at
 from costguard.cli.program import Workplace, ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 if TYPE_CHECKING:
     from costguard.engine.agreeing import Word
     from costguard.engine.memory import Memory
     from costguard.engine.publishing import Chronicle, Published, Wish
     from costguard.policy_sources.published import BundleShelf
-    from costguard.report.publishing import Entry
+    from costguard.report.policy.publishing import Entry
 
 _CODE_DIGITS = 8
 _Said = tuple[dict[str, Any], tuple[str, ...]]
@@ -138,7 +138,7 @@ def history(
     with _desk(ctx, to, ledger, lang) as desk:
         from costguard.engine.asking import waiting_of
         from costguard.engine.publishing import chronicle
-        from costguard.report.publishing import history_json, history_table, waiting_lines
+        from costguard.report.policy.publishing import history_json, history_table, waiting_lines
 
         found = chronicle(desk.bundles, desk.memory, desk.now)
         entries = _entries(found)
@@ -193,8 +193,8 @@ def _asked(desk: _Desk, word: Word) -> _Said:
     from costguard.bootstrap import notifier_of
     from costguard.engine.agreeing import ask_approver
     from costguard.ports import Message
-    from costguard.report.publishing import SHORT, code_notice
-    from costguard.report.words import phrase
+    from costguard.report.policy.publishing import SHORT, code_notice
+    from costguard.report.words.sentences import phrase
 
     last = ask_approver(desk.bundles, desk.memory, word, desk.now)
     words = code_notice(last.digest, word.code, desk.language)
@@ -206,9 +206,9 @@ def _asked(desk: _Desk, word: Word) -> _Said:
 def _agreed(desk: _Desk, word: Word) -> _Said:
     from costguard.engine.agreeing import agree
     from costguard.engine.asking import waiting_of
-    from costguard.report.evidence import utc_words
-    from costguard.report.publishing import SHORT, waiting_json
-    from costguard.report.words import phrase
+    from costguard.report.plan.evidence import utc_words
+    from costguard.report.policy.publishing import SHORT, waiting_json
+    from costguard.report.words.sentences import phrase
 
     done = agree(desk.bundles, desk.memory, word, desk.now, desk.language)
     last, waiting = done.publication, waiting_of(done.waits) if done.waits is not None else None
@@ -278,8 +278,8 @@ def _moment(text: str, now: datetime) -> datetime:
 def _published(done: Published) -> dict[str, Any]:
     from costguard.engine.asking import waiting_of
     from costguard.engine.publishing import Chronicle
-    from costguard.report.policy_diff import diff_json
-    from costguard.report.publishing import entry_json, waiting_json
+    from costguard.report.policy.diff import diff_json
+    from costguard.report.policy.publishing import entry_json, waiting_json
 
     entry = _entries(Chronicle((done.publication,), done.waits))[0]
     waiting = waiting_of(done.waits) if done.waits is not None else None
@@ -289,9 +289,9 @@ def _published(done: Published) -> dict[str, Any]:
 
 def _emit(done: Published, language: Language, *, as_json: bool) -> None:
     from costguard.engine.asking import waiting_of
-    from costguard.report.policy_diff import diff_summary, diff_table
-    from costguard.report.publishing import SHORT, waiting_lines
-    from costguard.report.words import phrase
+    from costguard.report.policy.diff import diff_summary, diff_table
+    from costguard.report.policy.publishing import SHORT, waiting_lines
+    from costguard.report.words.sentences import phrase
 
     made = done.publication
     waiting = waiting_of(done.waits) if done.waits is not None else None
@@ -309,7 +309,7 @@ def _emit(done: Published, language: Language, *, as_json: bool) -> None:
 
 
 def _entries(found: Chronicle) -> tuple[Entry, ...]:
-    from costguard.report.publishing import Entry, Stage
+    from costguard.report.policy.publishing import Entry, Stage
 
     last = found.publications[-1]
 

@@ -16,7 +16,7 @@ from costguard.domain.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from costguard.policy.model.policy import Policy
-    from costguard.report.policy_trial import Trial
+    from costguard.report.policy.trial import Trial
     from costguard.settings import Settings
 
 TEST_EXAMPLES = examples(
@@ -45,7 +45,7 @@ def run_tests(
     """
     with workplace(ctx, lang=lang, policy=policy) as here:
         from costguard.bootstrap import read_policy
-        from costguard.report.policy_trial_views import trial_lines, trials_json, trials_total
+        from costguard.report.policy.trial_views import trial_lines, trials_json, trials_total
 
         texts = {each: text_of(Path(each)) for each in files} if files else _texts_beside(here.settings)
         read = read_policy(here.settings)
@@ -109,7 +109,7 @@ def text_of(path: Path) -> str:
 
 def _of_file(path: str, text: str, policy: Policy) -> Iterator[Trial]:
     from costguard.policy.trial.loader import read_tests
-    from costguard.report.policy_trial import tried
+    from costguard.report.policy.trial import tried
 
     document, lines = read_tests(path, text)
     for test_, line in zip(document.tests, lines, strict=True):

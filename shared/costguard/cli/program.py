@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from costguard.domain.errors import InvalidInputError
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 from costguard.settings import Secret, Settings, process_settings, references_in
 
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ def workplace(
 
 def _say_where(sandbox: str, now: datetime, language: Language) -> None:
     """On standard error: a sandbox that somebody forgot is not taken for a real account."""
-    from costguard.report.evidence import utc_words
-    from costguard.report.words import phrase
+    from costguard.report.plan.evidence import utc_words
+    from costguard.report.words.sentences import phrase
 
     typer.echo(phrase("sandbox_followed", language, url=sandbox, now=utc_words(now)), err=True)
 

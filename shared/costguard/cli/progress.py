@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from costguard.report.words import clean
+from costguard.report.words.sentences import clean
 
 Step = Callable[[int, int, str], None]
 """Called with shards done, shards in all, and the shard just read."""

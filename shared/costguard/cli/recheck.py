@@ -14,7 +14,7 @@ from costguard.cli.options import By, Json, Lang, LedgerUrl, PolicyPath, Sandbox
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import Workplace, ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
-from costguard.report.words import Language, clean, phrase, sentence
+from costguard.report.words.sentences import Language, clean, phrase, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,6 +123,6 @@ def _line(one: Rechecked, language: Language) -> str:
 
 
 def _data(one: Rechecked, language: Language) -> dict[str, Any]:
-    from costguard.report.history import case_json
+    from costguard.report.plan.case_history import case_json
 
     return {**case_json(one.case, language), "found": one.found.value, "state": one.state or None}

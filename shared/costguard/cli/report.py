@@ -97,11 +97,11 @@ def _taken(here: Workplace, memory: Memory) -> Iterator[Looked]:
 
 def _answer(here: Workplace, facts: ReportFacts, html: str) -> Answer:
     from costguard.connections.digest import drawing
-    from costguard.report.decided import decided_lines
-    from costguard.report.digest_words import say
-    from costguard.report.headline import cards, changes
-    from costguard.report.html_page import report_page
-    from costguard.report.report_json import report_json
+    from costguard.report.page.headline import cards, changes
+    from costguard.report.page.page import report_page
+    from costguard.report.page.to_json import report_json
+    from costguard.report.policy.provenance import decided_lines
+    from costguard.report.words.digest import say
 
     language = here.language
     lines = []

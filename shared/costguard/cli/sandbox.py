@@ -13,7 +13,7 @@ from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import Answer, emit, to_json
 from costguard.cli.program import Program, Workplace, sandbox_installed, workplace
 from costguard.domain.errors import InvalidInputError
-from costguard.report.words import Language, phrase
+from costguard.report.words.sentences import Language, phrase
 
 if TYPE_CHECKING:
     from cloudstand.alibaba.emulator import AlibabaEmulator
@@ -85,7 +85,7 @@ def clock(
     step = _duration(advance) if advance else timedelta(0)
     with workplace(ctx, lang=lang, cloud=False) as here:
         from costguard.connections.followed import move_on
-        from costguard.report.evidence import utc_words
+        from costguard.report.plan.evidence import utc_words
 
         now = move_on(_followed(here), step)
         said = phrase("sandbox_moved", here.language, now=utc_words(now))
@@ -97,7 +97,7 @@ def messages(ctx: typer.Context, *, as_json: Json = False, lang: Lang = None) ->
     """Show what people were told in Slack, in the sandbox that COSTGUARD_SANDBOX names: the title of each message."""
     with workplace(ctx, lang=lang, cloud=False) as here:
         from costguard.connections.followed import messages_in
-        from costguard.report.evidence import utc_words
+        from costguard.report.plan.evidence import utc_words
 
         found = messages_in(_followed(here))
     lines = (f"{utc_words(each.at)}  {each.channel}  {each.text.partition(chr(10))[0]}" for each in found)
@@ -124,7 +124,7 @@ def _serve_all(program: Program, port: int, lang: Language | None, *, as_json: b
 
 def shown(said: dict[str, Any], language: Language) -> Iterator[str]:
     """What people read while it runs: the setting to copy, and the addresses and made-up keys of its parts."""
-    from costguard.report.evidence import utc_words
+    from costguard.report.plan.evidence import utc_words
 
     yield phrase("sandbox_up", language, now=utc_words(datetime.fromisoformat(said["now"])))
     yield f"\n  export COSTGUARD_SANDBOX={said['url']}\n"

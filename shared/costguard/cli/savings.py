@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from costguard.domain.savings import SavingsReport
     from costguard.planning.realised import Realised
-    from costguard.report.decided import DecidedBy
-    from costguard.report.savings_views import Converted
-    from costguard.report.words import Language
+    from costguard.report.policy.provenance import DecidedBy
+    from costguard.report.savings.views import Converted
+    from costguard.report.words.sentences import Language
 
 SAVINGS_EXAMPLES = examples(
     "costguard savings",
@@ -97,7 +97,7 @@ def savings(
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=False) as here:
         from costguard.engine.decided import decided_by
         from costguard.engine.savings import realised_now
-        from costguard.report.savings import report_of
+        from costguard.report.savings.sums import report_of
 
         now = here.clock.now()
         begin, end = _begin(since, now), min(_moment(until, "--until") if until else now, now)
@@ -121,9 +121,9 @@ def savings(
 def _answer(
     report: SavingsReport, language: Language, converted: Converted | None, policies: Sequence[DecidedBy]
 ) -> Answer:
-    from costguard.report.decided import decided_lines
-    from costguard.report.savings_json import savings_json
-    from costguard.report.savings_views import savings_closing, savings_lines, savings_tables
+    from costguard.report.policy.provenance import decided_lines
+    from costguard.report.savings.to_json import savings_json
+    from costguard.report.savings.views import savings_closing, savings_lines, savings_tables
 
     return Answer(
         savings_json(report, language, converted, policies),
@@ -134,9 +134,9 @@ def _answer(
 
 
 def _explained(found: Sequence[Realised], action_id: str, language: Language, now: datetime) -> Answer:
-    from costguard.report.savings import days_of, entry_of
-    from costguard.report.savings_json import explained_json
-    from costguard.report.savings_views import days_table, explained
+    from costguard.report.savings.sums import days_of, entry_of
+    from costguard.report.savings.to_json import explained_json
+    from costguard.report.savings.views import days_table, explained
 
     one = next((each for each in found if each.saving.action.action_id == action_id), None)
     if one is None:
@@ -154,7 +154,7 @@ def _explained(found: Sequence[Realised], action_id: str, language: Language, no
 
 def _converted(here: Workplace, report: SavingsReport, currency: str) -> Converted:
     from costguard.bootstrap import read_policy
-    from costguard.report.savings_views import converted_totals
+    from costguard.report.savings.views import converted_totals
 
     if not re.fullmatch(r"[A-Z]{3}", currency):
         message = f"--currency {currency}: expected a code such as USD or CNY"
@@ -168,7 +168,7 @@ def _check_version(version: str) -> None:
     Raises:
         InvalidInputError: it is none of those.
     """
-    from costguard.report.savings_focus import ADDED
+    from costguard.report.savings.focus import ADDED
 
     if version not in ADDED:
         message = f"--focus-version {version}: expected {' or '.join(ADDED)}"
@@ -178,8 +178,8 @@ def _check_version(version: str) -> None:
 def _write_tables(
     found: Sequence[Realised], report: SavingsReport, language: Language, csv: str, focus: tuple[str, str]
 ) -> None:
-    from costguard.report.savings_focus import focus_rows
-    from costguard.report.savings_json import savings_rows
+    from costguard.report.savings.focus import focus_rows
+    from costguard.report.savings.to_json import savings_rows
 
     if csv:
         write_csv(csv, savings_rows(report, language))

@@ -17,13 +17,13 @@ from costguard.cli.output import Answer, emit
 from costguard.cli.program import Workplace, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError, UnavailableError
-from costguard.report.words import gap as gap_words
+from costguard.report.words.sentences import gap as gap_words
 
 if TYPE_CHECKING:
     from costguard.domain.resources import Gap
     from costguard.policy.model.policy import Policy
     from costguard.ports import CallCount, Target
-    from costguard.report.waste import WasteReport
+    from costguard.report.waste.day_one import WasteReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,11 @@ def scan(
     where = _Where(tuple(account or ()), tuple(region or ()), role, external_id, organisation)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy) as here:
         report = _report(here, where, timedelta(days=days), own_policy=bool(policy) or not sandbox)
-    from costguard.report.waste_json import waste_json
-    from costguard.report.waste_views import waste_summary, waste_tables
+    from costguard.report.waste.to_json import waste_json
+    from costguard.report.waste.views import waste_summary, waste_tables
 
     if csv:
-        from costguard.report.waste_json import waste_rows
+        from costguard.report.waste.to_json import waste_rows
 
         write_csv(csv, waste_rows(report, here.language))
     if csv == STDOUT:
@@ -120,7 +120,7 @@ def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool
     from costguard.engine import scan as scanning
     from costguard.guards.rules.idle import shipped_bounds
     from costguard.planning import judge_all
-    from costguard.report.waste import waste_report
+    from costguard.report.waste.day_one import waste_report
 
     settings = here.settings if own_policy else replace(here.settings, policy="")
     policy = read_policy(settings)

@@ -34,8 +34,8 @@ def shadows(
     """
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         from costguard.engine.repositories.shadows import ShadowRepository
-        from costguard.report.shadows import shadow_lines, shadow_tables, shadows_json
-        from costguard.report.words import phrase
+        from costguard.report.plan.shadows import shadow_lines, shadow_tables, shadows_json
+        from costguard.report.words.sentences import phrase
 
         with ledger_read_only(here) as memory:
             known = ShadowRepository(memory.store).all()

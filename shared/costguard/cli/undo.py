@@ -12,7 +12,7 @@ from costguard.cli.options import By, Json, Lang, LedgerUrl, PolicyPath, Sandbox
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import ledger_in_use, workplace
 from costguard.domain.actions import Verb
-from costguard.report.words import Language, explain, phrase
+from costguard.report.words.sentences import Language, explain, phrase
 
 if TYPE_CHECKING:
     from costguard.domain.actions import Action
@@ -76,7 +76,7 @@ def undo(
 
 def step_said(action: Action, language: Language) -> str:
     """What would be done, as part of a sentence."""
-    from costguard.report.mends import mend_words
+    from costguard.report.notices.remediations import mend_words
 
     if action.verb is Verb.START:
         return phrase("mend_undo_start", language, subject=str(action.subject))
@@ -84,7 +84,7 @@ def step_said(action: Action, language: Language) -> str:
 
 
 def _said(done: Undone, language: Language) -> str:
-    from costguard.report.evidence import utc_words
+    from costguard.report.plan.evidence import utc_words
 
     if done.reason is not None:
         return explain(done.reason, language)
@@ -94,7 +94,7 @@ def _said(done: Undone, language: Language) -> str:
 
 def _uncertain(back: Undoing, language: Language) -> tuple[str, ...]:
     """What nobody knows of the action to be taken back, said before anything is done."""
-    from costguard.report.evidence import utc_words
+    from costguard.report.plan.evidence import utc_words
 
     if not back.is_uncertain:
         return ()

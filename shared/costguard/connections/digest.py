@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from costguard.connections.objects import open_objects
-from costguard.report.html_page import Drawing
+from costguard.report.page.page import Drawing
 
 if TYPE_CHECKING:
     from costguard.engine.digest import Means
@@ -52,7 +52,7 @@ def tell_digest(settings: Settings, policy: Policy, memory: Memory, run_id: str,
     """
     from costguard.connections.people import notifier_over
     from costguard.engine.digest import digest_summary, run_digest
-    from costguard.report.words import Language
+    from costguard.report.words.sentences import Language
 
     notifier, means = notifier_over(settings, clock.now), means_of(settings, clock)
     language = Language(settings.language)

@@ -27,7 +27,7 @@ def notifier_over(settings: Settings, now: Now) -> Notifier:
         InvalidInputError: an address, secret or robot in the settings that nothing could be sent with.
     """
     from costguard.notifiers.router import NotifierRouter
-    from costguard.report.words import Language, phrase
+    from costguard.report.words.sentences import Language, phrase
 
     channels: dict[str, Notifier] = {}
     if settings.slack_token:

@@ -17,9 +17,9 @@ from costguard.engine.published import NOTHING, Bundles, Waits, waiting
 from costguard.engine.publishing import Published, named
 from costguard.engine.repositories.publications import Agreement, Publication, seq_of
 from costguard.policy.model.policy import Policy
-from costguard.report.evidence import utc_words
-from costguard.report.publishing import SHORT, WordCode
-from costguard.report.words import Language, phrase
+from costguard.report.plan.evidence import utc_words
+from costguard.report.policy.publishing import SHORT, WordCode
+from costguard.report.words.sentences import Language, phrase
 
 VERIFIED_BY_CODE, VERIFIED_BY_BUTTON = "slack_code", "slack_button"
 AGREE_WITHIN = timedelta(days=7)  # after the moment it asked for; who still wants it has people read it again

@@ -15,8 +15,8 @@ from costguard.engine.memory import Memory
 from costguard.engine.replies import reply
 from costguard.engine.repositories.snoozes import Snooze
 from costguard.policy.model.policy import Policy
-from costguard.report.answers import answer_words
-from costguard.report.words import Language
+from costguard.report.notices.answers import answer_words
+from costguard.report.words.sentences import Language
 
 APPROVAL_VALID_FOR = VOTE_VALID_FOR
 MAX_SNOOZE = LONGEST_KEEP

@@ -17,9 +17,9 @@ from costguard.engine.repositories.publications import Publication, ref_of, seq_
 from costguard.policy.diff.loosening import loosening_words
 from costguard.policy.model.policy import Policy
 from costguard.ports import Choice
-from costguard.report.letters import answer_label
-from costguard.report.publishing import Waiting, approve_asks, waiting_notice
-from costguard.report.words import Language
+from costguard.report.notices.messages import answer_label
+from costguard.report.policy.publishing import Waiting, approve_asks, waiting_notice
+from costguard.report.words.sentences import Language
 
 
 def waiting_of(waits: Waits) -> Waiting:

@@ -23,7 +23,7 @@ from costguard.guards.budget.steps import machine_rules
 from costguard.planning import Plan
 from costguard.policy.diff.rule_changes import with_digest
 from costguard.policy.model.policy import Policy
-from costguard.report.budget_notices import share_words
+from costguard.report.budget.notices import share_words
 from costguard.report.json_values import money_json
 
 LOOK_HOLDS = timedelta(hours=1)  # no function runs for longer; what stood still must look again

@@ -19,8 +19,8 @@ from costguard.engine.repositories.outbox_notice import Notice, NoticeState
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget.alerts import Crossing, crossings, fallen_back, scope_id, stands_for, untold
 from costguard.guards.budget.judge import BudgetStatus
-from costguard.report.budget_notices import AlertFacts, alert_notice
-from costguard.report.words import Language
+from costguard.report.budget.notices import AlertFacts, alert_notice
+from costguard.report.words.sentences import Language
 
 _LOG = logging.getLogger(__name__)
 _EARLY = "early"  # what a notice tells that is not certain

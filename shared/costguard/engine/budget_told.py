@@ -10,7 +10,7 @@ from costguard.engine.budget_telling import AlertBook, addresses_of
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget.alerts import crossings, once_more, thresholds
 from costguard.guards.budget.judge import NAME, BudgetStatus
-from costguard.report.budget_views import AlertTold, BudgetReport
+from costguard.report.budget.views import AlertTold, BudgetReport
 
 
 def budget_reports(world: Surroundings, looked: BudgetLook, only: str = "") -> tuple[BudgetReport, ...]:

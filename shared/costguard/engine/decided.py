@@ -8,7 +8,7 @@ from datetime import datetime
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.publications import Publication
 from costguard.guards import GUARDS
-from costguard.report.decided import DecidedBy
+from costguard.report.policy.provenance import DecidedBy
 
 
 def decided_by(memory: Memory, anew: Mapping[str, str] | None = None) -> tuple[DecidedBy, ...]:

@@ -16,7 +16,7 @@ from costguard.engine.letters import letter
 from costguard.engine.repositories.outbox import OutboxRepository
 from costguard.engine.repositories.outbox_notice import CLAIM_LASTS, Notice, NoticeState
 from costguard.ports import Clock, Notifier
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 _LOG = logging.getLogger(__name__)
 _FIRST_RETRY, _LAST_RETRY = timedelta(minutes=1), timedelta(hours=1)

@@ -19,13 +19,13 @@ from costguard.engine.run import NOTICE_WAIT
 from costguard.policy.model.ownership import channel_of
 from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, Notifier, ObjectStore
-from costguard.report.chart_values import Chart
-from costguard.report.charts_of import burn_charts, busy_chart, idle_charts
-from costguard.report.digest import Kept, digest_notice
+from costguard.report.charts.of_facts import burn_charts, busy_chart, idle_charts
+from costguard.report.charts.values import Chart
 from costguard.report.facts import ReportFacts, figures_of
-from costguard.report.html_page import Drawing, report_page
-from costguard.report.notices import Notice as Worded
-from costguard.report.words import Language
+from costguard.report.notices.digest import Kept, digest_notice
+from costguard.report.notices.machines import Notice as Worded
+from costguard.report.page.page import Drawing, report_page
+from costguard.report.words.sentences import Language
 
 _LOG = logging.getLogger(__name__)
 _BACK = timedelta(days=7)

@@ -32,7 +32,7 @@ from costguard.planning.deployments import SEEN_WITHIN, leads, others_of
 from costguard.policy.model.policy import Policy
 from costguard.policy.remarks.policy import remarks
 from costguard.ports import Caller, Clock, LaunchTrail, Permit, Preflight, Target, Workers
-from costguard.report.doctor import Check, Detail
+from costguard.report.doctor.checks import Check, Detail
 
 _MOST_LOOKED_AT = 25  # machines a shard whose snapshots are looked at: the closer look costs two calls a machine
 _MOST_ASKED_ABOUT = 10

@@ -11,7 +11,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.spend import SpendReport, SpendScope
 from costguard.policy.model.policy import Policy
 from costguard.ports import SpendSource, Target
-from costguard.report.doctor import Check, Code, Detail
+from costguard.report.doctor.checks import Check, Code, Detail
 
 _LOOKS_BACK = timedelta(days=4)  # further than any bill is behind
 _HOUR = timedelta(hours=1)

@@ -29,8 +29,8 @@ from costguard.planning.deployments import names_of
 from costguard.policy.model.policy import Policy
 from costguard.policy.remarks.policy import Remark
 from costguard.ports import Caller, Permit
-from costguard.report.doctor import Check, Code, Detail
-from costguard.report.waste import UNMEASURED
+from costguard.report.doctor.checks import Check, Code, Detail
+from costguard.report.waste.day_one import UNMEASURED
 
 CLOCK_RIGHT_WITHIN = timedelta(minutes=2)
 CLOCK_WRONG_BEYOND = timedelta(minutes=5)  # a fresh sample looks stale, and a stale one fresh, by as much

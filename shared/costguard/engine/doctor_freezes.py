@@ -11,7 +11,7 @@ from costguard.engine.memory import Memory
 from costguard.planning.freeze import FreezePhase
 from costguard.policy.model.policy import Policy
 from costguard.ports import FreezeControl
-from costguard.report.doctor import Check, Code, Detail
+from costguard.report.doctor.checks import Check, Code, Detail
 
 _OURS = frozenset({FreezePhase.ATTACHING, FreezePhase.ON, FreezePhase.DETACHING})
 

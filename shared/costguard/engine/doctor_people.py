@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from costguard.report.doctor import Check, Code
+from costguard.report.doctor.checks import Check, Code
 
 UNSIGNED = "unsigned"
 

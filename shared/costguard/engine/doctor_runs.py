@@ -18,7 +18,7 @@ from costguard.guards.keys import judge as kms_rotation
 from costguard.guards.network import judge as network_audit
 from costguard.policy.model.cadence import RunWait, waits_of
 from costguard.policy.model.policy import Policy
-from costguard.report.doctor import Check, Code, Detail, RunFault, RunTold
+from costguard.report.doctor.checks import Check, Code, Detail, RunFault, RunTold
 
 LONGEST_BETWEEN: Mapping[str, timedelta] = {
     idle_gpu.NAME: timedelta(hours=3),

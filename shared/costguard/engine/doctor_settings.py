@@ -11,7 +11,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.scan import Reading, discovered
 from costguard.ports import KeySource, NetworkSource, Target
-from costguard.report.doctor import Check, Code, Detail
+from costguard.report.doctor.checks import Check, Code, Detail
 
 
 @dataclass(frozen=True, slots=True)

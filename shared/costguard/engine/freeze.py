@@ -25,8 +25,8 @@ from costguard.guards.budget.rules import BudgetStep, StepKind
 from costguard.guards.rules.common import Mode
 from costguard.planning.freeze import FreezePhase, FreezeSeen, FreezeState, FreezeWants, advance_freeze
 from costguard.ports import Check
-from costguard.report.freeze_notices import FreezeWord, freeze_notice
-from costguard.report.words import Language
+from costguard.report.budget.freeze_notices import FreezeWord, freeze_notice
+from costguard.report.words.sentences import Language
 
 _LOG = logging.getLogger(__name__)
 _CALLS = frozenset({FreezeWants.ATTACH, FreezeWants.DETACH})

@@ -19,9 +19,9 @@ from costguard.engine.replies import HELD, look, reply
 from costguard.engine.repositories.keep_links import KeepLinkRepository
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.policy.model.policy import Policy
-from costguard.report.keep_page import STATUS, KeepPage, Screen, keep_page
-from costguard.report.notices import local_time
-from costguard.report.words import Language
+from costguard.report.notices.keep_page import STATUS, KeepPage, Screen, keep_page
+from costguard.report.notices.machines import local_time
+from costguard.report.words.sentences import Language
 
 _LONGEST_FORM = 4096
 _MOST_FIELDS = 20

@@ -24,7 +24,7 @@ from costguard.planning.mending import Judged
 from costguard.policy.model.ownership import key_owner
 from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, KeySource, Target, Workers
-from costguard.report.key_views import KeyLine, KeyReport
+from costguard.report.keys.views import KeyLine, KeyReport
 
 _LOG = logging.getLogger(__name__)
 KEYS, DETAILS = "keys", "key_details"

@@ -15,7 +15,7 @@ from costguard.guards.rules.common import Mode, Rung
 from costguard.planning import Plan, Transition
 from costguard.policy.model.policy import Policy
 from costguard.ports import Choice, Message, Part
-from costguard.report.letters import (
+from costguard.report.notices.messages import (
     answer_asks,
     answer_label,
     handed_on_status,
@@ -24,7 +24,7 @@ from costguard.report.letters import (
     said_by_all,
     stopped_status,
 )
-from costguard.report.words import Language, sentence
+from costguard.report.words.sentences import Language, sentence
 
 KEPT_FOR = (timedelta(hours=24), timedelta(days=7))
 """How long a click or a link keeps; for any other time there is a window to fill in, and `costguard snooze`."""

@@ -31,8 +31,8 @@ from costguard.guards.rules.common import MendRule, Mode
 from costguard.planning import Held, Plan, PlanIndex
 from costguard.planning.mending import Judged, MendInputs, build_mend_plan
 from costguard.policy.model.ownership import channel_of
-from costguard.report.mends import MendFacts, MendWord, mend_notice
-from costguard.report.words import Language
+from costguard.report.notices.remediations import MendFacts, MendWord, mend_notice
+from costguard.report.words.sentences import Language
 
 _WAITS_FOR_PEOPLE = frozenset({ReasonCode.OUTCOME_UNKNOWN, ReasonCode.LAST_ADMIN_PATH, ReasonCode.ADMIN_PATH_UNPROVEN})
 """What holds a mend that people were told of, and that only they can lift."""

@@ -24,8 +24,8 @@ from costguard.planning.mending import Judged
 from costguard.policy.model.ownership import owner_name, resource_owner
 from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, NetworkSource, Target, Workers
-from costguard.report.network_catalogue import Severity, known_entry
-from costguard.report.network_report import NetworkLine, NetworkReport, Seen
+from costguard.report.network.catalogue import Severity, known_entry
+from costguard.report.network.order import NetworkLine, NetworkReport, Seen
 
 _LOG = logging.getLogger(__name__)
 NETWORKS, INSTANCES = "networks", "inventory"

@@ -21,9 +21,9 @@ from costguard.guards.rules.idle import IdleRule
 from costguard.planning import PlanIndex, Transition
 from costguard.policy.diff.rule_changes import rule_from_terms
 from costguard.policy.model.ownership import channel_of
-from costguard.report.evidence import picture
-from costguard.report.notices import Barred, NoticeFacts, NoticeKind, Upcoming, notice
-from costguard.report.words import Language
+from costguard.report.notices.machines import Barred, NoticeFacts, NoticeKind, Upcoming, notice
+from costguard.report.plan.evidence import picture
+from costguard.report.words.sentences import Language
 
 _LOG = logging.getLogger(__name__)
 _CLOSINGS_TOLD = frozenset(

@@ -15,7 +15,7 @@ from costguard.engine.repositories.outbox_notice import Notice
 from costguard.policy.documents.last_good import Usable, usable
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicySource, PolicyText
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def tell_of_broken_policy(memory: Memory, found: PolicyInForce, language: str, n
     if not found.error or not found.policy.default_channel:
         return
     day = hashlib.sha256(f"{now.date()}\n{found.error}".encode()).hexdigest()[:24]
-    from costguard.report.policy_notice import policy_notice
+    from costguard.report.notices.policy import policy_notice
 
     worded = policy_notice(found.error, refused=found.problem is not None, language=Language(language))
     memory.outbox.enqueue(

@@ -26,7 +26,7 @@ from costguard.policy.diff.loosening import APPROVALS_NEEDED, LOOSENING_WAITS, c
 from costguard.policy.documents.last_good import Usable, usable
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
-from costguard.report.words import Language, phrase
+from costguard.report.words.sentences import Language, phrase
 
 _MOST_TOLD, _LONGEST = 50, 300  # a record holds 400 KB at most, on DynamoDB
 _SHORTEST = 8  # letters of a hash that name a bundle, as short ones of commits do

@@ -21,7 +21,7 @@ from costguard.planning import Plan, PlanIndex, Transition
 from costguard.planning.observed import Newcomers, observed, replacement
 from costguard.planning.realised import HORIZON, Realised, realise
 from costguard.planning.savings import confirmed_saving
-from costguard.report.savings import report_of
+from costguard.report.savings.sums import report_of
 
 _DONE = frozenset({Outcome.ACCEPTED, Outcome.TOOK_EFFECT, Outcome.UNKNOWN, None})
 _ITEMISED_ELSEWHERE = "aws"  # the bills of the others tell of each machine, and what covers it

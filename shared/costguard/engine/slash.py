@@ -16,9 +16,9 @@ from costguard.guards import GUARDS
 from costguard.policy.model.policy import Policy
 from costguard.policy.syntax.problems import BadValueError
 from costguard.policy.syntax.units import parse_duration
-from costguard.report.answers import answer_words, code_words
-from costguard.report.history import History, Snoozed, history_lines
-from costguard.report.words import Language, choice, phrase, sentence
+from costguard.report.notices.answers import answer_words, code_words
+from costguard.report.plan.case_history import History, Snoozed, history_lines
+from costguard.report.words.sentences import Language, choice, phrase, sentence
 
 _MOST_LINES = 15
 _LONGEST_REASON = 200

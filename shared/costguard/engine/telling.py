@@ -18,7 +18,7 @@ from costguard.engine.notices import Words, zone_of
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.surroundings import Surroundings
 from costguard.planning import Plan, PlanIndex, Transition
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 
 _LOG = logging.getLogger(__name__)
 _TOGETHER = 100  # warnings that are claimed, then written; a claim without its notice waits for an hour

@@ -18,7 +18,7 @@ from costguard.engine.memory import Memory
 from costguard.policy.documents.last_good import Usable, usable
 from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, PolicyText
-from costguard.report.words import Language
+from costguard.report.words.sentences import Language
 from costguard.settings import Settings
 
 if TYPE_CHECKING:

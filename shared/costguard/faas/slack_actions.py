@@ -39,8 +39,8 @@ from costguard.notifiers.slack_requests import (
     verify,
 )
 from costguard.ports import Clock
-from costguard.report.answers import answer_words
-from costguard.report.words import Language, phrase
+from costguard.report.notices.answers import answer_words
+from costguard.report.words.sentences import Language, phrase
 from costguard.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ def _clicked(click: Click, desk: Desk) -> HttpReply:
 def _approved_policy(click: Click, desk: Desk) -> HttpReply:
     """An approver's word for a published policy that loosens."""
     from costguard.engine import agreeing  # here: a click about a machine needs none of it
-    from costguard.report.publishing import WordCode
+    from costguard.report.policy.publishing import WordCode
 
     if click.kind is not AnswerKind.APPROVE or desk.bundles is None:
         said = agreeing.Said(WordCode.UNKNOWN)
@@ -199,7 +199,7 @@ def _commanded(command: Command, desk: Desk) -> HttpReply:
 def _keep_page(request: HttpRequest, settings: Settings, clock: Clock) -> HttpReply:
     """The page behind a Keep link, for channels that have no buttons."""
     from costguard.engine.keep_pages import answer_keep
-    from costguard.report.keep_page import HEADERS
+    from costguard.report.notices.keep_page import HEADERS
 
     secret = settings.link_secret.reveal()
     if not secret:

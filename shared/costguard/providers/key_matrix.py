@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from costguard.domain.keys import KeyManager, KeyOrigin, KeyUsage, MultiRegion, Rotatability, RotationMeans
-from costguard.report.key_costs import rotation_cost_words
+from costguard.report.keys.costs import rotation_cost_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import io
 import re
 
 from costguard.report.tables import Table
-from costguard.report.words import clean
+from costguard.report.words.sentences import clean
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # also their full-width forms
 _NUMBER = re.compile(r"[+-]?\d{1,3}(,?\d{3})*(\.\d+)?|[+-]?\d+(\.\d+)?")

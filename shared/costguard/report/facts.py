@@ -16,7 +16,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap
 from costguard.domain.savings import SavingsReport
 from costguard.planning.shadows import ShadowStanding
-from costguard.report.decided import DecidedBy
+from costguard.report.policy.provenance import DecidedBy
 
 MACHINES, BUDGETS, KEYS, NETWORKS = "idle_gpu", "budget", "kms_rotation", "network_audit"
 _IDLE = frozenset({ReasonCode.IDLE, ReasonCode.BUDGET_IDLE})

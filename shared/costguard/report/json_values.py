@@ -9,7 +9,7 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef, Subject
 from costguard.domain.resources import Gap
-from costguard.report.words import Language, clean, explain, gap
+from costguard.report.words.sentences import Language, clean, explain, gap
 
 
 def moment(value: datetime | None) -> str | None:

@@ -1,0 +1,1 @@
+"""Where budgets and launch freezes stand, and what people are told of them."""

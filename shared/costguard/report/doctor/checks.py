@@ -1,0 +1,284 @@
+"""What the doctor found: checks, each a stable code with its facts. Nothing here asks anybody anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from types import MappingProxyType
+
+from costguard.domain.reasons import FactValue, Reason
+from costguard.domain.resources import Gap
+from costguard.policy.model.cadence import RunWait
+from costguard.report.waste.day_one import CallRow
+
+
+class Health(str, Enum):
+    """What a check means for enforcing, the gravest last."""
+
+    OK = "ok"
+    WARNING = "warning"
+    COULD_NOT_TELL = "could_not_tell"
+    BARS = "bars_enforcing"
+
+
+class Question(str, Enum):
+    """What is asked. The first nine are asked of every target, the rest once.
+
+    Of these the bill, keys and networks only where the policy has rules for them. That of launch freezes and that of
+    robots is asked of each of them, that of secrets of each that stands in plain text where functions run, and that of
+    runs where others can reach the ledger, or a function ran with it.
+    """
+
+    CALLER = "caller"
+    CLOCK = "clock"
+    REGIONS = "regions"
+    PERMISSIONS = "permissions"
+    MEASURED = "measured"
+    OTHER_DEPLOYMENT = "other_deployment"
+    BILL = "bill"
+    KEYS = "keys"
+    NETWORKS = "networks"
+    FREEZE = "freeze"
+    LEDGER = "ledger"
+    POLICY = "policy"
+    CHANNEL = "channel"
+    ROBOT = "robot"
+    PLAIN_TEXT = "plain_text"
+    KILL_SWITCH = "kill_switch"
+    RUNS = "runs"
+
+
+class Code(str, Enum):
+    """Every answer. `VERDICTS` says which question it answers and how grave it is."""
+
+    CALLER_KNOWN = "caller_known"
+    CALLER_REFUSED = "caller_refused"
+    CALLER_UNTOLD = "caller_untold"
+    CLOCK_RIGHT = "clock_right"
+    CLOCK_OFF = "clock_off"
+    CLOCK_WRONG = "clock_wrong"
+    CLOCK_UNTOLD = "clock_untold"
+    REGIONS_ANSWER = "regions_answer"
+    REGIONS_NONE = "regions_none"
+    REGIONS_CLOSED = "regions_closed"
+    REGIONS_UNREAD = "regions_unread"
+    REGIONS_DENIED = "regions_denied"
+    PERMISSIONS_GRANTED = "permissions_granted"
+    PERMISSIONS_UNTOLD = "permissions_untold"
+    PERMISSIONS_WANTED = "permissions_wanted"
+    PERMISSIONS_UNREAD = "permissions_unread"
+    PERMISSIONS_MISSING = "permissions_missing"
+    PERMISSIONS_UNSAFE = "permissions_unsafe"
+    MEASURED_ALL = "measured_all"
+    MEASURED_NOTHING_RUNS = "measured_nothing_runs"
+    MEASURED_PARTLY = "measured_partly"
+    MEASURED_UNREAD = "measured_unread"
+    MEASURED_NONE = "measured_none"
+    OTHER_NOT_SEEN = "other_not_seen"
+    OTHER_UNREAD = "other_unread"
+    OTHER_SEEN = "other_seen"
+    OTHER_LOG_UNREAD = "other_log_unread"
+    OTHER_LED = "other_led"
+    OTHER_WORKS = "other_works"
+    BILL_READ = "bill_read"
+    BILL_SAYS_NOTHING = "bill_says_nothing"
+    BILL_UNTOLD = "bill_untold"
+    BILL_DENIED = "bill_denied"
+    KEYS_READ = "keys_read"
+    KEYS_UNTOLD = "keys_untold"
+    KEYS_DENIED = "keys_denied"
+    NETWORKS_READ = "networks_read"
+    NETWORKS_UNTOLD = "networks_untold"
+    NETWORKS_DENIED = "networks_denied"
+    FREEZE_READY = "freeze_ready"
+    FREEZE_IN_FORCE = "freeze_in_force"
+    FREEZE_FOREIGN = "freeze_foreign"
+    FREEZE_UNTOLD = "freeze_untold"
+    FREEZE_DENIED = "freeze_denied"
+    LEDGER_READY = "ledger_ready"
+    LEDGER_NEW = "ledger_new"
+    LEDGER_FORGETFUL = "ledger_forgetful"
+    LEDGER_NEWER = "ledger_newer"
+    LEDGER_UNUSABLE = "ledger_unusable"
+    POLICY_ENFORCES = "policy_enforces"
+    POLICY_GENTLE = "policy_gentle"
+    POLICY_REMARKED = "policy_remarked"
+    POLICY_INVALID = "policy_invalid"
+    CHANNEL_PROVES = "channel_proves"
+    CHANNEL_PARTLY = "channel_partly"
+    CHANNEL_MISSING = "channel_missing"
+    ROBOT_READY = "robot_ready"
+    ROBOT_UNSIGNED = "robot_unsigned"
+    ROBOT_WRONG = "robot_wrong"
+    PLAIN_TEXT_NONE = "plain_text_none"
+    PLAIN_TEXT_FOUND = "plain_text_found"
+    SWITCH_OPEN = "switch_open"
+    SWITCH_PAUSED = "switch_paused"
+    SWITCH_UNREADABLE = "switch_unreadable"
+    RUNS_RECENT = "runs_recent"
+    RUNS_NONE = "runs_none"
+    RUNS_MISSED = "runs_missed"
+    RUNS_UNENDED = "runs_unended"
+    RUNS_OTHER_POLICY = "runs_other_policy"
+    RUNS_STRETCH_WAITS = "runs_stretch_waits"
+
+
+_OK, _WARNING, _UNTOLD, _BARS = Health
+VERDICTS: Mapping[Code, tuple[Question, Health]] = MappingProxyType(
+    {
+        Code.CALLER_KNOWN: (Question.CALLER, _OK),
+        Code.CALLER_REFUSED: (Question.CALLER, _BARS),
+        Code.CALLER_UNTOLD: (Question.CALLER, _UNTOLD),
+        Code.CLOCK_RIGHT: (Question.CLOCK, _OK),
+        Code.CLOCK_OFF: (Question.CLOCK, _WARNING),
+        Code.CLOCK_WRONG: (Question.CLOCK, _BARS),
+        Code.CLOCK_UNTOLD: (Question.CLOCK, _UNTOLD),
+        Code.REGIONS_ANSWER: (Question.REGIONS, _OK),
+        Code.REGIONS_NONE: (Question.REGIONS, _WARNING),
+        Code.REGIONS_CLOSED: (Question.REGIONS, _WARNING),
+        Code.REGIONS_UNREAD: (Question.REGIONS, _UNTOLD),
+        Code.REGIONS_DENIED: (Question.REGIONS, _BARS),
+        Code.PERMISSIONS_GRANTED: (Question.PERMISSIONS, _OK),
+        Code.PERMISSIONS_UNTOLD: (Question.PERMISSIONS, _WARNING),
+        Code.PERMISSIONS_WANTED: (Question.PERMISSIONS, _WARNING),
+        Code.PERMISSIONS_UNREAD: (Question.PERMISSIONS, _UNTOLD),
+        Code.PERMISSIONS_MISSING: (Question.PERMISSIONS, _BARS),
+        Code.PERMISSIONS_UNSAFE: (Question.PERMISSIONS, _BARS),
+        Code.MEASURED_ALL: (Question.MEASURED, _OK),
+        Code.MEASURED_NOTHING_RUNS: (Question.MEASURED, _OK),
+        Code.MEASURED_PARTLY: (Question.MEASURED, _WARNING),
+        Code.MEASURED_UNREAD: (Question.MEASURED, _UNTOLD),
+        Code.MEASURED_NONE: (Question.MEASURED, _BARS),
+        Code.OTHER_NOT_SEEN: (Question.OTHER_DEPLOYMENT, _OK),
+        Code.OTHER_UNREAD: (Question.OTHER_DEPLOYMENT, _UNTOLD),
+        Code.OTHER_SEEN: (Question.OTHER_DEPLOYMENT, _BARS),
+        Code.OTHER_LOG_UNREAD: (Question.OTHER_DEPLOYMENT, _WARNING),
+        Code.OTHER_LED: (Question.OTHER_DEPLOYMENT, _WARNING),
+        Code.OTHER_WORKS: (Question.OTHER_DEPLOYMENT, _BARS),
+        Code.BILL_READ: (Question.BILL, _OK),
+        Code.BILL_SAYS_NOTHING: (Question.BILL, _WARNING),
+        Code.BILL_UNTOLD: (Question.BILL, _WARNING),
+        Code.BILL_DENIED: (Question.BILL, _WARNING),
+        Code.KEYS_READ: (Question.KEYS, _OK),
+        Code.KEYS_UNTOLD: (Question.KEYS, _WARNING),
+        Code.KEYS_DENIED: (Question.KEYS, _WARNING),
+        Code.NETWORKS_READ: (Question.NETWORKS, _OK),
+        Code.NETWORKS_UNTOLD: (Question.NETWORKS, _WARNING),
+        Code.NETWORKS_DENIED: (Question.NETWORKS, _WARNING),
+        Code.FREEZE_READY: (Question.FREEZE, _OK),
+        Code.FREEZE_IN_FORCE: (Question.FREEZE, _OK),
+        Code.FREEZE_FOREIGN: (Question.FREEZE, _WARNING),
+        Code.FREEZE_UNTOLD: (Question.FREEZE, _WARNING),
+        Code.FREEZE_DENIED: (Question.FREEZE, _WARNING),
+        Code.LEDGER_READY: (Question.LEDGER, _OK),
+        Code.LEDGER_NEW: (Question.LEDGER, _WARNING),
+        Code.LEDGER_FORGETFUL: (Question.LEDGER, _BARS),
+        Code.LEDGER_NEWER: (Question.LEDGER, _BARS),
+        Code.LEDGER_UNUSABLE: (Question.LEDGER, _BARS),
+        Code.POLICY_ENFORCES: (Question.POLICY, _OK),
+        Code.POLICY_GENTLE: (Question.POLICY, _OK),
+        Code.POLICY_REMARKED: (Question.POLICY, _WARNING),
+        Code.POLICY_INVALID: (Question.POLICY, _BARS),
+        Code.CHANNEL_PROVES: (Question.CHANNEL, _OK),
+        Code.CHANNEL_PARTLY: (Question.CHANNEL, _WARNING),
+        Code.CHANNEL_MISSING: (Question.CHANNEL, _BARS),
+        Code.ROBOT_READY: (Question.ROBOT, _OK),
+        Code.ROBOT_UNSIGNED: (Question.ROBOT, _WARNING),
+        Code.ROBOT_WRONG: (Question.ROBOT, _BARS),
+        Code.PLAIN_TEXT_NONE: (Question.PLAIN_TEXT, _OK),
+        Code.PLAIN_TEXT_FOUND: (Question.PLAIN_TEXT, _WARNING),
+        Code.SWITCH_OPEN: (Question.KILL_SWITCH, _OK),
+        Code.SWITCH_PAUSED: (Question.KILL_SWITCH, _WARNING),
+        Code.SWITCH_UNREADABLE: (Question.KILL_SWITCH, _BARS),
+        Code.RUNS_RECENT: (Question.RUNS, _OK),
+        Code.RUNS_NONE: (Question.RUNS, _WARNING),
+        Code.RUNS_MISSED: (Question.RUNS, _WARNING),
+        Code.RUNS_UNENDED: (Question.RUNS, _WARNING),
+        Code.RUNS_OTHER_POLICY: (Question.RUNS, _WARNING),
+        Code.RUNS_STRETCH_WAITS: (Question.RUNS, _WARNING),
+    }
+)
+
+
+class RunFault(str, Enum):
+    """What may be wrong with the runs of a function."""
+
+    NEVER_RAN = "never_ran"
+    NOT_LATELY = "not_lately"
+    DID_NOT_END = "did_not_end"
+    OTHER_POLICY = "other_policy"
+    STRETCHES_WAIT = "stretches_wait"
+
+
+@dataclass(frozen=True, slots=True)
+class RunTold:
+    """What is wrong with a function's latest run: which it is, by when it began, or by what policy it decided.
+
+    `wait` is one that becomes longer than the policy says, as runs come.
+    """
+
+    fault: RunFault
+    began: datetime | None = None
+    policy: str = ""
+    wait: RunWait | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One thing behind a check: a machine and why it is unmeasured, a gap, an operation and what the cloud said.
+
+    A `Reason` or `Gap` brings its own words and its own fix, a `RunTold` its words. Text is what others wrote.
+    """
+
+    where: str
+    said: Reason | Gap | RunTold | str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question answered. `target` is empty for what is asked once."""
+
+    code: Code
+    target: str = ""
+    facts: Mapping[str, FactValue] = field(default_factory=dict)
+    details: tuple[Detail, ...] = ()
+
+    @property
+    def question(self) -> Question:
+        """What was asked."""
+        return VERDICTS[self.code][0]
+
+    @property
+    def health(self) -> Health:
+        """What the answer means for enforcing."""
+        return VERDICTS[self.code][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """All checks, in the order they are told, and every call that was sent for them."""
+
+    at: datetime
+    checks: tuple[Check, ...]
+    calls: tuple[CallRow, ...] = ()
+
+    @property
+    def verdict(self) -> Health:
+        """The gravest of all checks; enforcing is safe up to a warning."""
+        return gravest(check.health for check in self.checks)
+
+    @property
+    def safe(self) -> bool:
+        """Whether it is safe to enforce."""
+        return self.verdict in {Health.OK, Health.WARNING}
+
+
+_GRAVITY = tuple(Health)
+
+
+def gravest(healths: Iterable[Health]) -> Health:
+    """The one that decides; of nothing asked nothing is known."""
+    return max(healths, key=_GRAVITY.index, default=Health.COULD_NOT_TELL)

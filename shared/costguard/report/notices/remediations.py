@@ -1,0 +1,116 @@
+"""What people are told of a setting that is not as the policy asks: that it will be changed, was, or why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from costguard.domain.mends import FINAL, Mend, MendKind
+from costguard.domain.reasons import Reason
+from costguard.domain.refs import ResourceRef
+from costguard.report.keys.costs import told_cost_words
+from costguard.report.notices.machines import Notice, local_time
+from costguard.report.words.sentences import Language, clean, explain, label, phrase
+
+_SAID_OF = {
+    MendKind.ROTATE_KEY: "mend_old_material",
+    MendKind.SET_ROTATION: "mend_old_material",
+    MendKind.CREATE_SUCCESSOR: "mend_new_key",
+    MendKind.MOVE_ALIAS: "mend_old_key",
+}
+"""What is to be known about a change of a key."""
+
+
+class MendWord(str, Enum):
+    """What is said. `TOLD`: the policy allows nothing to be done about it. `REFUSED`: its cloud did not let it be."""
+
+    TOLD = "told"
+    COMES = "comes"
+    DONE = "done"
+    OVER = "over"
+    HELD = "held"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class MendFacts:
+    """What a notice about one setting says. `due_at` is the earliest moment; `action_id` what an undo would name."""
+
+    word: MendWord
+    subject: ResourceRef
+    name: str
+    owner: str
+    rule: str
+    reason: Reason | None
+    mend: Mend | None
+    due_at: datetime | None = None
+    action_id: str = ""
+    zone: str = "UTC"
+
+
+_WITH_REASON = frozenset({MendWord.COMES, MendWord.DONE, MendWord.REFUSED})
+"""Whose title does not have it."""
+
+
+def mend_words(mend: Mend | None, language: Language = Language.EN) -> str:
+    """What a mend does, as part of a sentence; empty where there is none."""
+    if mend is None:
+        return ""
+    said = {name: clean(value) for name, value in mend.parameters.items()}
+    return phrase(f"mend_{mend.kind.value}", language, **said)
+
+
+def subject_words(subject: ResourceRef, language: Language = Language.EN) -> str:
+    """What kind of thing it is, for the beginning of a sentence."""
+    return phrase(f"mend_subject_{subject.kind}", language)
+
+
+def mend_notice(facts: MendFacts, language: Language = Language.EN) -> Notice:
+    """The notice that these facts make."""
+    why = explain(facts.reason, language) if facts.reason is not None else ""
+    title = phrase(
+        f"mend_{facts.word.value}",
+        language,
+        what=subject_words(facts.subject, language),
+        name=clean(facts.name) or clean(facts.subject.native_id),
+        mend=mend_words(facts.mend, language),
+        why=why,
+    )
+    due = local_time(facts.due_at, facts.zone, language) if facts.due_at is not None else ""
+    fields = (
+        (label("why", language), why if facts.word in _WITH_REASON else ""),
+        (label("resource", language), str(facts.subject)),
+        (label("owner", language), clean(facts.owner)),
+        (label("rule", language), clean(facts.rule)),
+        (label("next", language), phrase("mend_when", language, at=due) if due else ""),
+    )
+    return Notice(
+        title,
+        tuple(pair for pair in fields if pair[1]),
+        tuple(_closing(facts, language)),
+        ": " if language is Language.EN else "：",
+    )
+
+
+def _closing(facts: MendFacts, language: Language) -> list[str]:
+    lines = []
+    if facts.mend is not None and facts.word in {MendWord.COMES, MendWord.DONE}:
+        known = _SAID_OF.get(facts.mend.kind)
+        if known is not None:
+            lines.append(phrase(known, language))
+        elif facts.mend.kind in FINAL:
+            lines.append(phrase("mend_final", language))
+        if facts.mend.kind not in FINAL and facts.word is MendWord.DONE and facts.action_id:
+            lines.append(phrase("mend_undo", language, action_id=facts.action_id))
+    if facts.word is MendWord.REFUSED:
+        lines.append(phrase("mend_refused_again", language))
+    note = facts.mend.parameters.get("note", "") if facts.mend is not None else ""
+    if facts.word is MendWord.COMES and note:
+        lines.append(phrase("mend_note", language, note=clean(note)))
+    cost = told_cost_words(facts.reason.facts, language) if facts.reason is not None else ""
+    if facts.word is MendWord.COMES and cost:
+        lines.append(phrase("mend_cost", language, cost=cost))
+    if facts.word is MendWord.COMES:
+        lines.append(phrase("mend_keep", language, subject=str(facts.subject)))
+    return lines

@@ -1,0 +1,1 @@
+"""The report on one page that needs nothing else."""

@@ -1,0 +1,1 @@
+"""Plans, results and cases: tables for people, JSON for machines."""

@@ -1,0 +1,1 @@
+"""What was saved, and what each figure is made of."""

@@ -1,0 +1,1 @@
+"""Day one: what idle accelerators cost, and whose they are."""

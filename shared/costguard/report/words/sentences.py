@@ -1,0 +1,309 @@
+"""Reasons, verdicts, verbs, gaps and savings as sentences, in English and Simplified Chinese.
+
+A template is text with optional parts: `Idle[ for {lasting_hours} h].` A part in brackets appears only when
+every fact it names is known, so a missing fact shortens a sentence and never breaks it. `{a|b}` takes the
+first of the facts that is known. Facts are outside text: they are cleaned before they are printed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+from enum import Enum
+from functools import cache
+from types import MappingProxyType
+
+from typing_extensions import assert_never
+
+from costguard.domain.actions import Saving, Verb
+from costguard.domain.findings import Verdict
+from costguard.domain.money import Money, totals
+from costguard.domain.reasons import FactValue, Reason, ReasonCode
+from costguard.domain.resources import Gap
+from costguard.domain.signals import SignalName
+from costguard.report.words.book import Book
+
+MAX_OUTSIDE_TEXT = 200  # longer than any id, tag value or vendor message worth reading on a terminal
+MAX_OWN_TEXT = 2000  # sentences made of other sentences
+UNKNOWN = "?"
+
+
+class Language(str, Enum):
+    """The languages people are addressed in."""
+
+    EN = "en"
+    ZH = "zh"
+
+
+@cache
+def book_in(language: Language) -> Book:
+    """All words of a language; read when something is first said in it, which a function does late or never."""
+    if language is Language.EN:
+        from costguard.report.words.en.general import BOOK as ENGLISH
+
+        return ENGLISH
+    if language is Language.ZH:
+        from costguard.report.words.zh.general import BOOK as CHINESE
+
+        return CHINESE
+    assert_never(language)
+
+
+_PART = re.compile(r"\[([^\[\]]*)\]")
+_FIELD = re.compile(r"\{([a-z0-9_|]+)\}")
+_ESCAPE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
+    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|\x9c|$)"  # OSC, DCS and other strings: titles, links, clipboard
+    r"|\x1b[ -/]*[0-~]"  # two-character escapes
+    r"|\x9b[0-?]*[ -/]*[@-~]"  # the one-character form of CSI
+    r"|[\x9d\x90\x98\x9e\x9f].*?(?:\x07|\x1b\\|\x9c|$)",  # and of the strings
+    re.DOTALL,
+)
+_SPACES = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]+")
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})  # controls, bidi and zero-width marks, lone surrogates
+_TRANSLATED_FACTS = ("signal", "state", "mode", "kind", "part")
+_UNKNOWN_WHEN_NEGATIVE = ("local_disk_gib", "age_minutes")
+_MOMENTS = ("until", "due", "since", "read_at")
+_ISO_UTC = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d)?(?:\+00:00|Z)")
+_KIB = 1024.0
+UNITS: Mapping[SignalName, str] = MappingProxyType(
+    {
+        SignalName.GPU: "%",
+        SignalName.GPU_MEMORY: "%",
+        SignalName.CPU: "%",
+        SignalName.NETWORK: "B/s",
+        SignalName.POWER: "W",
+        SignalName.DISK: "B/s",
+    }
+)
+
+
+def clean(text: object, limit: int = MAX_OUTSIDE_TEXT) -> str:
+    """Text from outside, made safe to print: one line, no escapes, no bidi tricks, at most `limit` characters."""
+    raw = _SPACES.sub(" ", _ESCAPE.sub("", str(text)))
+    visible = "".join(char for char in raw if unicodedata.category(char) not in _INVISIBLE).strip()
+    return visible if len(visible) <= limit else visible[: limit - 1] + "…"
+
+
+def fill(template: str, facts: Mapping[str, FactValue], limit: int = MAX_OUTSIDE_TEXT) -> str:
+    """`template` with the facts that are known; parts in brackets that name an unknown one are left out."""
+
+    def part(match: re.Match[str]) -> str:
+        names = _FIELD.findall(match.group(1))
+        return match.group(1) if all(_known(name, facts) is not None for name in names) else ""
+
+    # facts go in last, in one pass: brackets and braces inside them are only text
+    return _FIELD.sub(lambda field: _shown(_known(field.group(1), facts), limit), _PART.sub(part, template))
+
+
+def _known(names: str, facts: Mapping[str, FactValue]) -> FactValue | None:
+    return next((facts[name] for name in names.split("|") if facts.get(name, "") != ""), None)
+
+
+def _shown(value: FactValue | None, limit: int) -> str:
+    if value is None:
+        return UNKNOWN
+    return number(value) if isinstance(value, float) else clean(value, limit)
+
+
+_UNITS_OF_TIME = ((timedelta(days=1), "d"), (timedelta(hours=1), "h"), (timedelta(minutes=1), "m"))
+_HOURS_UP_TO = timedelta(hours=48)  # people say 24 h and 48 h, and days beyond
+
+
+def span(duration: timedelta) -> str:
+    """A duration as policies write it: 24h, 7d, 90m."""
+    for unit, name in _UNITS_OF_TIME:
+        if duration and not duration % unit and not (name == "d" and duration <= _HOURS_UP_TO):
+            return f"{duration // unit}{name}"
+    return f"{duration.total_seconds():g}s"
+
+
+def number(value: float) -> str:
+    """At most two decimals, none where they say nothing: 5.0 → 5, 4.961 → 4.96."""
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+def sentence(reason: Reason, language: Language = Language.EN) -> str:
+    """What is the case; of what is never touched also how it was used, where that was measured."""
+    said = fill(book_in(language).reasons[reason.code], _translated(reason.facts, language))
+    use = reason.facts.get("utilisation", "")
+    if use in {ReasonCode.IDLE.value, ReasonCode.BUSY.value, ReasonCode.PARTLY_IDLE.value}:
+        return book_in(language).space.join((said, phrase(f"use_{use}", language)))
+    return said
+
+
+def fix(reason: Reason, language: Language = Language.EN) -> str:
+    """What somebody can do about it; empty where there is nothing to do.
+
+    A missing device metric is mended differently by family; the fact `kind` says which.
+    """
+    book = book_in(language)
+    template = book.fixes.get(reason.code, "")
+    if reason.code is ReasonCode.NO_DEVICE_METRIC:
+        by_kind = {kind.value: text for kind, text in book.device_fixes.items()}
+        template = by_kind.get(str(reason.facts.get("kind", "")), template)
+    return fill(template, _translated(reason.facts, language))
+
+
+def explain(reason: Reason, language: Language = Language.EN) -> str:
+    """What is the case and what can be done."""
+    parts = (sentence(reason, language), fix(reason, language))
+    return book_in(language).space.join(part for part in parts if part)
+
+
+def _translated(facts: Mapping[str, FactValue], language: Language) -> Mapping[str, FactValue]:
+    """Facts whose value is one of our own words are said in the reader's language, measurements with their unit."""
+    said = {name: value for name, value in facts.items() if not _is_unknown(name, value)}
+    if said.get("signal") in {known.value for known in SignalName}:
+        signal = SignalName(said["signal"])
+        for name in ("maximum", "bound"):
+            if isinstance(value := said.get(name), int | float):
+                said[name], said["unit"] = readable(signal, value)
+    if "cause" in said:
+        measured = {name: value for name, value in facts.items() if name != "cause"}
+        said["cause"] = _cause(str(said["cause"]), measured, language)
+    if isinstance(names := said.get("unlooked"), str):
+        separator = "、" if language is Language.ZH else ", "
+        said["unlooked"] = separator.join(choice(name, language) for name in names.split(","))
+    for name in _TRANSLATED_FACTS:
+        if name in said:
+            said[name] = choice(str(said[name]), language)
+    said |= {name: _plain_moment(value) for name in _MOMENTS if isinstance(value := said.get(name), str)}
+    if "verb" in said and said["verb"] in {known.value for known in Verb}:
+        said["verb"] = verb(Verb(said["verb"]), language)
+    return said
+
+
+def _is_unknown(name: str, value: FactValue) -> bool:
+    return name in _UNKNOWN_WHEN_NEGATIVE and isinstance(value, int | float) and value < 0
+
+
+def _plain_moment(text: str) -> str:
+    found = _ISO_UTC.fullmatch(text)
+    return f"{found.group(1)} {found.group(2)} UTC" if found else text
+
+
+def _cause(word: str, facts: Mapping[str, FactValue], language: Language) -> str:
+    if word not in {known.value for known in ReasonCode}:
+        return choice(word, language)
+    return sentence(Reason(ReasonCode(word), facts), language).rstrip(".。")
+
+
+def readable(signal: SignalName, value: float) -> tuple[float, str]:
+    """A measurement in the unit people think in."""
+    return (value / _KIB, "KiB/s") if UNITS[signal] == "B/s" else (float(value), UNITS[signal])
+
+
+def short(code: ReasonCode | str, language: Language = Language.EN) -> str:
+    """A reason without its facts, as a label in tables; text that is no known code is shown cleaned."""
+    if code not in {known.value for known in ReasonCode}:
+        return clean(code)
+    return sentence(Reason(ReasonCode(code)), language).rstrip(".。")
+
+
+def verdict(value: Verdict, language: Language = Language.EN) -> str:
+    """A verdict as one or two words."""
+    return book_in(language).verdicts[value]
+
+
+def verb(value: Verb, language: Language = Language.EN) -> str:
+    """A verb as it stands in a plan."""
+    return book_in(language).verbs[value]
+
+
+def choice(word: str, language: Language = Language.EN) -> str:
+    """A word of one of the closed lists (state, billing, status, signal, …); anything else cleaned."""
+    return book_in(language).choices.get(word) or clean(word)
+
+
+def gap(value: Gap, language: Language = Language.EN) -> str:
+    """What could not be read, where and why, what follows from it, and what to grant or set."""
+    book = book_in(language)
+    facts: dict[str, FactValue] = {
+        "shard": str(value.shard),
+        "what": gap_subject(value.what, language),
+        "kind": book.gap_kinds[value.kind],
+        "detail": value.detail.rstrip(". "),
+        "fix": value.fix.rstrip(". "),
+        "effect": book.gap_effects.get(value.what, ""),
+    }
+    return fill(book.phrases["gap"], facts)
+
+
+def gap_subject(what: str, language: Language = Language.EN) -> str:
+    """What was to be read."""
+    return book_in(language).gap_subjects.get(what) or clean(what)
+
+
+def gap_kind(value: Gap, language: Language = Language.EN) -> str:
+    """Why it was not read."""
+    return book_in(language).gap_kinds[value.kind]
+
+
+def risk(word: str, language: Language = Language.EN) -> str:
+    """One risk of an action; a word nobody has a sentence for is shown as it is."""
+    return book_in(language).risks.get(word) or clean(word)
+
+
+def label(key: str, language: Language = Language.EN) -> str:
+    """The title of a column or field."""
+    return book_in(language).labels[key]
+
+
+def phrase(key: str, language: Language = Language.EN, **facts: FactValue) -> str:
+    """A sentence of a report or notice, filled."""
+    return fill(book_in(language).phrases[key], facts, limit=MAX_OWN_TEXT)
+
+
+def saving_lines(saving: Saving, verb_: Verb, language: Language = Language.EN) -> tuple[str, ...]:
+    """What an action saves an hour, what stays billed, the net where every price is known, and the risks."""
+    keeps = "keeps"
+    if verb_ is Verb.TERMINATE and saving.stops_billing is None:
+        lines, keeps = [phrase("saves_terminate", language)], "keeps_terminate"
+    elif saving.stops_billing is None:
+        lines = [phrase("saves_unknown", language)]
+    else:
+        lines = [phrase("saves", language, amount=hourly(saving.stops_billing))]
+    for word, cost in saving.kept:
+        amount = phrase("price_unknown" if cost is None else "keeps_hourly", language, amount=_hourly_or_empty(cost))
+        what = book_in(language).kept.get(word) or clean(word)
+        lines.append(phrase(keeps, language, what=what, amount=amount))
+    net = net_saving(saving)
+    if net is not None and saving.kept:
+        lines.append(phrase("net", language, amount=hourly(net)))
+    lines.extend(phrase("risk", language, risk=risk(word, language)) for word in saving.risks)
+    return tuple(lines)
+
+
+def net_saving(saving: Saving) -> Money | None:
+    """What is really saved an hour; None when a price is unknown or currencies differ."""
+    if saving.stops_billing is None or any(cost is None for _, cost in saving.kept):
+        return None
+    kept = totals(cost for _, cost in saving.kept if cost is not None)
+    if not kept:
+        return saving.stops_billing
+    if len(kept) > 1 or kept[0].currency != saving.stops_billing.currency:
+        return None
+    return saving.stops_billing + kept[0].times(-1)
+
+
+_CENTS = 2
+_SMALL = Decimal("0.10")  # below this, two decimals would lose most of an hourly price
+
+
+def hourly(money: Money) -> str:
+    """An hourly price for people: to the cent, or four decimals for small change such as a volume's."""
+    places = hourly_places(money)
+    return str(money) if places == _CENTS else f"{money.rounded(places).amount:f} {money.currency}"
+
+
+def hourly_places(money: Money) -> int:
+    """How many decimals `hourly` has."""
+    return _CENTS if abs(money.amount) >= _SMALL or money.amount == 0 else _CENTS + 2
+
+
+def _hourly_or_empty(money: Money | None) -> str:
+    return hourly(money) if money is not None else ""
