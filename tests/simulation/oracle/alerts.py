@@ -16,15 +16,15 @@ from tests.simulation.oracle import money
 from tests.simulation.oracle.figures import before_by, budget_before, policy_of, reckoned_by
 from tests.simulation.oracle.judge import Violation
 from tests.simulation.oracle.trust import Sight, listings_of, read_whole
-from tests.simulation.rules import CHANNEL
+from tests.simulation.rules import CHANNEL, PolicyVersion
 
 from costguard.domain.spend import SpendScope
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
-_ACTUAL = re.compile(r"Budget (\S+): ([\d.]+) % of ([\d,.]+) ([A-Z]{3}) (?:was spent in|is (about to be )?spent)")
-_FORECAST = re.compile(r"Budget (\S+): ([\d.]+) % of ([\d,.]+) ([A-Z]{3}) will be (passed)")
+_ACTUAL = re.compile(r"Budget (\S+): ([\d.]+) % of ([\d,.]+) ([A-Z]{3}) (?:(was spent in)|is (about to be )?spent)")
+_FORECAST = re.compile(r"Budget (\S+): ([\d.]+) % of ([\d,.]+) ([A-Z]{3}) will be (passed)()")
 _SETTLED = timedelta(
     minutes=75
 )  # after a send that failed: the longest wait before the next, and a claim's five minutes
@@ -66,6 +66,7 @@ class Alert:
     amount: Decimal
     currency: str
     early: bool = False
+    over: bool = False  # of a month that had ended
 
     @property
     def crossed(self) -> Decimal:
@@ -83,10 +84,15 @@ def alert_of(told: Told) -> Alert | None:
     for pattern in (_ACTUAL, _FORECAST):
         match = pattern.match(told.title)
         if match is not None:
-            name, percent, amount, currency, soon = match.groups()
+            name, percent, amount, currency, over, soon = match.groups()
             forecast = pattern is _FORECAST
             money_ = Decimal(amount.replace(",", ""))
-            return Alert(told, name, forecast, Decimal(percent), money_, currency, early=not forecast and bool(soon))
+            actual = not forecast
+            return Alert(
+                *(told, name, forecast, Decimal(percent), money_, currency),
+                early=actual and bool(soon),
+                over=actual and bool(over),
+            )
     return None
 
 
@@ -101,8 +107,7 @@ def never_crossed(simulation: Simulation, told: Told) -> Iterator[Violation]:
     alert = alert_of(told)
     if alert is None or alert.forecast or money.moved(simulation.world):
         return
-    known = [version.budget(alert.budget) for version in simulation.versions[: simulation.version + 1]]
-    meant = [budget for budget in known if budget is not None and budget.amount == alert.amount]
+    meant = _meant(alert, simulation.versions[: simulation.version + 1])
     if not meant:
         yield Violation(14, told.at, f"budget {alert.budget}", f"no policy has such a budget: {told.title}")
         return
@@ -243,8 +248,16 @@ def _raised(told: Alert, name: str, percent: Decimal | int, crossed: Decimal) ->
 
 def _scopes(simulation: Simulation, alert: Alert) -> set[SpendScope]:
     """What the budget that it names has watched, by any version of the policy."""
-    known = (version.budget(alert.budget) for version in simulation.versions)
-    return {money.scope_of(one) for one in known if one is not None and one.amount == alert.amount}
+    return {money.scope_of(one) for one in _meant(alert, simulation.versions)}
+
+
+def _meant(alert: Alert, versions: Sequence[PolicyVersion]) -> list[BudgetSpec]:
+    """The budgets that it may tell of, by name and amount; of a month that is over, by the amount that held then."""
+    named = [budget for version in versions if (budget := version.budget(alert.budget)) is not None]
+    if alert.over:
+        scopes = {money.scope_of(budget) for budget in named}
+        named = [budget for version in versions for budget in version.budgets if money.scope_of(budget) in scopes]
+    return [budget for budget in named if budget.amount == alert.amount]
 
 
 def told_again(simulation: Simulation) -> Iterator[Violation]:
