@@ -30,6 +30,7 @@ from tests.scenario.stage import Stage, idle_machine
 from cloudstand.alibaba.objects import oss_stand_in
 from cloudstand.slack import SlackStandIn
 from cloudstand.world import workload
+from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.bootstrap import open_memory
 from costguard.cli.main import run
 from costguard.cli.policy_recording import recording_of, with_common_windows, write_recording
@@ -42,7 +43,6 @@ from costguard.engine.scan import scan
 from costguard.faas.http import HttpRequest
 from costguard.faas.slack_actions import answer_request
 from costguard.policy.documents.loader import load_policy
-from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import PolicyText
 from costguard.providers.keys import Keys
 from costguard.settings import Access, AccessKey, Secret, Settings

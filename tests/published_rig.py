@@ -8,14 +8,14 @@ from pathlib import Path
 
 from tests.builders import NOW
 
+from costguard.adapters.ledgers.open import open_ledger
+from costguard.adapters.object_stores.folder import FolderStore
+from costguard.adapters.policy_sources.published import BundleShelf
 from costguard.engine.agreeing import Word, agree, ask_approver
 from costguard.engine.memory import Memory
 from costguard.engine.policy_in_force import PolicyInForce, published_in_force
 from costguard.engine.publishing import Published, Wish, publish, roll_back
-from costguard.ledgers.open import open_ledger
-from costguard.object_stores.folder import FolderStore
 from costguard.policy.documents.bundle import bundle_name
-from costguard.policy_sources.published import BundleShelf
 from costguard.ports import PolicyText
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

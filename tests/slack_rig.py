@@ -15,6 +15,8 @@ from typing import Any
 from tests.builders import NOW, case, rule
 
 from cloudstand.slack import Faults, SlackRequest, SlackStandIn
+from costguard.adapters.ledgers.open import open_ledger
+from costguard.adapters.notifiers.slack.notifier import SlackNotifier
 from costguard.cases import Case, CaseStatus, ClimbedRung, decision_id
 from costguard.domain.actions import Verb
 from costguard.domain.answers import AnswerKind, AnswerRef
@@ -27,8 +29,6 @@ from costguard.faas.desk import Desk
 from costguard.faas.http import HttpReply, HttpRequest
 from costguard.faas.slack_actions import answer_request, answer_slack
 from costguard.guards.rules.common import Step
-from costguard.ledgers.open import open_ledger
-from costguard.notifiers.slack import SlackNotifier
 from costguard.policy.diff.rule_changes import terms
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy

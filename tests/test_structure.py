@@ -40,13 +40,13 @@ PURE = ("domain", "guards", "policy", "cases", "planning", "report", "estimates"
 NOT_IN_PURE = {"os", "time", "socket", "logging", "subprocess", "random", "urllib.request", "http.client"}
 
 SDKS: dict[str, tuple[str, ...]] = {
-    "boto3": ("providers/aws", "ledgers/dynamodb.py"),
-    "botocore": ("providers/aws", "ledgers/dynamodb.py"),
+    "boto3": ("providers/aws",),
+    "botocore": ("providers/aws",),
     "moto": ("sandbox/demo_freezes.py",),
-    "slack_sdk": ("notifiers/slack.py",),
-    "matplotlib": ("charts",),
-    "sqlalchemy": ("ledgers",),
-    "psycopg": ("ledgers",),
+    "slack_sdk": ("adapters/notifiers/slack/notifier.py",),
+    "matplotlib": ("adapters/charts",),
+    "sqlalchemy": ("adapters/ledgers",),
+    "psycopg": ("adapters/ledgers",),
     "aws_lambda_powertools": ("faas",),
     "aliyunsdkcore": ("providers/alibaba",),
     "tencentcloud": ("providers/tencent",),

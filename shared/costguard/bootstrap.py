@@ -156,7 +156,7 @@ def open_store(url: str) -> RecordStore:
         from costguard.providers.aws.store import open_dynamodb
 
         return open_dynamodb(url)
-    from costguard.ledgers.open import open_ledger
+    from costguard.adapters.ledgers.open import open_ledger
 
     return open_ledger(url)
 

@@ -55,7 +55,7 @@ def drawn() -> list[int]:
     """The sizes of a chart as SVG and PNG."""
     from datetime import date
 
-    from costguard.charts import png, svg
+    from costguard.adapters.charts import png, svg
     from costguard.report.charts.values import HeatMap, Said
 
     def said(text: str) -> Said:

@@ -22,13 +22,13 @@ from cloudstand.mail import MailServer
 from cloudstand.slack import SlackStandIn
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.cli.main import run as run_command
 from costguard.cli.program import Program
 from costguard.connections.secrets import SecretKeeper
 from costguard.domain.errors import CostguardError
 from costguard.faas.handler import build_handler, build_http_handler
 from costguard.faas.local import invoke
-from costguard.ledgers.open import open_ledger
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 from costguard.settings import Settings, load_settings
 

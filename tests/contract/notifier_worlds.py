@@ -26,15 +26,15 @@ from cloudstand.slack import SlackStandIn
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.cloud import World
-from costguard.notifiers.dingtalk import DingTalk
-from costguard.notifiers.email import EmailNotifier
-from costguard.notifiers.feishu import Feishu
-from costguard.notifiers.robots import RobotNotifier, Vendor, read_robots
-from costguard.notifiers.router import NotifierRouter
-from costguard.notifiers.slack import SlackNotifier
-from costguard.notifiers.smtp import SmtpCarrier
-from costguard.notifiers.webhook import WebhookNotifier
-from costguard.notifiers.wecom import WeCom
+from costguard.adapters.notifiers.email import EmailNotifier
+from costguard.adapters.notifiers.robots.dingtalk import DingTalk
+from costguard.adapters.notifiers.robots.feishu import Feishu
+from costguard.adapters.notifiers.robots.notifier import RobotNotifier, Vendor, read_robots
+from costguard.adapters.notifiers.robots.wecom import WeCom
+from costguard.adapters.notifiers.router import NotifierRouter
+from costguard.adapters.notifiers.slack.notifier import SlackNotifier
+from costguard.adapters.notifiers.smtp import SmtpCarrier
+from costguard.adapters.notifiers.webhook import WebhookNotifier
 from costguard.ports import Notifier
 from costguard.providers.alibaba.mail import DirectMailCarrier
 from costguard.providers.alibaba.session import AlibabaSession

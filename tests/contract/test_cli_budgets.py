@@ -20,10 +20,10 @@ from cloudstand.aws.server import Refused
 from cloudstand.fleets import aws_machine
 from cloudstand.world import workload as does
 from cloudstand.world.records import OtherCharge
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.cli.exits import Exit
 from costguard.domain.spend import ChargeCategory
 from costguard.guards.rules.common import Mode
-from costguard.ledgers.open import open_ledger
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox

@@ -16,12 +16,12 @@ from tests.world_ports.keys import WorldKeys
 
 from cloudstand.aws.server import Refused
 from cloudstand.fleets import EAST, PRODUCT, RESEARCH
+from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.cli.exits import Exit
 from costguard.domain.refs import Shard
 from costguard.engine.key_look import look_at_keys
 from costguard.engine.scan import Reading
 from costguard.policy.documents.loader import load_policy
-from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import Target
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_keys import demo_keys

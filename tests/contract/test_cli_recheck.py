@@ -12,13 +12,13 @@ import pytest
 from tests.builders import case
 from tests.contract.cli_sandbox import Cli
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.cases import Case, CaseStatus, Phase
 from costguard.cli.exits import Exit
 from costguard.domain.actions import Action, Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import InstanceState
 from costguard.engine.memory import Memory
-from costguard.ledgers.open import open_ledger
 from costguard.sandbox.sandbox import Sandbox
 
 

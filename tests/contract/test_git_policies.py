@@ -16,9 +16,9 @@ from threading import Thread
 import pytest
 from tests.git_rig import ENVIRONMENT, Repository, Server, serving
 
+from costguard.adapters.notifiers.outward import Resolve
 from costguard.connections.policies import git_source, policy_source
 from costguard.domain.errors import InvalidInputError, UnavailableError
-from costguard.notifiers.outward import Resolve
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.settings import Settings

@@ -17,8 +17,8 @@ from tests.races.crew import Crew
 from tests.races.places import NoPlaceError, open_store, place_for
 from tests.races.racing import LEAST_CONTESTED, Tally, hold
 
+from costguard.adapters.ledgers.sql import SqlLedger, postgresql_engine, sqlite_engine
 from costguard.domain.errors import VersionConflictError
-from costguard.ledgers.sql import SqlLedger, postgresql_engine, sqlite_engine
 from costguard.ports import Check, Put, Record
 
 PROCESSES = 8

@@ -9,6 +9,7 @@ import pytest
 from tests.contract.notifier_worlds import NOW, RECIPIENT, SENDER, DirectMailChannel, SesChannel, swift
 
 from cloudstand.wire.faults import Fault, FaultKind
+from costguard.adapters.notifiers.email import EmailNotifier
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -17,7 +18,6 @@ from costguard.domain.errors import (
     RejectedNoticeError,
 )
 from costguard.domain.refs import Shard
-from costguard.notifiers.email import EmailNotifier
 from costguard.ports import Message
 from costguard.providers.alibaba import permissions as alibaba
 from costguard.providers.alibaba.mail import DirectMailCarrier

@@ -14,11 +14,11 @@ from tests.contract.notifier_worlds import CHANNELS, SECRET, Channel
 
 from cloudstand.clock import MovedClock
 from cloudstand.slack import DEFAULT_TOKEN, SlackStandIn
+from costguard.adapters.notifiers.console import ConsoleNotifier
+from costguard.adapters.notifiers.router import NotifierRouter
+from costguard.adapters.notifiers.slack.notifier import REJECTED, SlackNotifier
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.notifiers.console import ConsoleNotifier
-from costguard.notifiers.router import NotifierRouter
-from costguard.notifiers.slack import REJECTED, SlackNotifier
 from costguard.ports import Choice, Delivery, Message, Notifier, Part
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
@@ -378,7 +378,7 @@ def test_slack_without_a_token_is_refused() -> None:
 def test_a_proxy_of_the_environment_does_not_see_loopback(slack: SlackStandIn) -> None:
     script = (
         "import sys; from datetime import timedelta;"
-        "from costguard.notifiers.slack import SlackNotifier; from costguard.ports import Message;"
+        "from costguard.adapters.notifiers.slack.notifier import SlackNotifier; from costguard.ports import Message;"
         "print(SlackNotifier(sys.argv[1], base_url=sys.argv[2]).send(Message('#gpu', 't', 't')).receipt)"
     )
     proxies = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
@@ -395,7 +395,7 @@ def test_a_proxy_of_the_environment_does_not_see_loopback(slack: SlackStandIn) -
 
 def test_the_sdk_is_loaded_only_when_something_is_sent() -> None:
     script = (
-        "import sys; from costguard.notifiers.slack import SlackNotifier; SlackNotifier('xoxb-1');"
+        "import sys; from costguard.adapters.notifiers.slack.notifier import SlackNotifier; SlackNotifier('xoxb-1');"
         "print(sorted({name.partition('.')[0] for name in sys.modules} & {'slack_sdk', 'pydantic', 'boto3', 'http'}))"
     )
     done = subprocess.run(  # noqa: S603 - a fixed command

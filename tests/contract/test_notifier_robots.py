@@ -13,11 +13,11 @@ from tests.golden.robot_messages import FOLDER, MESSAGES, VENDORS, made
 
 from cloudstand.clock import MovedClock
 from cloudstand.robots import RobotStandIns
+from costguard.adapters.notifiers.links import KeepLinks, Link
+from costguard.adapters.notifiers.robots import dingtalk, feishu
+from costguard.adapters.notifiers.robots.notifier import KINDS, RobotNotifier, look_at_robots, read_robots
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.notifiers import dingtalk, feishu
-from costguard.notifiers.links import KeepLinks, Link
-from costguard.notifiers.robots import KINDS, RobotNotifier, look_at_robots, read_robots
 from costguard.ports import Choice, Message, Part
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

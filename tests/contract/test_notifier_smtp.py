@@ -12,9 +12,9 @@ from tests.contract.loopback_tls import serving_tls, trusting, write_certificate
 from tests.contract.notifier_worlds import NOW, RECIPIENT, SECRET, SENDER
 
 from cloudstand.mail import MailServer
+from costguard.adapters.notifiers.email import EmailNotifier
+from costguard.adapters.notifiers.smtp import SmtpCarrier
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.notifiers.email import EmailNotifier
-from costguard.notifiers.smtp import SmtpCarrier
 from costguard.ports import Delivery, Message
 
 SOON = timedelta(milliseconds=200)

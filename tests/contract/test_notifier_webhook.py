@@ -15,9 +15,9 @@ from tests.contract.loopback_tls import serving_tls, trusting, write_certificate
 from tests.webhook_receiver import DEFAULT_SECRET, WebhookReceiver
 
 from cloudstand.clock import MovedClock
+from costguard.adapters.notifiers.outward import judged, place_of
+from costguard.adapters.notifiers.webhook import WebhookNotifier, document, signature
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.notifiers.outward import judged, place_of
-from costguard.notifiers.webhook import WebhookNotifier, document, signature
 from costguard.ports import Message
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

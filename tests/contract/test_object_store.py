@@ -17,6 +17,7 @@ from cloudstand.alibaba.objects import oss_stand_in
 from cloudstand.tencent.objects import cos_stand_in
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.wire.objects import ObjectStandIn
+from costguard.adapters.object_stores.folder import FolderStore
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -26,7 +27,6 @@ from costguard.domain.errors import (
     ThrottledError,
     TruncatedReadError,
 )
-from costguard.object_stores.folder import FolderStore
 from costguard.objects import MOST_BYTES, BucketAddress, bucket_address
 from costguard.ports import ObjectStore
 from costguard.providers.alibaba import objects as oss

@@ -11,8 +11,8 @@ from threading import Thread
 
 import pytest
 
+from costguard.adapters.policy_sources.published import BundleShelf
 from costguard.domain.errors import ProviderError
-from costguard.policy_sources.published import BundleShelf
 from costguard.ports import ObjectStore
 from costguard.providers.alibaba import objects as oss
 from costguard.providers.aws import objects as s3

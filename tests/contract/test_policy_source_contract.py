@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from tests.git_rig import ENVIRONMENT, Repository
 
+from costguard.adapters.policy_sources.files import FilePolicySource
+from costguard.adapters.policy_sources.git import GitPolicySource
+from costguard.adapters.policy_sources.git_address import git_address
+from costguard.adapters.policy_sources.git_program import GitProgram
 from costguard.domain.errors import InvalidInputError, UnavailableError
 from costguard.policy.documents.loader import load_policy
-from costguard.policy_sources.files import FilePolicySource
-from costguard.policy_sources.git import GitPolicySource
-from costguard.policy_sources.git_address import git_address
-from costguard.policy_sources.git_program import GitProgram
 from costguard.ports import PolicySource
 
 MAIN = b"version: 1\nidle_gpu: [{name: research}]\n"

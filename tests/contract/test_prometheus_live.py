@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from costguard.adapters.signal_sources.http import http_post
+from costguard.adapters.signal_sources.prometheus import PrometheusSignals
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import (
     Accelerator,
@@ -26,8 +28,6 @@ from costguard.domain.resources import (
 from costguard.domain.signals import SignalHistory, SignalName
 from costguard.policy.model.policy import Prometheus
 from costguard.ports import SignalReport
-from costguard.signal_sources.http import http_post
-from costguard.signal_sources.prometheus import PrometheusSignals
 
 _SERVER = shutil.which("prometheus")
 _TOOL = shutil.which("promtool")

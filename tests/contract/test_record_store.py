@@ -19,8 +19,8 @@ from tests.contract.ledger_servers import (
     postgresql_server,
 )
 
+from costguard.adapters.ledgers.sql import SqlLedger, postgresql_engine, sqlite_engine
 from costguard.domain.errors import LedgerError, NewerSchemaError, VersionConflictError
-from costguard.ledgers.sql import SqlLedger, postgresql_engine, sqlite_engine
 from costguard.ports import Check, Put, Record, RecordStore
 from costguard.providers.aws.store import DynamoDbLedger
 from costguard.records import STORE_SCHEMA, Ledger

@@ -23,9 +23,9 @@ from tests.contract.ledger_servers import (
     postgresql_server,
 )
 
+from costguard.adapters.ledgers.sql import SqlLedger, postgresql_engine
 from costguard.bootstrap import open_store as open_ledger
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
-from costguard.ledgers.sql import SqlLedger, postgresql_engine
 from costguard.ports import Check, Put, Record, RecordStore
 from costguard.providers.aws.store import DynamoDbLedger
 

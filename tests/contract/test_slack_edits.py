@@ -19,10 +19,10 @@ from tests.golden.slack_messages import batch, part
 
 from cloudstand.clock import MovedClock
 from cloudstand.slack import SlackRequest, SlackStandIn
+from costguard.adapters.notifiers.console import ConsoleNotifier
+from costguard.adapters.notifiers.router import NotifierRouter
+from costguard.adapters.notifiers.slack.notifier import REJECTED, SlackNotifier
 from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.notifiers.console import ConsoleNotifier
-from costguard.notifiers.router import NotifierRouter
-from costguard.notifiers.slack import REJECTED, SlackNotifier
 from costguard.ports import Message
 
 SOON = timedelta(milliseconds=300)
@@ -377,7 +377,7 @@ def test_an_answer_to_a_click_is_not_led_elsewhere(server: Answering, status: st
 def test_slacks_own_address_is_called_by_the_environments_proxy() -> None:
     """In a process of its own, whose proxy is a closed port: nothing leaves this machine."""
     script = (
-        "from costguard.notifiers.slack import SlackNotifier\n"
+        "from costguard.adapters.notifiers.slack.notifier import SlackNotifier\n"
         "for path in ('actions/T1/1/a', 'commands/T1/1/a'):\n"
         "    try: SlackNotifier('xoxb-1').respond(f'https://hooks.slack.com/{path}', {})\n"
         "    except Exception as err: print(type(err).__name__, err)\n"

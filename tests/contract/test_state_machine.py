@@ -26,6 +26,7 @@ from tests.contract.state_machine_rig import (
 from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import MachineSpec
+from costguard.adapters.object_stores.folder import FolderStore
 from costguard.bootstrap import open_memory, open_surroundings
 from costguard.domain.deployments import deployments_in
 from costguard.domain.resources import GapKind
@@ -37,7 +38,6 @@ from costguard.faas.events import Host
 from costguard.faas.invocation import parse_invocation
 from costguard.faas.local import context_of
 from costguard.faas.phases import Phase, build_phase
-from costguard.object_stores.folder import FolderStore
 from costguard.planning import Plan
 from costguard.sandbox.sandbox import EXTERNAL_ID, ROLE, STARTS_AT, Sandbox
 from costguard.settings import Secret, Settings

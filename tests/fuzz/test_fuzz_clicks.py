@@ -20,11 +20,18 @@ from hypothesis import strategies as st
 from tests.fuzz.bounds import attempt, fuzz
 from tests.fuzz.mutations import Mutated, json_junk, mutated
 
+from costguard.adapters.notifiers.slack.requests import (
+    Click,
+    Command,
+    Submission,
+    UnreadableRequestError,
+    parse,
+    signed,
+)
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.engine.repositories.publications import seq_of
 from costguard.faas.http import HttpRequest
 from costguard.faas.slack_actions import answer_slack
-from costguard.notifiers.slack_requests import Click, Command, Submission, UnreadableRequestError, parse, signed
 from costguard.report.words.sentences import Language
 
 NOW = datetime(2026, 3, 10, 12, 30, tzinfo=timezone.utc)

@@ -16,6 +16,10 @@ from tests import builders as b
 from tests.fuzz.bounds import LONG, attempt, frozen, fuzz
 from tests.fuzz.mutations import Mutated, json_junk, mutated, texts
 
+from costguard.adapters.signal_sources.combined import CombinedSignals
+from costguard.adapters.signal_sources.http import HttpAnswer
+from costguard.adapters.signal_sources.prometheus import PrometheusSignals
+from costguard.adapters.signal_sources.prometheus_answer import series_in
 from costguard.domain.errors import ProviderError
 from costguard.domain.findings import Verdict
 from costguard.domain.refs import ResourceRef
@@ -25,10 +29,6 @@ from costguard.guards.idle.judge import examine, judge_instance
 from costguard.guards.rules.idle import IdleBounds
 from costguard.policy.model.policy import Prometheus
 from costguard.ports import SignalReport
-from costguard.signal_sources.combined import CombinedSignals
-from costguard.signal_sources.http import HttpAnswer
-from costguard.signal_sources.prometheus import PrometheusSignals
-from costguard.signal_sources.prometheus_answer import series_in
 
 HOURS = 6
 MACHINE = replace(b.instance("i-1"), accelerator=replace(b.T4, count=2.0))

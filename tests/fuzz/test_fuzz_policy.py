@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.fuzz.bounds import LONG, attempt, fuzz
 from tests.fuzz.mutations import Mutated, at, json_junk, mutated, nested, nodes, texts
 
+from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError, NewerSchemaError, UnavailableError
 from costguard.guards.budget.periods import period_at
@@ -32,7 +33,6 @@ from costguard.policy.model.terms import rule_from_terms, terms
 from costguard.policy.syntax import time_values, units, values
 from costguard.policy.syntax.problems import BadValueError, invalid
 from costguard.policy.syntax.text import MAX_BYTES
-from costguard.policy_sources.files import FilePolicySource
 from costguard.ports import PolicyText
 
 RULE: dict[str, Any] = {

@@ -16,13 +16,13 @@ from tests.fuzz.bounds import attempt, fuzz
 from tests.fuzz.mutations import Mutated, json_junk, mutated, texts
 
 from cloudstand.robots import HOOKS
+from costguard.adapters.notifiers.robots.dingtalk import DingTalk
+from costguard.adapters.notifiers.robots.feishu import Feishu
+from costguard.adapters.notifiers.robots.layout import laid_out
+from costguard.adapters.notifiers.robots.notifier import RobotNotifier, Vendor, read_robots
+from costguard.adapters.notifiers.robots.wecom import WeCom
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, NoticeError
-from costguard.notifiers.dingtalk import DingTalk
-from costguard.notifiers.feishu import Feishu
-from costguard.notifiers.robot_layout import laid_out
-from costguard.notifiers.robots import RobotNotifier, Vendor, read_robots
-from costguard.notifiers.wecom import WeCom
 from costguard.ports import Choice, Delivery, Message, Part
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

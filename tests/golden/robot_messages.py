@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from costguard.adapters.notifiers.links import KeepLinks
+from costguard.adapters.notifiers.robots.dingtalk import DingTalk
+from costguard.adapters.notifiers.robots.feishu import Feishu
+from costguard.adapters.notifiers.robots.layout import laid_out
+from costguard.adapters.notifiers.robots.notifier import Vendor
+from costguard.adapters.notifiers.robots.wecom import WeCom
 from costguard.domain.answers import AnswerKind, AnswerRef
-from costguard.notifiers.dingtalk import DingTalk
-from costguard.notifiers.feishu import Feishu
-from costguard.notifiers.links import KeepLinks
-from costguard.notifiers.robot_layout import laid_out
-from costguard.notifiers.robots import Vendor
-from costguard.notifiers.wecom import WeCom
 from costguard.ports import Choice, Message, Part
 
 FOLDER = Path(__file__).parent / "robots"

@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from costguard.adapters.notifiers.slack.blocks import fallback, message_blocks, parts_that_fit
 from costguard.domain.answers import AnswerKind, AnswerRef
-from costguard.notifiers.blocks import fallback, message_blocks, parts_that_fit
 from costguard.ports import Choice, Message, Part
 
 FOLDER = Path(__file__).parent / "slack"

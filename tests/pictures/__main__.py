@@ -16,9 +16,9 @@ from tests.pictures.message import message_page
 from tests.pictures.story import letter, played
 from tests.scenario.stage import START
 
-from costguard.charts import svg
+from costguard.adapters.charts import svg
+from costguard.adapters.notifiers.slack.blocks import message_blocks
 from costguard.engine.reporting import report_facts
-from costguard.notifiers.blocks import message_blocks
 from costguard.report.page.page import Drawing, report_page
 from costguard.report.words.sentences import Language
 

@@ -18,7 +18,7 @@ from costguard.ports import RecordStore
 _LONGEST = 120.0  # seconds a race may take; SQLite gives a writer thirty
 _IMPORTED_ONCE = (  # by the process that all others are forked from, which opens nothing: importing takes a second
     "tests.races.crew",
-    "costguard.ledgers.sql",
+    "costguard.adapters.ledgers.sql",
     "costguard.providers.aws.store",
     "boto3",
     "psycopg",

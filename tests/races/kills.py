@@ -31,7 +31,13 @@ _DEATHS_IN_TEN = 6
 _LONGEST_DURING = 0.004  # seconds: a request to PostgreSQL takes about one millisecond
 _AGAIN = timedelta(minutes=15)
 _LONGEST = 120.0  # seconds a run may take
-_IMPORTED_ONCE = ("tests.races.dying", "costguard.ledgers.sql", "costguard.providers.aws.store", "boto3", "psycopg")
+_IMPORTED_ONCE = (
+    "tests.races.dying",
+    "costguard.adapters.ledgers.sql",
+    "costguard.providers.aws.store",
+    "boto3",
+    "psycopg",
+)
 
 
 @dataclass

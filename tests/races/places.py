@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from costguard.ledgers import open_ledger
+from costguard.adapters.ledgers import open_ledger
 from costguard.ports import RecordStore
 
 if TYPE_CHECKING:  # boto3 takes half a second, in each of the processes

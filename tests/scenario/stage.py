@@ -22,6 +22,7 @@ from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
 from cloudstand.world import workload
 from cloudstand.world.cloud import World as Cloud
 from cloudstand.world.fleet import MachineSpec
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.cases import Case
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import NoticeError
@@ -32,7 +33,6 @@ from costguard.engine.memory import Memory
 from costguard.engine.run import RunReport, make_plan, run
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
-from costguard.ledgers.open import open_ledger
 from costguard.planning import Plan
 from costguard.policy.model.policy import Policy
 from costguard.ports import ActionExecutor, Clock, Delivery, KeepTagger, Message, RecordStore, Target

@@ -14,6 +14,7 @@ from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 from tests.world_ports.keys import WorldKeys, WorldSuccessor
 
 from cloudstand.world.keys import WorldKey
+from costguard.adapters.ledgers.sql import SqlLedger, sqlite_engine
 from costguard.domain.actions import Outcome, Receipt
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, StalePlanError
 from costguard.domain.findings import Verdict
@@ -30,7 +31,6 @@ from costguard.engine.undo import Undoers, Undone, undo, undoing_of
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.keys.succession import DECISION, SUCCESSOR_OF
 from costguard.guards.rules.common import Mode
-from costguard.ledgers.sql import SqlLedger, sqlite_engine
 from costguard.policy.keys.terms import with_key_digest
 
 TWO = ("aws", "alibaba")

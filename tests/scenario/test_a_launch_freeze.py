@@ -18,14 +18,14 @@ from tests.scenario.budget_stage import HALF, HOUR, BudgetStage, machine, resear
 from tests.scenario.stage import DAY
 
 from cloudstand.world import workload as does
+from costguard.adapters.notifiers.robots.layout import laid_out
+from costguard.adapters.notifiers.slack.blocks import message_blocks
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, UnavailableError
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget.rules import BudgetStep, StepKind
 from costguard.guards.rules.common import Mode
-from costguard.notifiers.blocks import message_blocks
-from costguard.notifiers.robot_layout import laid_out
 from costguard.planning.freeze import FreezePhase
 from costguard.ports import Message
 

@@ -16,6 +16,7 @@ from tests.scenario.stage import Mailbox
 from tests.scenario.test_a_launch_freeze import STEP
 
 from cloudstand.clock import MovedClock
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.freeze import FreezeVia
 from costguard.domain.reasons import Reason, ReasonCode
@@ -30,7 +31,6 @@ from costguard.guards.budget.judge import BudgetStatus
 from costguard.guards.budget.periods import period_at
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
 from costguard.guards.rules.common import Mode
-from costguard.ledgers.open import open_ledger
 from costguard.planning.freeze import FreezePhase
 from costguard.ports import FreezeControl
 

@@ -16,6 +16,7 @@ from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPric
 from tests.world_ports.networks import WorldNetworkMender, WorldNetworks
 
 from cloudstand.clock import MovedClock
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.actions import Outcome, Receipt, Verb
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -42,7 +43,6 @@ from costguard.engine.surroundings import Surroundings
 from costguard.engine.undo import Undoers, undo, undoing_of
 from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
 from costguard.guards.rules.common import Mode
-from costguard.ledgers.open import open_ledger
 from costguard.planning import Plan, PlanIndex
 from costguard.policy.model.working_time import WorkingCalendar
 from costguard.policy.network.terms import with_audit_digest

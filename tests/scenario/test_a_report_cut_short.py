@@ -16,11 +16,11 @@ from tests.simulation.store import MemoryLedger, Shelf
 from cloudstand.clock import MovedClock
 from cloudstand.world import workload
 from cloudstand.world.fleet import MachineSpec
+from costguard.adapters.object_stores.folder import FolderStore
 from costguard.cases import CaseStatus, Phase
 from costguard.engine.memory import Memory
 from costguard.engine.phases import Phases
 from costguard.engine.run import RunReport, carry_out, run, summary
-from costguard.object_stores.folder import FolderStore
 from costguard.ports import Delivery, Message
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

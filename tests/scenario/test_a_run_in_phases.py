@@ -11,6 +11,7 @@ import pytest
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 
 from cloudstand.world import workload
+from costguard.adapters.object_stores.folder import FolderStore
 from costguard.cases import CaseStatus
 from costguard.domain.errors import StalePlanError
 from costguard.domain.reasons import Reason, ReasonCode
@@ -19,7 +20,6 @@ from costguard.engine.blobs import BlobRef, packed
 from costguard.engine.phases import ACT, SCAN, PartSeen, Phases
 from costguard.engine.phases_book import PhaseBook
 from costguard.engine.run import RunReport, run
-from costguard.object_stores.folder import FolderStore
 
 HOUR = timedelta(hours=1)
 ACCOUNTS = {

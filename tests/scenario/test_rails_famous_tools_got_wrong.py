@@ -16,6 +16,8 @@ from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 from cloudstand.slack import SlackStandIn
 from cloudstand.world import workload
 from cloudstand.world.fleet import MachineSpec
+from costguard.adapters.notifiers.router import NotifierRouter
+from costguard.adapters.notifiers.slack.notifier import SlackNotifier
 from costguard.cases import CaseStatus
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.errors import ThrottledError, UnavailableError
@@ -24,8 +26,6 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind, Instance, Inventory
 from costguard.guards.rules.common import Limits
-from costguard.notifiers.router import NotifierRouter
-from costguard.notifiers.slack import SlackNotifier
 from costguard.ports import SignalReport
 
 FORTNIGHT = range(14)

@@ -16,12 +16,12 @@ from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPric
 from tests.world_ports.trail import WorldTrail
 
 from cloudstand.world.records import Operation
+from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.domain.deployments import Deployment
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.rules.common import Mode
-from costguard.notifiers.router import NotifierRouter
 
 
 class Deployed(Stage):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.contract.ledger_fakes import InterferingStore
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.cases.answering import Vote
 from costguard.domain.errors import InvalidInputError
 from costguard.engine.memory import Memory
@@ -22,7 +23,6 @@ from costguard.engine.repositories.audit_prune import SHORTEST, prunable, prune
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.runs import RUN
 from costguard.engine.repositories.snoozes import Snooze
-from costguard.ledgers.open import open_ledger
 from costguard.ports import Put, Record, RecordStore
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

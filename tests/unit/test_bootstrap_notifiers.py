@@ -135,7 +135,8 @@ def test_without_mail_and_webhooks_nothing_of_them_is_loaded() -> None:
         "import sys; from costguard.bootstrap import notifier_of; from costguard.settings import load_settings;"
         "notifier_of(load_settings({'COSTGUARD_SLACK_TOKEN': 'xoxb-1'}));"
         "print(sorted(set(sys.modules) & {'smtplib', 'ssl', 'boto3', 'aliyunsdkcore', 'email.message',"
-        "'costguard.notifiers.email', 'costguard.notifiers.webhook', 'costguard.notifiers.robots',"
+        "'costguard.adapters.notifiers.email', 'costguard.adapters.notifiers.webhook',"
+        "'costguard.adapters.notifiers.robots.notifier',"
         "'costguard.providers.aws.mail'}))"
     )
     done = subprocess.run(  # noqa: S603 - a fixed command
@@ -173,7 +174,7 @@ def test_every_message_names_the_deployment_it_is_from(language: str, says: str)
 
 def test_a_message_without_a_foot_stays_as_it_is() -> None:
     """Whoever names no deployment says nothing of one."""
-    from costguard.notifiers.router import NotifierRouter
+    from costguard.adapters.notifiers.router import NotifierRouter
 
     kept = Mailbox()
     message = Message("slack:#gpu", "Title", "Text", fields=(("Machine", "trainer"),), lines=("More",))

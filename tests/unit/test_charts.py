@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from costguard.charts import png, svg
+from costguard.adapters.charts import png, svg
 from costguard.report.charts.palettes import DARK, LIGHT, Palette
 from costguard.report.charts.values import Ages, Bars, BurnDown, Chart, HeatMap, OverTime, Said
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.builders import NOW, case
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.cases import Case, CaseStatus, ClimbedRung, speaks_for
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
@@ -22,7 +23,6 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit import ENTRY
 from costguard.guards.rules.common import Mode
-from costguard.ledgers.open import open_ledger
 from costguard.settings import Secret, Settings
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from cloudstand.clock import MovedClock
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.bootstrap import run_function
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWhat
-from costguard.ledgers.open import open_ledger
 from costguard.settings import Secret, Settings, load_settings
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -12,6 +12,7 @@ import pytest
 from tests.builders import NOW
 from tests.unit.test_cli_answers import Still
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
@@ -20,7 +21,6 @@ from costguard.domain.refs import CLOUDS
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit import AuditWhat
 from costguard.engine.repositories.audit_people import told_again
-from costguard.ledgers.open import open_ledger
 from costguard.planning.freeze import FreezePhase, FreezeState
 from costguard.report.budget.freeze_views import freeze_lines, freezes_json, freezes_table, phase_words
 from costguard.report.tables import Tone

@@ -14,13 +14,13 @@ import pytest
 import typer
 from tests.unit.report_facts import NOW, budget, gap, look, sight, untouchable
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.cli.digest import digest
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.cli.report import report
 from costguard.engine.repositories.looks import LookRepository
-from costguard.ledgers.open import open_ledger
 from costguard.settings import Secret, Settings
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/report.schema.json").read_text(encoding="utf-8"))

@@ -19,6 +19,7 @@ from tests.builders import ref, usd
 from tests.savings_builders import DAY, HOUR, MIDNIGHT, RATE, charge, ended, saving
 
 from cloudstand.clock import MovedClock
+from costguard.adapters.ledgers import open_ledger
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
@@ -29,7 +30,6 @@ from costguard.domain.savings import MachineBill, SavingChange, Standing
 from costguard.domain.spend import SpendScope
 from costguard.engine.memory import Memory
 from costguard.engine.savings import savings_report
-from costguard.ledgers import open_ledger
 from costguard.report.savings import focus as savings_focus
 from costguard.settings import Secret, load_settings
 

@@ -9,13 +9,13 @@ import pytest
 from tests.builders import DAY, NOW, policy, rule
 
 from cloudstand.clock import MovedClock
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.bootstrap import open_surroundings
 from costguard.connections import Connections
 from costguard.domain.deployments import Deployment, deployments_in
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.memory import Memory
 from costguard.guards.rules.common import Mode
-from costguard.ledgers.open import open_ledger
 from costguard.planning.deployments import barred_by, leads, names_of, others_of
 from costguard.policy.model.policy import with_policy_digest
 from costguard.policy.model.terms import canonical_json

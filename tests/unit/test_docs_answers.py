@@ -9,8 +9,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from costguard.adapters.notifiers.slack.requests import WINDOW
 from costguard.faas.slack_actions import SLACK_PATHS
-from costguard.notifiers.slack_requests import WINDOW
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/answers.md").read_text("utf-8")
@@ -25,7 +25,7 @@ def manifest() -> Any:
 
 def methods_called() -> set[str]:
     """Every method of Slack's SDK that the notifier calls."""
-    tree = ast.parse((ROOT / "shared/costguard/notifiers/slack.py").read_text("utf-8"))
+    tree = ast.parse((ROOT / "shared/costguard/adapters/notifiers/slack/notifier.py").read_text("utf-8"))
     return {
         node.func.attr
         for node in ast.walk(tree)

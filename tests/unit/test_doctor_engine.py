@@ -17,6 +17,7 @@ from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
 from cloudstand.world.records import Operation
+from costguard.adapters.ledgers import open_ledger
 from costguard.domain.actions import Action, Verb
 from costguard.domain.deployments import Deployment
 from costguard.domain.errors import AccessDeniedError, LedgerError, OutcomeUnknownError, ProviderError, UnavailableError
@@ -26,7 +27,6 @@ from costguard.engine.doctor import Practice, examine_ledger, examine_policy, ex
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
 from costguard.guards.rules.idle import SHIPPED_BOUNDS
-from costguard.ledgers import open_ledger
 from costguard.ports import Caller, Discovery, Permit, Record, Result, Target
 from costguard.report.doctor.checks import Check, Code, Question
 

@@ -9,13 +9,13 @@ from datetime import datetime, timezone
 import pytest
 from tests.builders import policy
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, RefusedError, UnavailableError
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.engine.doctor_freezes import examine_freezes
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit import AuditWhat
-from costguard.ledgers.open import open_ledger
 from costguard.planning.freeze import FreezePhase, FreezeState
 from costguard.report.doctor.checks import Check, Code, Health
 

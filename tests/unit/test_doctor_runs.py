@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.builders import NOW, policy, rule
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.actions import Verb
 from costguard.domain.errors import LedgerError
 from costguard.engine.doctor_runs import LONGEST_BETWEEN, examine_runs, needed
@@ -16,7 +17,6 @@ from costguard.engine.memory import Memory
 from costguard.guards import GUARDS
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode, Step
-from costguard.ledgers.open import open_ledger
 from costguard.policy.model.policy import Policy
 from costguard.report.doctor.checks import Check, Code, RunFault, RunTold
 from costguard.report.doctor.views import check_lines

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from costguard.adapters.notifiers.email import EmailNotifier, compose, is_mail_address
 from costguard.domain.errors import InvalidInputError, RejectedNoticeError
-from costguard.notifiers.email import EmailNotifier, compose, is_mail_address
 from costguard.ports import Message
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.builders import usd
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.errors import ThrottledError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
@@ -19,7 +20,6 @@ from costguard.engine.bills import READ_EVERY, Bills, payers, read_bills
 from costguard.engine.repositories.bills import BillRepository
 from costguard.engine.workers import ThreadWorkers
 from costguard.estimates.condense import condensed
-from costguard.ledgers.open import open_ledger
 from costguard.ports import RecordStore, Target
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)

@@ -10,12 +10,12 @@ from decimal import Decimal
 import pytest
 from tests.builders import usd
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.errors import UnavailableError
 from costguard.domain.spend import ChargeCategory, SpendLine, SpendReport, SpendScope, VendorBudget
 from costguard.engine.bills import read_bills
 from costguard.engine.repositories.bills import BillRepository
 from costguard.engine.workers import ThreadWorkers
-from costguard.ledgers.open import open_ledger
 from costguard.ports import Target
 
 DAY = timedelta(days=1)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, SHARD, fact, instance, shard_facts, usd
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.facts import InstanceFact
 from costguard.domain.money import HourlyRate
 from costguard.domain.refs import Shard
@@ -16,7 +17,6 @@ from costguard.domain.resources import Billing, Gap, GapKind, InstanceState
 from costguard.engine.repositories.meter import MeterRepository
 from costguard.estimates.burn import Metered
 from costguard.estimates.meter import KEPT, MeterSheet, metered_on
-from costguard.ledgers.open import open_ledger
 
 HOUR = timedelta(hours=1)
 LATER = NOW + HOUR

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from costguard.adapters.policy_sources.git_address import GitAddress, Remote, git_address, is_git
 from costguard.domain.errors import InvalidInputError
-from costguard.policy_sources.git_address import GitAddress, Remote, git_address, is_git
 
 
 @pytest.mark.parametrize(

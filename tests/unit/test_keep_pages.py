@@ -13,6 +13,7 @@ import pytest
 from tests.builders import NOW, case, policy, usd
 from tests.contract.ledger_fakes import InterferingStore
 
+from costguard.adapters.ledgers import open_ledger
 from costguard.cases import Case, CaseStatus, Phase
 from costguard.domain.answers import AnswerRef
 from costguard.domain.errors import LedgerError
@@ -22,7 +23,6 @@ from costguard.engine.keep_pages import answer_keep
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit_people import told_again
 from costguard.engine.repositories.outbox_notice import Notice, NoticeState
-from costguard.ledgers import open_ledger
 from costguard.ports import Record, RecordStore
 from costguard.report.notices.keep_page import HEADERS, STATUS, KeepPage, Screen, keep_page, length_words
 from costguard.report.words.sentences import Language

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from costguard.adapters.notifiers.links import VALID_FOR, KeepLinks
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.keep_tokens import (
@@ -18,7 +19,6 @@ from costguard.domain.keep_tokens import (
     keep_token,
     read_keep_token,
 )
-from costguard.notifiers.links import VALID_FOR, KeepLinks
 from costguard.ports import Choice
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

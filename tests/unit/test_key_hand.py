@@ -10,6 +10,7 @@ import pytest
 from tests.builders import NOW, policy
 from tests.unit.test_kms_rotation import key
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.cases import Case, claimed, noticed
 from costguard.cases.mending import MendSeen, advance_mend
 from costguard.domain.actions import Action, Receipt, Verb
@@ -25,7 +26,6 @@ from costguard.engine.memory import Memory
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
-from costguard.ledgers.open import open_ledger
 from costguard.policy.keys.terms import with_key_digest
 from costguard.ports import Delivery
 

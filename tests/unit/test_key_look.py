@@ -13,6 +13,8 @@ from tests.world_ports.keys import WorldKeys
 
 from cloudstand.clock import MovedClock
 from cloudstand.world.cloud import World
+from costguard.adapters.ledgers.open import open_ledger
+from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.bootstrap import open_surroundings, run_function
 from costguard.cli.keys import keys_answer
 from costguard.cli.program import Workplace
@@ -28,8 +30,6 @@ from costguard.engine.key_look import KeyLook, look_at_keys
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
-from costguard.ledgers.open import open_ledger
-from costguard.notifiers.router import NotifierRouter
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import KeySource, PolicyText, Target

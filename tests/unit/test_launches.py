@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, case, fact, history, instance, policy, shard_facts, usd
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.deployments import Deployment
 from costguard.domain.errors import AccessDeniedError
 from costguard.domain.facts import InstanceFact
@@ -22,7 +23,6 @@ from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.rules.common import Selector
-from costguard.ledgers.open import open_ledger
 from costguard.planning import PlanInputs, build_plan
 from costguard.policy.model.policy import Owner, Policy
 from costguard.ports import LaunchReport

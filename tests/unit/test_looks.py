@@ -10,13 +10,13 @@ import pytest
 from tests.builders import finding, instance, ref
 from tests.unit.report_facts import DAY, NOW, budget, facts, gap, look, sight
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.errors import VersionConflictError
 from costguard.domain.findings import Evidence, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.signals import SignalName, SignalSummary
 from costguard.engine.repositories.looks import DigestRecord, LookRepository
 from costguard.engine.sights import DAYS_KEPT, look_of
-from costguard.ledgers.open import open_ledger
 from costguard.planning import Plan
 from costguard.ports import Check, Put, RecordStore
 from costguard.report.facts import Sight, figures_of

@@ -14,6 +14,8 @@ from tests.world_ports.networks import WorldNetworks
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import EAST, RESEARCH
 from cloudstand.world.cloud import World
+from costguard.adapters.ledgers.open import open_ledger
+from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.domain.errors import ThrottledError
 from costguard.domain.findings import Verdict
 from costguard.domain.mends import MendKind
@@ -28,8 +30,6 @@ from costguard.engine.network_sightings import LONGEST_HOLE, Sightings, Sighting
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.network.rules import Check
-from costguard.ledgers.open import open_ledger
-from costguard.notifiers.router import NotifierRouter
 from costguard.planning.mending import Judged
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy

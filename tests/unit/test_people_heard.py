@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 from tests.builders import NOW, case
 
+from costguard.adapters.ledgers import open_ledger
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.hands import people_heard
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.snoozes import Snooze
-from costguard.ledgers import open_ledger
 
 OURS = case(owner="nlp")
 

@@ -16,11 +16,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.golden.slack_messages import MESSAGES, batch, part
 
+from costguard.adapters.notifiers.email import EmailNotifier, compose
+from costguard.adapters.notifiers.plain import parts_that_fit, plain
+from costguard.adapters.notifiers.webhook import WebhookNotifier, document
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import RejectedNoticeError
-from costguard.notifiers.email import EmailNotifier, compose
-from costguard.notifiers.plain import parts_that_fit, plain
-from costguard.notifiers.webhook import WebhookNotifier, document
 from costguard.ports import Choice, Message, Part
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -18,6 +18,7 @@ from tests.slack_rig import Office as Workspace
 from tests.slack_rig import http
 
 from cloudstand.slack import SlackRequest
+from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.engine.delivery import deliver_due
 from costguard.engine.policy_in_force import tell_of_policy
@@ -27,7 +28,6 @@ from costguard.engine.repositories.publications import Agreement, Publication
 from costguard.faas.desk import Desk
 from costguard.faas.http import HttpReply
 from costguard.faas.slack_actions import answer_slack
-from costguard.notifiers.router import NotifierRouter
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.report.policy.publishing import WordCode

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from costguard.adapters.signal_sources.http import HttpAnswer
+from costguard.adapters.signal_sources.prometheus import PrometheusSignals
 from costguard.domain.errors import InvalidInputError, ProviderError, TruncatedReadError, UnavailableError
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, GapKind, Instance, InstanceState
 from costguard.domain.signals import SignalName
 from costguard.policy.model.policy import Prometheus
 from costguard.ports import SignalReport
-from costguard.signal_sources.http import HttpAnswer
-from costguard.signal_sources.prometheus import PrometheusSignals
 
 UNTIL = datetime(2026, 3, 3, 12, tzinfo=timezone.utc)
 SINCE = UNTIL - timedelta(hours=3)

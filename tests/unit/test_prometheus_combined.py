@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
+from costguard.adapters.signal_sources.combined import CombinedSignals
 from costguard.domain.errors import ThrottledError
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import (
@@ -21,7 +22,6 @@ from costguard.domain.resources import (
 )
 from costguard.domain.signals import SignalHistory, SignalName, SignalReading, Statistic
 from costguard.ports import SignalReport
-from costguard.signal_sources.combined import CombinedSignals
 
 UNTIL = datetime(2026, 3, 3, 12, tzinfo=timezone.utc)
 SINCE = UNTIL - timedelta(hours=3)

@@ -17,6 +17,9 @@ from tests.contract.loopback_tls import serving_tls, trusting, write_certificate
 from tests.unit.test_prometheus_http import answering
 
 from cloudstand.clock import MovedClock
+from costguard.adapters.signal_sources.combined import CombinedSignals
+from costguard.adapters.signal_sources.http import HttpEndpoint
+from costguard.adapters.signal_sources.refused import RefusedSignals
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
@@ -26,9 +29,6 @@ from costguard.domain.resources import GapKind
 from costguard.domain.signals import SignalName
 from costguard.policy.model.policy import Prometheus
 from costguard.settings import Secret, Settings, load_settings
-from costguard.signal_sources.combined import CombinedSignals
-from costguard.signal_sources.http import HttpEndpoint
-from costguard.signal_sources.refused import RefusedSignals
 
 TOKEN = "Bearer canary-0123456789"
 EMPTY = b'{"status":"success","data":{"resultType":"vector","result":[]}}'

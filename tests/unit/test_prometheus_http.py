@@ -11,8 +11,8 @@ from datetime import timedelta
 
 import pytest
 
+from costguard.adapters.signal_sources.http import HttpEndpoint
 from costguard.domain.errors import InvalidInputError, TruncatedReadError, UnavailableError
-from costguard.signal_sources.http import HttpEndpoint
 
 
 @contextmanager

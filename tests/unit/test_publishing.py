@@ -25,6 +25,8 @@ from tests.published_rig import (
     text,
 )
 
+from costguard.adapters.object_stores.folder import FolderStore
+from costguard.adapters.policy_sources.published import BundleShelf
 from costguard.domain.errors import InvalidInputError, LedgerError, ProviderError
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.agreeing import Word, agree, ask_approver
@@ -35,12 +37,10 @@ from costguard.engine.repositories.audit_people import told_again
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.publications import Agreement, Publication
 from costguard.guards.rules.common import Mode, Selector
-from costguard.object_stores.folder import FolderStore
 from costguard.policy.diff.loosening import loosenings, observes_only
 from costguard.policy.documents.bundle import bundle_bytes, bundle_digest, bundle_files
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Exemption, with_policy_digest
-from costguard.policy_sources.published import BundleShelf
 from costguard.ports import Put, Record
 
 TOMORROW = NOW + DAY + HOUR

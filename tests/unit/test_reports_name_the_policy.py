@@ -16,6 +16,7 @@ from tests.builders import NOW, policy
 from tests.published_rig import DAY, LOOSER, TIGHTER, Office
 from tests.unit.report_facts import facts, look, sight
 
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.engine.decided import decided_by
@@ -23,7 +24,6 @@ from costguard.engine.digest import plan_digest
 from costguard.engine.memory import Memory
 from costguard.engine.policy_in_force import named
 from costguard.engine.repositories.looks import LookRepository
-from costguard.ledgers.open import open_ledger
 from costguard.ports import Put, Record
 from costguard.report.notices.digest import Kept, digest_notice
 from costguard.report.page.page import Drawing, report_page

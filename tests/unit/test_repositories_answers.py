@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.contract.ledger_fakes import InterferingStore
 
+from costguard.adapters.ledgers import open_ledger
 from costguard.cases.answering import VOTE_VALID_FOR, Vote
 from costguard.domain.answers import AnswerRef
 from costguard.domain.errors import LedgerError, UnavailableError, VersionConflictError
@@ -21,7 +22,6 @@ from costguard.engine.repositories.disowned import DisownedRepository
 from costguard.engine.repositories.haste import HasteRepository
 from costguard.engine.repositories.nonces import KEPT_FOR, NonceRepository, nonce_of
 from costguard.engine.repositories.snoozes import Snooze, SnoozeRepository
-from costguard.ledgers import open_ledger
 from costguard.ports import Record, RecordStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

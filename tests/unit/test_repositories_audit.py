@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from costguard.adapters.ledgers.sql import SqlLedger, sqlite_engine
 from costguard.domain.errors import VersionConflictError
 from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWhat, ChainHead, entry_key, hash_of
 from costguard.engine.repositories.audit_verify import AuditVerdict, verify
 from costguard.engine.repositories.codec import record_of
 from costguard.engine.repositories.runs import RunRepository
-from costguard.ledgers.sql import SqlLedger, sqlite_engine
 from costguard.ports import Check, Put, Record, RecordStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

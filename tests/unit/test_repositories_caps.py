@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.contract.ledger_fakes import InterferingStore, fail
 
+from costguard.adapters.ledgers import open_ledger
 from costguard.domain.errors import LedgerError
 from costguard.domain.money import Money
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.repositories.caps import CapRepository, CapUsage
-from costguard.ledgers import open_ledger
 from costguard.ports import RecordStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

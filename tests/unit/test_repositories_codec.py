@@ -241,7 +241,7 @@ def test_importing_the_repositories_imports_no_heavy_library() -> None:
     program = (
         "import importlib, sys\n"
         f"for name in {modules!r}: importlib.import_module('costguard.engine.repositories.' + name)\n"
-        "import costguard.ledgers\n"
+        "import costguard.adapters.ledgers\n"
         "print(sorted({'sqlalchemy', 'boto3', 'psycopg'} & set(sys.modules)))"
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.contract.ledger_fakes import InterferingStore
 
+from costguard.adapters.ledgers import open_ledger
 from costguard.cases.answering import Vote
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
 from costguard.domain.refs import ResourceRef
@@ -19,7 +20,6 @@ from costguard.engine.repositories.audit_people import told_again
 from costguard.engine.repositories.audit_verify import verify
 from costguard.engine.repositories.snoozes import Snooze, SnoozeRepository
 from costguard.engine.repositories.switch import KillSwitch, SwitchState
-from costguard.ledgers import open_ledger
 from costguard.ports import Record, RecordStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

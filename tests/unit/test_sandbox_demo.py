@@ -11,6 +11,7 @@ from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPric
 
 from cloudstand.clock import MovedClock
 from cloudstand.world.cloud import World
+from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
@@ -19,7 +20,6 @@ from costguard.engine.memory import Memory
 from costguard.engine.run import RunReport, run
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
-from costguard.ledgers.open import open_ledger
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import Delivery, Message, Target
 from costguard.sandbox.demo_fleet import demo_fleet

@@ -10,6 +10,7 @@ import pytest
 from tests.builders import ref, usd
 from tests.savings_builders import DAY, HOUR, MIDNIGHT, saving, sighting
 
+from costguard.adapters.ledgers import open_ledger
 from costguard.domain.money import Money
 from costguard.domain.refs import Shard
 from costguard.domain.savings import SavingChange, Standing
@@ -18,7 +19,6 @@ from costguard.engine.memory import Memory
 from costguard.engine.repositories.codec import to_body
 from costguard.engine.savings_bills import keep_bill
 from costguard.estimates.coverage import uncovered_in
-from costguard.ledgers import open_ledger
 from costguard.ports import Record, Target
 
 HERE, THERE = Shard("aws", "111122223333", "us-east-1"), Shard("aws", "111122223333", "eu-west-1")

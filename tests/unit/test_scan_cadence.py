@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from tests.builders import NOW, case, detail, instance, policy, rule
 
+from costguard.adapters.ledgers import open_ledger
 from costguard.backtest import Machine, Run, Terms, replay
 from costguard.cases import Case, ClimbedRung
 from costguard.domain.actions import Action, Verb
@@ -31,7 +32,6 @@ from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.scan import Reading, scan_shard
 from costguard.guards.rules.common import Step
 from costguard.guards.rules.idle import IdleBounds
-from costguard.ledgers import open_ledger
 from costguard.ports import Delivery, Discovery, SignalReport, Target
 
 ONE = instance()

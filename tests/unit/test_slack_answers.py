@@ -10,8 +10,8 @@ from datetime import timedelta
 import pytest
 from tests.fuzz.answering import Answering, http
 
+from costguard.adapters.notifiers.slack.notifier import SlackNotifier
 from costguard.domain.errors import NoticeError, RateLimitedError
-from costguard.notifiers.slack import SlackNotifier
 from costguard.ports import Delivery, Message
 
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloudstand.slack import DEFAULT_TOKEN, SlackStandIn
-from costguard.notifiers.blocks import Block, build_blocks, escape, fits, visible
+from costguard.adapters.notifiers.common import visible
+from costguard.adapters.notifiers.slack.blocks import Block, build_blocks, escape, fits
 
 HOSTILE = st.text(
     st.one_of(

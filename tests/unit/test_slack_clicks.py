@@ -16,8 +16,8 @@ from tests.golden.slack_messages import batch, choices_of, part
 
 from cloudstand.clock import MovedClock
 from cloudstand.slack import DEFAULT_SIGNING_SECRET, SlackRequest, SlackStandIn
+from costguard.adapters.notifiers.slack.notifier import SlackNotifier
 from costguard.domain.errors import InvalidInputError
-from costguard.notifiers.slack import SlackNotifier
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 

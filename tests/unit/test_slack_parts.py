@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.golden.slack_messages import FOLDER, MESSAGES, batch, choices_of, golden, part, split
 from tests.unit.block_kit import problems
 
+from costguard.adapters.notifiers.slack.blocks import Block, fallback, message_blocks, parts_that_fit
 from costguard.domain.answers import AnswerKind, AnswerRef
-from costguard.notifiers.blocks import Block, fallback, message_blocks, parts_that_fit
 from costguard.ports import Choice, Message, Part
 
 OF = AnswerRef("a" * 16, "b" * 24)

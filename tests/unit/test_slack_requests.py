@@ -12,8 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from costguard.domain.answers import AnswerKind, AnswerRef, Person
-from costguard.notifiers.slack_requests import (
+from costguard.adapters.notifiers.slack.requests import (
     Click,
     Command,
     ForgedRequestError,
@@ -25,6 +24,7 @@ from costguard.notifiers.slack_requests import (
     signed,
     verify,
 )
+from costguard.domain.answers import AnswerKind, AnswerRef, Person
 
 NOW = datetime(2026, 3, 10, 12, 30, tzinfo=timezone.utc)
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"

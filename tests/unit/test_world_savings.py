@@ -12,6 +12,7 @@ import pytest
 from tests.builders import DAY, NOW, case, finding, instance, ref, usd
 from tests.savings_builders import HOUR, saving, sighting
 
+from costguard.adapters.ledgers import open_ledger
 from costguard.cases import CaseStatus, Phase
 from costguard.cases.moves import climbed
 from costguard.domain.actions import Action, Outcome, Saving, Verb
@@ -24,7 +25,6 @@ from costguard.domain.savings import SavingChange, Sighting, Standing
 from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendScope
 from costguard.engine.aftermath import settle_observed
 from costguard.engine.memory import Memory
-from costguard.ledgers import open_ledger
 from costguard.planning import Plan, Transition
 from costguard.planning.savings import confirmed_saving
 from costguard.ports import Target

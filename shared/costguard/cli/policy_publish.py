@@ -20,10 +20,10 @@ from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import Language
 
 if TYPE_CHECKING:
+    from costguard.adapters.policy_sources.published import BundleShelf
     from costguard.engine.agreeing import Word
     from costguard.engine.memory import Memory
     from costguard.engine.publishing import Chronicle, Published, Wish
-    from costguard.policy_sources.published import BundleShelf
     from costguard.report.policy.publishing import Entry
 
 _CODE_DIGITS = 8

@@ -64,8 +64,8 @@ def run_tests(
 
 def _texts_beside(settings: Settings) -> Mapping[str, str]:
     """Of a policy in git the tests of the same commit: those of a checkout may expect another policy."""
+    from costguard.adapters.policy_sources.git_address import is_git
     from costguard.connections.policies import git_source
-    from costguard.policy_sources.git_address import is_git
 
     if is_git(settings.policy):
         return git_source(settings, settings.policy).tests()

@@ -229,8 +229,8 @@ class Connections(ExitStack):
     def _with_prometheus(self, signals: SignalSource) -> SignalSource:
         if not self._policy.signals.prometheus:
             return signals
+        from costguard.adapters.signal_sources.combined import CombinedSignals
         from costguard.connections.prometheus import prometheus_signals
-        from costguard.signal_sources.combined import CombinedSignals
 
         named, shown = self.signals_named, self._signals_shown
         servers = [

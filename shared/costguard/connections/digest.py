@@ -20,7 +20,7 @@ _CHARTS_NEED = frozenset({"matplotlib", "numpy"})
 def drawing() -> Drawing:
     """What draws charts here; without the plotting library none, and a page says so."""
     try:
-        from costguard.charts import svg
+        from costguard.adapters.charts import svg
     except ModuleNotFoundError as err:
         if (err.name or "").partition(".")[0] not in _CHARTS_NEED:
             raise
@@ -39,7 +39,7 @@ def means_of(settings: Settings, clock: Clock) -> Means:
     objects, draws = open_objects(settings, clock), drawing()
     if draws.draw is None:
         return Means(draws, None, objects)
-    from costguard.charts import png
+    from costguard.adapters.charts import png
 
     return Means(draws, png, objects)
 

@@ -50,6 +50,6 @@ def open_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
     if scheme:
         message = "COSTGUARD_REPORTS is no place to keep files; expected a folder, s3://, oss:// or cos://"
         raise InvalidInputError(message)
-    from costguard.object_stores.folder import FolderStore
+    from costguard.adapters.object_stores.folder import FolderStore
 
     return FolderStore(url)

@@ -11,9 +11,9 @@ from costguard.ports import Notifier
 from costguard.providers.purposes import Purpose
 
 if TYPE_CHECKING:
-    from costguard.notifiers.email import MailCarrier
-    from costguard.notifiers.links import Link
-    from costguard.notifiers.robots import Vendor
+    from costguard.adapters.notifiers.email import MailCarrier
+    from costguard.adapters.notifiers.links import Link
+    from costguard.adapters.notifiers.robots.notifier import Vendor
     from costguard.settings import Settings
 
 _MAIL_SECONDS = 30.0  # a notice is worth no longer wait: the outbox tries again
@@ -26,22 +26,22 @@ def notifier_over(settings: Settings, now: Now) -> Notifier:
     Raises:
         InvalidInputError: an address, secret or robot in the settings that nothing could be sent with.
     """
-    from costguard.notifiers.router import NotifierRouter
+    from costguard.adapters.notifiers.router import NotifierRouter
     from costguard.report.words.sentences import Language, phrase
 
     channels: dict[str, Notifier] = {}
     if settings.slack_token:
-        from costguard.notifiers.slack import SlackNotifier
+        from costguard.adapters.notifiers.slack.notifier import SlackNotifier
 
         channels["slack"] = SlackNotifier(settings.slack_token.reveal(), base_url=settings.slack_url)
     link = _link(settings, now)
     if settings.mail_via:
-        from costguard.notifiers.email import EmailNotifier
+        from costguard.adapters.notifiers.email import EmailNotifier
 
         mailed: Link | None = None if link is None else lambda choice, mailbox: link(choice, f"mailto:{mailbox}")
         channels["mailto"] = EmailNotifier(_mail_carrier(settings, now), settings.mail_from, now=now, link=mailed)
     if settings.webhook_secret:
-        from costguard.notifiers.webhook import WebhookNotifier
+        from costguard.adapters.notifiers.webhook import WebhookNotifier
 
         secret, private = settings.webhook_secret.reveal(), settings.webhook_private
         channels["https"] = WebhookNotifier(secret, now=now, private=private)
@@ -55,7 +55,7 @@ def notifier_over(settings: Settings, now: Now) -> Notifier:
 
 def robots_looked_at(settings: Settings) -> Mapping[str, str]:
     """Of each robot that something is to be said of: what, `unsigned` or a sentence. Nothing is sent."""
-    from costguard.notifiers.robots import look_at_robots
+    from costguard.adapters.notifiers.robots.notifier import look_at_robots
 
     robots, problems = look_at_robots(settings.robots.reveal(), private=settings.webhook_private)
     said = {address: "unsigned" if robot.unsigned else "" for address, robot in robots.items()}
@@ -64,7 +64,7 @@ def robots_looked_at(settings: Settings) -> Mapping[str, str]:
 
 def _robots(settings: Settings, now: Now, link: Link | None) -> Mapping[str, Notifier]:
     """One notifier for each vendor that has a robot."""
-    from costguard.notifiers.robots import RobotNotifier, read_robots
+    from costguard.adapters.notifiers.robots.notifier import RobotNotifier, read_robots
 
     private = settings.webhook_private
     robots = read_robots(settings.robots.reveal(), private=private)
@@ -83,14 +83,14 @@ def _robots(settings: Settings, now: Now, link: Link | None) -> Mapping[str, Not
 
 def _vendor(kind: str) -> Vendor:
     if kind == "feishu":
-        from costguard.notifiers.feishu import Feishu
+        from costguard.adapters.notifiers.robots.feishu import Feishu
 
         return Feishu()
     if kind == "dingtalk":
-        from costguard.notifiers.dingtalk import DingTalk
+        from costguard.adapters.notifiers.robots.dingtalk import DingTalk
 
         return DingTalk()
-    from costguard.notifiers.wecom import WeCom
+    from costguard.adapters.notifiers.robots.wecom import WeCom
 
     return WeCom()
 
@@ -99,7 +99,7 @@ def _link(settings: Settings, now: Now) -> Link | None:
     """What makes Keep links; None where nothing would answer them."""
     if not (settings.link_secret and settings.answer_url):
         return None
-    from costguard.notifiers.links import KeepLinks
+    from costguard.adapters.notifiers.links import KeepLinks
 
     return KeepLinks(settings.answer_url, settings.link_secret.reveal()).at(now)
 
@@ -134,6 +134,6 @@ def _mail_carrier(settings: Settings, now: Now) -> MailCarrier:
             now=now,
         )
         return DirectMailCarrier(alibaba.only_for(Purpose.MAIL))
-    from costguard.notifiers.smtp import SmtpCarrier
+    from costguard.adapters.notifiers.smtp import SmtpCarrier
 
     return SmtpCarrier.at(settings.smtp_url, settings.smtp_password.reveal())

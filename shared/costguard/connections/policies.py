@@ -7,15 +7,15 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from costguard.adapters.policy_sources.git_address import GitAddress, Remote, git_address, is_git
 from costguard.connections.objects import open_objects
 from costguard.domain.errors import InvalidInputError, NoticeError, RejectedNoticeError, UnavailableError
-from costguard.policy_sources.git_address import GitAddress, Remote, git_address, is_git
 
 if TYPE_CHECKING:
-    from costguard.notifiers.outward import Resolve
-    from costguard.policy_sources.git import GitPolicySource
-    from costguard.policy_sources.git_program import GitProgram
-    from costguard.policy_sources.published import BundleShelf
+    from costguard.adapters.notifiers.outward import Resolve
+    from costguard.adapters.policy_sources.git import GitPolicySource
+    from costguard.adapters.policy_sources.git_program import GitProgram
+    from costguard.adapters.policy_sources.published import BundleShelf
     from costguard.ports import Clock, PolicySource
     from costguard.settings import Settings
 
@@ -34,7 +34,7 @@ def open_bundles(settings: Settings, address: str, clock: Clock) -> BundleShelf:
     Raises:
         InvalidInputError: no address where policies can be published.
     """
-    from costguard.policy_sources.published import BundleShelf
+    from costguard.adapters.policy_sources.published import BundleShelf
 
     place = address.removeprefix(_FOLDER)
     try:
@@ -59,7 +59,7 @@ def policy_source(settings: Settings, address: str) -> PolicySource:
     """
     if is_git(address):
         return git_source(settings, address)
-    from costguard.policy_sources.files import FilePolicySource
+    from costguard.adapters.policy_sources.files import FilePolicySource
 
     return FilePolicySource(address)
 
@@ -79,9 +79,9 @@ def git_source(
     Raises:
         InvalidInputError: the address is wrong, its host is not allowed, or this is the host of a function.
     """
-    from costguard.policy_sources.git import GitPolicySource, opened_here
-    from costguard.policy_sources.git_program import GitProgram
-    from costguard.policy_sources.git_remote import FETCH_SECONDS, fetched
+    from costguard.adapters.policy_sources.git import GitPolicySource, opened_here
+    from costguard.adapters.policy_sources.git_program import GitProgram
+    from costguard.adapters.policy_sources.git_remote import FETCH_SECONDS, fetched
     from costguard.settings import process_environment
 
     if settings.host != "local":
@@ -111,7 +111,7 @@ def git_source(
 
 def _addresses(where: GitAddress, remote: Remote, resolve: Resolve | None, *, private: bool) -> Sequence[str]:
     """Where the host may be reached: judged as the addresses of webhooks are, by the same code."""
-    from costguard.notifiers.outward import Place, judged, place_of, resolved
+    from costguard.adapters.notifiers.outward import Place, judged, place_of, resolved
 
     try:
         if remote.transport == "ssh":

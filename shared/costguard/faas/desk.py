@@ -116,7 +116,7 @@ def _compiled(files: tuple[tuple[str, str], ...], origin: str) -> Policy:
 def _screen(settings: Settings) -> Screen | None:
     if not settings.slack_token:
         return None
-    from costguard.notifiers.slack import SlackNotifier
+    from costguard.adapters.notifiers.slack.notifier import SlackNotifier
 
     return SlackNotifier(settings.slack_token.reveal(), base_url=settings.slack_url, timeout=FEEDBACK)
 

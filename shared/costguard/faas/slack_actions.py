@@ -13,17 +13,9 @@ from contextlib import AbstractContextManager
 from datetime import datetime, time, timedelta, timezone
 from typing import Any
 
-from costguard.cases.answering import LONGEST_KEEP, Accepted, Weighed
-from costguard.domain.answers import Answer, AnswerKind
-from costguard.domain.errors import CostguardError
-from costguard.engine.replies import look, reply
-from costguard.engine.repositories.nonces import nonce_of
-from costguard.engine.repositories.publications import seq_of
-from costguard.faas.desk import FEEDBACK, Desk, open_desk, within
-from costguard.faas.http import HttpReply, HttpRequest
-from costguard.notifiers.blocks import build_blocks
-from costguard.notifiers.blocks_text import FALLBACK_MAX, escape
-from costguard.notifiers.slack_requests import (
+from costguard.adapters.notifiers.slack.blocks import build_blocks
+from costguard.adapters.notifiers.slack.blocks_text import FALLBACK_MAX, escape
+from costguard.adapters.notifiers.slack.requests import (
     BECAUSE,
     LONGEST_REASON,
     UNTIL,
@@ -38,6 +30,14 @@ from costguard.notifiers.slack_requests import (
     parse,
     verify,
 )
+from costguard.cases.answering import LONGEST_KEEP, Accepted, Weighed
+from costguard.domain.answers import Answer, AnswerKind
+from costguard.domain.errors import CostguardError
+from costguard.engine.replies import look, reply
+from costguard.engine.repositories.nonces import nonce_of
+from costguard.engine.repositories.publications import seq_of
+from costguard.faas.desk import FEEDBACK, Desk, open_desk, within
+from costguard.faas.http import HttpReply, HttpRequest
 from costguard.ports import Clock
 from costguard.report.notices.answers import answer_words
 from costguard.report.words.sentences import Language, phrase

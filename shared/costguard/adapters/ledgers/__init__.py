@@ -1,0 +1,5 @@
+"""Durable memory: `RecordStore` on SQLite and PostgreSQL; DynamoDB is `providers/aws/store.py`."""
+
+from costguard.adapters.ledgers.open import open_ledger
+
+__all__ = ["open_ledger"]

@@ -1,0 +1,1 @@
+"""Robots of chat groups: DingTalk, Feishu and WeCom."""

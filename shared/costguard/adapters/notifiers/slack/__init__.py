@@ -1,0 +1,1 @@
+"""Slack: what is posted, what people answer, and what its errors mean."""

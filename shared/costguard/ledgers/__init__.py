@@ -1,5 +1,0 @@
-"""Durable memory: `RecordStore` on SQLite and PostgreSQL; DynamoDB is `providers/aws/store.py`."""
-
-from costguard.ledgers.open import open_ledger
-
-__all__ = ["open_ledger"]
