@@ -44,7 +44,7 @@ from costguard.faas.http import HttpRequest
 from costguard.faas.slack_actions import answer_request
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
-from costguard.providers.keys import Keys
+from costguard.providers.kit.core.credentials import Keys
 from costguard.settings import Access, AccessKey, Secret, Settings
 
 PAGE = Path(__file__).parents[1] / "docs" / "policy.md"

@@ -153,7 +153,7 @@ def open_store(url: str) -> RecordStore:
         LedgerError: it cannot be opened.
     """
     if url.startswith("dynamodb:"):
-        from costguard.providers.aws.store import open_dynamodb
+        from costguard.providers.aws.core.store import open_dynamodb
 
         return open_dynamodb(url)
     from costguard.adapters.ledgers.open import open_ledger
@@ -221,7 +221,7 @@ def open_surroundings(
             rotators=connections.rotators() if may_act and guard == _KEYS else {},
             successors=connections.successors() if may_act and guard == _KEYS else {},
             networks=connections.networks() if guard == _NETWORKS else {},
-            network_menders=connections.network_menders() if may_act and guard == _NETWORKS else {},
+            network_remediators=connections.network_remediators() if may_act and guard == _NETWORKS else {},
             freezers=connections.freezers(memory.freezes.clouds()) if guard == "budget" and may_act else {},
         )
 
@@ -249,7 +249,7 @@ def open_undoers(settings: Settings, subject: ResourceRef, clock: Clock) -> Iter
         yield Undoers(
             {cloud: reading.inventory for cloud, reading in connections.readings.items()},
             {cloud: cache(ports.executor) for cloud, ports in connections.clouds.items()},
-            {cloud: cache(ports.mender) for cloud, ports in connections.clouds.items()},
+            {cloud: cache(ports.remediator) for cloud, ports in connections.clouds.items()},
             connections.keys(),
             {
                 cloud: cache(ports.successor)

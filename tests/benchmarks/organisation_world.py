@@ -35,13 +35,13 @@ from costguard.domain.resources import (
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, floor_hour
 from costguard.engine.scan import Reading
 from costguard.ports import Discovery, SignalReport, Target
-from costguard.providers.alibaba.rates import RATES as ALIBABA_RATES
-from costguard.providers.alibaba.rates import region_of
-from costguard.providers.aws.rates import RATES as AWS_RATES
-from costguard.providers.aws.rates import family_of
-from costguard.providers.pacing import Pacer
-from costguard.providers.patience import Patience
-from costguard.providers.tencent.rates import RATES as TENCENT_RATES
+from costguard.providers.alibaba.core.rates import RATES as ALIBABA_RATES
+from costguard.providers.alibaba.core.rates import region_of
+from costguard.providers.aws.core.rates import RATES as AWS_RATES
+from costguard.providers.aws.core.rates import family_of
+from costguard.providers.kit.core.pacing import Pacer
+from costguard.providers.kit.core.retry import RetryPolicy
+from costguard.providers.tencent.core.rates import RATES as TENCENT_RATES
 
 CLOUDS = ("aws", "alibaba", "tencent")
 RATES = {"aws": AWS_RATES, "alibaba": ALIBABA_RATES, "tencent": TENCENT_RATES}
@@ -98,13 +98,13 @@ class Wire:
     faults: float = 0.01
 
     @cached_property
-    def patience(self) -> Patience:
+    def patience(self) -> RetryPolicy:
         def left() -> float:
             assert self.deadline is not None
             return (self.deadline - self.time.now()).total_seconds()
 
         pacer = Pacer(RATES[self.cloud], self.time.monotonic, self.time.sleep, self.chance.random)
-        return Patience(pacer, None if self.deadline is None else left)
+        return RetryPolicy(pacer, None if self.deadline is None else left)
 
     def ask(self, account: str, region: str, operation: str, times: int = 1) -> None:
         """So many requests, one after another.

@@ -45,10 +45,10 @@ def costguard(url: str) -> int:
     from costguard.engine.scan import Lookback, Reading, scan
     from costguard.guards.rules.idle import IdleBounds
     from costguard.ports import Target
-    from costguard.providers.aws.compute import AwsInventory
-    from costguard.providers.aws.metrics import AwsSignals
-    from costguard.providers.aws.prices import AwsPrices
-    from costguard.providers.aws.session import AwsSession
+    from costguard.providers.aws.billing.prices import AwsPrices
+    from costguard.providers.aws.compute.metrics import AwsSignals
+    from costguard.providers.aws.compute.source import AwsInventory
+    from costguard.providers.aws.core.session import AwsSession
 
     session = AwsSession(endpoint_url=url)
     reading = Reading(
@@ -96,7 +96,7 @@ def batched(url: str, *, quick: bool = False) -> int:
     session = _session()
     size = 250
     if quick:
-        from costguard.providers.aws.timestamps import parse_timestamp
+        from costguard.providers.aws.core.times import parse_timestamp
 
         factory: Any = session.get_component("response_parser_factory")
         factory.set_parser_defaults(timestamp_parser=parse_timestamp)

@@ -45,15 +45,15 @@ _IMPORTED = {  # by every way, so that nobody's time has it
     "alibaba": (
         "aliyunsdkcore.client",
         "aliyunsdkcore.request",
-        "costguard.providers.alibaba.compute",
-        "costguard.providers.alibaba.metrics",
-        "costguard.providers.alibaba.prices",
+        "costguard.providers.alibaba.compute.source",
+        "costguard.providers.alibaba.compute.metrics",
+        "costguard.providers.alibaba.billing.prices",
     ),
     "tencent": (
         "tencentcloud.common.common_client",
-        "costguard.providers.tencent.compute",
-        "costguard.providers.tencent.metrics",
-        "costguard.providers.tencent.prices",
+        "costguard.providers.tencent.compute.source",
+        "costguard.providers.tencent.compute.metrics",
+        "costguard.providers.tencent.billing.prices",
     ),
 }
 

@@ -14,7 +14,7 @@ from tests.contract.ledger_servers import SerialDynamoDb, dynamodb_test_client
 
 from cloudstand.wire.server import WireServer
 from cloudstand.wire.wsgi import serving
-from costguard.providers.aws.store import DynamoDbLedger
+from costguard.providers.aws.core.store import DynamoDbLedger
 from costguard.sandbox.sandbox import Sandbox
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ MARKS = {
     "fc": {"FC_FUNCTION_NAME": "costguard"},
     "scf": {"TENCENTCLOUD_RUNENV": "SCF"},
 }
-_CLOUDS = ("aliyunsdkcore.client", "tencentcloud.common.common_client", "costguard.providers.alibaba.transport")
+_CLOUDS = ("aliyunsdkcore.client", "tencentcloud.common.common_client", "costguard.providers.alibaba.core.transport")
 _SQL = ("sqlalchemy.dialects.postgresql", "psycopg")
 _LONGEST_SECONDS = 600
 _SIGNED_WITH = "0a" * 16  # made up

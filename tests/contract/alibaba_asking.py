@@ -19,7 +19,7 @@ from cloudstand.wire.door import WorldDoor
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
 from costguard.domain.resources import Accelerator, AcceleratorKind
-from costguard.providers.keys import Keys
+from costguard.providers.kit.core.credentials import Keys
 
 AT = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)

@@ -30,11 +30,11 @@ from cloudstand.world.fleet import Disk
 from cloudstand.world.keys import WorldKey
 from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, RotationSetting
 from costguard.domain.refs import Shard
-from costguard.providers.alibaba.key_rotator import AlibabaKeyRotator
-from costguard.providers.alibaba.kms import AlibabaKeys
-from costguard.providers.alibaba.permissions import ROTATION_OPERATIONS
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.purposes import Purpose
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.iam.permissions import ROTATION_OPERATIONS
+from costguard.providers.alibaba.kms.rotator import AlibabaKeyRotator
+from costguard.providers.alibaba.kms.source import AlibabaKeys
+from costguard.providers.kit.iam.purposes import Purpose
 
 DAY = timedelta(days=1)
 _CHANGES = ("UpdateRotationPolicy", "CreateKeyVersion", "CreateKey", "UpdateAlias")

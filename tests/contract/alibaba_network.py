@@ -1,4 +1,4 @@
-"""VPC and ECS of the emulated Alibaba Cloud, for the contract suites of `NetworkSource` and `NetworkMender`."""
+"""VPC and ECS of the emulated Alibaba Cloud, for the contract suites of `NetworkSource` and `NetworkRemediator`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.network import PARTS
 from costguard.domain.network import NetworkInventory
 from costguard.domain.resources import Instance
-from costguard.providers.alibaba.compute import AlibabaInventory
-from costguard.providers.alibaba.network import AlibabaNetwork
-from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
-from costguard.providers.alibaba.permissions import MENDING_OPERATIONS, OPERATIONS
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.operations import Feature
-from costguard.providers.purposes import Purpose
+from costguard.providers.alibaba.compute.source import AlibabaInventory
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.iam.permissions import MENDING_OPERATIONS, OPERATIONS
+from costguard.providers.alibaba.network.remediator import AlibabaNetworkRemediator
+from costguard.providers.alibaba.network.source import AlibabaNetwork
+from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.kit.iam.purposes import Purpose
 
 _LISTS = 10 + 3  # one for each part; IPv4 gateways, public IPv6 addresses and instances besides
 _PRICES = 3  # of addresses, of gateways, and what the latter are made of
@@ -63,8 +63,8 @@ class AlibabaNetworkRig(NetworkRig):
     def source_over(self, session: Any) -> AlibabaNetwork:
         return AlibabaNetwork(session, now=self.clock.now)
 
-    def mender_over(self, session: Any) -> AlibabaNetworkMender:
-        return AlibabaNetworkMender(session)
+    def remediator_over(self, session: Any) -> AlibabaNetworkRemediator:
+        return AlibabaNetworkRemediator(session)
 
     def told_without(self, part: str, told: NetworkInventory) -> NetworkInventory:
         left = super().told_without(part, told)

@@ -30,13 +30,13 @@ from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkInventory, NetworkRule, PublicAddress, SecurityGroup
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.guards.network.remediation import before_of
-from costguard.providers.alibaba.errors import refusal
-from costguard.providers.alibaba.forms import flattened
-from costguard.providers.alibaba.network import AlibabaNetwork
-from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
-from costguard.providers.alibaba.products import PRODUCTS
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.purposes import Purpose
+from costguard.providers.alibaba.core.errors import refusal
+from costguard.providers.alibaba.core.fields import flattened
+from costguard.providers.alibaba.core.products import PRODUCTS
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.network.remediator import AlibabaNetworkRemediator
+from costguard.providers.alibaba.network.source import AlibabaNetwork
+from costguard.providers.kit.iam.purposes import Purpose
 
 Change = Callable[[dict[str, Any], Mapping[str, Any]], dict[str, Any]]
 
@@ -104,7 +104,7 @@ class Stage:
         self.fleet = network_fleet("alibaba", START)
         self.shard = self.fleet.shard
         self.session, self.mending = session, mending
-        self.mender = AlibabaNetworkMender(mending)
+        self.remediator = AlibabaNetworkRemediator(mending)
 
     def close(self) -> None:
         self.session.close()
@@ -163,10 +163,10 @@ class Stage:
         return Mend(kind, self.ref("address", name), {"ip": self.address(name).ip, **more})
 
     def change(self, mend: Mend) -> Receipt:
-        return self.mender.change(mend, before_of(mend, self.truth, ()))
+        return self.remediator.change(mend, before_of(mend, self.truth, ()))
 
     def sent(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """The changing calls of the mender, with their parameters."""
+        """The changing calls of the remediator, with their parameters."""
         reads = ("Describe", "List", "Get")
         return [(name, parameters) for name, parameters in self.mending.asked if not name.startswith(reads)]
 

@@ -20,11 +20,10 @@ from cloudstand.world.cloud import World
 from costguard.domain.resources import Billing
 from costguard.domain.spend import VendorBudget
 from costguard.ports import Target
-from costguard.providers.alibaba.billing import AlibabaSpend
-from costguard.providers.alibaba.billing_calendar import begin_of, day_of
-from costguard.providers.alibaba.billing_orders import CYCLES_KEPT
-from costguard.providers.alibaba.permissions import OPERATIONS
-from costguard.providers.alibaba.session import AlibabaSession
+from costguard.providers.alibaba.billing.calendar import begin_of, day_of
+from costguard.providers.alibaba.billing.source import CYCLES_KEPT, AlibabaSpend
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.iam.permissions import OPERATIONS
 
 _TERMS = timedelta(days=60)
 _LONGEST_MONTH = 31

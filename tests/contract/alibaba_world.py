@@ -29,15 +29,15 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Instance, InstanceState
 from costguard.domain.signals import SignalName
 from costguard.ports import Target
-from costguard.providers.alibaba.compute import AlibabaInventory
-from costguard.providers.alibaba.executor import AlibabaExecutor
-from costguard.providers.alibaba.instance_types import TypeCatalogue
-from costguard.providers.alibaba.metrics import AlibabaSignals
-from costguard.providers.alibaba.permissions import OPERATIONS
-from costguard.providers.alibaba.preflight import AlibabaPreflight
-from costguard.providers.alibaba.rates import RATES
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.pacing import Pacer
+from costguard.providers.alibaba.compute.executor import AlibabaExecutor
+from costguard.providers.alibaba.compute.instance_types import TypeCatalogue
+from costguard.providers.alibaba.compute.metrics import AlibabaSignals
+from costguard.providers.alibaba.compute.source import AlibabaInventory
+from costguard.providers.alibaba.core.rates import RATES
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.iam.permissions import OPERATIONS
+from costguard.providers.alibaba.iam.preflight import AlibabaPreflight
+from costguard.providers.kit.core.pacing import Pacer
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

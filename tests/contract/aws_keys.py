@@ -31,11 +31,11 @@ from cloudstand.world.fleet import Disk
 from cloudstand.world.keys import WorldKey
 from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion, RotationMeans, RotationSetting
 from costguard.domain.refs import Shard
-from costguard.providers.aws.key_rotator import AwsKeyRotator
-from costguard.providers.aws.kms import AwsKeys
-from costguard.providers.aws.permissions import ROTATION_OPERATIONS
-from costguard.providers.aws.session import AwsSession
-from costguard.providers.purposes import Purpose
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.iam.permissions import ROTATION_OPERATIONS
+from costguard.providers.aws.kms.rotator import AwsKeyRotator
+from costguard.providers.aws.kms.source import AwsKeys
+from costguard.providers.kit.iam.purposes import Purpose
 from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID
 
 DAY = timedelta(days=1)

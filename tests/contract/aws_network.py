@@ -1,4 +1,4 @@
-"""EC2's networks of the embedded AWS, for the contract suites of `NetworkSource` and `NetworkMender`."""
+"""EC2's networks of the embedded AWS, for the contract suites of `NetworkSource` and `NetworkRemediator`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from cloudstand.aws.server import LoopbackServer
 from cloudstand.world.network import PARTS
 from costguard.domain.network import NetworkInventory, PublicAddress
 from costguard.domain.resources import Instance
-from costguard.providers.aws.compute import AwsInventory
-from costguard.providers.aws.network import AwsNetwork
-from costguard.providers.aws.network_mender import AwsNetworkMender
-from costguard.providers.aws.permissions import MENDING_OPERATIONS
-from costguard.providers.aws.session import AwsSession
-from costguard.providers.operations import Feature
-from costguard.providers.purposes import Purpose
+from costguard.providers.aws.compute.source import AwsInventory
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.iam.permissions import MENDING_OPERATIONS
+from costguard.providers.aws.network.remediator import AwsNetworkRemediator
+from costguard.providers.aws.network.source import AwsNetwork
+from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.kit.iam.purposes import Purpose
 from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID
 
 READS = (
@@ -75,8 +75,8 @@ class AwsNetworkRig(NetworkRig):
     def source_over(self, session: Any) -> AwsNetwork:
         return AwsNetwork(session)
 
-    def mender_over(self, session: Any) -> AwsNetworkMender:
-        return AwsNetworkMender(session)
+    def remediator_over(self, session: Any) -> AwsNetworkRemediator:
+        return AwsNetworkRemediator(session)
 
     def told_without(self, part: str, told: NetworkInventory) -> NetworkInventory:
         left = super().told_without(part, told)

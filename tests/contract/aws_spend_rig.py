@@ -16,9 +16,9 @@ from cloudstand.aws.server import Call, Refused
 from cloudstand.world.records import Operation
 from costguard.domain.spend import SpendScope, VendorBudget
 from costguard.ports import Target
-from costguard.providers.aws.billing import AwsSpend
-from costguard.providers.aws.permissions import OPERATIONS
-from costguard.providers.aws.session import AwsSession
+from costguard.providers.aws.billing.source import AwsSpend
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.iam.permissions import OPERATIONS
 from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID, ROLE
 
 _PERIODS = {"daily": "DAILY", "monthly": "MONTHLY", "quarterly": "QUARTERLY", "yearly": "ANNUALLY"}

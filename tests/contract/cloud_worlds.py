@@ -22,10 +22,10 @@ from tests.contract.aws_stand_in import (
 
 from costguard.domain.refs import Shard
 from costguard.ports import ActionExecutor, InventorySource, Target
-from costguard.providers.aws.compute import AwsInventory
-from costguard.providers.aws.executor import AwsExecutor
-from costguard.providers.aws.instance_types import TypeCatalogue
-from costguard.providers.aws.session import AwsSession
+from costguard.providers.aws.compute.executor import AwsExecutor
+from costguard.providers.aws.compute.instance_types import TypeCatalogue
+from costguard.providers.aws.compute.source import AwsInventory
+from costguard.providers.aws.core.session import AwsSession
 
 DENIED, THROTTLED, LOST, REPEATED, LEFT_OUT = "denied", "throttled", "lost", "repeated page", "left out"
 

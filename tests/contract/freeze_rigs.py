@@ -8,7 +8,7 @@ from typing import Any
 
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.ports import FreezeControl
-from costguard.providers.purposes import Purpose
+from costguard.providers.kit.iam.purposes import Purpose
 
 
 class FreezeRig(ABC):

@@ -32,12 +32,12 @@ from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.ports import FreezeControl
-from costguard.providers.alibaba.freeze import AlibabaFreeze
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.aws.freeze import AwsFreeze
-from costguard.providers.aws.session import AwsSession
-from costguard.providers.tencent.freeze import TencentFreeze
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.iam.freeze import AlibabaFreeze
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.iam.freeze import AwsFreeze
+from costguard.providers.tencent.core.session import TencentSession
+from costguard.providers.tencent.iam.freeze import TencentFreeze
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 _ALWAYS = 1_000

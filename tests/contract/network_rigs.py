@@ -1,4 +1,4 @@
-"""What the contract suites of `NetworkSource` and `NetworkMender` need of a provider, and the world without any wire.
+"""What the contract suites of `NetworkSource` and `NetworkRemediator` need of a provider, and the world without a wire.
 
 A further provider writes a `NetworkRig` in a module of its own and adds it to `NETWORKS` in `network_worlds.py`.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.contract.network_fleet import NetworkFleet, network_fleet
 from tests.world_ports.inventory import WorldInventory
-from tests.world_ports.networks import WorldNetworkMender, WorldNetworks
+from tests.world_ports.networks import WorldNetworkRemediator, WorldNetworks
 
 from cloudstand.clock import MovedClock
 from cloudstand.wire.door import WorldDoor
@@ -27,7 +27,7 @@ from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import Hop, NetworkInventory, NetworkRule, Route, SecurityGroup
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance
-from costguard.ports import NetworkMender, NetworkSource
+from costguard.ports import NetworkRemediator, NetworkSource
 
 START = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 EVERY_MEND = frozenset(MendKind) - {MendKind.SET_ROTATION, MendKind.ROTATE_KEY}
@@ -110,9 +110,9 @@ class NetworkRig(ABC):
         """The adapter, over a reading session."""
         return self.source_over(self.session("reading"))
 
-    def mender(self) -> NetworkMender:
+    def remediator(self) -> NetworkRemediator:
         """The adapter, over a session that can do nothing else."""
-        return self.mender_over(self.session("mending"))
+        return self.remediator_over(self.session("mending"))
 
     def changes(self) -> Sequence[str]:
         """The requests that could have changed something, and whatever else does not read."""
@@ -131,7 +131,7 @@ class NetworkRig(ABC):
     def source_over(self, session: Any) -> NetworkSource: ...
 
     @abstractmethod
-    def mender_over(self, session: Any) -> NetworkMender:
+    def remediator_over(self, session: Any) -> NetworkRemediator:
         """The adapter over any session, if it takes it."""
 
     @abstractmethod
@@ -192,7 +192,7 @@ class BareRig(NetworkRig):
     def source_over(self, session: Any) -> NetworkSource:  # noqa: ARG002 - there are no sessions
         return _Reading(self)
 
-    def mender_over(self, session: Any) -> NetworkMender:  # noqa: ARG002 - there are no sessions
+    def remediator_over(self, session: Any) -> NetworkRemediator:  # noqa: ARG002 - there are no sessions
         return _Mending(self)
 
     def ask(self, operation: str, *, patience: int) -> None:
@@ -251,7 +251,7 @@ class _Mending:
 
     def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
         self._rig.ask("world:ChangeNetwork", patience=1)
-        return self._rig.answered(WorldNetworkMender(self._rig.world, self._rig.clock).change(mend, before))
+        return self._rig.answered(WorldNetworkRemediator(self._rig.world, self._rig.clock).change(mend, before))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Every rig for the contract suites of `NetworkSource` and `NetworkMender`: a further provider adds its row."""
+"""Every rig for the contract suites of `NetworkSource` and `NetworkRemediator`: a further provider adds its row."""
 
 from __future__ import annotations
 

@@ -36,12 +36,12 @@ from costguard.adapters.notifiers.slack.notifier import SlackNotifier
 from costguard.adapters.notifiers.smtp import SmtpCarrier
 from costguard.adapters.notifiers.webhook import WebhookNotifier
 from costguard.ports import Notifier
-from costguard.providers.alibaba.mail import DirectMailCarrier
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.aws.mail import SesCarrier
-from costguard.providers.aws.session import AwsSession
-from costguard.providers.pacing import Pacer
-from costguard.providers.purposes import Purpose
+from costguard.providers.alibaba.core.mail import DirectMailCarrier
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.aws.core.mail import SesCarrier
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.kit.core.pacing import Pacer
+from costguard.providers.kit.iam.purposes import Purpose
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 ENOUGH = timedelta(seconds=10)

@@ -13,9 +13,9 @@ from tests.contract.cloud_worlds import AwsWorld, aws_world
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance
 from costguard.ports import CallLog, Preflight
-from costguard.providers.aws.permissions import OPERATIONS
-from costguard.providers.aws.preflight import AwsPreflight
-from costguard.providers.operations import ACTING, READING, Feature, Operation
+from costguard.providers.aws.iam.permissions import OPERATIONS
+from costguard.providers.aws.iam.preflight import AwsPreflight
+from costguard.providers.kit.iam.operations import ACTING, READING, Feature, Operation
 
 
 class Asked(Protocol):

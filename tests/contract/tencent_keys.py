@@ -39,12 +39,12 @@ from costguard.domain.keys import (
     RotationSetting,
 )
 from costguard.domain.refs import Shard
-from costguard.providers.purposes import Purpose
-from costguard.providers.tencent.key_rotator import TencentKeyRotator
-from costguard.providers.tencent.kms import TencentKeys
-from costguard.providers.tencent.permissions import ROTATION_OPERATIONS
-from costguard.providers.tencent.products import PAGES
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.tencent.core.products import PAGES
+from costguard.providers.tencent.core.session import TencentSession
+from costguard.providers.tencent.iam.permissions import ROTATION_OPERATIONS
+from costguard.providers.tencent.kms.rotator import TencentKeyRotator
+from costguard.providers.tencent.kms.source import TencentKeys
 
 DAY = timedelta(days=1)
 _ALWAYS = 100_000

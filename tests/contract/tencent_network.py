@@ -1,4 +1,4 @@
-"""VPC of the emulated Tencent Cloud, for the contract suites of `NetworkSource` and `NetworkMender`."""
+"""VPC of the emulated Tencent Cloud, for the contract suites of `NetworkSource` and `NetworkRemediator`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from cloudstand.world.network import PARTS
 from costguard.domain.mends import MendKind
 from costguard.domain.network import Hop, NetworkInventory
 from costguard.domain.resources import Instance
-from costguard.providers.purposes import Purpose
-from costguard.providers.tencent.compute import TencentInventory
-from costguard.providers.tencent.instance_types import TypeCatalogue
-from costguard.providers.tencent.network import TencentNetwork
-from costguard.providers.tencent.network_mender import TencentNetworkMender
-from costguard.providers.tencent.permissions import MENDING_OPERATIONS
-from costguard.providers.tencent.products import PAGES
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.tencent.compute.instance_types import TypeCatalogue
+from costguard.providers.tencent.compute.source import TencentInventory
+from costguard.providers.tencent.core.products import PAGES
+from costguard.providers.tencent.core.session import TencentSession
+from costguard.providers.tencent.iam.permissions import MENDING_OPERATIONS
+from costguard.providers.tencent.network.remediator import TencentNetworkRemediator
+from costguard.providers.tencent.network.source import TencentNetwork
 
 TOO_MANY = "LimitExceeded.ActionLimited"
 """Of this product alone: elsewhere what is asked too often has another word."""
@@ -90,8 +90,8 @@ class TencentNetworkRig(NetworkRig):
     def source_over(self, session: Any) -> TencentNetwork:
         return TencentNetwork(session, now=self.clock.now)
 
-    def mender_over(self, session: Any) -> TencentNetworkMender:
-        return TencentNetworkMender(session)
+    def remediator_over(self, session: Any) -> TencentNetworkRemediator:
+        return TencentNetworkRemediator(session)
 
     def deny_part(self, part: str) -> None:
         self.world.networks.deny(self.cloud, self.shard.account, part)

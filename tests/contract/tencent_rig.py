@@ -11,7 +11,7 @@ from costguard.domain.errors import AccessDeniedError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Instance, InstanceState
 from costguard.domain.signals import SignalName, Statistic
-from costguard.providers.tencent.metrics import TencentSignals
+from costguard.providers.tencent.compute.metrics import TencentSignals
 
 Hours = Mapping[int, tuple[float, int]]
 """Hour → (largest sample, number of samples)."""

@@ -19,9 +19,9 @@ from cloudstand.world.cloud import World
 from costguard.domain.resources import Billing
 from costguard.domain.spend import VendorBudget
 from costguard.ports import Target
-from costguard.providers.tencent.billing import TencentSpend
-from costguard.providers.tencent.permissions import OPERATIONS
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.tencent.billing.source import TencentSpend
+from costguard.providers.tencent.core.session import TencentSession
+from costguard.providers.tencent.iam.permissions import OPERATIONS
 
 _TERMS = timedelta(days=60)
 _LOOK_BACK = 1  # months of terms: the scene has one of thirty days

@@ -30,16 +30,16 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Instance
 from costguard.domain.signals import SignalName
 from costguard.ports import Target
-from costguard.providers.keys import Keys
-from costguard.providers.pacing import Pacer
-from costguard.providers.tencent.compute import TencentInventory
-from costguard.providers.tencent.executor import TencentExecutor
-from costguard.providers.tencent.instance_types import TypeCatalogue
-from costguard.providers.tencent.metrics import TencentSignals
-from costguard.providers.tencent.permissions import OPERATIONS
-from costguard.providers.tencent.preflight import TencentPreflight
-from costguard.providers.tencent.rates import RATES
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.kit.core.credentials import Keys
+from costguard.providers.kit.core.pacing import Pacer
+from costguard.providers.tencent.compute.executor import TencentExecutor
+from costguard.providers.tencent.compute.instance_types import TypeCatalogue
+from costguard.providers.tencent.compute.metrics import TencentSignals
+from costguard.providers.tencent.compute.source import TencentInventory
+from costguard.providers.tencent.core.rates import RATES
+from costguard.providers.tencent.core.session import TencentSession
+from costguard.providers.tencent.iam.permissions import OPERATIONS
+from costguard.providers.tencent.iam.preflight import TencentPreflight
 
 NOW = datetime(2026, 3, 2, 9, 0, 20, tzinfo=timezone.utc)
 SHARD = Shard("tencent", TENCENT_ACCOUNT, "ap-guangzhou")

@@ -23,10 +23,10 @@ from costguard.domain.errors import (
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import AddressState, Direction, NetworkRule, Permission
 from costguard.guards.network.rule_text import rule_text
-from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
-from costguard.providers.alibaba.permissions import MENDING_OPERATIONS, OPERATIONS, policy_document
-from costguard.providers.operations import Feature
-from costguard.providers.purposes import Purpose
+from costguard.providers.alibaba.iam.permissions import MENDING_OPERATIONS, OPERATIONS, policy_document
+from costguard.providers.alibaba.network.remediator import AlibabaNetworkRemediator
+from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.kit.iam.purposes import Purpose
 
 K = MendKind
 OFFICE, VPN = "198.51.100.0/24", "192.0.2.0/24"
@@ -91,7 +91,7 @@ def test_an_address_that_somebody_took_into_use_meanwhile_is_not_released(stage:
     stage.address(SPARE, state=AddressState.IN_USE, bound_to=stage.ref("interface", TRAINER))
 
     with pytest.raises(RefusedError, match="changed since it was decided on: bound_to, state"):
-        stage.mender.change(mend, before)
+        stage.remediator.change(mend, before)
     assert stage.sent() == []
 
 
@@ -109,10 +109,10 @@ def test_detaching_goes_on_after_the_answer_and_nothing_is_done_meanwhile(stage:
     stage.change(mend)
     back = replace(mend, kind=K.ATTACH_ADDRESS)
     with pytest.raises(RefusedError, match="it is changing"):
-        stage.mender.change(back, {})
+        stage.remediator.change(back, {})
 
     stage.clock.advance(timedelta(seconds=6))
-    stage.mender.change(back, {})
+    stage.remediator.change(back, {})
     stage.clock.advance(timedelta(seconds=6))
     assert stage.address(NOTEBOOK).bound_to == stage.ref("instance", NOTEBOOK)
     bound = {"InstanceId": stage.ref("instance", NOTEBOOK).native_id, "InstanceType": "EcsInstance"}
@@ -270,7 +270,7 @@ def test_a_rule_that_could_not_be_put_back_is_not_touched(stage: Stage, told: di
     stage.mending.changes["DescribeSecurityGroupAttribute"] = more
     mend = stage.about_rule(K.REVOKE_RULE, OPEN, rule)
     with pytest.raises(RefusedError, match=why):
-        stage.mender.change(mend, {})
+        stage.remediator.change(mend, {})
     assert stage.sent() == []
 
 
@@ -434,7 +434,7 @@ def test_a_session_for_mending_can_do_eight_things_and_no_other_session_can() ->
 def test_a_mender_takes_no_session_that_can_do_more_or_less(wired: Stage, kind: str | Purpose) -> None:
     other = wired.session.only_for(kind) if isinstance(kind, Purpose) else getattr(wired.session, kind)()
     with pytest.raises(InvalidInputError, match="mending networks needs a session that can do nothing else"):
-        AlibabaNetworkMender(other)
+        AlibabaNetworkRemediator(other)
     other.close()
 
 

@@ -66,7 +66,7 @@ def of_address(rig: AwsNetworkRig, kind: MendKind, name: str, **more: str) -> Me
 
 
 def change(rig: AwsNetworkRig, mend: Mend, before: Mapping[str, str] | None = None) -> Receipt:
-    return rig.mender().change(mend, {} if before is None else before)
+    return rig.remediator().change(mend, {} if before is None else before)
 
 
 def refused(rig: AwsNetworkRig, mend: Mend, why: str, error: type[ProviderError] = RefusedError) -> None:

@@ -23,8 +23,8 @@ from costguard.domain.money import Money
 from costguard.domain.resources import GapKind
 from costguard.domain.spend import ChargeCategory, SpendReport, SpendScope
 from costguard.ports import Target
-from costguard.providers.tencent.billing import COARSE, MONTHS_OF_TERMS, SOURCE, TencentSpend
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.tencent.billing.source import COARSE, MONTHS_OF_TERMS, SOURCE, TencentSpend
+from costguard.providers.tencent.core.session import TencentSession
 
 EVERYTHING = SpendScope()
 RESEARCH = SpendScope(tags=(("team", "research"),))

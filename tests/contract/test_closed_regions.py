@@ -19,7 +19,7 @@ from costguard.bootstrap import open_memory, run_function
 from costguard.cases.case import Case, CaseStatus
 from costguard.cli.exits import Exit
 from costguard.domain.resources import InstanceState
-from costguard.providers.aws.network_parts import LISTINGS
+from costguard.providers.aws.network.parts import LISTINGS
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 from costguard.settings import Secret, Settings
 

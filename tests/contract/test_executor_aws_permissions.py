@@ -22,12 +22,12 @@ from costguard.domain.errors import AccessDeniedError
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import GapKind
 from costguard.ports import Target
-from costguard.providers.aws.compute import AwsInventory
-from costguard.providers.aws.executor import AwsExecutor
-from costguard.providers.aws.instance_types import TypeCatalogue
-from costguard.providers.aws.permissions import policy_document
-from costguard.providers.aws.session import AwsSession
-from costguard.providers.operations import ACTING, READING, Feature
+from costguard.providers.aws.compute.executor import AwsExecutor
+from costguard.providers.aws.compute.instance_types import TypeCatalogue
+from costguard.providers.aws.compute.source import AwsInventory
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.iam.permissions import policy_document
+from costguard.providers.kit.iam.operations import ACTING, READING, Feature
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from costguard.domain.errors import (
 )
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.domain.refs import Shard
-from costguard.providers.purposes import Purpose
+from costguard.providers.kit.iam.purposes import Purpose
 
 
 @pytest.fixture(scope="module", params=sorted(FREEZES))

@@ -27,9 +27,9 @@ from costguard.domain.resources import (
     SnapshotState,
 )
 from costguard.ports import Target
-from costguard.providers.alibaba.accounts import CLOSED_REGIONS
-from costguard.providers.alibaba.compute import AlibabaInventory
-from costguard.providers.alibaba.session import AlibabaSession
+from costguard.providers.alibaba.compute.source import AlibabaInventory
+from costguard.providers.alibaba.core.accounts import CLOSED_REGIONS
+from costguard.providers.alibaba.core.session import AlibabaSession
 
 
 @pytest.fixture(scope="module")

@@ -50,14 +50,14 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind
 from costguard.ports import Target
-from costguard.providers.alibaba import accounts
-from costguard.providers.alibaba.errors import gap
-from costguard.providers.alibaba.executor import AlibabaExecutor
-from costguard.providers.alibaba.permissions import OPERATIONS
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.alibaba.transport import Question, Transport, WireError
-from costguard.providers.gate import Gate
-from costguard.providers.keys import Keys
+from costguard.providers.alibaba.compute.executor import AlibabaExecutor
+from costguard.providers.alibaba.core import accounts
+from costguard.providers.alibaba.core.errors import gap
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.core.transport import Question, Transport, WireError
+from costguard.providers.alibaba.iam.permissions import OPERATIONS
+from costguard.providers.kit.core.credentials import Keys
+from costguard.providers.kit.core.gate import Gate
 
 MEMBER = "1098765432109876"
 SHARD = Shard("alibaba", ALIBABA_ACCOUNT, HANGZHOU)

@@ -17,10 +17,10 @@ from costguard.domain.errors import AccessDeniedError, InvalidInputError, Refuse
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import AcceleratorKind, Billing, GapKind, Instance, Keeper, ManagedBy
 from costguard.ports import Discovery, Target
-from costguard.providers.aws.accounts import ALWAYS_ON
-from costguard.providers.aws.compute import AwsInventory
-from costguard.providers.aws.instance_types import TypeCatalogue
-from costguard.providers.aws.session import AwsSession
+from costguard.providers.aws.compute.instance_types import TypeCatalogue
+from costguard.providers.aws.compute.source import AwsInventory
+from costguard.providers.aws.core.accounts import ALWAYS_ON
+from costguard.providers.aws.core.session import AwsSession
 
 REGION = "us-east-1"
 

@@ -24,9 +24,9 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind
 from costguard.ports import Target
-from costguard.providers.aws.errors import gap
-from costguard.providers.aws.executor import AwsExecutor
-from costguard.providers.aws.session import AwsSession
+from costguard.providers.aws.compute.executor import AwsExecutor
+from costguard.providers.aws.core.errors import gap
+from costguard.providers.aws.core.session import AwsSession
 
 
 @pytest.fixture(scope="module")

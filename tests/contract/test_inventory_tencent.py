@@ -25,7 +25,7 @@ from costguard.domain.resources import (
     Keeper,
     ManagedBy,
 )
-from costguard.providers.tencent.prices import TencentPrices
+from costguard.providers.tencent.billing.prices import TencentPrices
 
 
 @pytest.fixture

@@ -30,11 +30,11 @@ from costguard.domain.errors import (
 from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind
 from costguard.ports import Target
-from costguard.providers.gaps import DEADLINE
-from costguard.providers.keys import Keys
-from costguard.providers.tencent.compute import TencentInventory
-from costguard.providers.tencent.instance_types import TypeCatalogue
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.kit.core.credentials import Keys
+from costguard.providers.kit.core.gaps import DEADLINE
+from costguard.providers.tencent.compute.instance_types import TypeCatalogue
+from costguard.providers.tencent.compute.source import TencentInventory
+from costguard.providers.tencent.core.session import TencentSession
 
 MEMBER = "100000000042"
 MEMBER_SHARD = replace(SHARD, account=MEMBER)

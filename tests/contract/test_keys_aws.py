@@ -15,8 +15,8 @@ from tests.contract.key_rigs import DISABLED, REPLICA, ROTATING, SERVICE, STILL
 from costguard.domain.errors import NotFoundError, OutcomeUnknownError, ProviderError, RefusedError
 from costguard.domain.keys import EncryptionKey, KeyState, RotationMeans
 from costguard.domain.resources import GapKind
-from costguard.providers.aws.kms import CALLS_A_KEY, AwsKeys
-from costguard.providers.aws.session import AwsSession
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.kms.source import CALLS_A_KEY, AwsKeys
 
 TWO = (ROTATING, STILL)
 REGION = ["kms:ListKeys", "kms:ListAliases", "ec2:DescribeVolumes"]

@@ -26,13 +26,13 @@ from costguard.domain.errors import (
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyOrigin, KeyState, KeyUsage, RotationMeans
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import GapKind
-from costguard.providers.operations import Feature
-from costguard.providers.purposes import Purpose
-from costguard.providers.tencent.errors import from_answer
-from costguard.providers.tencent.key_rotator import TencentKeyRotator
-from costguard.providers.tencent.kms import TencentKeys
-from costguard.providers.tencent.permissions import OPERATIONS, ROTATION_OPERATIONS, policy_document
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.tencent.core.errors import from_answer
+from costguard.providers.tencent.core.session import TencentSession
+from costguard.providers.tencent.iam.permissions import OPERATIONS, ROTATION_OPERATIONS, policy_document
+from costguard.providers.tencent.kms.rotator import TencentKeyRotator
+from costguard.providers.tencent.kms.source import TencentKeys
 
 ALWAYS = 1_000
 YEAR = timedelta(days=365)

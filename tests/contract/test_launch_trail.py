@@ -1,4 +1,4 @@
-"""What every `LaunchTrail` promises, run on each provider: see `trail_worlds.py` for what a provider brings."""
+"""What every `CloudAuditLog` promises, run on each provider: see `trail_worlds.py` for what a provider brings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every `NetworkMender` promises, run on each provider: see `network_rigs.py` for what a provider brings."""
+"""What every `NetworkRemediator` promises, run on each provider: see `network_rigs.py` for what a provider brings."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def undo(rig: NetworkRig, again: Mend) -> None:
     world = rig.world
     machine = world.machines.get(again.subject.native_id)
     there = [] if machine is None else [instance_of(world, machine)]
-    rig.mender().change(again, before_of(again, rig.told(rig.truth()), there))
+    rig.remediator().change(again, before_of(again, rig.told(rig.truth()), there))
 
 
 def each_kind(start: Start) -> Iterator[tuple[MendKind, Mend, Before]]:
@@ -271,7 +271,7 @@ def test_every_mend_does_exactly_what_it_says_and_nothing_else(start: Start) -> 
     for kind, mend, before in each_kind(start):
         expected = MENDS[kind][1](whole(rig), rig)
         there = {each.ref.native_id for each in rig.truth().flow_logs}
-        receipt = rig.mender().change(mend, before)
+        receipt = rig.remediator().change(mend, before)
         assert receipt.request_id, kind
         assert whole(rig) == expected, kind
         found = rig.read()
@@ -292,7 +292,7 @@ def test_undo_brings_back_exactly_what_was_and_twice_is_refused_or_harmless(star
     rig = start.rig
     for kind, mend, before in each_kind(start):
         as_it_was = whole(rig)
-        receipt = rig.mender().change(mend, before)
+        receipt = rig.remediator().change(mend, before)
         mended = whole(rig)
         assert refused(rig, mend, before) or kind is K.REQUIRE_IMDSV2, f"{kind}: no state that may be said twice"
         assert whole(rig) == mended, kind
@@ -382,7 +382,7 @@ def test_no_other_rule_is_hit_when_rules_move_up(start: Start, told: bool) -> No
 def test_no_other_rule_is_taken_away_when_rules_move_up_before_an_undo(start: Start) -> None:
     mend, rig = MENDS[K.NARROW_RULE][0](start), start.rig
     before, first = start.before(mend), whole(rig)
-    again = back(mend, before, rig.mender().change(mend, before))
+    again = back(mend, before, rig.remediator().change(mend, before))
     moved_up(rig)
     unmoved, undone = whole(rig), in_group(first, rig, widened)
     if refused(rig, again):
@@ -401,7 +401,7 @@ def test_what_was_made_of_a_narrowed_rule_since_is_left_alone(start: Start) -> N
     """Its owner has moved it to another port: that is no longer what stands in the old rule's place."""
     mend, rig = MENDS[K.NARROW_RULE][0](start), start.rig
     before = start.before(mend)
-    again = back(mend, before, rig.mender().change(mend, before))
+    again = back(mend, before, rig.remediator().change(mend, before))
     there = rig.truth_of_group(OPEN).rules
     rules = [replace(rule, ports=((9999, 9999),)) if rule.peers == (OFFICE,) else rule for rule in there]
     rig.world.networks.set_rules(rig.ref("security_group", OPEN), rules, rig.clock.now(), "owner", "rewrote a rule")
@@ -413,7 +413,7 @@ def test_what_was_made_of_a_narrowed_rule_since_is_left_alone(start: Start) -> N
 def test_a_rule_that_its_owner_made_anew_is_not_restored_beside_it(start: Start) -> None:
     mend, rig = MENDS[K.REVOKE_RULE][0](start), start.rig
     before = start.before(mend)
-    again = back(mend, before, rig.mender().change(mend, before))
+    again = back(mend, before, rig.remediator().change(mend, before))
     rules = rig.truth_of_group(OPEN).rules
     anew = replace(rules[0], rule_id="sgr-0wners", ports=((8888, 8888),), description="")
     rig.world.networks.set_rules(
@@ -477,7 +477,7 @@ def test_an_address_that_a_term_was_paid_for_or_that_a_service_keeps_is_not_give
 
 def refused(rig: NetworkRig, mend: Mend, before: Before | None = None) -> bool:
     try:
-        rig.mender().change(mend, before or {})
+        rig.remediator().change(mend, before or {})
     except (RefusedError, NotFoundError):
         return True
     return False
@@ -498,7 +498,7 @@ def test_what_was_rejected_changed_nothing_and_is_not_repeated(
         there, asked = whole(start.rig), len(start.rig.changes())
         goes_wrong(start.rig)
         with pytest.raises(error):
-            start.rig.mender().change(mend, before)
+            start.rig.remediator().change(mend, before)
         assert len(start.rig.changes()) == asked + 1, kind
         assert whole(start.rig) == there, kind
 
@@ -510,7 +510,7 @@ def test_after_a_lost_answer_the_outcome_is_unknown_and_nothing_is_repeated(star
         there = whole(rig)
         rig.lose_answers()
         with pytest.raises(OutcomeUnknownError):
-            rig.mender().change(mend, before)
+            rig.remediator().change(mend, before)
         assert len(rig.changes()) == asked + 1, f"{kind}: nothing follows what may not have happened"
         if kind is K.NARROW_RULE:  # two calls on some clouds: then only the first went out, and nothing is closed yet
             assert whole(rig) == expected or any(map(is_jupyter, rig.truth_of_group(OPEN).rules))
@@ -544,13 +544,13 @@ over_a_wire = pytest.mark.parametrize("provider", sorted(WIRED), indirect=True, 
 @pytest.mark.parametrize("kind", ["reading", "acting"])
 def test_only_a_session_made_for_it_mends(rig: NetworkRig, kind: str) -> None:
     with pytest.raises(InvalidInputError):
-        rig.mender_over(rig.session(kind))
+        rig.remediator_over(rig.session(kind))
 
 
 @over_a_wire
 def test_a_session_that_only_looks_changes_nothing(start: Start) -> None:
     rig = start.rig
-    looking = rig.mender_over(rig.session("looking"))
+    looking = rig.remediator_over(rig.session("looking"))
     for kind, mend, before in each_kind(start):
         with pytest.raises(AccessDeniedError, match="read-only"):
             looking.change(mend, before)
@@ -575,7 +575,7 @@ def test_nothing_within_reach_deletes_a_network_and_only_the_mending_operations_
     assert rig.changing <= set(rig.reach())
     left: set[str] = set()
     for kind, mend, before in each_kind(start):
-        receipt = rig.mender().change(mend, before)
+        receipt = rig.remediator().change(mend, before)
         if kind not in FINAL:
             undo(rig, back(mend, before, receipt))
         left |= set(rig.changes())

@@ -15,8 +15,8 @@ from tests.contract.tencent_network import TencentNetworkRig, tencent_network
 
 from cloudstand.wire.faults import Fault, FaultKind
 from costguard.domain.network import NatGateway, NetworkInventory, PublicAddress, Unpriced
-from costguard.providers.alibaba.permissions import policy_document
-from costguard.providers.operations import Feature
+from costguard.providers.alibaba.iam.permissions import policy_document
+from costguard.providers.kit.iam.operations import Feature
 
 QUOTES = ("bss:GetPayAsYouGoPrice", "bss:DescribePricingModule", "vpc:InquiryPriceAllocateAddresses")
 

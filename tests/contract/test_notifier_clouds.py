@@ -19,14 +19,14 @@ from costguard.domain.errors import (
 )
 from costguard.domain.refs import Shard
 from costguard.ports import Message
-from costguard.providers.alibaba import permissions as alibaba
-from costguard.providers.alibaba.mail import DirectMailCarrier
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.aws import permissions as aws
-from costguard.providers.aws.mail import SesCarrier
-from costguard.providers.aws.session import AwsSession
-from costguard.providers.operations import READING, Feature
-from costguard.providers.purposes import Purpose
+from costguard.providers.alibaba.core.mail import DirectMailCarrier
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.iam import permissions as alibaba
+from costguard.providers.aws.core.mail import SesCarrier
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.iam import permissions as aws
+from costguard.providers.kit.iam.operations import READING, Feature
+from costguard.providers.kit.iam.purposes import Purpose
 
 NOTICE = Message(f"mailto:{RECIPIENT}", "i-0a stops", "i-0a stops", notice_id="n-1")
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

@@ -33,15 +33,15 @@ from costguard.domain.errors import AccessDeniedError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import GapKind
 from costguard.ports import ActionExecutor, InventorySource, Target
-from costguard.providers.alibaba.compute import AlibabaInventory
-from costguard.providers.alibaba.executor import AlibabaExecutor
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.aws.compute import AwsInventory
-from costguard.providers.aws.executor import AwsExecutor
-from costguard.providers.aws.instance_types import TypeCatalogue
-from costguard.providers.tencent.compute import TencentInventory
-from costguard.providers.tencent.executor import TencentExecutor
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.alibaba.compute.executor import AlibabaExecutor
+from costguard.providers.alibaba.compute.source import AlibabaInventory
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.aws.compute.executor import AwsExecutor
+from costguard.providers.aws.compute.instance_types import TypeCatalogue
+from costguard.providers.aws.compute.source import AwsInventory
+from costguard.providers.tencent.compute.executor import TencentExecutor
+from costguard.providers.tencent.compute.source import TencentInventory
+from costguard.providers.tencent.core.session import TencentSession
 
 INFRA = Path(__file__).parents[2] / "infra"
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

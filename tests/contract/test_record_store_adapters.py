@@ -27,7 +27,7 @@ from costguard.adapters.ledgers.sql import SqlLedger, postgresql_engine
 from costguard.bootstrap import open_store as open_ledger
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
 from costguard.ports import Check, Put, Record, RecordStore
-from costguard.providers.aws.store import DynamoDbLedger
+from costguard.providers.aws.core.store import DynamoDbLedger
 
 
 def test_a_relative_and_an_absolute_sqlite_address_open_files(tmp_path: Path) -> None:

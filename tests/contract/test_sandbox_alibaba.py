@@ -18,7 +18,7 @@ from cloudstand.alibaba.signing import signature, string_to_sign
 from cloudstand.alibaba.standalone import serve
 from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
 from cloudstand.world import workload as does
-from costguard.providers.keys import Keys
+from costguard.providers.kit.core.credentials import Keys
 
 MEMBER, OTHER_MEMBER = "1098765432109876", "1098765432100000"
 EXTERNAL_ID = "costguard-sandbox"

@@ -21,9 +21,9 @@ from costguard.domain.money import Money
 from costguard.domain.resources import Billing, GapKind
 from costguard.domain.spend import ChargeCategory, SpendReport, SpendScope
 from costguard.ports import Target
-from costguard.providers.alibaba.billing import AlibabaSpend
-from costguard.providers.alibaba.errors import fix_for
-from costguard.providers.alibaba.session import AlibabaSession
+from costguard.providers.alibaba.billing.source import AlibabaSpend
+from costguard.providers.alibaba.core.errors import fix_for
+from costguard.providers.alibaba.core.session import AlibabaSession
 
 MEMBER = "1876543210987654"
 A_HOUR = Decimal("12.7")  # of the fleet's machines, in CNY

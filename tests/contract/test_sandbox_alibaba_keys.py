@@ -27,11 +27,11 @@ from costguard.domain.errors import (
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyOrigin, KeyState, KeyUsage, RotationMeans
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import GapKind
-from costguard.providers.alibaba.errors import fix_for
-from costguard.providers.alibaba.key_rotator import AlibabaKeyRotator
-from costguard.providers.alibaba.kms import AlibabaKeys
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.purposes import Purpose
+from costguard.providers.alibaba.core.errors import fix_for
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.kms.rotator import AlibabaKeyRotator
+from costguard.providers.alibaba.kms.source import AlibabaKeys
+from costguard.providers.kit.iam.purposes import Purpose
 
 SHARD = Shard("alibaba", ALIBABA_ACCOUNT, HANGZHOU)
 CHANGES = {"UpdateRotationPolicy", "CreateKeyVersion"}

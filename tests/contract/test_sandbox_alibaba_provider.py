@@ -29,19 +29,19 @@ from costguard.domain.resources import Billing, InstanceState, SnapshotState
 from costguard.domain.signals import SignalHistory, SignalName
 from costguard.domain.spend import SpendScope
 from costguard.ports import Target
-from costguard.providers.alibaba.billing import AlibabaSpend
-from costguard.providers.alibaba.compute import AlibabaInventory
-from costguard.providers.alibaba.executor import AlibabaExecutor
-from costguard.providers.alibaba.instance_types import TypeCatalogue
-from costguard.providers.alibaba.key_rotator import AlibabaKeyRotator
-from costguard.providers.alibaba.kms import AlibabaKeys
-from costguard.providers.alibaba.metrics import AlibabaSignals
-from costguard.providers.alibaba.permissions import OPERATIONS, ROTATION_OPERATIONS, policy_document
-from costguard.providers.alibaba.prices import AlibabaPrices
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.alibaba.trail import AlibabaTrail
-from costguard.providers.operations import ACTING, READING, SPENDING, Feature
-from costguard.providers.purposes import Purpose
+from costguard.providers.alibaba.billing.prices import AlibabaPrices
+from costguard.providers.alibaba.billing.source import AlibabaSpend
+from costguard.providers.alibaba.compute.audit_log import AlibabaAuditLog
+from costguard.providers.alibaba.compute.executor import AlibabaExecutor
+from costguard.providers.alibaba.compute.instance_types import TypeCatalogue
+from costguard.providers.alibaba.compute.metrics import AlibabaSignals
+from costguard.providers.alibaba.compute.source import AlibabaInventory
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.iam.permissions import OPERATIONS, ROTATION_OPERATIONS, policy_document
+from costguard.providers.alibaba.kms.rotator import AlibabaKeyRotator
+from costguard.providers.alibaba.kms.source import AlibabaKeys
+from costguard.providers.kit.iam.operations import ACTING, READING, SPENDING, Feature
+from costguard.providers.kit.iam.purposes import Purpose
 
 DAY = 24 * HOUR
 MEMBER = "1098765432109876"
@@ -305,7 +305,7 @@ def test_the_generated_policies_are_enough_and_no_more(stage: Stage) -> None:
     report = AlibabaSignals(stage.session, frozenset({GPU})).read(inventory.instances, NOW - HOUR, NOW)
     rates = AlibabaPrices(stage.session, (), now=NOW).rates(inventory.instances)
     assert (found.gaps, inventory.gaps, report.gaps, len(rates)) == ((), (), (), len(inventory.instances))
-    assert AlibabaTrail(stage.session, now=stage.clock.now).launches(inventory.instances).gaps == ()
+    assert AlibabaAuditLog(stage.session, now=stage.clock.now).launches(inventory.instances).gaps == ()
 
     stage.emulator.allowed[ALIBABA_ACCOUNT] = granted(SPENDING)
     spend, payer = AlibabaSpend(stage.session, now=stage.clock.now), Target("alibaba")

@@ -15,11 +15,11 @@ from costguard.domain.actions import Action, Verb
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, SnapshotState
 from costguard.domain.signals import SignalHistory, SignalName
-from costguard.providers.aws.compute import AwsInventory
-from costguard.providers.aws.executor import AwsExecutor
-from costguard.providers.aws.metrics import AwsSignals
-from costguard.providers.aws.prices import AwsPrices
-from costguard.providers.aws.session import AwsSession
+from costguard.providers.aws.billing.prices import AwsPrices
+from costguard.providers.aws.compute.executor import AwsExecutor
+from costguard.providers.aws.compute.metrics import AwsSignals
+from costguard.providers.aws.compute.source import AwsInventory
+from costguard.providers.aws.core.session import AwsSession
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 
 SIGNALS = (SignalName.GPU, SignalName.CPU, SignalName.NETWORK, SignalName.POWER)

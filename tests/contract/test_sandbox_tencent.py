@@ -26,7 +26,7 @@ from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk, MachineSpec
 from cloudstand.world.records import Operation
 from costguard.domain.resources import Billing, Keeper, ManagedBy
-from costguard.providers.keys import Keys
+from costguard.providers.kit.core.credentials import Keys
 
 AT = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)

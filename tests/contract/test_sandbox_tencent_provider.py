@@ -30,11 +30,11 @@ from costguard.domain.resources import Billing, GapKind, Instance, InstanceState
 from costguard.domain.signals import SignalHistory, SignalName, Statistic
 from costguard.guards.idle.judge import examine, judge_instance
 from costguard.guards.rules.idle import IdleBounds
-from costguard.providers.keys import Keys
-from costguard.providers.tencent.executor import TencentExecutor
-from costguard.providers.tencent.metrics import TencentSignals
-from costguard.providers.tencent.preflight import TencentPreflight
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.kit.core.credentials import Keys
+from costguard.providers.tencent.compute.executor import TencentExecutor
+from costguard.providers.tencent.compute.metrics import TencentSignals
+from costguard.providers.tencent.core.session import TencentSession
+from costguard.providers.tencent.iam.preflight import TencentPreflight
 
 HOUR = timedelta(hours=1)
 

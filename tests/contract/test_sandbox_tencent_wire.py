@@ -28,7 +28,7 @@ from cloudstand.tencent.settings import PUBLISHED_RATES
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.wire.messages import Request
 from costguard.domain.resources import Billing
-from costguard.providers.keys import Keys
+from costguard.providers.kit.core.credentials import Keys
 
 HEADER = "AuthFailure.InvalidAuthorization"
 SCOPE = f"Credential=AKID{'0' * 32}/2026-03-02/cvm/tc3_request"

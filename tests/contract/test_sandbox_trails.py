@@ -10,7 +10,7 @@ import moto.cloudtrail.responses
 import pytest
 from tests.contract.trail_worlds import MADE, START, TRAILS, USER, TrailRig
 from tests.world_ports.inventory import WorldInventory
-from tests.world_ports.trail import WorldTrail
+from tests.world_ports.trail import WorldAuditLog
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import aws_machine
@@ -152,7 +152,7 @@ def test_a_worlds_trail_forgets_after_ninety_days_and_tells_who_did_what() -> No
     machine = aws_machine("box", "g5.xlarge", does.idle(), MADE, launched_by="user/vision-lead")
     world = World([machine], START)
     world.stop(machine.native_id, "costguard")
-    trail, inventory = WorldTrail(world, clock), WorldInventory(world, clock)
+    trail, inventory = WorldAuditLog(world, clock), WorldInventory(world, clock)
     (seen,) = inventory.read(machine.shard).instances
 
     told = trail_of(world, "aws", machine.account)

@@ -15,11 +15,11 @@ from costguard.domain.errors import (
     ThrottledError,
     UnavailableError,
 )
-from costguard.providers.alibaba.permissions import SECRET_OPERATIONS as ALIBABA
-from costguard.providers.alibaba.secrets import AlibabaSecrets
-from costguard.providers.aws.permissions import SECRET_OPERATIONS as AWS
-from costguard.providers.tencent.permissions import SECRET_OPERATIONS as TENCENT
-from costguard.providers.tencent.secrets import TencentSecrets
+from costguard.providers.alibaba.core.secrets import AlibabaSecrets
+from costguard.providers.alibaba.iam.permissions import SECRET_OPERATIONS as ALIBABA
+from costguard.providers.aws.iam.permissions import SECRET_OPERATIONS as AWS
+from costguard.providers.tencent.core.secrets import TencentSecrets
+from costguard.providers.tencent.iam.permissions import SECRET_OPERATIONS as TENCENT
 
 NAME = "costguard/slack"
 VALUE = 'xoxb-1 "quoted"\n中文'

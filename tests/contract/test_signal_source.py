@@ -32,8 +32,8 @@ from costguard.domain.signals import SignalHistory, SignalName, Statistic
 from costguard.guards.idle.judge import bound_for, examine, judge_instance
 from costguard.guards.rules.idle import IdleBounds
 from costguard.ports import SignalReport, SignalSource
-from costguard.providers.aws.metrics import AwsSignals
-from costguard.providers.aws.session import AwsSession
+from costguard.providers.aws.compute.metrics import AwsSignals
+from costguard.providers.aws.core.session import AwsSession
 
 START = datetime(2026, 3, 2, 0, 0, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)

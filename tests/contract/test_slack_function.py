@@ -19,7 +19,7 @@ from tests.slack_rig import HOUR, KEEP_24H, OWNER, POLICY, Office, Rig, Watch, s
 
 from cloudstand.slack import SlackRequest
 from costguard.engine.memory import Memory
-from costguard.providers.aws.store import DynamoDbLedger
+from costguard.providers.aws.core.store import DynamoDbLedger
 
 ROOT = Path(__file__).parents[2]
 AWS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_EC2_METADATA_DISABLED": "true"}

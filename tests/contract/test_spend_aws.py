@@ -19,10 +19,10 @@ from costguard.domain.money import Money
 from costguard.domain.resources import GapKind
 from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
 from costguard.ports import Target
-from costguard.providers.aws.billing import MOST_REGIONS, AwsSpend
-from costguard.providers.aws.permissions import OPERATIONS, policy_document
-from costguard.providers.aws.session import AwsSession
-from costguard.providers.operations import SPENDING
+from costguard.providers.aws.billing.source import MOST_REGIONS, AwsSpend
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.iam.permissions import OPERATIONS, policy_document
+from costguard.providers.kit.iam.operations import SPENDING
 
 EVERYTHING, RESEARCH = SpendScope(), SpendScope(tags=(("team", "research"),))
 MARCH = day_of("aws", 2026, 3, 1)

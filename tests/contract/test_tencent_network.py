@@ -14,8 +14,8 @@ from cloudstand.world.network import in_their_places
 from costguard.domain.errors import RefusedError
 from costguard.domain.network import AccessList, NetworkInterface, NetworkRule, Permission, SecurityGroup
 from costguard.domain.resources import GapKind
-from costguard.providers.operations import Feature
-from costguard.providers.tencent.permissions import MENDING_OPERATIONS, OPERATIONS, policy_document
+from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.tencent.iam.permissions import MENDING_OPERATIONS, OPERATIONS, policy_document
 
 ALWAYS = 1_000
 RULES = "DescribeSecurityGroupPolicies"

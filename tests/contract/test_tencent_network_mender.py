@@ -17,9 +17,9 @@ from costguard.domain.errors import NotFoundError, OutcomeUnknownError, Provider
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkRule, SecurityGroup
 from costguard.guards.network.rule_text import rule_text
-from costguard.providers.purposes import Purpose
-from costguard.providers.tencent.network_mender import TencentNetworkMender
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.tencent.core.session import TencentSession
+from costguard.providers.tencent.network.remediator import TencentNetworkRemediator
 
 K = MendKind
 OFFICE, VPN, HOME = "198.51.100.0/24", "192.0.2.0/24", "203.0.113.128/25"
@@ -104,7 +104,7 @@ def image(rig: TencentNetworkRig, number: int = 1) -> dict[str, str]:
 
 
 def change(session: TencentSession, mend: Mend, before: Mapping[str, str] | None = None) -> str:
-    return TencentNetworkMender(session).change(mend, before or {}).native_id
+    return TencentNetworkRemediator(session).change(mend, before or {}).native_id
 
 
 def a_new_top(rig: TencentNetworkRig) -> Callable[[], None]:

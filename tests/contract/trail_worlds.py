@@ -1,4 +1,4 @@
-"""What the contract suite of `LaunchTrail` needs of a provider: machines with a past, and a trail that can fail.
+"""What the contract suite of `CloudAuditLog` needs of a provider: machines with a past, and a trail that can fail.
 
 A further provider writes a rig and adds it to `TRAILS`.
 """
@@ -40,16 +40,16 @@ from cloudstand.world.trail import TrailDesk
 from costguard.domain.deployments import Deployment
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance
-from costguard.ports import CallLog, InventorySource, LaunchReport, LaunchTrail, Target
-from costguard.providers.alibaba.compute import AlibabaInventory
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.alibaba.trail import AlibabaTrail
-from costguard.providers.aws.compute import AwsInventory
-from costguard.providers.aws.session import AwsSession
-from costguard.providers.aws.trail import AwsTrail
-from costguard.providers.tencent.compute import TencentInventory
-from costguard.providers.tencent.session import TencentSession
-from costguard.providers.tencent.trail import TencentTrail
+from costguard.ports import CallLog, CloudAuditLog, InventorySource, LaunchReport, Target
+from costguard.providers.alibaba.compute.audit_log import AlibabaAuditLog
+from costguard.providers.alibaba.compute.source import AlibabaInventory
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.aws.compute.audit_log import AwsAuditLog
+from costguard.providers.aws.compute.source import AwsInventory
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.tencent.compute.audit_log import TencentAuditLog
+from costguard.providers.tencent.compute.source import TencentInventory
+from costguard.providers.tencent.core.session import TencentSession
 from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID
 
 START = datetime(2026, 3, 2, 9, 0, 30, tzinfo=timezone.utc)
@@ -122,10 +122,10 @@ class TrailRig(ABC):
         self.as_new()
 
     @abstractmethod
-    def trail(self) -> LaunchTrail: ...
+    def trail(self) -> CloudAuditLog: ...
 
     @abstractmethod
-    def trail_of(self, deployment: Deployment, *, role: bool = False) -> LaunchTrail:
+    def trail_of(self, deployment: Deployment, *, role: bool = False) -> CloudAuditLog:
         """The trail as this deployment asks it; in a role's session, or with keys of its own."""
 
     @abstractmethod
@@ -172,10 +172,10 @@ class AwsTrailRig(TrailRig):
         self._session = AwsSession(endpoint_url=server.url, keys=own, pacer=aws_stand_in.patient_pacer())
         opened.callback(self._session.close)
 
-    def trail(self) -> LaunchTrail:
-        return AwsTrail(self._session, now=self.clock.now)
+    def trail(self) -> CloudAuditLog:
+        return AwsAuditLog(self._session, now=self.clock.now)
 
-    def trail_of(self, deployment: Deployment, *, role: bool = False) -> LaunchTrail:
+    def trail_of(self, deployment: Deployment, *, role: bool = False) -> CloudAuditLog:
         session = AwsSession(
             endpoint_url=self._url,
             keys=self._own,
@@ -188,7 +188,7 @@ class AwsTrailRig(TrailRig):
                 Target(self.shard.cloud, self.shard.account, role="costguard", external_id=EXTERNAL_ID),
                 self.shard.account,
             )
-        return AwsTrail(session, now=self.clock.now)
+        return AwsAuditLog(session, now=self.clock.now)
 
     def inventory(self) -> InventorySource:
         return AwsInventory(self._session)
@@ -232,10 +232,10 @@ class AlibabaTrailRig(TrailRig):
         )
         opened.callback(self._session.close)
 
-    def trail(self) -> LaunchTrail:
-        return AlibabaTrail(self._session, now=self.clock.now)
+    def trail(self) -> CloudAuditLog:
+        return AlibabaAuditLog(self._session, now=self.clock.now)
 
-    def trail_of(self, deployment: Deployment, *, role: bool = False) -> LaunchTrail:
+    def trail_of(self, deployment: Deployment, *, role: bool = False) -> CloudAuditLog:
         session = AlibabaSession(
             keys=self.emulator.keys,
             endpoint=self.emulator.url,
@@ -248,7 +248,7 @@ class AlibabaTrailRig(TrailRig):
             session.for_account(
                 Target(self.shard.cloud, self.shard.account, role="costguard", external_id=""), self.shard.account
             )
-        return AlibabaTrail(session, now=self.clock.now)
+        return AlibabaAuditLog(session, now=self.clock.now)
 
     def inventory(self) -> InventorySource:
         return AlibabaInventory(self._session)
@@ -293,10 +293,10 @@ class TencentTrailRig(TrailRig):
         )
         opened.callback(self._session.close)
 
-    def trail(self) -> LaunchTrail:
-        return TencentTrail(self._session, now=self.clock.now)
+    def trail(self) -> CloudAuditLog:
+        return TencentAuditLog(self._session, now=self.clock.now)
 
-    def trail_of(self, deployment: Deployment, *, role: bool = False) -> LaunchTrail:
+    def trail_of(self, deployment: Deployment, *, role: bool = False) -> CloudAuditLog:
         session = TencentSession(
             keys=self.emulator.keys,
             endpoint=self.emulator.url,
@@ -309,7 +309,7 @@ class TencentTrailRig(TrailRig):
             session.for_account(
                 Target(self.shard.cloud, self.shard.account, role="costguard", external_id=""), self.shard.account
             )
-        return TencentTrail(session, now=self.clock.now)
+        return TencentAuditLog(session, now=self.clock.now)
 
     def inventory(self) -> InventorySource:
         return TencentInventory(self._session)

@@ -33,7 +33,7 @@ from cloudstand.wire.server import WireServer
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
-from costguard.providers.keys import Keys
+from costguard.providers.kit.core.credentials import Keys
 
 MEMBER = "2234567890123456"  # the page's
 EXTERNAL_ID, MEMBER_ROLE = "costguard-hub", "costguard-member-idle-gpu"

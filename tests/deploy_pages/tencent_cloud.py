@@ -31,7 +31,7 @@ from cloudstand.wire.server import WireServer
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
-from costguard.providers.keys import Keys
+from costguard.providers.kit.core.credentials import Keys
 
 HUB, MEMBER, APP_ID = "100000000001", "100000000002", "1250000000"
 """The page's accounts; the first is the one that Terraform's stand-in deploys into."""

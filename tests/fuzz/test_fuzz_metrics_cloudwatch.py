@@ -22,7 +22,7 @@ from costguard.domain.signals import HOUR, SignalName, floor_hour
 from costguard.guards.idle.judge import examine, judge_instance
 from costguard.guards.rules.idle import IdleBounds
 from costguard.ports import SignalReport
-from costguard.providers.aws.metrics import AwsSignals
+from costguard.providers.aws.compute.metrics import AwsSignals
 
 HOURS = 6
 MACHINE = replace(b.instance("i-1"), accelerator=replace(b.T4, count=2.0))

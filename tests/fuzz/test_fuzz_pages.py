@@ -38,12 +38,12 @@ from costguard.guards.rules.idle import IdleBounds
 from costguard.planning.exempt import exemption
 from costguard.planning.rails import world_rail
 from costguard.ports import Target
-from costguard.providers.aws.compute import AwsInventory
-from costguard.providers.aws.executor import AwsExecutor
-from costguard.providers.aws.instance_types import TypeCatalogue
-from costguard.providers.aws.rates import RATES
-from costguard.providers.aws.session import AwsSession
-from costguard.providers.pacing import Pacer
+from costguard.providers.aws.compute.executor import AwsExecutor
+from costguard.providers.aws.compute.instance_types import TypeCatalogue
+from costguard.providers.aws.compute.source import AwsInventory
+from costguard.providers.aws.core.rates import RATES
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.kit.core.pacing import Pacer
 
 SHARD = b.SHARD
 DAY = timedelta(days=1)

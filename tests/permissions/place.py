@@ -28,8 +28,8 @@ from cloudstand.wire.authority import Authority, Wish
 from cloudstand.world import workload
 from cloudstand.world.fleet import Disk, MachineSpec
 from cloudstand.world.keys import WorldKey
-from costguard.providers.aws import policy_documents as aws
-from costguard.providers.policy_documents import FUNCTIONS, Narrowing
+from costguard.providers.aws.iam import policy_documents as aws
+from costguard.providers.kit.iam.policy_documents import FUNCTIONS, Narrowing
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_keys import demo_keys
 from costguard.sandbox.demo_networks import demo_networks

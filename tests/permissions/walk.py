@@ -34,7 +34,7 @@ from costguard.engine.repositories.intents import Intent
 from costguard.guards.rules.common import KEEP_TAG
 from costguard.ports import Check, Message, Put
 from costguard.ports import Record as Row
-from costguard.providers.aws.store import open_dynamodb
+from costguard.providers.aws.core.store import open_dynamodb
 from costguard.settings import Secret, SecretReference, Settings
 
 POLICY = Path(__file__).with_name("policy")

@@ -19,7 +19,7 @@ _LONGEST = 120.0  # seconds a race may take; SQLite gives a writer thirty
 _IMPORTED_ONCE = (  # by the process that all others are forked from, which opens nothing: importing takes a second
     "tests.races.crew",
     "costguard.adapters.ledgers.sql",
-    "costguard.providers.aws.store",
+    "costguard.providers.aws.core.store",
     "boto3",
     "psycopg",
     "pydantic",

@@ -34,7 +34,7 @@ _LONGEST = 120.0  # seconds a run may take
 _IMPORTED_ONCE = (
     "tests.races.dying",
     "costguard.adapters.ledgers.sql",
-    "costguard.providers.aws.store",
+    "costguard.providers.aws.core.store",
     "boto3",
     "psycopg",
 )

@@ -15,7 +15,7 @@ from costguard.adapters.ledgers import open_ledger
 from costguard.ports import RecordStore
 
 if TYPE_CHECKING:  # boto3 takes half a second, in each of the processes
-    from costguard.providers.aws.store import DynamoDbLedger
+    from costguard.providers.aws.core.store import DynamoDbLedger
 
 _DYNAMODB = "moto:"  # an address that only these races know: TABLE@URL
 
@@ -115,7 +115,7 @@ def _dynamodb(table: str, url: str) -> DynamoDbLedger:
     """A ledger on moto; the made-up credentials are those of the contract suite."""
     import boto3
 
-    from costguard.providers.aws.store import DynamoDbLedger
+    from costguard.providers.aws.core.store import DynamoDbLedger
 
     client = boto3.session.Session().client(
         "dynamodb",

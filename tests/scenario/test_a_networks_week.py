@@ -13,7 +13,7 @@ from tests.builders import policy
 from tests.contract.network_fleet import NOTEBOOK, OPEN, SPARE, network_fleet
 from tests.scenario.stage import CLOUDS, DAY, Mailbox
 from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
-from tests.world_ports.networks import WorldNetworkMender, WorldNetworks
+from tests.world_ports.networks import WorldNetworkRemediator, WorldNetworks
 
 from cloudstand.clock import MovedClock
 from costguard.adapters.ledgers.open import open_ledger
@@ -52,10 +52,10 @@ BEGIN = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)
 
 
-class Mender:
-    """What a world's mender was asked, and an answer that may get lost before or after its effect."""
+class Remediator:
+    """What a world's remediator was asked, and an answer that may get lost before or after its effect."""
 
-    def __init__(self, inner: WorldNetworkMender) -> None:
+    def __init__(self, inner: WorldNetworkRemediator) -> None:
         self.inner = inner
         self.calls: list[Mend] = []
         self.fails_before: Exception | None = None
@@ -92,7 +92,7 @@ class NetworkStage:
         self.clock = MovedClock(BEGIN)
         self.memory = Memory.over(open_ledger(f"sqlite:///{folder / f'{cloud}.sqlite3'}"))
         self.mailbox = Mailbox()
-        self.mender = Mender(WorldNetworkMender(self.cloud, self.clock))
+        self.remediator = Remediator(WorldNetworkRemediator(self.cloud, self.clock))
         self.policy = replace(policy(), idle_gpu=(), network_audit=rules)
         self.reading = Reading(
             WorldInventory(self.cloud, self.clock), WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud)
@@ -111,7 +111,7 @@ class NetworkStage:
             clock=self.clock,
             policy_now=lambda: self.policy,
             networks={name: WorldNetworks(self.cloud, self.clock)},
-            network_menders={name: lambda: self.mender},
+            network_remediators={name: lambda: self.remediator},
         )
 
     def look(self, moment: timedelta) -> NetworkRun:
@@ -142,7 +142,7 @@ class NetworkStage:
 
     @property
     def kinds(self) -> list[MendKind]:
-        return [mend.kind for mend in self.mender.calls]
+        return [mend.kind for mend in self.remediator.calls]
 
     def last_action(self) -> str:
         cases = self.memory.cases.all("network_audit")
@@ -154,7 +154,7 @@ class NetworkStage:
         by = Undoers(
             {name: self.reading.inventory},
             {name: lambda: WorldExecutor(self.cloud, self.clock)},
-            {name: lambda: self.mender},
+            {name: lambda: self.remediator},
         )
         back = undoing_of(self.memory, action_id)
         return undo(self.memory, back, by, "netops", "needed", self.clock.now(), paused=False)
@@ -179,7 +179,7 @@ def test_an_unattached_address_is_released_after_its_grace_and_said_to_be_final(
     week = stage(cloud, rule)
     spare = week.fleet.ref("address", SPARE)
     week.every_day(0, 6)
-    assert week.mender.calls == []
+    assert week.remediator.calls == []
     week.every_day(7, 8)
     assert week.kinds == [MendKind.RELEASE_ADDRESS]
     assert spare not in {address.ref for address in week.networks.addresses}
@@ -205,7 +205,7 @@ def test_an_address_in_use_for_an_hour_begins_its_grace_anew(stage: Any, cloud: 
     week.look(5 * DAY + HOUR)
     week.cloud.networks.detach(spare, week.clock.now(), "owner")
     week.every_day(6, 12)
-    assert week.mender.calls == []
+    assert week.remediator.calls == []
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
@@ -214,9 +214,9 @@ def test_an_address_in_use_for_a_last_look_alone_begins_its_grace_anew(stage: An
     week = stage(cloud, forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({MendKind.RELEASE_ADDRESS})))
     spare = week.fleet.ref("address", SPARE)
     day = 0
-    while not (plan := week.plan_at(day * DAY)).due or week.mender.calls:
+    while not (plan := week.plan_at(day * DAY)).due or week.remediator.calls:
         week.every_day(day, day)
-        assert week.mender.calls == [], "the plan of the same moment would have been due"
+        assert week.remediator.calls == [], "the plan of the same moment would have been due"
         day += 1
     (action,) = [each for each in plan.due if each.subject == spare]
     case = PlanIndex.of(plan).case_of(action)
@@ -226,7 +226,7 @@ def test_an_address_in_use_for_a_last_look_alone_begins_its_grace_anew(stage: An
     assert isinstance(found, Reason)
     week.cloud.networks.detach(spare, week.clock.now(), "owner")
     week.every_day(day, day + 3)
-    assert week.mender.calls == []
+    assert week.remediator.calls == []
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
@@ -235,7 +235,7 @@ def test_a_port_open_to_the_world_is_closed_by_one_rule_and_put_back_by_undo(sta
     before = week.rules_of(OPEN)
     assert 8888 in week.opened_to_the_world(OPEN)
     week.look(timedelta(0))
-    assert week.mender.calls == []
+    assert week.remediator.calls == []
     week.look(25 * HOUR)
     assert week.kinds == [MendKind.REVOKE_RULE]
     (gone,) = set(before) - set(week.rules_of(OPEN)) if cloud != "tencent" else before[1:2]
@@ -291,7 +291,7 @@ def test_the_last_way_in_is_never_closed(stage: Any, cloud: str) -> None:
     week = stage(cloud, closing(cloud, 22))
     week.every_day(0, 5)
     assert 22 in week.opened_to_the_world(OPEN)
-    assert week.mender.calls == []
+    assert week.remediator.calls == []
     (case,) = week.memory.cases.active("network_audit")
     assert case.reason.code is ReasonCode.LAST_ADMIN_PATH
 
@@ -304,7 +304,7 @@ def test_a_way_in_from_where_nobody_is_known_to_be_does_not_count(stage: Any, cl
     let_in(week, nobodys)
     week.every_day(0, 5)
     assert 22 in week.opened_to_the_world(OPEN)
-    assert week.mender.calls == []
+    assert week.remediator.calls == []
     (case,) = week.memory.cases.active("network_audit")
     assert case.reason.code is ReasonCode.ADMIN_PATH_UNPROVEN
     assert any(nobodys in message.title for message in week.mailbox.messages)
@@ -340,14 +340,14 @@ def test_a_rule_that_could_not_be_put_back_is_told_and_never_announced(stage: An
     lost = [replace(each, cannot_return="template") if each.ports == ((8888, 8888),) else each for each in rules]
     week.cloud.networks.set_rules(group, lost, BEGIN, "owner", "names a template")
     week.every_day(0, 5)
-    assert week.mender.calls == []
+    assert week.remediator.calls == []
     assert not [message.title for message in week.mailbox.messages if "Costguard will" in message.title]
     assert [message.title for message in week.mailbox.messages if "is not as the policy asks" in message.title]
     (held,) = (each for each in week.plan_at(6 * DAY).held if each.action.subject == group)
     assert held.reason.code is ReasonCode.NET_CANNOT_RETURN
     week.cloud.networks.set_rules(group, rules, week.clock.now(), "owner", "names networks")
     week.look(7 * DAY)
-    assert week.mender.calls == []
+    assert week.remediator.calls == []
     assert [message.title for message in week.mailbox.messages if "Costguard will" in message.title]
     week.look(8 * DAY + HOUR)
     assert week.kinds == [by]
@@ -361,7 +361,7 @@ def refusals(week: NetworkStage) -> list[Any]:
 def test_a_refusal_is_told_once_with_its_error_and_who_can_grant_it(stage: Any, cloud: str) -> None:
     week = stage(cloud, closing(cloud, 8888))
     denied = AccessDeniedError("vpc:RevokeRule: AccessDenied: no vpc:RevokeRule", operation="vpc:RevokeRule", code="A")
-    week.mender.fails_before = denied
+    week.remediator.fails_before = denied
     week.look(timedelta(0))
     week.look(25 * HOUR)
     (told,) = refusals(week)
@@ -371,15 +371,15 @@ def test_a_refusal_is_told_once_with_its_error_and_who_can_grant_it(stage: Any, 
     assert "Nothing was changed." in told.lines[0]
     week.every_day(2, 10)
     assert len(refusals(week)) == 1
-    assert len(week.mender.calls) == 10, "what may have been granted is tried again, five times and then once a day"
+    assert len(week.remediator.calls) == 10, "what may have been granted is tried again, five times and then once a day"
     (case,) = week.memory.cases.active("network_audit")
     assert (case.status.value, case.reason.code) == ("held", ReasonCode.PERMISSION_MISSING)
     assert not [one for one in week.mailbox.messages if "accepted the call" in f"{one.title} {one.fields}"]
-    week.mender.fails_before = RefusedError("vpc:RevokeRule: Busy: in use", operation="vpc:RevokeRule", code="Busy")
+    week.remediator.fails_before = RefusedError("vpc:RevokeRule: Busy: in use", operation="vpc:RevokeRule", code="Busy")
     week.every_day(11, 13)
     assert len(refusals(week)) == 2
     assert "in use" in dict(refusals(week)[-1].fields)["Why"]
-    week.mender.fails_before = None
+    week.remediator.fails_before = None
     week.every_day(14, 15)
     assert any("done: revoke rule" in message.title for message in week.mailbox.messages)
 
@@ -387,11 +387,11 @@ def test_a_refusal_is_told_once_with_its_error_and_who_can_grant_it(stage: Any, 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_after_five_refusals_it_is_tried_once_a_day_and_held_for_the_last_error(stage: Any, cloud: str) -> None:
     week = stage(cloud, closing(cloud, 8888))
-    week.mender.fails_before = DeniedByOrganisationError("explicit deny", operation="vpc:RevokeRule", code="A")
+    week.remediator.fails_before = DeniedByOrganisationError("explicit deny", operation="vpc:RevokeRule", code="A")
     week.look(timedelta(0))
     for hour in range(25, 31):
         week.look(hour * HOUR)
-    assert len(week.mender.calls) == 5
+    assert len(week.remediator.calls) == 5
     (case,) = week.memory.cases.active("network_audit")
     assert (case.reason.code, case.reason.facts["failures"]) == (ReasonCode.DENIED_BY_ORGANISATION, 5)
     (told,) = refusals(week)
@@ -403,15 +403,15 @@ def test_after_five_refusals_it_is_tried_once_a_day_and_held_for_the_last_error(
     (case,) = week.memory.cases.active("network_audit")
     assert case.reason.code is ReasonCode.DENIED_BY_ORGANISATION, "a day without a reading does not make it forgotten"
     week.look(54 * HOUR)
-    assert len(week.mender.calls) == 6
+    assert len(week.remediator.calls) == 6
 
 
 def test_what_passes_by_itself_is_told_only_where_it_stays(stage: Any) -> None:
     week = stage("aws", closing("aws", 8888))
-    week.mender.fails_before = ThrottledError("slow down", operation="ec2:Revoke", code="Throttling")
+    week.remediator.fails_before = ThrottledError("slow down", operation="ec2:Revoke", code="Throttling")
     week.look(timedelta(0))
     week.every_day(2, 5)
-    assert (len(week.mender.calls), refusals(week)) == (4, [])
+    assert (len(week.remediator.calls), refusals(week)) == (4, [])
     week.every_day(6, 8)
     assert len(refusals(week)) == 1
 
@@ -430,15 +430,15 @@ def test_a_rule_that_policy_keeps_stays(stage: Any, cloud: str) -> None:
     kept = tuple(rule.rule_id for rule in week.rules_of(OPEN))
     week.policy = replace(week.policy, network_audit=(closing(cloud, 8888, keep=kept),))
     week.every_day(0, 5)
-    assert week.mender.calls == []
+    assert week.remediator.calls == []
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_a_lost_answer_is_looked_up_and_never_sent_again(stage: Any, cloud: str) -> None:
     week = stage(cloud, closing(cloud, 8888))
-    week.mender.fails_after = OutcomeUnknownError("the answer got lost", operation="RevokeSecurityGroup")
+    week.remediator.fails_after = OutcomeUnknownError("the answer got lost", operation="RevokeSecurityGroup")
     week.every_day(0, 8)
-    assert len({mend.parameters["what"] for mend in week.mender.calls}) == len(week.mender.calls) == 2
+    assert len({mend.parameters["what"] for mend in week.remediator.calls}) == len(week.remediator.calls) == 2
     assert 8888 not in week.opened_to_the_world(OPEN)
     assert [case.reason.code for case in week.memory.cases.all("network_audit")] == [ReasonCode.MENDED]
 
@@ -449,7 +449,7 @@ def test_a_part_that_cannot_be_read_changes_nothing(stage: Any, cloud: str) -> N
     week.look(timedelta(0))
     week.cloud.deny(week.fleet.shard.cloud, week.fleet.shard.account, "network")
     week.every_day(1, 4)
-    assert week.mender.calls == []
+    assert week.remediator.calls == []
 
 
 def test_a_snooze_before_the_mend_is_heard(stage: Any) -> None:
@@ -458,7 +458,7 @@ def test_a_snooze_before_the_mend_is_heard(stage: Any) -> None:
     subject: ResourceRef = week.memory.cases.active("network_audit")[0].subject
     answers.snooze(week.memory, subject, 10 * DAY, "netops", "a workshop", week.clock.now())
     week.every_day(1, 9)
-    assert week.mender.calls == []
+    assert week.remediator.calls == []
 
 
 def test_metadata_without_tokens_is_refused_and_allowed_again_by_undo(stage: Any) -> None:
@@ -487,5 +487,5 @@ def test_observing_tells_nobody_and_changes_nothing(stage: Any, cloud: str) -> N
     week = stage(cloud, forbidding(*everything, mode=Mode.OBSERVE, mend=frozenset(MendKind)))
     happened = len(week.cloud.networks.history)
     week.every_day(0, 9)
-    assert (week.mender.calls, week.mailbox.messages) == ([], [])
+    assert (week.remediator.calls, week.mailbox.messages) == ([], [])
     assert len(week.cloud.networks.history) == happened

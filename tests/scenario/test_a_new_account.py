@@ -109,10 +109,10 @@ def test_a_port_open_to_the_world_there_is_only_watched_until_then(tmp_path: Pat
     week.every_day(0, 5)
     plan = week.plan_at(6 * DAY)
     assert {item.reason.code for item in plan.rehearsed} == {ReasonCode.ACCOUNT_NEW}
-    assert (week.mender.calls, week.mailbox.messages) == ([], [])
+    assert (week.remediator.calls, week.mailbox.messages) == ([], [])
     week.every_day(7, 8)
-    assert week.mender.calls == []
+    assert week.remediator.calls == []
     assert len(week.mailbox.messages) == 1
     week.every_day(9, 10)
-    assert len(week.mender.calls) == 1
+    assert len(week.remediator.calls) == 1
     week.memory.store.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.builders import policy
 from tests.scenario.stage import CLOUDS, Stage, idle_machine
-from tests.world_ports.trail import WorldTrail
+from tests.world_ports.trail import WorldAuditLog
 
 from cloudstand.world.records import Operation
 from costguard.domain.resources import GapKind
@@ -27,7 +27,7 @@ class TrailStage(Stage):
     def __init__(self, folder: Path, cloud: str) -> None:
         machine = idle_machine(cloud=cloud, tags={"owner": ""}, launched_by="role/train/speech-lead")
         super().__init__(folder, machine, under=policy(owners=(SPEECH,)))
-        self.trail = WorldTrail(self.cloud, self.clock)
+        self.trail = WorldAuditLog(self.cloud, self.clock)
 
     def world(self) -> Surroundings:
         return replace(super().world(), trails=dict.fromkeys(self.clouds, self.trail))

@@ -51,5 +51,5 @@ def test_networks_are_judged_by_the_shadow_beside_what_is_in_force(tmp_path: Pat
     assert {each.check for each in standing.differences} == {Check.OPEN_ADMIN_PORT.value}
     assert {each.differs for each in standing.differences} == {Differs.ONLY_SHADOW}
     assert all(each.in_force.verdict is Verdict.EXEMPT for each in standing.differences)
-    assert stage.mender.calls == []
+    assert stage.remediator.calls == []
     stage.memory.store.close()

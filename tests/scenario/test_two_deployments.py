@@ -13,7 +13,7 @@ import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, Stage, idle_machine
 from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
-from tests.world_ports.trail import WorldTrail
+from tests.world_ports.trail import WorldAuditLog
 
 from cloudstand.world.records import Operation
 from costguard.adapters.notifiers.router import NotifierRouter
@@ -39,7 +39,7 @@ class Deployed(Stage):
 
     def world(self) -> Surroundings:
         own = Deployment(self.name, self.memory.identity.made(self.clock.now()))
-        trail = WorldTrail(self.cloud, self.clock, str(own))
+        trail = WorldAuditLog(self.cloud, self.clock, str(own))
         foot = f"Sent by the Costguard deployment {self.name}"
         return replace(
             super().world(),

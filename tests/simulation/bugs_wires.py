@@ -21,10 +21,10 @@ _SENT_AGAIN = Edit(  # nothing here calls twice; what stands behind it is there 
     "                raise\n"
     "            return self._executors[action.subject.cloud].execute(action)\n",
 )
-_LOOK_BEFORE_THE_END = Edit(f"{_TENCENT}.executor", "            self._look_before_the_end(action)\n", "")
-_ENDED = Edit(f"{_TENCENT}.executor", "            self._ended.add(native_id)\n", "            pass\n")
+_LOOK_BEFORE_THE_END = Edit(f"{_TENCENT}.compute.executor", "            self._look_before_the_end(action)\n", "")
+_ENDED = Edit(f"{_TENCENT}.compute.executor", "            self._ended.add(native_id)\n", "            pass\n")
 _EMPTY_BELIEVED = Edit(
-    f"{_ALIBABA}.compute", "        if not reading.seen and not reading.gaps:\n", "        if False:\n"
+    f"{_ALIBABA}.compute.source", "        if not reading.seen and not reading.gaps:\n", "        if False:\n"
 )
 
 _STOPPING = (
@@ -33,7 +33,7 @@ _STOPPING = (
         (5,),
         (
             Edit(
-                f"{_AWS}.executor",
+                f"{_AWS}.compute.executor",
                 "        if verb is Verb.STOP:\n"
                 '            return self._change(action, "StopInstances", "StoppingInstances")\n',
                 "        if verb is Verb.STOP:\n"
@@ -45,24 +45,24 @@ _STOPPING = (
             ),
         ),
     ),
-    Bug("alibaba-force-stop", (5,), (Edit(f"{_ALIBABA}.executor", "ForceStop=False", "ForceStop=True"),)),
-    Bug("tencent-hard-stop", (5,), (Edit(f"{_TENCENT}.executor", 'StopType="SOFT"', 'StopType="HARD"'),)),
+    Bug("alibaba-force-stop", (5,), (Edit(f"{_ALIBABA}.compute.executor", "ForceStop=False", "ForceStop=True"),)),
+    Bug("tencent-hard-stop", (5,), (Edit(f"{_TENCENT}.compute.executor", 'StopType="SOFT"', 'StopType="HARD"'),)),
     Bug(
         "alibaba-stop-keeps-the-bill",
         (0,),
-        (Edit(f"{_ALIBABA}.executor", 'StoppedMode="StopCharging", ', ""),),
+        (Edit(f"{_ALIBABA}.compute.executor", 'StoppedMode="StopCharging", ', ""),),
     ),
     Bug(
         "tencent-stop-keeps-the-bill",
         (0,),
-        (Edit(f"{_TENCENT}.executor", ', StoppedMode="STOP_CHARGING"', ""),),
+        (Edit(f"{_TENCENT}.compute.executor", ', StoppedMode="STOP_CHARGING"', ""),),
     ),
     Bug(
         "aws-whole-shard-at-once",
         (6, 7),
         (
             Edit(
-                f"{_AWS}.executor",
+                f"{_AWS}.compute.executor",
                 "operation, InstanceIds=[native_id])",
                 "operation, InstanceIds=[\n"
                 '            each["InstanceId"]\n'
@@ -85,22 +85,22 @@ _ONCE = (
     Bug(
         "aws-sdk-tries-again",
         (6,),
-        (Edit(f"{_AWS}.transport", '"total_max_attempts": 1', '"total_max_attempts": 3'),),
+        (Edit(f"{_AWS}.core.transport", '"total_max_attempts": 1', '"total_max_attempts": 3'),),
     ),
     Bug(
         "changes-tried-again",
         (6,),
-        (Edit("costguard.providers.patience", "if changes or attempt >=", "if attempt >="),),
+        (Edit("costguard.providers.kit.core.retry", "if changes or attempt >=", "if attempt >="),),
     ),
     Bug(
         "aws-lost-answer-is-a-refusal",
         (6,),
-        (Edit(f"{_AWS}.errors", "    if changes and sent and not never_sent:", "    if False:"),),
+        (Edit(f"{_AWS}.core.errors", "    if changes and sent and not never_sent:", "    if False:"),),
     ),
     Bug(
         "tencent-lost-answer-is-a-refusal",
         (6,),
-        (Edit(f"{_TENCENT}.errors", "    if changes and err.sent:", "    if False:"),),
+        (Edit(f"{_TENCENT}.core.errors", "    if changes and err.sent:", "    if False:"),),
     ),
     Bug(
         "cap-released-after-unknown-outcome",
@@ -129,7 +129,7 @@ _READING = (
             (3,),
             (
                 Edit(
-                    f"costguard.providers.{cloud}.compute",
+                    f"costguard.providers.{cloud}.compute.source",
                     f"                    reading.take(page)\n        except ProviderError as err:\n{closed}"
                     '            reading.gaps.append(errors.gap(shard, "inventory", err))\n',
                     "                    reading.take(page)\n        except ProviderError:\n            pass\n",
@@ -150,49 +150,55 @@ _READING = (
     Bug(
         "aws-first-volume-only",
         (4,),
-        (Edit(f"{_AWS}.attached", "own = tuple(volumes[native_id])", "own = tuple(volumes[native_id])[:1]"),),
+        (Edit(f"{_AWS}.compute.attached", "own = tuple(volumes[native_id])", "own = tuple(volumes[native_id])[:1]"),),
     ),
     Bug(
         "aws-never-as-a-set",
         (4,),
-        (Edit(f"{_AWS}.attached", "copied_together=1 < len(own) <= COPIED_AT_ONCE", "copied_together=False"),),
+        (Edit(f"{_AWS}.compute.attached", "copied_together=1 < len(own) <= COPIED_AT_ONCE", "copied_together=False"),),
     ),
     Bug(
         "alibaba-first-volume-only",
         (4,),
-        (Edit(f"{_ALIBABA}.attached", "for disk in disks if not _is_local(disk))", "for disk in disks[:1])"),),
+        (Edit(f"{_ALIBABA}.compute.attached", "for disk in disks if not _is_local(disk))", "for disk in disks[:1])"),),
     ),
     Bug(
         "tencent-first-volume-only",
         (4,),
-        (Edit(f"{_TENCENT}.attached", "own = tuple(volumes[native_id])", "own = tuple(volumes[native_id])[:1]"),),
+        (
+            Edit(
+                f"{_TENCENT}.compute.attached", "own = tuple(volumes[native_id])", "own = tuple(volumes[native_id])[:1]"
+            ),
+        ),
     ),
     Bug(
         "tencent-first-page-only",
         (4,),
         (
             Edit(
-                f"{_TENCENT}.session",
+                f"{_TENCENT}.core.session",
                 "                if _is_last(operation, paging, items, seen, total, most):\n",
                 "                if True:\n",
             ),
-            Edit(f"{_TENCENT}.attached", "        if missing:\n", "        if False:\n"),
+            Edit(f"{_TENCENT}.compute.attached", "        if missing:\n", "        if False:\n"),
             Edit(
-                f"{_TENCENT}.attached", "    for batch in _batches(sorted(unseen), _IDS):\n", "    for batch in ():\n"
+                f"{_TENCENT}.compute.attached",
+                "    for batch in _batches(sorted(unseen), _IDS):\n",
+                "    for batch in ():\n",
             ),
         ),
     ),
     Bug(
         "aws-protections-not-asked",
         (12,),
-        (Edit(f"{_AWS}.attached", "        if value:\n", "        if False:\n"),),
+        (Edit(f"{_AWS}.compute.attached", "        if value:\n", "        if False:\n"),),
     ),
     Bug(
         "aws-pending-copy-is-complete",
         (4,),
         (
             Edit(
-                f"{_AWS}.attached",
+                f"{_AWS}.compute.attached",
                 'text(item, "State"), SnapshotState.PENDING)',
                 'text(item, "State"), SnapshotState.COMPLETED)',
             ),
@@ -203,7 +209,7 @@ _READING = (
         (4,),
         (
             Edit(
-                f"{_TENCENT}.attached",
+                f"{_TENCENT}.compute.attached",
                 'complete = state == "NORMAL" and whole(item, "Percent") == 100',
                 "complete = True",
             ),

@@ -12,7 +12,7 @@ from tests.simulation.faults import Fault, Port
 from tests.simulation.hub import Process, TrueClock
 from tests.simulation.settings_chronicle import Book, Call, Done, Intended, KeysShown, NetworkShown
 from tests.world_ports.keys import WorldKeys, WorldRotator
-from tests.world_ports.networks import WorldNetworkMender, WorldNetworks
+from tests.world_ports.networks import WorldNetworkRemediator, WorldNetworks
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import (
@@ -55,7 +55,7 @@ class Settings:
         self.keys = WorldKeys(clouds.world, clock)
         self.rotator = WorldRotator(clouds.world, clock)
         self.networks = WorldNetworks(clouds.world, clock)
-        self.mender = WorldNetworkMender(clouds.world, clock)
+        self.remediator = WorldNetworkRemediator(clouds.world, clock)
         self.old_keys: dict[Shard, tuple[datetime, KeyInventory]] = {}
         self.old_networks: dict[Shard, tuple[datetime, NetworkInventory]] = {}
 
@@ -187,12 +187,12 @@ class FaultyRotator(_Seat):
         return _called(self, "rotate_key", key.ref, {}, lambda: self.settings.rotator.rotate(key))
 
 
-class FaultyMender(_Seat):
-    """`NetworkMender`."""
+class FaultyRemediator(_Seat):
+    """`NetworkRemediator`."""
 
     def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
         """One change."""
-        inner = self.settings.mender
+        inner = self.settings.remediator
         return _called(self, mend.kind.value, mend.subject, mend.parameters, lambda: inner.change(mend, before))
 
 

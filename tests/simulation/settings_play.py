@@ -18,7 +18,7 @@ from tests.simulation.people import FaultyNotifier
 from tests.simulation.scenario import Delivery
 from tests.simulation.settings import KEYS, load
 from tests.simulation.settings_chronicle import Book, WatchedLedger
-from tests.simulation.settings_clouds import FaultyKeys, FaultyMender, FaultyNetworks, FaultyRotator, Settings
+from tests.simulation.settings_clouds import FaultyKeys, FaultyNetworks, FaultyRemediator, FaultyRotator, Settings
 from tests.simulation.settings_people import SettingsChannel
 from tests.simulation.settings_story import SettingDeed, SettingsStory, laid_out
 from tests.simulation.simulation import Verdict
@@ -186,7 +186,7 @@ class SettingsSimulation:
             keys={cloud: FaultyKeys(self.settings, process)},
             rotators={cloud: lambda: FaultyRotator(self.settings, process)},
             networks={cloud: FaultyNetworks(self.settings, process)},
-            network_menders={cloud: lambda: FaultyMender(self.settings, process)},
+            network_remediators={cloud: lambda: FaultyRemediator(self.settings, process)},
         )
         tell_of_broken_policy(memory, found, "en", clock.now())
         if process.guard == KEYS:
@@ -205,7 +205,7 @@ class SettingsSimulation:
         by = Undoers(
             {cloud: FaultyInventory(self.clouds, process)},
             {cloud: lambda: FaultyExecutor(self.clouds, process)},
-            {cloud: lambda: FaultyMender(self.settings, process)},
+            {cloud: lambda: FaultyRemediator(self.settings, process)},
         )
         done = undo(memory, back, by, "netops", "needed", clock.now(), paused=False)
         self.trace.note(self.hub.now, f"{process.name}: {done.outcome.value}")

@@ -21,8 +21,8 @@ from tests.simulation.wires.stories import wire_machine
 
 from cloudstand.world.cloud import World
 from cloudstand.world.records import POWER_CUT
-from costguard.providers.keys import Keys
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.kit.core.credentials import Keys
+from costguard.providers.tencent.core.session import TencentSession
 
 ENDED_TWICE = """import sys
 from tests.simulation.bugs import bug_named

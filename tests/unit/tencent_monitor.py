@@ -12,7 +12,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Instance, InstanceState
 from costguard.domain.signals import SignalHistory, SignalName
 from costguard.ports import SignalReport
-from costguard.providers.tencent.metrics import TencentSignals
+from costguard.providers.tencent.compute.metrics import TencentSignals
 
 SHARD = Shard("tencent", "100012345678", "ap-guangzhou")
 NOW = datetime(2026, 3, 2, 9, 20, tzinfo=timezone.utc)

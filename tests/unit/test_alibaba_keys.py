@@ -9,9 +9,9 @@ import pytest
 
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyOrigin, KeyState, KeyUsage, RotationMeans
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.alibaba.key_answers import Surroundings, to_key
-from costguard.providers.alibaba.permissions import OPERATIONS, ROTATION_OPERATIONS, policy_document
-from costguard.providers.operations import Feature
+from costguard.providers.alibaba.iam.permissions import OPERATIONS, ROTATION_OPERATIONS, policy_document
+from costguard.providers.alibaba.kms.answers import Surroundings, to_key
+from costguard.providers.kit.iam.operations import Feature
 
 SHARD = Shard("alibaba", "1234567890123456", "cn-hangzhou")
 ID = "key-hzz630494463ejqjx0000"

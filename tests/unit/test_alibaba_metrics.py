@@ -17,9 +17,8 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, GapKind, Instance, InstanceState
 from costguard.domain.signals import SignalHistory, SignalName
 from costguard.ports import SignalReport
-from costguard.providers.alibaba.metric_answers import Metric
-from costguard.providers.alibaba.metric_questions import MOST_INSTANCES, MOST_POINTS, Span, batched, cut
-from costguard.providers.alibaba.metrics import AlibabaSignals
+from costguard.providers.alibaba.compute.metric_answers import MOST_INSTANCES, MOST_POINTS, Metric, Span, batched, cut
+from costguard.providers.alibaba.compute.metrics import AlibabaSignals
 
 START = datetime(2026, 3, 2, 0, 0, tzinfo=timezone.utc)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

@@ -12,7 +12,7 @@ import pytest
 from costguard.domain.errors import AccessDeniedError, ProviderError
 from costguard.domain.network import Unpriced
 from costguard.domain.refs import Shard
-from costguard.providers.alibaba.network_prices import (
+from costguard.providers.alibaba.network.prices import (
     Fee,
     NetworkPrices,
     fees_of_address,

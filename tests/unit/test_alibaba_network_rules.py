@@ -8,8 +8,8 @@ import pytest
 
 from costguard.domain.network import EVERY_PORT, AddressState, Direction, Hop, NetworkRule, Permission
 from costguard.domain.refs import Shard
-from costguard.providers.alibaba.instances import imds_v1
-from costguard.providers.alibaba.network_answers import (
+from costguard.providers.alibaba.compute.instances import imds_v1
+from costguard.providers.alibaba.network.answers import (
     to_address,
     to_flow_log,
     to_forward,
@@ -18,7 +18,7 @@ from costguard.providers.alibaba.network_answers import (
     to_routes,
     to_vpc,
 )
-from costguard.providers.alibaba.network_rules import (
+from costguard.providers.alibaba.network.rules import (
     RuleLists,
     canonical,
     lists_named,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from costguard.providers.alibaba.permissions import KNOWN_OPERATIONS, OPERATIONS, permission_for, policy_document
-from costguard.providers.alibaba.products import PRODUCTS
-from costguard.providers.alibaba.rates import RATES, region_of
-from costguard.providers.operations import ACTING, READING, SPENDING, Feature
+from costguard.providers.alibaba.core.products import PRODUCTS
+from costguard.providers.alibaba.core.rates import RATES, region_of
+from costguard.providers.alibaba.iam.permissions import KNOWN_OPERATIONS, OPERATIONS, permission_for, policy_document
+from costguard.providers.kit.iam.operations import ACTING, READING, SPENDING, Feature
 
 CHANGING = {"ecs:StopInstances", "ecs:StartInstances", "ecs:DeleteInstances", "ecs:CreateSnapshot"}
 

@@ -23,7 +23,7 @@ from costguard.domain.resources import (
     Volume,
 )
 from costguard.policy.model.policy import PriceOverride
-from costguard.providers.alibaba.prices import AlibabaPrices
+from costguard.providers.alibaba.billing.prices import AlibabaPrices
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=timezone.utc)
 

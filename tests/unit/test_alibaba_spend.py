@@ -14,9 +14,9 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind
 from costguard.domain.spend import ChargeCategory, SpendReport, SpendScope
 from costguard.ports import Target
-from costguard.providers.alibaba.billing import AlibabaSpend
-from costguard.providers.alibaba.billing_calendar import begin_of
-from costguard.providers.alibaba.session import AlibabaSession, Identity
+from costguard.providers.alibaba.billing.calendar import begin_of
+from costguard.providers.alibaba.billing.source import AlibabaSpend
+from costguard.providers.alibaba.core.session import AlibabaSession, Identity
 
 PAYER = "1234567890123456"
 NOW = datetime(2026, 3, 4, 3, 0, tzinfo=timezone.utc)

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from costguard.providers.alibaba.rates import RATES as ALIBABA
-from costguard.providers.pacing import Pacer, pacer_for
-from costguard.providers.tencent.ahead import Ahead
-from costguard.providers.tencent.rates import RATES as TENCENT
+from costguard.providers.alibaba.core.rates import RATES as ALIBABA
+from costguard.providers.kit.core.pacing import Pacer, pacer_for
+from costguard.providers.tencent.core.prefetch import Ahead
+from costguard.providers.tencent.core.rates import RATES as TENCENT
 
 
 @pytest.mark.parametrize(

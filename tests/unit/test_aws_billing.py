@@ -12,11 +12,11 @@ import pytest
 from costguard.domain.errors import ProviderError, ThrottledError, TruncatedReadError
 from costguard.domain.money import Money
 from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine, SpendScope, VendorBudget
-from costguard.providers.aws.billing_answers import Costs, Grouped, costs_by_day, money_of
-from costguard.providers.aws.billing_lines import Groupings, Slice, kind_of, lines_of, machine_uses
-from costguard.providers.aws.errors import translate
-from costguard.providers.aws.vendor_budgets import budgets_of
-from costguard.providers.documented import as_documented
+from costguard.providers.aws.billing.answers import Costs, Grouped, costs_by_day, money_of
+from costguard.providers.aws.billing.lines import Groupings, Slice, kind_of, lines_of, machine_uses
+from costguard.providers.aws.billing.vendor_budgets import budgets_of
+from costguard.providers.aws.core.errors import translate
+from costguard.providers.kit.core.fields import as_documented
 
 DAY = datetime(2026, 3, 1, tzinfo=timezone.utc)
 NEXT = DAY + timedelta(days=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import boto3
 import pytest
 
-from costguard.providers.aws.permissions import ALL_OPERATIONS
-from costguard.providers.aws.transport import Clients, WatchedGate, new_session
+from costguard.providers.aws.core.transport import Clients, WatchedGate, new_session
+from costguard.providers.aws.iam.permissions import ALL_OPERATIONS
 
 LISTED = sorted({name.partition(":")[0] for name in ALL_OPERATIONS})
 OF_THE_SDK = ("sts", "sso", "sso-oidc", "signin")

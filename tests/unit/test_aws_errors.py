@@ -20,10 +20,10 @@ from costguard.domain.errors import (
 )
 from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind
-from costguard.providers.aws.errors import UNSUPPORTED, fix_for, gap, translate
-from costguard.providers.aws.transport import is_aws
-from costguard.providers.gaps import DEADLINE
-from costguard.providers.redaction import without_secrets
+from costguard.providers.aws.core.errors import UNSUPPORTED, fix_for, gap, translate
+from costguard.providers.aws.core.transport import is_aws
+from costguard.providers.kit.core.gaps import DEADLINE
+from costguard.providers.kit.core.redaction import without_secrets
 
 OPERATION = "ec2:DescribeInstances"
 SHARD = Shard("aws", "111122223333", "us-east-1")

@@ -28,9 +28,9 @@ from costguard.domain.resources import (
 )
 from costguard.domain.signals import SignalHistory, SignalName
 from costguard.ports import SignalReport
-from costguard.providers.aws.metric_series import ec2_series
-from costguard.providers.aws.metrics import AwsSignals, batched
-from costguard.providers.hourly import Cells, fold_values, seconds_per_sample
+from costguard.providers.aws.compute.metric_answers import ec2_series
+from costguard.providers.aws.compute.metrics import AwsSignals, batched
+from costguard.providers.kit.compute.metrics import Cells, fold_values, seconds_per_sample
 
 START = datetime(2026, 3, 2, 0, 0, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)

@@ -24,9 +24,9 @@ from costguard.domain.network import (
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import GapKind
-from costguard.providers.aws.instances import imds_v1
-from costguard.providers.aws.network import AwsNetwork
-from costguard.providers.aws.session import AwsSession
+from costguard.providers.aws.compute.instances import imds_v1
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.network.source import AwsNetwork
 
 ACCOUNT, OTHER = "111122223333", "444455556666"
 SHARD = Shard("aws", ACCOUNT, "us-east-1")

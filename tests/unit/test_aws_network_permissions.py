@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import botocore.session
 
-from costguard.providers.aws.permissions import (
+from costguard.providers.aws.core.rates import family_of
+from costguard.providers.aws.iam.permissions import (
     FREEZE_OPERATIONS,
     MAIL_OPERATIONS,
     MENDING_OPERATIONS,
@@ -13,8 +14,7 @@ from costguard.providers.aws.permissions import (
     permission_for,
     policy_document,
 )
-from costguard.providers.aws.rates import family_of
-from costguard.providers.operations import Feature
+from costguard.providers.kit.iam.operations import Feature
 
 MENDS = {
     "ec2:ReleaseAddress",

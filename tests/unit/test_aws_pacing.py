@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from costguard.providers.aws.permissions import OPERATIONS
-from costguard.providers.aws.rates import RATES, family_of
-from costguard.providers.pacing import Pacer
+from costguard.providers.aws.core.rates import RATES, family_of
+from costguard.providers.aws.iam.permissions import OPERATIONS
+from costguard.providers.kit.core.pacing import Pacer
 
 
 class Time:

@@ -6,8 +6,8 @@ import botocore.session
 import pytest
 
 from cloudstand.wire.authority import Authority, Wish
-from costguard.providers.aws.managed import CONTROLLER_KEYS, CONTROLLER_VALUES, keeper_of
-from costguard.providers.aws.permissions import (
+from costguard.providers.aws.compute.managed import CONTROLLER_KEYS, CONTROLLER_VALUES, keeper_of
+from costguard.providers.aws.iam.permissions import (
     FREEZE_OPERATIONS,
     MAIL_OPERATIONS,
     OPERATIONS,
@@ -16,7 +16,7 @@ from costguard.providers.aws.permissions import (
     permission_for,
     policy_document,
 )
-from costguard.providers.operations import ACTING, READING, Feature
+from costguard.providers.kit.iam.operations import ACTING, READING, Feature
 
 CHANGING = {
     *("ec2:StopInstances", "ec2:StartInstances", "ec2:TerminateInstances"),

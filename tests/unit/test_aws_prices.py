@@ -26,8 +26,8 @@ from costguard.domain.resources import (
     Volume,
 )
 from costguard.policy.model.policy import PriceOverride
-from costguard.providers.aws import price_table
-from costguard.providers.aws.prices import (
+from costguard.providers.aws.billing import price_table
+from costguard.providers.aws.billing.prices import (
     MOST_TYPES,
     AwsPrices,
     Product,

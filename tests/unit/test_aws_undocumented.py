@@ -13,10 +13,10 @@ from costguard.domain.errors import OutcomeUnknownError, ProviderError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing
 from costguard.ports import Target
-from costguard.providers.aws.compute import AwsInventory
-from costguard.providers.aws.executor import AwsExecutor
-from costguard.providers.aws.instance_types import TypeCatalogue
-from costguard.providers.aws.session import AwsSession
+from costguard.providers.aws.compute.executor import AwsExecutor
+from costguard.providers.aws.compute.instance_types import TypeCatalogue
+from costguard.providers.aws.compute.source import AwsInventory
+from costguard.providers.aws.core.session import AwsSession
 
 SHARD = Shard("aws", "111122223333", "us-east-1")
 LAUNCHED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)

@@ -18,7 +18,7 @@ from costguard.cli.bundling.recipes import HOSTS, Arch
 from costguard.cli.bundling.trimming import aws_services, keeps, newest_versions
 from costguard.cli.bundling.wheels import Wanted
 from costguard.domain.errors import InvalidInputError
-from costguard.providers.aws.permissions import ALL_OPERATIONS
+from costguard.providers.aws.iam.permissions import ALL_OPERATIONS
 
 HASH = "a" * 64
 LOCK = f"""\

@@ -19,11 +19,11 @@ from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, 
 from costguard.guards.rules.common import Mode
 from costguard.policy.model.policy import Policy
 from costguard.ports import Target
-from costguard.providers.alibaba.freeze import AlibabaFreeze
-from costguard.providers.aws.freeze import AwsFreeze
-from costguard.providers.freezing import shard_of
-from costguard.providers.purposes import Purpose
-from costguard.providers.tencent.freeze import TencentFreeze
+from costguard.providers.alibaba.iam.freeze import AlibabaFreeze
+from costguard.providers.aws.iam.freeze import AwsFreeze
+from costguard.providers.kit.iam.freeze import shard_of
+from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.tencent.iam.freeze import TencentFreeze
 from costguard.settings import load_settings
 
 FREEZES = (

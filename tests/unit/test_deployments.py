@@ -20,7 +20,7 @@ from costguard.planning.deployments import barred_by, leads, names_of, others_of
 from costguard.policy.model.policy import with_policy_digest
 from costguard.policy.model.terms import canonical_json
 from costguard.ports import Target
-from costguard.providers.aws.session import AwsSession
+from costguard.providers.aws.core.session import AwsSession
 from costguard.report.words.sentences import sentence
 from costguard.settings import load_settings
 

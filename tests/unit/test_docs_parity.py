@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from costguard.providers.alibaba.parity import ROWS as ALIBABA
-from costguard.providers.aws.parity import ROWS as AWS
-from costguard.providers.parity import Row, table
-from costguard.providers.tencent.parity import ROWS as TENCENT
+from costguard.providers.alibaba.core.parity import ROWS as ALIBABA
+from costguard.providers.aws.core.parity import ROWS as AWS
+from costguard.providers.kit.core.parity import Row, table
+from costguard.providers.tencent.core.parity import ROWS as TENCENT
 
 PAGE = Path(__file__).parents[2] / "docs" / "parity.md"
 BEGINS, ENDS = "<!-- rows -->\n", "<!-- end of rows -->\n"

@@ -7,9 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from costguard.domain.signals import SignalName, SignalSummary
-from costguard.providers.alibaba.metrics import DELAY
-from costguard.providers.aws.metrics import AGENT_DELAY as AWS_DELAY
-from costguard.providers.tencent.metrics import AGENT_DELAY as TENCENT_DELAY
+from costguard.providers.alibaba.compute.metrics import DELAY
+from costguard.providers.aws.compute.metrics import AGENT_DELAY as AWS_DELAY
+from costguard.providers.tencent.compute.metrics import AGENT_DELAY as TENCENT_DELAY
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from tests.builders import DAY, NOW, case, policy, rule
 from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignals
-from tests.world_ports.trail import WorldTrail
+from tests.world_ports.trail import WorldAuditLog
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import EAST, PRODUCT, RESEARCH, WEST, alibaba_machine, aws_machine
@@ -377,7 +377,7 @@ def test_the_policys_own_remarks_are_told() -> None:
 def test_another_deployment_bars_until_this_one_is_named_as_leading(leading: str, code: Code) -> None:
     """By the mark that it left in the audit log; what the doctor itself asks leaves none."""
     asked, world = practice(FLEET, {"aws": Desk()}, deployment=Deployment("research", "00000001"))
-    doctor = WorldTrail(world, MovedClock(NOW))
+    doctor = WorldAuditLog(world, MovedClock(NOW))
     asked = replace(asked, trails={"aws": doctor}, policy=policy(leading_deployment=leading))
     shard = world.fleet[0].ref.shard
 
@@ -385,14 +385,14 @@ def test_another_deployment_bars_until_this_one_is_named_as_leading(leading: str
         return next(each for each in examine_targets(asked) if each.question is Question.OTHER_DEPLOYMENT)
 
     assert answer().code is answer().code is Code.OTHER_NOT_SEEN
-    WorldTrail(world, MovedClock(NOW), "costguard-platform-eu-1a2b3c4d").deployments(shard, NOW - DAY)
+    WorldAuditLog(world, MovedClock(NOW), "costguard-platform-eu-1a2b3c4d").deployments(shard, NOW - DAY)
     found = answer()
     assert (found.code, found.facts["others"]) == (code, "platform-eu (1a2b3c4d)")
 
 
 def test_an_audit_log_that_cannot_be_read_is_a_warning() -> None:
     asked, world = practice(FLEET[:2], {"aws": Desk()}, deployment=Deployment("research", "00000001"))
-    asked = replace(asked, trails={"aws": WorldTrail(world, MovedClock(NOW))})
+    asked = replace(asked, trails={"aws": WorldAuditLog(world, MovedClock(NOW))})
     world.deny("aws", RESEARCH, Operation.TRAIL)
 
     found = next(each for each in examine_targets(asked) if each.question is Question.OTHER_DEPLOYMENT)

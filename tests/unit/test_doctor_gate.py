@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from costguard.domain.errors import AccessDeniedError, InvalidInputError
-from costguard.providers.aws.preflight import AwsPreflight
-from costguard.providers.aws.session import AwsSession
-from costguard.providers.aws.transport import WatchedGate
-from costguard.providers.gate import Gate
-from costguard.providers.operations import Feature, Operation
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.core.transport import WatchedGate
+from costguard.providers.aws.iam.preflight import AwsPreflight
+from costguard.providers.kit.core.gate import Gate
+from costguard.providers.kit.iam.operations import Feature, Operation
 
 READ = Operation("cloud:Look", Feature.INVENTORY, ("cloud:Look",))
 CHANGE = Operation("cloud:Stop", Feature.STOP, ("cloud:Stop",), changes_something=True)

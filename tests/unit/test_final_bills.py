@@ -7,9 +7,9 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from cloudstand.world.billing import final_until as in_the_world
-from costguard.providers.alibaba.billing_calendar import final_until as alibaba
-from costguard.providers.aws.billing import final_until as aws
-from costguard.providers.tencent.billing_pages import final_until as tencent
+from costguard.providers.alibaba.billing.calendar import final_until as alibaba
+from costguard.providers.aws.billing.source import final_until as aws
+from costguard.providers.tencent.billing.requests import final_until as tencent
 
 CHINA = timezone(timedelta(hours=8))
 HOUR = timedelta(hours=1)

@@ -15,10 +15,10 @@ from costguard.domain.errors import (
     RefusedError,
     ThrottledError,
 )
-from costguard.providers.alibaba import errors as alibaba
-from costguard.providers.alibaba.transport import Answer
-from costguard.providers.aws import errors as aws
-from costguard.providers.tencent import errors as tencent
+from costguard.providers.alibaba.core import errors as alibaba
+from costguard.providers.alibaba.core.transport import Answer
+from costguard.providers.aws.core import errors as aws
+from costguard.providers.tencent.core import errors as tencent
 
 AWS = [
     ("organizations", "ConcurrentModificationException", 400, ThrottledError),

@@ -13,13 +13,13 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.domain.refs import CLOUDS, provider_of
 from costguard.policy.budget.freeze_ids import APPROVED, APPROVED_TAG
-from costguard.providers.alibaba import freeze_policy as alibaba
-from costguard.providers.alibaba.permissions import FREEZE_OPERATIONS as ALIBABA
-from costguard.providers.aws import freeze_policy as aws
-from costguard.providers.aws.instance_types import names_accelerator
-from costguard.providers.aws.permissions import FREEZE_OPERATIONS as AWS
-from costguard.providers.tencent import freeze_policy as tencent
-from costguard.providers.tencent.permissions import FREEZE_OPERATIONS as TENCENT
+from costguard.providers.alibaba.iam import freeze_policy as alibaba
+from costguard.providers.alibaba.iam.permissions import FREEZE_OPERATIONS as ALIBABA
+from costguard.providers.aws.compute.instance_types import names_accelerator
+from costguard.providers.aws.iam import freeze_policy as aws
+from costguard.providers.aws.iam.permissions import FREEZE_OPERATIONS as AWS
+from costguard.providers.tencent.iam import freeze_policy as tencent
+from costguard.providers.tencent.iam.permissions import FREEZE_OPERATIONS as TENCENT
 from costguard.report.words.sentences import Language, phrase
 
 DOCUMENTS: Mapping[str, Any] = {"aws": aws, "alibaba": alibaba, "tencent": tencent}

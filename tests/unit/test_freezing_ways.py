@@ -7,7 +7,7 @@ from dataclasses import replace
 from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.domain.refs import Shard
 from costguard.ports import Target
-from costguard.providers.freezing import shard_of
+from costguard.providers.kit.iam.freeze import shard_of
 
 FREEZE = LaunchFreeze("a", "aws", FreezeVia.ORGANISATION, "p-a1b2c3d4", "ou-1", "111122223333")
 SCANNED = Target("aws", "111122223333", role="costguard", external_id="words", organisation=True)

@@ -12,9 +12,9 @@ from costguard.domain.mends import Mend, MendKind
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.providers.alibaba import key_matrix as alibaba
-from costguard.providers.aws import key_matrix as aws
-from costguard.providers.tencent import key_matrix as tencent
+from costguard.providers.alibaba.kms import matrix as alibaba
+from costguard.providers.aws.kms import matrix as aws
+from costguard.providers.tencent.kms import matrix as tencent
 from costguard.report.keys.costs import rotation_cost_words, told_cost_words
 from costguard.report.notices.remediations import MendFacts, MendWord, mend_notice
 from costguard.report.words.sentences import Language

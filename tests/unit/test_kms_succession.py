@@ -37,10 +37,10 @@ from costguard.guards.keys.succession import NOBODY, SUCCESSOR_OF, inverse, line
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText, Target
-from costguard.providers.alibaba import permissions as alibaba
-from costguard.providers.aws import permissions as aws
-from costguard.providers.operations import Feature
-from costguard.providers.succeeding import Sealed, moved
+from costguard.providers.alibaba.iam import permissions as alibaba
+from costguard.providers.aws.iam import permissions as aws
+from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.kit.kms.successor import Sealed, moved
 from costguard.settings import load_settings
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)

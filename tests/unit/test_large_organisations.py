@@ -21,7 +21,7 @@ from costguard.engine.repositories.looks import LookRepository
 from costguard.engine.repositories.runs import RunRepository
 from costguard.guards.idle.judge import judge_instance
 from costguard.ports import Record, Target
-from costguard.providers.discovery import Discoverer, Members, Regions
+from costguard.providers.kit.core.accounts import Discoverer, Members, Regions
 from costguard.report.facts import Look
 
 SHARDS = 4_000  # in which one run moved a case; the heads of some 3,300 chains fill an item of DynamoDB

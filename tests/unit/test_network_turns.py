@@ -85,7 +85,7 @@ def test_a_read_that_does_not_show_what_this_run_sent_is_not_relied_on(due: Due)
     hand = due.hand()
     cleared = due.looks(hand)
     assert isinstance(cleared, Cleared)
-    due.stage.mender.fails_before = OutcomeUnknownError("the answer got lost", operation="RevokeSecurityGroup")
+    due.stage.remediator.fails_before = OutcomeUnknownError("the answer got lost", operation="RevokeSecurityGroup")
     with pytest.raises(OutcomeUnknownError):
         hand.call(replace(due.action, before=cleared.before))
     refused = due.looks(hand)

@@ -12,8 +12,8 @@ import typer
 from costguard.cli import permissions
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
-from costguard.providers.aws.policy_documents import documents
-from costguard.providers.policy_documents import PURPOSES, file_text
+from costguard.providers.aws.iam.policy_documents import documents
+from costguard.providers.kit.iam.policy_documents import PURPOSES, file_text
 
 
 def _commands() -> typer.Typer:

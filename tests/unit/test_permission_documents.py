@@ -13,9 +13,9 @@ from ruamel.yaml import YAML
 from cloudstand.wire.authority import Authority, Wish
 from costguard.domain.errors import InvalidInputError
 from costguard.guards.rules.common import KEEP_TAG
-from costguard.providers.alibaba import policy_documents as alibaba
-from costguard.providers.aws import policy_documents as aws
-from costguard.providers.policy_documents import (
+from costguard.providers.alibaba.iam import policy_documents as alibaba
+from costguard.providers.aws.iam import policy_documents as aws
+from costguard.providers.kit.iam.policy_documents import (
     EVERYWHERE,
     FUNCTIONS,
     MOST_CHARACTERS,
@@ -26,7 +26,7 @@ from costguard.providers.policy_documents import (
     file_text,
     purpose_named,
 )
-from costguard.providers.tencent import policy_documents as tencent
+from costguard.providers.tencent.iam import policy_documents as tencent
 
 ROOT = Path(__file__).parents[2]
 MADE: dict[str, Callable[[Narrowing], dict[str, Document]]] = {

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from costguard.providers.alibaba import policy_documents as alibaba
-from costguard.providers.aws import policy_documents as aws
-from costguard.providers.policy_documents import EVERYWHERE, Document, Narrowing, denials, table
-from costguard.providers.tencent import policy_documents as tencent
+from costguard.providers.alibaba.iam import policy_documents as alibaba
+from costguard.providers.aws.iam import policy_documents as aws
+from costguard.providers.kit.iam.policy_documents import EVERYWHERE, Document, Narrowing, denials, table
+from costguard.providers.tencent.iam import policy_documents as tencent
 
 PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
 MADE: dict[str, Callable[[Narrowing], dict[str, Document]]] = {

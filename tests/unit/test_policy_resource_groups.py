@@ -17,8 +17,8 @@ from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.policy.remarks.policy import remarks
 from costguard.ports import PolicyText
-from costguard.providers.alibaba.instances import to_instance as on_alibaba
-from costguard.providers.tencent.instances import to_instance as on_tencent
+from costguard.providers.alibaba.compute.instances import to_instance as on_alibaba
+from costguard.providers.tencent.compute.instances import to_instance as on_tencent
 
 
 def load(text: str) -> Policy:

@@ -25,15 +25,14 @@ from costguard.domain.errors import (
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
 from costguard.ports import Target
-from costguard.providers.changing import after_sending, require_acting, require_instance, require_volume
-from costguard.providers.clocks import clock_skew, date_told
-from costguard.providers.discovery import Discoverer, Members, Regions
-from costguard.providers.gaps import DEADLINE, gap_kind, signal_gaps
-from costguard.providers.pacing import Pacer
-from costguard.providers.paging import by_token
-from costguard.providers.patience import Patience
-from costguard.providers.reading import Reading, batches, by_id, known_among
-from costguard.providers.tags import tag_value
+from costguard.providers.kit.compute.instances import Reading, batches, by_id, known_among, tag_value
+from costguard.providers.kit.core.accounts import Discoverer, Members, Regions
+from costguard.providers.kit.core.changes import after_sending, require_acting, require_instance, require_volume
+from costguard.providers.kit.core.clocks import clock_skew, date_told
+from costguard.providers.kit.core.gaps import DEADLINE, gap_kind, signal_gaps
+from costguard.providers.kit.core.pacing import Pacer
+from costguard.providers.kit.core.paging import by_token
+from costguard.providers.kit.core.retry import RetryPolicy
 
 
 def gap(shard: Shard, what: str, error: ProviderError) -> Gap:
@@ -48,11 +47,11 @@ class Slow:
         self.failures = list(failures)
         self.tries = 0
 
-    def patience(self, **more: Any) -> Patience:
+    def patience(self, **more: Any) -> RetryPolicy:
         def sleep(seconds: float) -> None:
             self.left -= seconds
 
-        return Patience(Pacer({}, monotonic=lambda: 0.0, sleep=sleep, chance=lambda: 1.0), lambda: self.left, **more)
+        return RetryPolicy(Pacer({}, monotonic=lambda: 0.0, sleep=sleep, chance=lambda: 1.0), lambda: self.left, **more)
 
     def send(self) -> str:
         self.tries += 1

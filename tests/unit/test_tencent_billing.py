@@ -15,13 +15,13 @@ from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.money import Money
 from costguard.domain.refs import Shard
 from costguard.domain.spend import ChargeCategory, PricingCategory, SpendScope
-from costguard.providers.tencent.billing_answers import Row, amount_in, to_row
-from costguard.providers.tencent.billing_lines import Charges, day_of
-from costguard.providers.tencent.billing_pages import BillReader, Month, Payer
-from costguard.providers.tencent.billing_reading import Bill, Span
-from costguard.providers.tencent.billing_regions import region_number, region_word
-from costguard.providers.tencent.cost_explorer import CostExplorer
-from costguard.providers.tencent.vendor_budgets import read_budgets
+from costguard.providers.tencent.billing.answers import Row, amount_in, to_row
+from costguard.providers.tencent.billing.cost_explorer import CostExplorer
+from costguard.providers.tencent.billing.lines import Charges, day_of
+from costguard.providers.tencent.billing.reading import Bill, Span
+from costguard.providers.tencent.billing.regions import region_number, region_word
+from costguard.providers.tencent.billing.requests import BillReader, Month, Payer
+from costguard.providers.tencent.billing.vendor_budgets import read_budgets
 
 UTC = timezone.utc
 DAY = timedelta(days=1)

@@ -15,8 +15,8 @@ from costguard.domain.errors import (
 )
 from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind
-from costguard.providers.tencent.errors import UNSUPPORTED, fix_for, from_answer, from_sending, gap, is_stale
-from costguard.providers.tencent.transport import SendingError
+from costguard.providers.tencent.core.errors import UNSUPPORTED, fix_for, from_answer, from_sending, gap, is_stale
+from costguard.providers.tencent.core.transport import SendingError
 
 READ, STOP = "cvm:DescribeInstances", "cvm:StopInstances"
 

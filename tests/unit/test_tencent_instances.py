@@ -9,8 +9,7 @@ import pytest
 
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Instance, InstanceState, Keeper, ManagedBy
-from costguard.providers.tencent.answers import tags_of
-from costguard.providers.tencent.instance_types import (
+from costguard.providers.tencent.compute.instance_types import (
     TypeFacts,
     accelerator_of,
     local_disk_gib,
@@ -18,9 +17,10 @@ from costguard.providers.tencent.instance_types import (
     type_facts,
     zone_facts,
 )
-from costguard.providers.tencent.instances import attached_disk_ids, to_instance
-from costguard.providers.tencent.managed import keeper_of
-from costguard.providers.tencent.moments import moment, parse_moment
+from costguard.providers.tencent.compute.instances import attached_disk_ids, to_instance
+from costguard.providers.tencent.compute.managed import keeper_of
+from costguard.providers.tencent.core.fields import tags_of
+from costguard.providers.tencent.core.times import moment, parse_moment
 
 SHARD = Shard("tencent", "100012345678", "ap-singapore")
 T4 = Accelerator(AcceleratorKind.NVIDIA_GPU, "T4", 1)

@@ -17,7 +17,7 @@ from costguard.domain.keys import (
     RotationMeans,
 )
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.tencent.key_answers import to_key
+from costguard.providers.tencent.kms.answers import to_key
 
 SHARD = Shard("tencent", "100012345678", "ap-guangzhou")
 KEY_ID = "23e80852-1e38-11e9-b129-5cb9019b4b01"

@@ -16,8 +16,8 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, GapKind, Instance
 from costguard.domain.signals import SignalHistory, SignalName, Statistic
 from costguard.ports import SignalReport
-from costguard.providers.tencent.metric_pages import LESSER, Pages
-from costguard.providers.tencent.metrics import TencentSignals
+from costguard.providers.tencent.compute.metric_calls import LESSER, Pages
+from costguard.providers.tencent.compute.metrics import TencentSignals
 
 GPU = frozenset({SignalName.GPU})
 DECLARED = ("unInstanceId", "minorNumber")

@@ -13,8 +13,8 @@ from tests.unit.tencent_monitor import DAY, HOUR, NOW, SINCE, Monitor, beyond, b
 from costguard.domain.errors import AccessDeniedError, ProviderError, RefusedError, ThrottledError, UnavailableError
 from costguard.domain.resources import Instance
 from costguard.domain.signals import SignalName
-from costguard.providers.tencent.metric_pages import LARGER, LESSER, Page, Pages, Piece, pages_for, pieces
-from costguard.providers.tencent.metrics import TencentSignals
+from costguard.providers.tencent.compute.metric_calls import LARGER, LESSER, Page, Pages, Piece, pages_for, pieces
+from costguard.providers.tencent.compute.metrics import TencentSignals
 
 OLDER = (10, 1_440)
 PAGES = pytest.mark.parametrize("page", [LESSER, LARGER], ids=["lesser", "larger"])

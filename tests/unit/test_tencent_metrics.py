@@ -29,12 +29,11 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind, GapKind
 from costguard.domain.signals import SignalName, Statistic
 from costguard.ports import SignalReport
-from costguard.providers.hourly import Cells, Window
-from costguard.providers.tencent.errors import UNSUPPORTED
-from costguard.providers.tencent.metric_answers import Known, period_for, points_in
-from costguard.providers.tencent.metric_calls import fold
-from costguard.providers.tencent.metric_pages import LARGER, LESSER, Page, Pages
-from costguard.providers.tencent.metrics import METRICS, TencentSignals, jobs_for, spelled
+from costguard.providers.kit.compute.metrics import Cells, Window
+from costguard.providers.tencent.compute.metric_answers import Known, period_for, points_in
+from costguard.providers.tencent.compute.metric_calls import LARGER, LESSER, Page, Pages, fold
+from costguard.providers.tencent.compute.metrics import METRICS, TencentSignals, jobs_for, spelled
+from costguard.providers.tencent.core.errors import UNSUPPORTED
 
 
 def test_utilisation_is_a_mean_over_the_cards_at_one_minute() -> None:

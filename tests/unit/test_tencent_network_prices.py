@@ -12,7 +12,7 @@ from costguard.domain.errors import AccessDeniedError, ProviderError
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.network import Unpriced
 from costguard.domain.refs import Shard
-from costguard.providers.tencent.network_prices import (
+from costguard.providers.tencent.network.prices import (
     Bandwidth,
     NetworkPrices,
     cost_of_address,

@@ -16,8 +16,8 @@ from costguard.domain.network import (
     Permission,
 )
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.tencent.network_addresses import Binding, binding, to_address, with_public
-from costguard.providers.tencent.network_answers import (
+from costguard.providers.tencent.network.addresses import Binding, binding, to_address, with_public
+from costguard.providers.tencent.network.answers import (
     to_flow_log,
     to_forward,
     to_interface,
@@ -26,7 +26,7 @@ from costguard.providers.tencent.network_answers import (
     to_subnet,
     to_vpc,
 )
-from costguard.providers.tencent.network_rules import (
+from costguard.providers.tencent.network.rules import (
     UNTOLD_PEER,
     Templates,
     entry_rules,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from costguard.domain.errors import InvalidInputError
-from costguard.providers.operations import ACTING, READING, SPENDING, Feature
-from costguard.providers.tencent.permissions import (
+from costguard.providers.kit.iam.operations import ACTING, READING, SPENDING, Feature
+from costguard.providers.tencent.core.products import GLOBAL, PAGES, VERSIONS, known_cloud
+from costguard.providers.tencent.core.rates import RATES
+from costguard.providers.tencent.iam.permissions import (
     KNOWN_OPERATIONS,
     OPERATIONS,
     permission_for,
     policy_document,
 )
-from costguard.providers.tencent.products import GLOBAL, PAGES, VERSIONS, known_cloud
-from costguard.providers.tencent.rates import RATES
 
 CHANGES = {"cvm:StopInstances", "cvm:StartInstances", "cvm:TerminateInstances", "cbs:CreateSnapshot"}
 

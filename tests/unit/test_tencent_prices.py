@@ -23,7 +23,7 @@ from costguard.domain.resources import (
     Volume,
 )
 from costguard.policy.model.policy import PriceOverride
-from costguard.providers.tencent.prices import TencentPrices, hourly
+from costguard.providers.tencent.billing.prices import TencentPrices, hourly
 
 NOW = datetime(2026, 3, 2, 9, 20, tzinfo=timezone.utc)
 REF = ResourceRef("tencent", "100012345678", "ap-guangzhou", "instance", "ins-1")

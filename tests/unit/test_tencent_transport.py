@@ -23,9 +23,9 @@ import pytest
 from cloudstand.wire.messages import Answer, Ending, Request
 from cloudstand.wire.server import WireServer
 from costguard.domain.errors import InvalidInputError
-from costguard.providers.keys import Keys
-from costguard.providers.tencent import transport as transport_module
-from costguard.providers.tencent.transport import Reply, SendingError, Transport
+from costguard.providers.kit.core.credentials import Keys
+from costguard.providers.tencent.core import transport as transport_module
+from costguard.providers.tencent.core.transport import Reply, SendingError, Transport
 
 KEYS = Keys("AKIDexample0000000", "a-made-up-secret", "a-made-up-token")
 FAILED = {"Response": {"Error": {"Code": "RequestLimitExceeded", "Message": "slower"}, "RequestId": "r-1"}}

@@ -15,11 +15,11 @@ from tests.builders import NOW, instance
 
 from costguard.domain.errors import ProviderError, TruncatedReadError, UnavailableError
 from costguard.domain.resources import Launch
-from costguard.providers import launching
-from costguard.providers.alibaba import trail as alibaba
-from costguard.providers.aws import errors
-from costguard.providers.aws import trail as aws
-from costguard.providers.tencent import trail as tencent
+from costguard.providers.alibaba.compute import audit_log as alibaba
+from costguard.providers.aws.compute import audit_log as aws
+from costguard.providers.aws.core import errors
+from costguard.providers.kit.compute import audit_log as launching
+from costguard.providers.tencent.compute import audit_log as tencent
 
 AT = datetime(2026, 3, 2, 9, 0, 30, tzinfo=timezone.utc)
 MADE = "i-0123456789abcdef0"

@@ -56,10 +56,10 @@ def test_a_pause_between_the_question_and_the_intent_of_an_undo_is_heard(tmp_pat
     week.look(26 * HOUR)
     before = week.rules_of("open")
     memory = Memory.over(PausedJustBefore(week.memory.store, week))
-    by = Undoers({"aws": week.reading.inventory}, {}, {"aws": lambda: week.mender})
-    calls = len(week.mender.calls)
+    by = Undoers({"aws": week.reading.inventory}, {}, {"aws": lambda: week.remediator})
+    calls = len(week.remediator.calls)
     back = undoing_of(memory, week.last_action())
     with pytest.raises(StalePlanError, match="paused meanwhile"):
         undo(memory, back, by, "netops", "needed", week.clock.now(), paused=False)
-    assert (len(week.mender.calls), week.rules_of("open")) == (calls, before)
+    assert (len(week.remediator.calls), week.rules_of("open")) == (calls, before)
     week.memory.store.close()

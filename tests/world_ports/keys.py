@@ -20,11 +20,11 @@ from costguard.domain.keys import (
     RotationSetting,
 )
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.alibaba import key_matrix as alibaba
-from costguard.providers.aws import key_matrix as aws
-from costguard.providers.key_matrix import KeyFacts
-from costguard.providers.succeeding import CANARY, Sealed, moved, require_creatable, successor_tags
-from costguard.providers.tencent import key_matrix as tencent
+from costguard.providers.alibaba.kms import matrix as alibaba
+from costguard.providers.aws.kms import matrix as aws
+from costguard.providers.kit.kms.matrix import KeyFacts
+from costguard.providers.kit.kms.successor import CANARY, Sealed, moved, require_creatable, successor_tags
+from costguard.providers.tencent.kms import matrix as tencent
 
 _PAIRS = ("RSA", "EC_", "ECC_", "SM2", "ML_", "ASYMMETRIC")
 """How the vendors' words for pairs of keys begin."""

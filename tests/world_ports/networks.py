@@ -1,4 +1,4 @@
-"""`NetworkSource` and `NetworkMender` over a world, without any wire: what scenario tests and simulations use."""
+"""`NetworkSource` and `NetworkRemediator` over a world, without any wire: what scenario tests and simulations use."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class WorldNetworks:
         return replace(found, gaps=(*found.gaps, *gaps), **left)
 
 
-class WorldNetworkMender:
+class WorldNetworkRemediator:
     """Makes one change to the networks of a world, if it is allowed and what is there is what was decided on."""
 
     def __init__(self, world: World, clock: Clock) -> None:

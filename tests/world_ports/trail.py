@@ -1,4 +1,4 @@
-"""`LaunchTrail` over a world, without any wire: what scenario tests and simulations ask who launched what."""
+"""`CloudAuditLog` over a world, without any wire: what scenario tests and simulations ask who launched what."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from costguard.domain.resources import Instance, Launch
 from costguard.ports import LaunchReport
 
 
-class WorldTrail:
-    """`LaunchTrail` over a world, without any wire."""
+class WorldAuditLog:
+    """`CloudAuditLog` over a world, without any wire."""
 
     def __init__(self, world: World, clock: Clock, mark: str = "") -> None:
         self._world = world

@@ -40,7 +40,7 @@ from cloudstand.wire.messages import Answer, Ending, Request
 from cloudstand.wire.server import WireServer
 from cloudstand.world.cloud import World
 from cloudstand.world.trail import TrailDesk
-from costguard.providers.keys import Keys
+from costguard.providers.kit.core.credentials import Keys
 
 JSON = "application/json;charset=utf-8"
 _PROXY_PAGE = b"<html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>"

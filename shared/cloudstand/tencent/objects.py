@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from cloudstand.wire.messages import Request
 from cloudstand.wire.objects import NotSignedError, ObjectStandIn
-from costguard.providers.keys import Keys
+from costguard.providers.kit.core.credentials import Keys
 
 _MUST_BE_SIGNED = ("host", "content-md5", "x-cos-server-side-encryption", "x-cos-security-token")
 

@@ -30,7 +30,7 @@ from cloudstand.world.cloud import World
 from cloudstand.world.fleet import made_up_request_id
 from cloudstand.world.records import WorldRefusalError
 from costguard.domain.refs import provider_of
-from costguard.providers.keys import Keys
+from costguard.providers.kit.core.credentials import Keys
 
 _FREE = frozenset({"GetCallerIdentity"})  # asks for no permission
 _UNDONE = (FaultKind.REFUSED, FaultKind.RESET, FaultKind.STALLED, FaultKind.NOT_JSON)

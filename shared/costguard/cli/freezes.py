@@ -117,15 +117,15 @@ class _Documents(Protocol):
 def _documents(cloud: str) -> _Documents:
     provider = provider_of(cloud)
     if provider == "aws":
-        from costguard.providers.aws import freeze_policy as aws
+        from costguard.providers.aws.iam import freeze_policy as aws
 
         return aws
     if provider == "alibaba":
-        from costguard.providers.alibaba import freeze_policy as alibaba
+        from costguard.providers.alibaba.iam import freeze_policy as alibaba
 
         return alibaba
     if provider == "tencent":
-        from costguard.providers.tencent import freeze_policy as tencent
+        from costguard.providers.tencent.iam import freeze_policy as tencent
 
         return tencent
     message = f"{cloud} has no launch freezes"

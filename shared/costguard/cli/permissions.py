@@ -18,7 +18,7 @@ from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import CLOUDS, provider_of
 
 if TYPE_CHECKING:
-    from costguard.providers.policy_documents import Document, Narrowing
+    from costguard.providers.kit.iam.policy_documents import Document, Narrowing
 
 PERMISSIONS_EXAMPLES = examples(
     "costguard permissions aws",
@@ -97,7 +97,7 @@ def permissions(
     Without --guard and --role it lists the purposes. With either it prints one document that joins theirs, to be
     redirected into a file; how long it is, and what the cloud has no condition for, is told on standard error.
     """
-    from costguard.providers.policy_documents import file_text
+    from costguard.providers.kit.iam.policy_documents import file_text
 
     narrow = _narrowing(cloud, region, tag, keep, spot=spot, name=name, member_role=member_role, account=account)
     passed = tuple(_fitting("--flow-log-role", one, _ROLE, "arn:aws:iam::…:role/…") for one in flow_log_role or ())
@@ -123,15 +123,15 @@ def permissions(
 def _maker(cloud: str) -> Callable[[Narrowing], dict[str, Document]]:
     provider = provider_of(cloud)
     if provider == "aws":
-        from costguard.providers.aws.policy_documents import documents as aws
+        from costguard.providers.aws.iam.policy_documents import documents as aws
 
         return aws
     if provider == "alibaba":
-        from costguard.providers.alibaba.policy_documents import documents as alibaba
+        from costguard.providers.alibaba.iam.policy_documents import documents as alibaba
 
         return alibaba
     if provider == "tencent":
-        from costguard.providers.tencent.policy_documents import documents as tencent
+        from costguard.providers.tencent.iam.policy_documents import documents as tencent
 
         return tencent
     message = f"{cloud!r} is no cloud; expected one of {', '.join(CLOUDS)}"
@@ -149,7 +149,7 @@ def _narrowing(
     member_role: str,
     account: str,
 ) -> Narrowing:
-    from costguard.providers.policy_documents import EVERYWHERE, Narrowing
+    from costguard.providers.kit.iam.policy_documents import EVERYWHERE, Narrowing
 
     wanted: dict[str, tuple[str, ...]] = {}
     for pair in tags or ():
@@ -182,7 +182,7 @@ def _wanted(
     documents: Mapping[str, Document], guards: Sequence[str], mode: Reach, roles: Sequence[str]
 ) -> dict[str, Document]:
     """The documents asked for, all without a word; of a function's, what the cloud does without is left out."""
-    from costguard.providers.policy_documents import FUNCTIONS, purpose_named
+    from costguard.providers.kit.iam.policy_documents import FUNCTIONS, purpose_named
 
     names: list[str] = []
     for guard in guards:
@@ -229,7 +229,7 @@ def _told_apart(document: Document) -> Document:
 
 
 def _listed(documents: Mapping[str, Document]) -> Iterable[str]:
-    from costguard.providers.policy_documents import PURPOSES
+    from costguard.providers.kit.iam.policy_documents import PURPOSES
 
     width = max(map(len, documents))
     for name in documents:
@@ -237,7 +237,7 @@ def _listed(documents: Mapping[str, Document]) -> Iterable[str]:
 
 
 def _data(cloud: str, documents: Mapping[str, Document]) -> dict[str, Any]:
-    from costguard.providers.policy_documents import PURPOSES, characters
+    from costguard.providers.kit.iam.policy_documents import PURPOSES, characters
 
     return {
         "schema": 1,
@@ -255,7 +255,7 @@ def _data(cloud: str, documents: Mapping[str, Document]) -> dict[str, Any]:
 
 
 def _tell(cloud: str, document: Document, *, as_json: bool) -> None:
-    from costguard.providers.policy_documents import MOST_CHARACTERS, characters
+    from costguard.providers.kit.iam.policy_documents import MOST_CHARACTERS, characters
 
     length = characters(document)
     if not as_json and length > MOST_CHARACTERS:

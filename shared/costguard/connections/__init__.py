@@ -26,13 +26,13 @@ from costguard.ports import (
     ActionExecutor,
     CallLog,
     Clock,
+    CloudAuditLog,
     FreezeControl,
     KeepTagger,
     KeyRotator,
     KeySource,
     KeySuccessor,
-    LaunchTrail,
-    NetworkMender,
+    NetworkRemediator,
     NetworkSource,
     SignalSource,
     SpendSource,
@@ -119,7 +119,7 @@ class Connections(ExitStack):
         """What reads the encryption keys, by cloud."""
         return {cloud: ports.keys() for cloud, ports in self.clouds.items()}
 
-    def trails(self) -> Mapping[str, LaunchTrail]:
+    def trails(self) -> Mapping[str, CloudAuditLog]:
         """What reads the audit trails, by cloud."""
         return {cloud: ports.trail() for cloud, ports in self.clouds.items()}
 
@@ -153,11 +153,11 @@ class Connections(ExitStack):
         """What reads the networks, by cloud."""
         return {cloud: ports.network() for cloud, ports in self.clouds.items()}
 
-    def network_menders(self) -> Mapping[str, Callable[[], NetworkMender]]:
+    def network_remediators(self) -> Mapping[str, Callable[[], NetworkRemediator]]:
         """What opens the client that changes network settings, by cloud, once; only where a rule for them enforces."""
         if not any(rule.mode is Mode.ENFORCE for rule in self._policy.network_audit):
             return {}
-        return {cloud: cache(ports.mender) for cloud, ports in self.clouds.items()}
+        return {cloud: cache(ports.remediator) for cloud, ports in self.clouds.items()}
 
     def freezers(self, begun: Iterable[str] = ()) -> Mapping[str, Callable[[], FreezeControl]]:
         """What opens the control of launch freezes, by cloud: where a budget that enforces asks for one there.

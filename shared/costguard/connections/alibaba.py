@@ -11,22 +11,22 @@ from costguard.engine.scan import Reading
 from costguard.ports import (
     ActionExecutor,
     CallLog,
+    CloudAuditLog,
     FreezeControl,
     KeepTagger,
     KeyRotator,
     KeySource,
     KeySuccessor,
-    LaunchTrail,
-    NetworkMender,
+    NetworkRemediator,
     NetworkSource,
     Preflight,
     SpendSource,
 )
-from costguard.providers.alibaba.compute import AlibabaInventory
-from costguard.providers.alibaba.metrics import AlibabaSignals
-from costguard.providers.alibaba.prices import AlibabaPrices
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.purposes import Purpose
+from costguard.providers.alibaba.billing.prices import AlibabaPrices
+from costguard.providers.alibaba.compute.metrics import AlibabaSignals
+from costguard.providers.alibaba.compute.source import AlibabaInventory
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.kit.iam.purposes import Purpose
 
 
 def connect(wiring: Wiring) -> CloudPorts:
@@ -50,50 +50,50 @@ def connect(wiring: Wiring) -> CloudPorts:
     prices = AlibabaPrices(session, wiring.policy.prices, now=wiring.now())
 
     def acting() -> ActionExecutor:
-        from costguard.providers.alibaba.executor import AlibabaExecutor
+        from costguard.providers.alibaba.compute.executor import AlibabaExecutor
 
         twin = session.acting()
         wiring.close_later(twin.close)
         return AlibabaExecutor(twin)
 
     def asking() -> tuple[Preflight, CallLog]:
-        from costguard.providers.alibaba.preflight import AlibabaPreflight
+        from costguard.providers.alibaba.iam.preflight import AlibabaPreflight
 
         twin = session.dry_running()
         wiring.close_later(twin.close)
         return AlibabaPreflight(twin, now=wiring.now), twin
 
     def spend() -> SpendSource:
-        from costguard.providers.alibaba.billing import AlibabaSpend
+        from costguard.providers.alibaba.billing.source import AlibabaSpend
 
         return AlibabaSpend(session, now=wiring.now)
 
     def keys() -> KeySource:
-        from costguard.providers.alibaba.kms import AlibabaKeys
+        from costguard.providers.alibaba.kms.source import AlibabaKeys
 
         return AlibabaKeys(session)
 
     def network() -> NetworkSource:
-        from costguard.providers.alibaba.network import AlibabaNetwork
+        from costguard.providers.alibaba.network.source import AlibabaNetwork
 
         return AlibabaNetwork(session, now=wiring.now)
 
     def rotating() -> KeyRotator:
-        from costguard.providers.alibaba.key_rotator import AlibabaKeyRotator
+        from costguard.providers.alibaba.kms.rotator import AlibabaKeyRotator
 
         twin = session.only_for(Purpose.ROTATE)
         wiring.close_later(twin.close)
         return AlibabaKeyRotator(twin)
 
-    def mending() -> NetworkMender:
-        from costguard.providers.alibaba.network_mender import AlibabaNetworkMender
+    def mending() -> NetworkRemediator:
+        from costguard.providers.alibaba.network.remediator import AlibabaNetworkRemediator
 
         twin = session.only_for(Purpose.MEND)
         wiring.close_later(twin.close)
-        return AlibabaNetworkMender(twin)
+        return AlibabaNetworkRemediator(twin)
 
     def freezing(may_change: bool) -> tuple[FreezeControl, CallLog]:  # noqa: FBT001 - a port's own word
-        from costguard.providers.alibaba.freeze import AlibabaFreeze
+        from costguard.providers.alibaba.iam.freeze import AlibabaFreeze
 
         twin = session.only_for(Purpose.FREEZE, may_change=may_change)
         wiring.close_later(twin.close)
@@ -118,21 +118,21 @@ def connect(wiring: Wiring) -> CloudPorts:
 
 
 def _succeeding(wiring: Wiring, session: AlibabaSession) -> KeySuccessor:
-    from costguard.providers.alibaba.key_successor import AlibabaKeySuccessor
+    from costguard.providers.alibaba.kms.successor import AlibabaKeySuccessor
 
     twin = session.only_for(Purpose.SUCCEED)
     wiring.close_later(twin.close)
     return AlibabaKeySuccessor(twin)
 
 
-def _trail(wiring: Wiring, session: AlibabaSession) -> LaunchTrail:
-    from costguard.providers.alibaba.trail import AlibabaTrail
+def _trail(wiring: Wiring, session: AlibabaSession) -> CloudAuditLog:
+    from costguard.providers.alibaba.compute.audit_log import AlibabaAuditLog
 
-    return AlibabaTrail(session, now=wiring.now)
+    return AlibabaAuditLog(session, now=wiring.now)
 
 
 def _keeping(wiring: Wiring, session: AlibabaSession) -> KeepTagger:
-    from costguard.providers.alibaba.keep_tagger import AlibabaKeepTagger
+    from costguard.providers.alibaba.compute.keep_tagger import AlibabaKeepTagger
 
     twin = session.only_for(Purpose.KEEP_TAG)
     wiring.close_later(twin.close)

@@ -9,22 +9,22 @@ from costguard.engine.scan import Reading
 from costguard.ports import (
     ActionExecutor,
     CallLog,
+    CloudAuditLog,
     FreezeControl,
     KeepTagger,
     KeyRotator,
     KeySource,
     KeySuccessor,
-    LaunchTrail,
-    NetworkMender,
+    NetworkRemediator,
     NetworkSource,
     Preflight,
     SpendSource,
 )
-from costguard.providers.aws.compute import AwsInventory
-from costguard.providers.aws.metrics import AwsSignals
-from costguard.providers.aws.prices import AwsPrices
-from costguard.providers.aws.session import AwsSession
-from costguard.providers.purposes import Purpose
+from costguard.providers.aws.billing.prices import AwsPrices
+from costguard.providers.aws.compute.metrics import AwsSignals
+from costguard.providers.aws.compute.source import AwsInventory
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.kit.iam.purposes import Purpose
 
 
 def connect(wiring: Wiring) -> CloudPorts:
@@ -45,57 +45,57 @@ def connect(wiring: Wiring) -> CloudPorts:
     prices = AwsPrices(session, wiring.policy.prices, now=wiring.now())
 
     def acting() -> ActionExecutor:
-        from costguard.providers.aws.executor import AwsExecutor
+        from costguard.providers.aws.compute.executor import AwsExecutor
 
         twin = session.acting()
         wiring.close_later(twin.close)
         return AwsExecutor(twin)
 
     def asking() -> tuple[Preflight, CallLog]:
-        from costguard.providers.aws.preflight import AwsPreflight
+        from costguard.providers.aws.iam.preflight import AwsPreflight
 
         twin = session.dry_running()
         wiring.close_later(twin.close)
         return AwsPreflight(twin, now=wiring.now), twin
 
     def spend() -> SpendSource:
-        from costguard.providers.aws.billing import AwsSpend
+        from costguard.providers.aws.billing.source import AwsSpend
 
         return AwsSpend(session, now=wiring.now)
 
     def keys() -> KeySource:
-        from costguard.providers.aws.kms import AwsKeys
+        from costguard.providers.aws.kms.source import AwsKeys
 
         return AwsKeys(session)
 
     def network() -> NetworkSource:
-        from costguard.providers.aws.network import AwsNetwork
+        from costguard.providers.aws.network.source import AwsNetwork
 
         return AwsNetwork(session)
 
     def rotating() -> KeyRotator:
-        from costguard.providers.aws.key_rotator import AwsKeyRotator
+        from costguard.providers.aws.kms.rotator import AwsKeyRotator
 
         twin = session.only_for(Purpose.ROTATE)
         wiring.close_later(twin.close)
         return AwsKeyRotator(twin)
 
     def succeeding() -> KeySuccessor:
-        from costguard.providers.aws.key_successor import AwsKeySuccessor
+        from costguard.providers.aws.kms.successor import AwsKeySuccessor
 
         twin = session.only_for(Purpose.SUCCEED)
         wiring.close_later(twin.close)
         return AwsKeySuccessor(twin)
 
-    def mending() -> NetworkMender:
-        from costguard.providers.aws.network_mender import AwsNetworkMender
+    def mending() -> NetworkRemediator:
+        from costguard.providers.aws.network.remediator import AwsNetworkRemediator
 
         twin = session.only_for(Purpose.MEND)
         wiring.close_later(twin.close)
-        return AwsNetworkMender(twin)
+        return AwsNetworkRemediator(twin)
 
     def freezing(may_change: bool) -> tuple[FreezeControl, CallLog]:  # noqa: FBT001 - a port's own word
-        from costguard.providers.aws.freeze import AwsFreeze
+        from costguard.providers.aws.iam.freeze import AwsFreeze
 
         twin = session.only_for(Purpose.FREEZE, may_change=may_change)
         wiring.close_later(twin.close)
@@ -118,14 +118,14 @@ def connect(wiring: Wiring) -> CloudPorts:
     )
 
 
-def _trail(wiring: Wiring, session: AwsSession) -> LaunchTrail:
-    from costguard.providers.aws.trail import AwsTrail
+def _trail(wiring: Wiring, session: AwsSession) -> CloudAuditLog:
+    from costguard.providers.aws.compute.audit_log import AwsAuditLog
 
-    return AwsTrail(session, now=wiring.now)
+    return AwsAuditLog(session, now=wiring.now)
 
 
 def _keeping(wiring: Wiring, session: AwsSession) -> KeepTagger:
-    from costguard.providers.aws.keep_tagger import AwsKeepTagger
+    from costguard.providers.aws.compute.keep_tagger import AwsKeepTagger
 
     twin = session.only_for(Purpose.KEEP_TAG)
     wiring.close_later(twin.close)

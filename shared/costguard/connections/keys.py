@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from costguard.providers.keys import Keys
+from costguard.providers.kit.core.credentials import Keys
 from costguard.settings import Access
 
 

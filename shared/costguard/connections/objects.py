@@ -24,7 +24,7 @@ def open_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
     if not url:
         return None
     if scheme == "s3":
-        from costguard.providers.aws.objects import open_s3
+        from costguard.providers.aws.core.objects import open_s3
 
         own = settings.aws.key
         return open_s3(
@@ -34,17 +34,17 @@ def open_objects(settings: Settings, clock: Clock) -> ObjectStore | None:
             keys=(own.key_id, own.secret.reveal()) if own else None,
         )
     if scheme in {"oss", "cos"}:
-        from costguard.providers.keys import Keys
+        from costguard.providers.kit.core.credentials import Keys
 
         def keys_of(access: Access) -> Keys | None:
             key = access.key
             return None if key is None else Keys(key.key_id, key.secret.reveal(), key.token.reveal())
 
         if scheme == "oss":
-            from costguard.providers.alibaba.objects import open_oss
+            from costguard.providers.alibaba.core.objects import open_oss
 
             return open_oss(url, keys_of(settings.alibaba), now=clock.now, endpoint=settings.alibaba.endpoint_url)
-        from costguard.providers.tencent.objects import open_cos
+        from costguard.providers.tencent.core.objects import open_cos
 
         return open_cos(url, keys_of(settings.tencent), now=clock.now, endpoint=settings.tencent.endpoint_url)
     if scheme:

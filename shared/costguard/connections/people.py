@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from costguard.domain.refs import provider_of
 from costguard.ports import Notifier
-from costguard.providers.purposes import Purpose
+from costguard.providers.kit.iam.purposes import Purpose
 
 if TYPE_CHECKING:
     from costguard.adapters.notifiers.email import MailCarrier
@@ -107,8 +107,8 @@ def _link(settings: Settings, now: Now) -> Link | None:
 def _mail_carrier(settings: Settings, now: Now) -> MailCarrier:
     """SES and DirectMail with our own credentials, from a session that can do nothing else."""
     if settings.mail_via == "ses":
-        from costguard.providers.aws.mail import SesCarrier
-        from costguard.providers.aws.session import AwsSession
+        from costguard.providers.aws.core.mail import SesCarrier
+        from costguard.providers.aws.core.session import AwsSession
 
         own = settings.aws.key
         aws = AwsSession(
@@ -121,9 +121,9 @@ def _mail_carrier(settings: Settings, now: Now) -> MailCarrier:
         )
         return SesCarrier(aws.only_for(Purpose.MAIL))
     if settings.mail_via == "directmail":
-        from costguard.providers.alibaba.mail import DirectMailCarrier
-        from costguard.providers.alibaba.session import AlibabaSession
-        from costguard.providers.keys import Keys
+        from costguard.providers.alibaba.core.mail import DirectMailCarrier
+        from costguard.providers.alibaba.core.session import AlibabaSession
+        from costguard.providers.kit.core.credentials import Keys
 
         key = settings.alibaba.key
         alibaba = AlibabaSession(

@@ -12,13 +12,13 @@ from costguard.policy.model.policy import Policy
 from costguard.ports import (
     ActionExecutor,
     CallLog,
+    CloudAuditLog,
     FreezeControl,
     KeepTagger,
     KeyRotator,
     KeySource,
     KeySuccessor,
-    LaunchTrail,
-    NetworkMender,
+    NetworkRemediator,
     NetworkSource,
     Preflight,
     SignalSource,
@@ -34,7 +34,7 @@ class CloudPorts:
 
     `preflight` opens a session of its own as well, which can change nothing, with the log of what it sent.
     `spend` reads the bill, `keys` the encryption keys, `network` the networks, `trail` the audit trail, through the
-    reading session. `rotator` and `mender` open sessions of their own, which can rotate keys and change network
+    reading session. `rotator` and `remediator` open sessions of their own, which can rotate keys and change network
     settings and do nothing else; `keep_tagger` one that can write a Keep on a machine.
     `successor` opens one that can make a key like another and move an alias to it, None where the cloud has no aliases
     that can be moved. `freezer` opens another, which can attach and detach policies (with True; with False only list
@@ -50,8 +50,8 @@ class CloudPorts:
     preflight: Callable[[], tuple[Preflight, CallLog]]
     freezer: Callable[[bool], tuple[FreezeControl, CallLog]]
     rotator: Callable[[], KeyRotator]
-    mender: Callable[[], NetworkMender]
-    trail: Callable[[], LaunchTrail]
+    remediator: Callable[[], NetworkRemediator]
+    trail: Callable[[], CloudAuditLog]
     keep_tagger: Callable[[], KeepTagger]
     successor: Callable[[], KeySuccessor] | None = None
 

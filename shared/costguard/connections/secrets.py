@@ -67,7 +67,7 @@ def open_secret_store(settings: Settings, reference: SecretReference, region: st
     """
     provider = provider_of(reference.cloud)
     if provider == "aws":
-        from costguard.providers.aws.secrets import AwsSecrets
+        from costguard.providers.aws.core.secrets import AwsSecrets
 
         own = settings.aws.key
         return AwsSecrets(
@@ -78,7 +78,7 @@ def open_secret_store(settings: Settings, reference: SecretReference, region: st
             seconds_left=lambda: _SECONDS,
         )
     if provider == "alibaba":
-        from costguard.providers.alibaba.secrets import AlibabaSecrets
+        from costguard.providers.alibaba.core.secrets import AlibabaSecrets
 
         if settings.alibaba_overridden:
             message = f"{_told(reference)}: unset ALIYUN_ACCESS_KEY_ID, which its SDK would prefer to the role"
@@ -89,7 +89,7 @@ def open_secret_store(settings: Settings, reference: SecretReference, region: st
         except ValueError as err:
             message = f"{_told(reference)}: {err}"
             raise InvalidInputError(message) from err
-    from costguard.providers.tencent.secrets import TencentSecrets
+    from costguard.providers.tencent.core.secrets import TencentSecrets
 
     keys, endpoint = keys_of(settings.tencent), settings.tencent.endpoint_url
     return TencentSecrets(reference.cloud, region, keys, endpoint=endpoint, seconds_left=lambda: _SECONDS)
@@ -105,14 +105,14 @@ def _own_region(settings: Settings, cloud: str) -> str:
     """Where the function runs; else where account-wide questions are asked."""
     provider = provider_of(cloud)
     if provider == "aws":
-        from costguard.providers.aws.session import HOME_REGIONS as AWS_HOME
+        from costguard.providers.aws.core.session import HOME_REGIONS as AWS_HOME
 
         return settings.aws_region or AWS_HOME[cloud]
     if provider == "alibaba":
-        from costguard.providers.alibaba.products import HOME_REGIONS as ALIBABA_HOME
+        from costguard.providers.alibaba.core.products import HOME_REGIONS as ALIBABA_HOME
 
         return settings.alibaba_region or ALIBABA_HOME[cloud]
-    from costguard.providers.tencent.products import HOME_REGIONS as TENCENT_HOME
+    from costguard.providers.tencent.core.products import HOME_REGIONS as TENCENT_HOME
 
     return settings.tencent_region or TENCENT_HOME[cloud]
 

@@ -10,22 +10,22 @@ from costguard.engine.scan import Reading
 from costguard.ports import (
     ActionExecutor,
     CallLog,
+    CloudAuditLog,
     FreezeControl,
     KeepTagger,
     KeyRotator,
     KeySource,
-    LaunchTrail,
-    NetworkMender,
+    NetworkRemediator,
     NetworkSource,
     Preflight,
     SpendSource,
 )
-from costguard.providers.purposes import Purpose
-from costguard.providers.tencent.compute import TencentInventory
-from costguard.providers.tencent.metric_pages import pages_for
-from costguard.providers.tencent.metrics import TencentSignals
-from costguard.providers.tencent.prices import TencentPrices
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.tencent.billing.prices import TencentPrices
+from costguard.providers.tencent.compute.metric_calls import pages_for
+from costguard.providers.tencent.compute.metrics import TencentSignals
+from costguard.providers.tencent.compute.source import TencentInventory
+from costguard.providers.tencent.core.session import TencentSession
 
 
 def connect(wiring: Wiring) -> CloudPorts:
@@ -45,53 +45,53 @@ def connect(wiring: Wiring) -> CloudPorts:
     prices = TencentPrices(session, wiring.policy.prices, now=wiring.now())
 
     def acting() -> ActionExecutor:
-        from costguard.providers.tencent.executor import TencentExecutor
+        from costguard.providers.tencent.compute.executor import TencentExecutor
 
         twin = session.acting()
         wiring.close_later(twin.close)
         return TencentExecutor(twin)
 
     def asking() -> tuple[Preflight, CallLog]:
-        from costguard.providers.tencent.preflight import TencentPreflight
+        from costguard.providers.tencent.iam.preflight import TencentPreflight
 
         return TencentPreflight(session), session
 
     def spend() -> SpendSource:
-        from costguard.providers.tencent.billing import TencentSpend
+        from costguard.providers.tencent.billing.source import TencentSpend
 
         return TencentSpend(session, now=wiring.now)
 
     def keys() -> KeySource:
-        from costguard.providers.tencent.kms import TencentKeys
+        from costguard.providers.tencent.kms.source import TencentKeys
 
         return TencentKeys(session)
 
     def network() -> NetworkSource:
-        from costguard.providers.tencent.network import TencentNetwork
+        from costguard.providers.tencent.network.source import TencentNetwork
 
         return TencentNetwork(session, now=wiring.now)
 
-    def trail() -> LaunchTrail:
-        from costguard.providers.tencent.trail import TencentTrail
+    def trail() -> CloudAuditLog:
+        from costguard.providers.tencent.compute.audit_log import TencentAuditLog
 
-        return TencentTrail(session, now=wiring.now)
+        return TencentAuditLog(session, now=wiring.now)
 
     def rotating() -> KeyRotator:
-        from costguard.providers.tencent.key_rotator import TencentKeyRotator
+        from costguard.providers.tencent.kms.rotator import TencentKeyRotator
 
         twin = session.only_for(Purpose.ROTATE)
         wiring.close_later(twin.close)
         return TencentKeyRotator(twin)
 
-    def mending() -> NetworkMender:
-        from costguard.providers.tencent.network_mender import TencentNetworkMender
+    def mending() -> NetworkRemediator:
+        from costguard.providers.tencent.network.remediator import TencentNetworkRemediator
 
         twin = session.only_for(Purpose.MEND)
         wiring.close_later(twin.close)
-        return TencentNetworkMender(twin)
+        return TencentNetworkRemediator(twin)
 
     def freezing(may_change: bool) -> tuple[FreezeControl, CallLog]:  # noqa: FBT001 - a port's own word
-        from costguard.providers.tencent.freeze import TencentFreeze
+        from costguard.providers.tencent.iam.freeze import TencentFreeze
 
         twin = session.only_for(Purpose.FREEZE, may_change=may_change)
         wiring.close_later(twin.close)
@@ -115,7 +115,7 @@ def connect(wiring: Wiring) -> CloudPorts:
 
 
 def _keeping(wiring: Wiring, session: TencentSession) -> KeepTagger:
-    from costguard.providers.tencent.keep_tagger import TencentKeepTagger
+    from costguard.providers.tencent.compute.keep_tagger import TencentKeepTagger
 
     twin = session.only_for(Purpose.KEEP_TAG)
     wiring.close_later(twin.close)

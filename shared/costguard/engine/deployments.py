@@ -23,7 +23,7 @@ from costguard.guards.rules.common import Mode
 from costguard.planning import PlanInputs, judged
 from costguard.planning.deployments import SEEN_WITHIN, barred_by, others_of
 from costguard.planning.new_accounts import account_key
-from costguard.ports import LaunchTrail
+from costguard.ports import CloudAuditLog
 
 DEPLOYMENTS = "deployments"
 """What a gap is called where it could not be seen who else is at work."""
@@ -64,7 +64,7 @@ def barred_accounts(world: Surroundings, inputs: PlanInputs) -> Barred:
     return Barred(reasons, tuple(sorted(gaps, key=lambda gap: gap.shard)))
 
 
-def seen_in(trail: LaunchTrail, shard: Shard, since: datetime) -> tuple[Mapping[Deployment, datetime], Gap | None]:
+def seen_in(trail: CloudAuditLog, shard: Shard, since: datetime) -> tuple[Mapping[Deployment, datetime], Gap | None]:
     """Which deployments left a mark in one shard; a gap where nobody could look."""
     try:
         return trail.deployments(shard, since), None

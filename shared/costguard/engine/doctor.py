@@ -31,7 +31,7 @@ from costguard.planning import judge_all
 from costguard.planning.deployments import SEEN_WITHIN, leads, others_of
 from costguard.policy.model.policy import Policy
 from costguard.policy.remarks.policy import remarks
-from costguard.ports import Caller, Clock, LaunchTrail, Permit, Preflight, Target, Workers
+from costguard.ports import Caller, Clock, CloudAuditLog, Permit, Preflight, Target, Workers
 from costguard.report.doctor.checks import Check, Detail
 
 _MOST_LOOKED_AT = 25  # machines a shard whose snapshots are looked at: the closer look costs two calls a machine
@@ -54,7 +54,7 @@ class Practice:
     clock: Clock
     workers: Workers = field(default_factory=ThreadWorkers)
     progress: Progress = no_progress
-    trails: Mapping[str, LaunchTrail] = field(default_factory=dict)
+    trails: Mapping[str, CloudAuditLog] = field(default_factory=dict)
     deployment: Deployment | None = None
 
 

@@ -21,7 +21,7 @@ from costguard.engine.scan import gap_of
 from costguard.engine.surroundings import Surroundings
 from costguard.planning import PlanInputs, judged
 from costguard.policy.model.ownership import launch_matters
-from costguard.ports import LaunchTrail
+from costguard.ports import CloudAuditLog
 
 LAUNCHES = "launches"
 """What a gap is called that a trail leaves: it bars nothing."""
@@ -124,7 +124,7 @@ def _ask(world: Surroundings, shard: Shard, instances: Sequence[Instance], until
 
 
 def _told(
-    trail: LaunchTrail, shard: Shard, batch: Sequence[Instance]
+    trail: CloudAuditLog, shard: Shard, batch: Sequence[Instance]
 ) -> tuple[list[tuple[Instance, Launch | None]], tuple[Gap, ...]]:
     """With a gap, absence says nothing: then only what was found counts."""
     try:

@@ -44,7 +44,7 @@ class _Turn:
 
 
 class NetworkHand:
-    """`Hand` for networks; what it may change is what the port of the cloud's mender names, and nothing else."""
+    """`Hand` for networks; what it may change is what the port of the cloud's remediator names, and nothing else."""
 
     def __init__(self, world: Surroundings) -> None:
         self._world = world
@@ -111,7 +111,7 @@ class NetworkHand:
             raise RefusedError("there is nothing to mend", operation="network")
         self._made.append(action)
         try:
-            return self._world.network_menders[action.subject.cloud]().change(action.mend, action.before)
+            return self._world.network_remediators[action.subject.cloud]().change(action.mend, action.before)
         except OutcomeUnknownError:
             raise
         except ProviderError:

@@ -15,7 +15,7 @@ from costguard.domain.resources import Instance, InstanceDetail, Inventory
 from costguard.engine.phases_shares import Share, lists_members, target_for
 from costguard.engine.scan import Reading
 from costguard.engine.surroundings import Surroundings
-from costguard.ports import Discovery, InventorySource, LaunchReport, LaunchTrail, Target
+from costguard.ports import CloudAuditLog, Discovery, InventorySource, LaunchReport, Target
 
 _LOG = logging.getLogger(__name__)
 
@@ -85,9 +85,9 @@ class _Inventory:
 
 @dataclass(frozen=True, slots=True)
 class _Trail:
-    """A `LaunchTrail` that enters before it asks."""
+    """A `CloudAuditLog` that enters before it asks."""
 
-    inner: LaunchTrail
+    inner: CloudAuditLog
     doors: Doors
 
     def launches(self, instances: Sequence[Instance]) -> LaunchReport:

@@ -14,13 +14,13 @@ from costguard.policy.model.policy import Policy
 from costguard.ports import (
     ActionExecutor,
     Clock,
+    CloudAuditLog,
     FreezeControl,
     KeepTagger,
     KeyRotator,
     KeySource,
     KeySuccessor,
-    LaunchTrail,
-    NetworkMender,
+    NetworkRemediator,
     NetworkSource,
     Notifier,
     SpendSource,
@@ -38,10 +38,10 @@ class Surroundings:
     (too old a copy), None when it may. `doubts` are by name of a rule why its violations may not be believed.
     `spends` reads the bills of each cloud, for the guard that needs them; `freezers` opens what can attach the policy
     of a launch freeze, and nothing else, where the policy names one. `keys` reads the keys of each cloud and `networks`
-    its networks; `rotators` and `network_menders` open what can change them, and nothing else, where a rule enforces;
-    `successors` what makes a key in another's place, where such a rule allows that. `trails` tell who launched what; a
-    cloud without one is not asked. `deployment` is which one this is; None looks for no other. `keep_taggers` open what
-    can write a Keep on a machine, and nothing else, where the policy asks for that.
+    its networks; `rotators` and `network_remediators` open what can change them, and nothing else, where a rule
+    enforces; `successors` what makes a key in another's place, where such a rule allows that. `trails` tell who
+    launched what; a cloud without one is not asked. `deployment` is which one this is; None looks for no other.
+    `keep_taggers` open what can write a Keep on a machine, and nothing else, where the policy asks for that.
     """
 
     guard: str
@@ -64,7 +64,7 @@ class Surroundings:
     rotators: Mapping[str, Callable[[], KeyRotator]] = field(default_factory=dict)
     successors: Mapping[str, Callable[[], KeySuccessor]] = field(default_factory=dict)
     networks: Mapping[str, NetworkSource] = field(default_factory=dict)
-    network_menders: Mapping[str, Callable[[], NetworkMender]] = field(default_factory=dict)
-    trails: Mapping[str, LaunchTrail] = field(default_factory=dict)
+    network_remediators: Mapping[str, Callable[[], NetworkRemediator]] = field(default_factory=dict)
+    trails: Mapping[str, CloudAuditLog] = field(default_factory=dict)
     deployment: Deployment | None = None
     keep_taggers: Mapping[str, Callable[[], KeepTagger]] = field(default_factory=dict)

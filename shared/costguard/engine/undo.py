@@ -27,7 +27,7 @@ from costguard.engine.memory import Memory
 from costguard.engine.repositories.intents import Intent
 from costguard.guards.keys import succession as kms_succession
 from costguard.guards.network import judge as network_audit
-from costguard.ports import ActionExecutor, Check, InventorySource, KeySource, KeySuccessor, NetworkMender
+from costguard.ports import ActionExecutor, Check, InventorySource, KeySource, KeySuccessor, NetworkRemediator
 
 LEFT_ALONE = timedelta(days=30)
 """How long a subject is left alone after people took something back: else the next run would do it again."""
@@ -66,7 +66,7 @@ class Undoers:
 
     inventories: Mapping[str, InventorySource]
     executors: Mapping[str, Callable[[], ActionExecutor]]
-    menders: Mapping[str, Callable[[], NetworkMender]]
+    remediators: Mapping[str, Callable[[], NetworkRemediator]]
     keys: Mapping[str, KeySource] = field(default_factory=dict)
     successors: Mapping[str, Callable[[], KeySuccessor]] = field(default_factory=dict)
 
@@ -242,5 +242,5 @@ def _call(action: Action, by: Undoers, move: AliasBack | None) -> Receipt:
     if move is not None:
         return by.successors[cloud]().move_alias(move.alias, move.holder, move.heir)
     if action.mend is not None:
-        return by.menders[cloud]().change(action.mend, {})
+        return by.remediators[cloud]().change(action.mend, {})
     return by.executors[cloud]().execute(action)

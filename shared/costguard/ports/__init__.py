@@ -10,17 +10,17 @@ from costguard.ports.acting import (
     KeepTagger,
     KeyRotator,
     KeySuccessor,
-    NetworkMender,
+    NetworkRemediator,
 )
 from costguard.ports.people import Choice, Delivery, Message, Notifier, Part, PolicySource, PolicyText
 from costguard.ports.permissions import CallCount, Caller, CallLog, Permit, Preflight
 from costguard.ports.process import Clock, Result, Workers
 from costguard.ports.reading import (
+    CloudAuditLog,
     Discovery,
     InventorySource,
     KeySource,
     LaunchReport,
-    LaunchTrail,
     NetworkSource,
     PriceSource,
     SignalReport,
@@ -38,6 +38,7 @@ __all__ = [
     "Check",
     "Choice",
     "Clock",
+    "CloudAuditLog",
     "Delivery",
     "Discovery",
     "FreezeControl",
@@ -47,9 +48,8 @@ __all__ = [
     "KeySource",
     "KeySuccessor",
     "LaunchReport",
-    "LaunchTrail",
     "Message",
-    "NetworkMender",
+    "NetworkRemediator",
     "NetworkSource",
     "Notifier",
     "ObjectStore",

@@ -50,7 +50,7 @@ class KeySuccessor(Protocol):
         """
 
 
-class NetworkMender(Protocol):
+class NetworkRemediator(Protocol):
     """Changes one setting of a network at a time.
 
     It can release, detach and attach an address, revoke, replace and restore one rule of a group, begin and end flow

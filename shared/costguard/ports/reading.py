@@ -101,7 +101,7 @@ class LaunchReport:
     gaps: tuple[Gap, ...] = ()
 
 
-class LaunchTrail(Protocol):
+class CloudAuditLog(Protocol):
     """Reads the cloud's own audit trail. Read-only, slow and rationed: asked only for whom nobody else can name."""
 
     def launches(self, instances: Sequence[Instance]) -> LaunchReport:

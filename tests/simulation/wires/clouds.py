@@ -31,27 +31,27 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceDetail, Inventory
 from costguard.domain.signals import SignalName
 from costguard.ports import ActionExecutor, Discovery, InventorySource, SignalReport, SignalSource, Target
-from costguard.providers.alibaba import instance_types as alibaba_types
-from costguard.providers.alibaba.compute import AlibabaInventory
-from costguard.providers.alibaba.executor import AlibabaExecutor
-from costguard.providers.alibaba.metrics import AlibabaSignals
-from costguard.providers.alibaba.rates import RATES as ALIBABA_RATES
-from costguard.providers.alibaba.session import AlibabaSession
-from costguard.providers.aws import instance_types as aws_types
-from costguard.providers.aws.compute import AwsInventory
-from costguard.providers.aws.executor import AwsExecutor
-from costguard.providers.aws.metrics import AwsSignals
-from costguard.providers.aws.rates import RATES as AWS_RATES
-from costguard.providers.aws.session import AwsSession
-from costguard.providers.keys import Keys
-from costguard.providers.pacing import Pacer
-from costguard.providers.tencent import instance_types as tencent_types
-from costguard.providers.tencent.compute import TencentInventory
-from costguard.providers.tencent.executor import TencentExecutor
-from costguard.providers.tencent.metrics import TencentSignals
-from costguard.providers.tencent.products import PAGES
-from costguard.providers.tencent.rates import RATES as TENCENT_RATES
-from costguard.providers.tencent.session import TencentSession
+from costguard.providers.alibaba.compute import instance_types as alibaba_types
+from costguard.providers.alibaba.compute.executor import AlibabaExecutor
+from costguard.providers.alibaba.compute.metrics import AlibabaSignals
+from costguard.providers.alibaba.compute.source import AlibabaInventory
+from costguard.providers.alibaba.core.rates import RATES as ALIBABA_RATES
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.aws.compute import instance_types as aws_types
+from costguard.providers.aws.compute.executor import AwsExecutor
+from costguard.providers.aws.compute.metrics import AwsSignals
+from costguard.providers.aws.compute.source import AwsInventory
+from costguard.providers.aws.core.rates import RATES as AWS_RATES
+from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.kit.core.credentials import Keys
+from costguard.providers.kit.core.pacing import Pacer
+from costguard.providers.tencent.compute import instance_types as tencent_types
+from costguard.providers.tencent.compute.executor import TencentExecutor
+from costguard.providers.tencent.compute.metrics import TencentSignals
+from costguard.providers.tencent.compute.source import TencentInventory
+from costguard.providers.tencent.core.products import PAGES
+from costguard.providers.tencent.core.rates import RATES as TENCENT_RATES
+from costguard.providers.tencent.core.session import TencentSession
 
 ADDRESSES = {"aws": "127.0.0.1:1", "alibaba": "127.0.0.1:2", "tencent": "127.0.0.1:3"}
 """Nothing listens there: what is sent to them is answered in this process."""

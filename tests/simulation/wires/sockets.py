@@ -25,11 +25,11 @@ _OPENING = (  # where each library opens its connections
     "aliyunsdkcore.vendored.requests.packages.urllib3.util.connection",
 )
 _POOLED = (  # what the providers read side by side, here one after another
-    "costguard.providers.aws.metrics",
-    "costguard.providers.alibaba.metrics",
-    "costguard.providers.tencent.metric_calls",
-    "costguard.providers.tencent.ahead",
-    "costguard.providers.discovery",
+    "costguard.providers.aws.compute.metrics",
+    "costguard.providers.alibaba.compute.metrics",
+    "costguard.providers.tencent.compute.metric_calls",
+    "costguard.providers.tencent.core.prefetch",
+    "costguard.providers.kit.core.accounts",
 )
 
 

@@ -1,4 +1,4 @@
-"""Durable memory: `RecordStore` on SQLite and PostgreSQL; DynamoDB is `providers/aws/store.py`."""
+"""Durable memory: `RecordStore` on SQLite and PostgreSQL; DynamoDB is `providers/aws/core/store.py`."""
 
 from costguard.adapters.ledgers.open import open_ledger
 

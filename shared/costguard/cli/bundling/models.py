@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from costguard.providers.aws.permissions import ALL_OPERATIONS
+from costguard.providers.aws.iam.permissions import ALL_OPERATIONS
 
 _SERVICE_MODEL = "/service-2.json"
 _OF_THE_SDK = frozenset({"sts", "sso", "sso-oidc", "signin"})  # its credential providers call more than the tables name

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from costguard.providers.aws.permissions import ALL_OPERATIONS
+from costguard.providers.aws.iam.permissions import ALL_OPERATIONS
 
 _EVERYWHERE = re.compile(
     r"""(?x) .*\.(pyi|pyx|pxd|c|h|pyc|exe)                # for editors, compilers and other systems

@@ -1,0 +1,1 @@
+"""Alibaba Cloud: what was billed, budgets of the console, and prices."""

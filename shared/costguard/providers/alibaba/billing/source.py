@@ -1,0 +1,256 @@
+"""What was billed on Alibaba Cloud: BssOpenApi's records by resource and day, against its overview of each cycle.
+
+Permissions: `bssapi:DescribeInstanceBill`, `bss:DescribeBillList`, and for budgets `bss:DescribeCostBudgetsSummary`;
+the documents of the two sites differ, permissions.py names both. Days and cycles are those of UTC+8.
+
+* DescribeInstanceBill by day, one record for each resource and kind of bill: region, tags, type and member account.
+* QueryBillOverview by cycle: what records do not have (tax, rounding, products without resources), see
+  totals.py. QueryAccountBill is made from the records and would only confirm them by themselves.
+* Orders of earlier cycles whose terms go on: `EarlierOrders`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from functools import partial
+from itertools import chain
+
+from costguard.domain.errors import ProviderError
+from costguard.domain.money import Money, totals
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Gap, GapKind
+from costguard.domain.spend import SpendLine, SpendReport, SpendScope, VendorBudget
+from costguard.ports import Target
+from costguard.providers.alibaba.billing import requests
+from costguard.providers.alibaba.billing.answers import Item, Row, Sum
+from costguard.providers.alibaba.billing.calendar import (
+    ZONE,
+    Cycle,
+    begin_of,
+    day_of,
+    days_between,
+    end_of,
+    final_until,
+)
+from costguard.providers.alibaba.billing.lines import Payer, amortised, lines_of, with_known_types
+from costguard.providers.alibaba.billing.regions import region_of
+from costguard.providers.alibaba.billing.totals import compared, last_filled, tax_lines, unrecorded_lines
+from costguard.providers.alibaba.core import errors
+from costguard.providers.alibaba.core.products import HOME_REGIONS
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.kit.core.redaction import without_secrets
+
+CYCLES_KEPT = 18
+"""How many cycles the vendor answers for, the present one among them."""
+
+Ask = Callable[[Cycle, "date | None"], Sequence[Row]]
+"""The prepaid records of a cycle, or of one day of it."""
+
+
+@dataclass(slots=True)
+class EarlierOrders:
+    """Orders by the day they were made; what is final is asked once in the life of this. Serves many threads.
+
+    A cycle's orders come as one answer without days. Where a term may reach into the time asked about, the days of its
+    cycle are asked one by one, until their orders add up to the cycle's.
+    """
+
+    ask: Ask
+    _final: dict[tuple[Cycle, date | None], Sequence[Row]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def reaching(self, since: date, begin: datetime, now: date) -> list[Row]:
+        """Orders made in cycles before that of `since`, each with its day, whose terms go on after `begin`.
+
+        Raises:
+            ProviderError: they could not all be read.
+        """
+        found: list[Row] = []
+        oldest = Cycle.of(now).earlier(CYCLES_KEPT - 1)
+        cycle = Cycle.of(since).earlier(1)
+        while cycle >= oldest:
+            whole = self._rows(cycle, None, now)
+            if any(_may_reach(row, cycle, begin) for row in whole):
+                dated = self._dated(cycle, totals(row.due for row in whole), now)
+                found += [row for row in dated if row.day and row.term and row.term.end(row.day) > begin]
+            cycle = cycle.earlier(1)
+        return found
+
+    def _dated(self, cycle: Cycle, whole: Sequence[Money], now: date) -> list[Row]:
+        """The orders of a cycle by day, until they add up to the whole."""
+        found: list[Row] = []
+        for day in cycle.days():
+            found += self._rows(cycle, day, now)
+            if totals(row.due for row in found) == whole:
+                break
+        return found
+
+    def _rows(self, cycle: Cycle, day: date | None, now: date) -> Sequence[Row]:
+        with self._lock:
+            known = self._final.get((cycle, day))
+        if known is not None:
+            return known
+        rows = [row for row in self.ask(cycle, day) if row.item is Item.ORDER]
+        if cycle.is_final(now):
+            with self._lock:
+                self._final[cycle, day] = rows
+        return rows
+
+
+def _may_reach(row: Row, cycle: Cycle, begin: datetime) -> bool:
+    return row.item is Item.ORDER and row.term is not None and row.term.end(cycle.last) > begin
+
+
+SOURCE = "alibaba-bss"
+DELAY = timedelta(hours=24)
+"""How far records lag behind what is used, at most, by the documents; types, names and zones by twice that."""
+
+_NAMED = 5  # of what is not understood, in a gap
+
+
+@dataclass(frozen=True, slots=True)
+class _Bill:
+    """One payer's bill as read: charges, how far they are complete, and what of regions and tags is not understood."""
+
+    lines: Sequence[SpendLine]
+    complete_until: datetime | None
+    contradictions: Sequence[str] = ()
+    strange_regions: Sequence[str] = ()
+    strange_tags: Sequence[str] = ()
+
+
+class AlibabaSpend:
+    """`SpendSource` for one site. Threads may share it; orders that are final are asked for once in its life."""
+
+    def __init__(self, session: AlibabaSession, *, now: Callable[[], datetime]) -> None:
+        self._session = session
+        self._now = now
+        self._orders: dict[str, EarlierOrders] = {}
+
+    def read(
+        self, target: Target, scopes: Sequence[SpendScope], since: datetime, until: datetime
+    ) -> Mapping[SpendScope, SpendReport]:
+        """The charges of each scope; one reading serves all. Where something fails there are no charges and one gap."""
+        now = self._now()
+        asked = [scope for scope in scopes if scope.touches(self._session.cloud)]
+        reports = {scope: SpendReport((), until, now, SOURCE) for scope in scopes if scope not in asked}
+        if not asked:
+            return reports
+        try:
+            bill = self._bill(target, since, min(until, now), now)
+        except ProviderError as err:
+            gap = errors.gap(Shard(target.cloud, target.account), "billing", err)
+            return {**reports, **{scope: SpendReport((), None, now, SOURCE, (gap,)) for scope in asked}}
+        return {**reports, **{scope: _report(bill, scope, target, now) for scope in asked}}
+
+    def budgets(self, target: Target) -> Sequence[VendorBudget]:
+        """Budgets of money that are not over; the API tells little of them, see vendor_budgets.py.
+
+        Raises:
+            ProviderError: they could not all be read, or the vendor has not opened the API to this account.
+        """
+        return requests.budgets(self._session, self._shard(target))
+
+    def _shard(self, target: Target) -> Shard:
+        """Where to ask: the payer, in the region that stands for its site."""
+        own = self._session.identity().account
+        account = own if target.organisation else target.account or own
+        if account != own:
+            self._session.for_account(target, account)
+        return Shard(self._session.cloud, account, HOME_REGIONS[self._session.cloud])
+
+    def _bill(self, target: Target, since: datetime, until: datetime, now: datetime) -> _Bill:
+        shard, days = self._shard(target), days_between(since, until)
+        if not days:
+            return _Bill((), None)
+        by_day = requests.records(self._session, shard, days)
+        cycles = sorted({Cycle.of(day) for day in days})
+        sums = {cycle: requests.overview(self._session, shard, cycle) for cycle in cycles}
+        whole = [
+            cycle for cycle in cycles if cycle.first in by_day and (cycle.last in by_day or day_of(now) == days[-1])
+        ]
+        payer, known = Payer(shard.cloud, shard.account), self._understood(shard, by_day, now)
+        complete_until = _complete_until(payer, by_day, sums, whole, now)
+        lines = [line for row in known for line in _charges(payer, row, days, complete_until)]
+        for cycle in cycles:
+            lines += tax_lines(payer, cycle, sums[cycle], complete_until)
+        contradictions = []
+        for cycle in whole:
+            found = compared(payer, sums[cycle], [row for day in cycle.days() for row in by_day.get(day, ())])
+            lines += unrecorded_lines(payer, cycle, found, complete_until)
+            if cycle.is_final(day_of(now)):
+                contradictions += [f"{money} of {cycle}" for money in found.excess]
+        if not target.organisation:
+            lines = [line for line in lines if line.sub_account_id == shard.account]
+        says_something = any(by_day.values()) or any(sums.values())
+        return _Bill(
+            lines=sorted(lines, key=lambda line: (line.charge_period_start, line.sub_account_id)),
+            complete_until=complete_until if says_something else None,
+            contradictions=contradictions,
+            strange_regions=_names(row.region for row in known if region_of(row.region) is None),
+            strange_tags=_names(row.resource_id or row.product for row in known if row.tags is None),
+        )
+
+    def _understood(self, shard: Shard, by_day: Mapping[date, Sequence[Row]], now: datetime) -> list[Row]:
+        """The records of these days and of earlier orders that reach into them."""
+        first = min(by_day)
+        ask = partial(requests.orders, self._session, shard)
+        orders = self._orders.setdefault(shard.account, EarlierOrders(ask))
+        earlier = orders.reaching(first, begin_of(first), day_of(now))
+        return with_known_types([*earlier, *chain.from_iterable(by_day.values())])
+
+
+def _complete_until(
+    payer: Payer,
+    by_day: Mapping[date, Sequence[Row]],
+    sums: Mapping[Cycle, Sequence[Sum]],
+    whole: Iterable[Cycle],
+    now: datetime,
+) -> datetime:
+    """By the documents, and earlier where the last days are empty though the overview knows of more."""
+    documented = begin_of(day_of(now - DELAY))
+    found = documented
+    for cycle in whole:
+        if end_of(cycle.last) > documented:
+            counts = {day: rows for day, rows in by_day.items() if Cycle.of(day) == cycle and end_of(day) <= documented}
+            found = min(found, last_filled(payer, cycle, sums[cycle], counts, found))
+    return found
+
+
+def _charges(payer: Payer, row: Row, days: Sequence[date], complete_until: datetime) -> Iterable[SpendLine]:
+    """What a record charges on these days; an earlier order only goes on being used up."""
+    begin = begin_of(days[0])
+    if row.day in days:
+        yield from lines_of(payer, row)
+    if row.item is Item.ORDER:
+        yield from amortised(payer, row, begin, min(end_of(days[-1]), complete_until))
+
+
+def _report(bill: _Bill, scope: SpendScope, target: Target, now: datetime) -> SpendReport:
+    """The part of a bill that is in a scope; a gap where the scope asks for what is not understood."""
+    shard = Shard(target.cloud, target.account)
+    gaps = [_contradiction(shard, what) for what in bill.contradictions]
+    if scope.regions and bill.strange_regions:
+        gaps.append(_not_understood(shard, "regions", bill.strange_regions))
+    if scope.tags and bill.strange_tags:
+        gaps.append(_not_understood(shard, "tags", bill.strange_tags))
+    lines = tuple(line for line in bill.lines if scope.holds_line(line))
+    return SpendReport(lines, bill.complete_until, now, SOURCE, tuple(gaps), ZONE, final_until(now))
+
+
+def _contradiction(shard: Shard, what: str) -> Gap:
+    detail = f"{requests.OVERVIEW}: {what} stand in records that the final overview has not"
+    return Gap(shard, "billing", GapKind.UNREADABLE, detail)
+
+
+def _not_understood(shard: Shard, what: str, names: Sequence[str]) -> Gap:
+    shown = ", ".join([*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])])
+    detail = f"{requests.RECORDS}: {what} that are not understood, so no budget by {what} is whole: {shown}"
+    return Gap(shard, "billing", GapKind.UNREADABLE, detail)
+
+
+def _names(found: Iterable[str]) -> Sequence[str]:
+    return sorted({without_secrets(name) for name in found})

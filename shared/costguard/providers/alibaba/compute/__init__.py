@@ -1,0 +1,1 @@
+"""Alibaba Cloud: instances, how busy they are, and the four changes to them."""

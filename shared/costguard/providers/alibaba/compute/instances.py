@@ -1,0 +1,124 @@
+"""From an element of DescribeInstances to an `Instance`: pure, apart from any request."""
+
+from __future__ import annotations
+
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Accelerator, Billing, Instance, InstanceState
+from costguard.providers.alibaba.compute.managed import keeper_of
+from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of
+from costguard.providers.alibaba.core.times import time_of
+from costguard.providers.kit.core.fields import Fields, flag, named, part, text
+
+API = "ecs:DescribeInstances"
+TERMINATION_PROTECTION = "termination_protection"
+METADATA = ("META_OPTIONS",)
+"""What DescribeInstances has to be asked for besides, to tell how metadata answers."""
+
+_STATES = {
+    "Pending": InstanceState.PENDING,
+    "Starting": InstanceState.PENDING,
+    "Running": InstanceState.RUNNING,
+    "Stopping": InstanceState.STOPPING,
+    "Stopped": InstanceState.STOPPED,
+}
+_SPOT = frozenset({"SpotWithPriceLimit", "SpotAsPriceGo"})
+_BILLS_ON = frozenset({"KeepCharging", "Not-applicable"})
+"""What StoppedMode says of a stopped machine whose billing goes on: a stop in economical mode is ignored in silence
+for machines with local disks, of family gn5, prepaid ones and those of the classic network."""
+
+
+def to_instance(shard: Shard, described: Fields, accelerator: Accelerator, local_disk_gib: float | None) -> Instance:
+    """One instance as DescribeInstances saw it. Its times are told to the minute, rounded down.
+
+    Raises:
+        TypeError, ValueError: a field is not of its documented type: see `kit/core/fields.py`.
+    """
+    tags = tags_of(described, API)
+    state = _STATES.get(text(described, "Status"), InstanceState.UNKNOWN)
+    public_ip, kept = _public_ip(described)
+    billing = _billing(described)
+    mode = text(described, "StoppedMode")
+    return Instance(
+        ref=ResourceRef(shard.cloud, shard.account, shard.region, "instance", named(described, "InstanceId")),
+        instance_type=text(described, "InstanceType"),
+        accelerator=accelerator,
+        state=state,
+        billing=billing,
+        run_epoch=text(described, "StartTime"),
+        launched_at=time_of(described, "StartTime"),
+        name=text(described, "InstanceName"),
+        zone=text(described, "ZoneId"),
+        created_at=time_of(described, "CreationTime"),
+        tags=tags,
+        managed_by=keeper_of(tags),
+        local_disk_gib=local_disk_gib,
+        public_ip=public_ip,
+        public_ip_is_kept=kept,
+        protected_by=_protections(described),
+        operating_system="windows" if text(described, "OSType").lower() == "windows" else "linux",
+        tenancy=text(part(described, "DedicatedInstanceAttribute"), "Tenancy") or "default",
+        billed_while_stopped=state is InstanceState.STOPPED and mode in _BILLS_ON,
+        paid_until=time_of(described, "ExpiredTime") if billing is Billing.PREPAID else None,
+        imds_v1=imds_v1(described),
+        resource_group=text(described, "ResourceGroupId"),
+    )
+
+
+def imds_v1(described: Fields) -> bool | None:
+    """Whether metadata answers without a session token; None where it is not told, as without `METADATA` asked for."""
+    options = part(described, "MetadataOptions")
+    endpoint, tokens = text(options, "HttpEndpoint"), text(options, "HttpTokens")
+    if endpoint == "disabled" or tokens == "required":
+        return False
+    return True if (endpoint, tokens) == ("enabled", "optional") else None
+
+
+def _billing(described: Fields) -> Billing:
+    charge, strategy = text(described, "InstanceChargeType"), text(described, "SpotStrategy") or "NoSpot"
+    if charge == "PrePaid":
+        return Billing.PREPAID
+    if charge != "PostPaid":
+        return Billing.UNKNOWN
+    committed = text(part(described, "DedicatedHostAttribute"), "DedicatedHostId") or text(
+        part(described, "EcsCapacityReservationAttr"), "CapacityReservationId"
+    )
+    if committed:
+        return Billing.RESERVED
+    if strategy in _SPOT:
+        return Billing.SPOT
+    return Billing.ON_DEMAND if strategy == "NoSpot" else Billing.UNKNOWN
+
+
+def _public_ip(described: Fields) -> tuple[str, bool]:
+    """The public address, and whether it outlives a stop: an elastic one does, a plain one goes in economical mode."""
+    elastic = text(part(described, "EipAddress"), "IpAddress")
+    if elastic:
+        return elastic, True
+    plain = items_in(described, "PublicIpAddress.IpAddress", API)
+    if not all(isinstance(address, str) for address in plain):
+        message = "PublicIpAddress is no list of texts"
+        raise TypeError(message)
+    return (plain[0], False) if plain else ("", False)
+
+
+def _protections(described: Fields) -> tuple[str, ...]:
+    """Deletion protection, and every lock: while one is held the cloud refuses, or does other than it was told.
+
+    Of a machine locked for security even the disks are deleted that were to be kept.
+    """
+    locks = structures_in(described, "OperationLocks.LockReason", API)
+    held = {f"locked_{named(lock, 'LockReason').lower()}" for lock in locks}
+    if flag(described, "DeletionProtection"):
+        held.add(TERMINATION_PROTECTION)
+    return tuple(sorted(held))
+
+
+def elastic_address(described: Fields) -> str:
+    """The id of the elastic address bound to the machine itself; empty without one."""
+    return text(part(described, "EipAddress"), "AllocationId")
+
+
+def secondary_interfaces(described: Fields) -> list[str]:
+    """Further network interfaces, which may have elastic addresses that DescribeInstances does not tell."""
+    interfaces = structures_in(described, "NetworkInterfaces.NetworkInterface", API)
+    return [named(each, "NetworkInterfaceId") for each in interfaces if text(each, "Type") == "Secondary"]

@@ -1,0 +1,1 @@
+"""Alibaba Cloud: the session and what every capability rests on."""

@@ -1,0 +1,91 @@
+"""How this API writes lists: numbered parameters one way, lists wrapped twice the other. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from costguard.domain.errors import TruncatedReadError
+from costguard.providers.kit.core.fields import Fields, named, text
+
+
+def flattened(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters as this API writes them: `InstanceId.1`, `Tag.1.Key`, `true`.
+
+    Raises:
+        TypeError: a value that has no such form. An empty list has none: left out, it would mean all.
+    """
+    flat: dict[str, str] = {}
+    for name, value in parameters.items():
+        if isinstance(value, bool):
+            flat[name] = "true" if value else "false"
+        elif isinstance(value, (str, int)):
+            flat[name] = str(value)
+        elif isinstance(value, (list, tuple)) and value:
+            flat |= flattened({f"{name}.{number}": each for number, each in enumerate(value, start=1)})
+        elif isinstance(value, Mapping) and value:
+            flat |= flattened({f"{name}.{key}": each for key, each in value.items()})
+        else:
+            message = f"{name} is of type {type(value).__name__}, or empty"
+            raise TypeError(message)
+    return flat
+
+
+def json_list(values: Sequence[Any]) -> str:
+    """A list as the parameters take it that are JSON texts.
+
+    Raises:
+        ValueError: it is empty, which the cloud reads as a filter that nothing passes, or as none at all.
+    """
+    if not values:
+        message = "a list without anything in it"
+        raise ValueError(message)
+    return json.dumps(list(values), separators=(",", ":"))
+
+
+def items_in(answer: Mapping[str, Any], result_key: str, operation: str) -> list[Any]:
+    """The list at `Outer.Inner`. Where there is nothing, the cloud may leave out either, or write an empty text.
+
+    Raises:
+        TruncatedReadError: something else is there.
+    """
+    found: Any = answer
+    for key in result_key.split("."):
+        if isinstance(found, Mapping):
+            found = found.get(key, "")
+        if found in ("", {}):
+            return []
+    if not isinstance(found, list):
+        message = f"{operation}: answered without {result_key}: not as documented"
+        raise TruncatedReadError(message, operation=operation, code="MissingResult")
+    return found
+
+
+def structures_in(fields: Fields, result_key: str, operation: str) -> list[Fields]:
+    """As `items_in`, where each item must be a structure.
+
+    Raises:
+        TypeError: one is not.
+    """
+    found = items_in(fields, result_key, operation)
+    if not all(isinstance(each, Mapping) for each in found):
+        message = f"{result_key} is no list of structures"
+        raise TypeError(message)
+    return found
+
+
+def tags_of(fields: Fields, operation: str, key: str = "TagKey", value: str = "TagValue") -> dict[str, str]:
+    """`Tags` as ECS writes them, or as VPC does (`Key`, `Value`).
+
+    A name twice is no answer of a cloud, and one of the two may protect.
+
+    Raises:
+        TypeError, ValueError: not of the documented form.
+    """
+    tags = structures_in(fields, "Tags.Tag", operation)
+    found = {named(tag, key): text(tag, value) for tag in tags}
+    if len(found) != len(tags):
+        message = "a tag is there twice"
+        raise ValueError(message)
+    return found

@@ -1,0 +1,1 @@
+"""Alibaba Cloud: networks as they are read and set right."""

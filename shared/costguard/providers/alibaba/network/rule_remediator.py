@@ -1,0 +1,203 @@
+"""One rule of a security group: taken away, made narrower, put back. The group is read anew right before.
+
+A rule is named by its id, never by its terms: those would name whatever fits them. Only rules of the way in that could
+be put back as they are: what a before-image cannot say (source ports, prefix and port lists) is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from ipaddress import IPv4Network, IPv6Network, ip_network
+
+from costguard.domain.actions import Receipt
+from costguard.domain.errors import InvalidInputError, ProviderError
+from costguard.domain.mends import Mend, MendKind
+from costguard.domain.network import Direction, NetworkRule
+from costguard.guards.network.rule_text import read_rule, rule_text
+from costguard.providers.alibaba.core.products import HOME_REGIONS
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.network.groups import RULES_API, read_rules
+from costguard.providers.alibaba.network.remediation import half_done, receipt_of
+from costguard.providers.alibaba.network.rules import RuleLists, direction_of, to_permission, to_rule
+from costguard.providers.kit.core.fields import Fields, as_documented, text
+from costguard.providers.kit.network.remediation import gone, refusal, require, require_subject, require_unmoved
+
+_ADD, _TAKE = "ecs:AuthorizeSecurityGroup", "ecs:RevokeSecurityGroup"
+_MOST = 100  # rules of a call
+_LOST = {
+    "no_id": "it has no id",
+    "more_conditions": "it asks for more than a source, a protocol and a port",
+    "port_list": "it names a port list",
+    "prefix_list": "it names a prefix list",
+    "group_elsewhere": "it names a group of an account",
+}
+
+
+class RuleRemediator:
+    """One rule at a time."""
+
+    def __init__(self, session: AlibabaSession) -> None:
+        self._session = session
+
+    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+        """Revoke, narrow or restore, as the mend says."""
+        if mend.kind is MendKind.REVOKE_RULE:
+            return self._revoke(mend, before)
+        return self._narrow(mend, before) if mend.kind is MendKind.NARROW_RULE else self._restore(mend)
+
+    def _revoke(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+        """Take the rule away.
+
+        API: ECS RevokeSecurityGroup by SecurityGroupRuleId, which errs where there is no such rule.
+        """
+        rule, _ = self._decided_on(mend, before)
+        return receipt_of(_TAKE, self._take(mend, [rule.rule_id]))
+
+    def _narrow(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+        """Rules for the narrower networks first, then away with the wide one; the receipt names the new rules.
+
+        Raises:
+            OutcomeUnknownError: also where the new rules are there, and the wide one still is too.
+
+        API: ECS AuthorizeSecurityGroup, whose answer names no rule, so that they are read; RevokeSecurityGroup.
+        """
+        rule, others = self._decided_on(mend, before)
+        narrowed = [replace(rule, peers=(peer,)) for peer in _narrower(mend, rule)]
+        require(mend, not _any_same(narrowed, others), "such a rule is there already")
+        self._add(mend, narrowed)
+        made = self._made(mend, narrowed, {each.rule_id for each in others} | {rule.rule_id}, "the wide one stands")
+        return self._then_take(mend, made, [rule.rule_id], "the wide one stands")
+
+    def _restore(self, mend: Mend) -> Receipt:
+        """The rule of the before-image again, then away with those that stand in its place.
+
+        Raises:
+            OutcomeUnknownError: also where the old rule is there again, and those in its place still are too.
+        """
+        require_subject(mend, {"security_group"}, HOME_REGIONS)
+        try:
+            rule = read_rule(mend.parameters.get("rule", ""))
+        except InvalidInputError as err:
+            raise refusal(mend, "it has no image of a rule") from err
+        found = self._rules(mend)
+        instead = [each for each in mend.parameters.get("instead_of", "").split(",") if each]
+        missing = [each for each in instead if each not in found]
+        if missing:
+            raise gone(mend, ", ".join(missing), RULES_API)
+        strange = [each for each in instead if not _same(replace(found[each][0], peers=rule.peers), rule)]
+        require(mend, not strange, f"in its place stands another rule by now: {', '.join(strange)}")
+        left = [each for name, (each, _told) in found.items() if name not in instead]
+        require(mend, not _any_same([rule], left), "such a rule is there already")
+        added = self._add(mend, [rule])
+        if not instead:
+            return receipt_of(_ADD, added)
+        made = self._made(mend, [rule], set(found), "those in its place stand")
+        return self._then_take(mend, made, instead, "those in its place stand")
+
+    def _decided_on(self, mend: Mend, before: Mapping[str, str]) -> tuple[NetworkRule, list[NetworkRule]]:
+        """The rule as it is now, where that is what the mend was decided on; and the group's others."""
+        require_subject(mend, {"security_group"}, HOME_REGIONS)
+        direction = mend.parameters.get("direction")
+        require(mend, direction == Direction.INGRESS.value, "only rules of the way in are mended")
+        require(mend, not mend.parameters.get("version"), "groups have no versions here")
+        rule_id = mend.parameters.get("rule_id", "")
+        found = self._rules(mend)
+        if not rule_id or rule_id not in found:
+            raise gone(mend, rule_id or "a rule without an id", RULES_API)
+        rule, told = found.pop(rule_id)
+        with as_documented(RULES_API):
+            require(mend, direction_of(told) is Direction.INGRESS, "it is a rule of the way out")
+        why = _LOST.get(rule.cannot_return, rule.cannot_return)
+        require(mend, not why, f"it could not be put back: {why}")
+        require_unmoved(mend, {"rule": rule_text(rule), "version": ""}, before)
+        return rule, [each for each, _ in found.values()]
+
+    def _rules(self, mend: Mend) -> dict[str, tuple[NetworkRule, Fields]]:
+        """The group's rules by id, with what was told of them; lists that rules name are not looked into."""
+        permissions = read_rules(self._session, mend.subject.shard, mend.subject.native_id).permissions
+        with as_documented(RULES_API):
+            return {text(told, "SecurityGroupRuleId"): (to_rule(told, RuleLists()), told) for told in permissions}
+
+    def _add(self, mend: Mend, rules: Sequence[NetworkRule]) -> Fields:
+        require(mend, 0 < len(rules) <= _MOST, f"{len(rules)} rules are not from 1 to {_MOST}")
+        try:
+            permissions = [to_permission(rule) for rule in rules]
+        except ValueError as err:
+            raise refusal(mend, str(err)) from err
+        return self._session.call(
+            mend.subject.shard,
+            "ecs",
+            "AuthorizeSecurityGroup",
+            SecurityGroupId=mend.subject.native_id,
+            Permissions=permissions,
+        )
+
+    def _made(self, mend: Mend, rules: Sequence[NetworkRule], earlier: set[str], left: str) -> list[str]:
+        """The ids of the rules that were just added.
+
+        Raises:
+            OutcomeUnknownError: they are not seen.
+        """
+        added = "rules were added"
+        try:
+            found = self._rules(mend)
+        except ProviderError as err:
+            raise half_done(added, left, err, _ADD) from err
+        made = [
+            name for rule in rules for name, (each, _) in found.items() if name not in earlier and _same(each, rule)
+        ]
+        if len(made) != len(rules):
+            seen = f"{added} and {len(made)} of {len(rules)} are seen"
+            raise half_done(seen, left, None, _ADD)
+        return made
+
+    def _then_take(self, mend: Mend, made: Sequence[str], rule_ids: Sequence[str], left: str) -> Receipt:
+        try:
+            answer = self._take(mend, rule_ids)
+        except ProviderError as err:
+            added = f"{', '.join(made)} were added"
+            raise half_done(added, left, err, _TAKE) from err
+        return receipt_of(_TAKE, answer, ",".join(made))
+
+    def _take(self, mend: Mend, rule_ids: Sequence[str]) -> Fields:
+        return self._session.call(
+            mend.subject.shard,
+            "ecs",
+            "RevokeSecurityGroup",
+            SecurityGroupId=mend.subject.native_id,
+            SecurityGroupRuleId=list(rule_ids),
+        )
+
+
+def _narrower(mend: Mend, rule: NetworkRule) -> list[str]:
+    """The networks that take the place of the rule's own: each within it, and none all of it."""
+    require(mend, len(rule.peers) == 1, "it lets in no network")
+    wide = ip_network(rule.peers[0])
+    try:
+        wanted = [ip_network(each) for each in mend.parameters.get("peers", "").split(",") if each]
+    except ValueError as err:
+        raise refusal(mend, f"no networks: {err}") from err
+    require(mend, bool(wanted), "no networks to narrow it to")
+    outside = [str(each) for each in wanted if each == wide or not _within(each, wide)]
+    require(mend, not outside, f"not narrower than {wide}: {', '.join(outside)}")
+    return list(dict.fromkeys(map(str, wanted)))
+
+
+def _within(network: IPv4Network | IPv6Network, other: IPv4Network | IPv6Network) -> bool:
+    if isinstance(network, IPv4Network) and isinstance(other, IPv4Network):
+        return network.subnet_of(other)
+    return isinstance(network, IPv6Network) and isinstance(other, IPv6Network) and network.subnet_of(other)
+
+
+def _any_same(rules: Sequence[NetworkRule], others: Sequence[NetworkRule]) -> bool:
+    """The cloud makes no second rule of one that is there, and says nothing."""
+    return any(_same(rule, other) for rule in rules for other in others)
+
+
+def _same(rule: NetworkRule, other: NetworkRule) -> bool:
+    return _bare(rule) == _bare(other)
+
+
+def _bare(rule: NetworkRule) -> NetworkRule:
+    return replace(rule, rule_id="", description="", cannot_return="")

@@ -1,0 +1,1 @@
+"""AWS: what was billed, budgets of the console, and prices."""

@@ -1,0 +1,1 @@
+"""AWS: instances, how busy they are, and the four changes to them."""

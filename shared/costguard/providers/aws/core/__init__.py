@@ -1,0 +1,1 @@
+"""AWS: the session and what every capability rests on."""

@@ -1,0 +1,1 @@
+"""AWS: permissions, the policies made from them, what a run is allowed, and launch freezes."""

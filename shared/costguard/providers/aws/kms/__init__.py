@@ -1,0 +1,1 @@
+"""AWS: keys, what is allowed for each kind, their rotation and succession."""

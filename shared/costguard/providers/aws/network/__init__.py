@@ -1,0 +1,1 @@
+"""AWS: networks as they are read and set right."""

@@ -1,0 +1,1 @@
+"""What clouds share, in the folders that each of them has."""

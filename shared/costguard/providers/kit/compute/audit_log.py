@@ -1,0 +1,161 @@
+"""What the readers of the three audit trails share: how far back they ask, and what a failed look leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from costguard.domain.deployments import Deployment, deployments_in
+from costguard.domain.errors import AccessDeniedError, ProviderError, ThrottledError, TruncatedReadError
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Gap, Instance, Launch
+from costguard.ports import LaunchReport
+from costguard.providers.kit.core.fields import Fields, as_documented, parts
+from costguard.providers.kit.core.gaps import DEADLINE
+from costguard.providers.kit.core.redaction import without_secrets
+
+REMEMBERED = timedelta(days=90)
+"""How long all three clouds can be asked for an event."""
+
+LAUNCHES = "launches"
+MOST_PAGES = 20
+"""Of one question: a thousand events in the half hour around a launch are no trail that can be read to its end."""
+
+MARK_PAGES = 3
+"""Of the questions that others asked of a trail: 150, the newest first. A deployment asks once in each of its runs."""
+
+_BEFORE, _AFTER = timedelta(minutes=15), timedelta(minutes=15)
+"""Around the moment a machine says it was made, which is told to the minute at worst: an order may take minutes."""
+_AT_THE_EDGE = timedelta(minutes=5)  # asked a little later than we looked at the clock, the oldest moment is refused
+_LONGEST_NAME = 256
+_NAMED = 5  # machines named in a gap; the others are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From when until when a launch is looked for."""
+
+    since: datetime
+    until: datetime
+
+
+def window_of(instance: Instance, now: datetime) -> Window | None:
+    """Around the machine's making; None where no trail remembers that, or nobody knows when it was."""
+    oldest = now - REMEMBERED + _AT_THE_EDGE
+    made = instance.created_at
+    if made is None or made + _AFTER <= oldest or made > now:
+        return None
+    return Window(max(made - _BEFORE, oldest), min(made + _AFTER, now))
+
+
+def looked_up(
+    instances: Sequence[Instance],
+    now: datetime,
+    ask: Callable[[Instance, Window], Launch | None],
+    gap: Callable[[Shard, str, ProviderError], Gap],
+) -> LaunchReport:
+    """`ask` about each; denied, throttled or out of time, about none after.
+
+    An answer that is not as documented names nobody, and the others are asked all the same.
+    """
+    launches: dict[ResourceRef, Launch] = {}
+    failures: dict[ResourceRef, ProviderError] = {}
+    for instance in instances:
+        window = window_of(instance, now)
+        if window is None:
+            continue
+        try:
+            launch = ask(instance, window)
+        except ProviderError as err:
+            failures[instance.ref] = err
+            if isinstance(err, (AccessDeniedError, ThrottledError)) or err.code == DEADLINE:
+                break  # so would the next be answered
+            continue
+        if launch is not None:
+            launches[instance.ref] = launch
+    return LaunchReport(launches, tuple(_gaps(failures, len(instances), gap)))
+
+
+def launch_among(
+    events: Iterable[Fields], operation: str, launch_in: Callable[[Fields, str], Launch | None], native_id: str
+) -> Launch | None:
+    """What `launch_in` makes of the events: the launch of this machine, where there is one among them.
+
+    Raises:
+        ProviderError: not as documented, or two who both launched it.
+    """
+    found: list[Launch] = []
+    for event in events:
+        with as_documented(operation):
+            launch = launch_in(event, native_id)
+        found += [launch] if launch is not None else []
+    with as_documented(operation):
+        if len({launch.by for launch in found}) > 1:
+            message = "two launches of one machine, by different people"
+            raise ValueError(message)
+    return min(found, key=lambda launch: launch.at) if found else None
+
+
+def deployments_among(
+    pages: Iterable[list[Any]], operation: str, told: Callable[[Fields], tuple[datetime, str]]
+) -> Mapping[Deployment, datetime]:
+    """The deployments whose marks the events of the first few pages carry, each with when it was last seen.
+
+    `told` gives of an event when it was, and the texts that say who asked: its role session and user agent.
+
+    Raises:
+        ProviderError: not as documented.
+    """
+    found: dict[Deployment, datetime] = {}
+    for page in islice(pages, MARK_PAGES):
+        with as_documented(operation):
+            for event in parts({"page": page}, "page"):
+                at, who = told(event)
+                found.update({each: max(at, found.get(each, at)) for each in deployments_in(who)})
+    return found
+
+
+def events_of(pages: Iterator[list[Any]], operation: str) -> Iterator[Fields]:
+    """Every event of every page.
+
+    Raises:
+        TruncatedReadError: more pages than a trail can be read through for one launch.
+        ProviderError: not as documented.
+    """
+    for page in islice(pages, MOST_PAGES):
+        with as_documented(operation):
+            listed = parts({"page": page}, "page")
+        yield from listed
+    if next(pages, None) is not None:
+        message = f"{operation}: more than {MOST_PAGES} pages of events around one launch"
+        raise TruncatedReadError(message, operation=operation, code="TooManyPages")
+
+
+def name_in(text: str) -> str:
+    """A name as a trail gives it, which becomes a part of `Launch.by`.
+
+    Raises:
+        ValueError: none, far too long, or with characters that no cloud lets into names.
+    """
+    if not text or len(text) > _LONGEST_NAME or not text.isprintable() or "/" in text:
+        message = "a name of nobody"
+        raise ValueError(message)
+    return text
+
+
+def _gaps(
+    failures: Mapping[ResourceRef, ProviderError], asked: int, gap: Callable[[Shard, str, ProviderError], Gap]
+) -> list[Gap]:
+    """One for each way of failing."""
+    refs_of: dict[tuple[Shard, str, str], list[ResourceRef]] = {}
+    for ref, err in failures.items():
+        refs_of.setdefault((ref.shard, err.operation, err.code), []).append(ref)
+    found = []
+    for (shard, _, _), refs in refs_of.items():
+        one = gap(shard, LAUNCHES, failures[refs[0]])
+        names = ", ".join([without_secrets(ref.native_id) for ref in refs[:_NAMED]] + (["…"] if refs[_NAMED:] else []))
+        found.append(replace(one, detail=f"{one.detail} ({len(refs)} of {asked} machines: {names})"))
+    return found

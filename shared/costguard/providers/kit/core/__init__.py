@@ -1,0 +1,1 @@
+"""Shared by all sessions: pacing, retries, pages, fields of answers, the gate, redaction."""

@@ -1,0 +1,1 @@
+"""Shared by permissions, policy documents, preflights and launch freezes."""

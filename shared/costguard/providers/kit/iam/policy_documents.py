@@ -1,0 +1,259 @@
+"""Which policy documents there are, what each is for, and which function's role has which. Each cloud writes its own.
+
+One document a purpose: a role gets just those of its function, and `deny` with whatever else it has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Any
+
+from costguard.domain.errors import InvalidInputError
+from costguard.guards.rules.common import TAGS_DENIED_BY_ROLE
+from costguard.providers.kit.iam.operations import READING, Feature
+
+Document = dict[str, Any]
+
+MOST_CHARACTERS = 6144
+"""Of one managed policy without its white space ("IAM quotas"), of one custom policy (RAM, "Limitations").
+
+Of CAM no page at hand tells: its documents are kept below the same.
+"""
+
+NAME = "costguard"
+"""What the names of tables, buckets, secrets and freezing policies begin with, unless they are called otherwise."""
+
+CONSOLE_BUDGETS = "console-budgets"
+"""Of people: no function asks what budgets the console has."""
+
+MEMBER_ROLE = "costguard"
+"""What the role in a member account is called, unless it is called otherwise."""
+
+
+class Lists(str, Enum):
+    """The part of the inventory that a guard of something else than machines reads."""
+
+    REGIONS = "regions"
+    MACHINES = "machines"  # and regions, without the closer look before an action
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """One policy document; `name` is its file's. `lists` adds a part of the inventory to its features."""
+
+    name: str
+    why: str
+    features: frozenset[Feature] = frozenset()
+    lists: Lists | None = None
+
+    @property
+    def is_of_parts(self) -> bool:
+        """Whether it reads something else than its features as they are."""
+        return self.lists is not None or Feature.BILLING in self.features
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The purposes of one function's role.
+
+    `always`; `enforcing` only where a rule enforces; `members` only where there are further accounts; `asked` each
+    only where the policy or the settings ask for what it does.
+    """
+
+    always: tuple[str, ...]
+    enforcing: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What narrows documents further; empty: everywhere, and whatever its tags.
+
+    `tags` limit stopping, starting and terminating to machines that have one of the values for every key named.
+    `kept_tags` are those that no machine may be stopped with. `name` begins the names of what Costguard keeps, and
+    `account` is the one that the documents are for. `spot_may_end` leaves Spot machines out of the denials;
+    `flow_log_roles` are handed to flow logs that go to a log group of AWS. `organisation` is the one whose accounts
+    alone are entered; `freezing_policies` are the service control policies that freezes attach, by id.
+    """
+
+    regions: tuple[str, ...] = ()
+    tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kept_tags: tuple[str, ...] = TAGS_DENIED_BY_ROLE
+    name: str = NAME
+    member_role: str = MEMBER_ROLE
+    partition: str = "aws"
+    account: str = ""
+    spot_may_end: bool = False
+    flow_log_roles: tuple[str, ...] = ()
+    organisation: str = ""
+    freezing_policies: tuple[str, ...] = ()
+
+
+EVERYWHERE = Narrowing()
+
+_MACHINES = frozenset({Feature.STOP, Feature.SNAPSHOT, Feature.TERMINATE})
+_SCAN_BUDGET = READING | {Feature.BILLING}
+
+PURPOSES: Mapping[str, Purpose] = MappingProxyType(
+    {
+        purpose.name: purpose
+        for purpose in (
+            Purpose("scan-idle_gpu", "reads machines, metrics, prices and who launched what", READING),
+            Purpose("scan-budget", "reads bills, and what scan-idle_gpu reads", _SCAN_BUDGET),
+            Purpose("scan-kms_rotation", "reads keys and their users", frozenset({Feature.KEYS}), Lists.REGIONS),
+            Purpose(
+                "scan-network_audit", "reads networks and who is in them", frozenset({Feature.NETWORK}), Lists.MACHINES
+            ),
+            Purpose("act-idle_gpu", "stops and terminates machines, and makes snapshots", _MACHINES),
+            Purpose("act-budget", "stops machines", frozenset({Feature.STOP})),
+            Purpose("rotate", "rotates keys", frozenset({Feature.ROTATE})),
+            Purpose("succeed", "makes a key in another's place and moves its alias", frozenset({Feature.SUCCEED})),
+            Purpose("keep_tag", "writes a Keep on its machine, as a tag", frozenset({Feature.KEEP_TAG})),
+            Purpose("fix_network", "mends networks, and undoes that", frozenset({Feature.FIX_NETWORK})),
+            Purpose("freeze", "attaches the one freezing policy to groups of people", frozenset({Feature.FREEZE})),
+            Purpose(
+                "freeze-organisation",
+                "attaches the one freezing policy to accounts and units of the organisation",
+                frozenset({Feature.FREEZE}),
+            ),
+            Purpose(
+                CONSOLE_BUDGETS,
+                "reads the budgets of the console: for people who run `costguard budgets`",
+                frozenset({Feature.BILLING}),
+            ),
+            Purpose("undo", "starts again what was stopped: for people who undo", frozenset({Feature.START})),
+            Purpose("clicks", "keeps people's answers in the ledger"),
+            Purpose("ledger", "reads and writes the ledger"),
+            Purpose("objects", "reads published policies", frozenset({Feature.OBJECTS})),
+            Purpose("reports", "keeps reports and digests below reports/", frozenset({Feature.OBJECTS})),
+            Purpose("secrets", "reads the settings' own secrets", frozenset({Feature.SECRETS})),
+            Purpose("mail", "sends mail", frozenset({Feature.MAIL})),
+            Purpose(
+                "members",
+                "lists the organisation's accounts and enters them by their role",
+                frozenset({Feature.MEMBERS, Feature.ORGANISATION}),
+            ),
+            Purpose(
+                "member-scan",
+                "for the role in a member account: all that any function reads there",
+                _SCAN_BUDGET | {Feature.KEYS, Feature.NETWORK},
+            ),
+            Purpose(
+                "member-act",
+                "for the role in a member account: all that any function does there, but successors and freezes",
+                _MACHINES | {Feature.ROTATE, Feature.FIX_NETWORK},
+            ),
+            Purpose("deny", "denies, whatever else is attached, what no run may ever do"),
+        )
+    }
+)
+
+_KEPT = ("deny", "ledger", "secrets", "objects")
+_MOST_KEYS_SHOWN = 6  # of one statement, in a table for people
+
+FUNCTIONS: Mapping[str, Needs] = MappingProxyType(
+    {
+        "idle_gpu": Needs(("scan-idle_gpu", *_KEPT), ("act-idle_gpu",), ("members",), ("mail", "keep_tag")),
+        "budget": Needs(
+            ("scan-budget", *_KEPT), ("act-budget",), ("members",), ("mail", "freeze", "freeze-organisation")
+        ),
+        "kms_rotation": Needs(("scan-kms_rotation", *_KEPT), ("rotate",), ("members",), ("mail", "succeed")),
+        "network_audit": Needs(("scan-network_audit", *_KEPT), ("fix_network",), ("members",), ("mail",)),
+        "slack_actions": Needs(("clicks", "deny", "secrets", "objects")),
+        "digest": Needs(_KEPT, asked=("mail", "reports")),
+    }
+)
+"""What `needs.policies` of each function.yaml says; a purpose that a cloud does without has no document there."""
+
+
+def purpose_named(name: str) -> Purpose:
+    """The purpose of that name.
+
+    Raises:
+        InvalidInputError: there is none.
+    """
+    found = PURPOSES.get(name)
+    if found is None:
+        message = f"{name!r} is no purpose; expected one of {', '.join(PURPOSES)}"
+        raise InvalidInputError(message)
+    return found
+
+
+def reads(
+    purpose: Purpose, actions: Collection[str], of_people: Collection[str], listed: Mapping[Lists, Sequence[str]]
+) -> list[str]:
+    """`actions` of a purpose that reads: without those `of_people`, or those alone; and with what it lists besides."""
+    mine = [name for name in actions if (name in of_people) is (purpose.name == CONSOLE_BUDGETS)]
+    return sorted({*mine, *(listed[purpose.lists] if purpose.lists is not None else ())})
+
+
+def file_text(document: Document) -> str:
+    """As it stands in a file: a line for each statement, so that white space takes little of what a policy may hold."""
+    lines = []
+    for key, value in document.items():
+        if isinstance(value, list):
+            rows = ",\n".join(f"    {json.dumps(statement, ensure_ascii=False)}" for statement in value)
+            lines.append(f'  "{key}": [\n{rows}\n  ]')
+        else:
+            lines.append(f'  "{key}": {json.dumps(value)}')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def characters(document: Document) -> int:
+    """How long it is without white space, which is what a cloud's limit counts at best."""
+    return len(json.dumps(document, separators=(",", ":"), ensure_ascii=False))
+
+
+def spellings(names: Iterable[str]) -> tuple[str, ...]:
+    """Each name as people write it: `do-not-stop`, `do_not_stop`, `donotstop`."""
+    forms = {form for name in names for form in (name, name.replace("-", "_"), name.replace("-", ""))}
+    return tuple(sorted(forms))
+
+
+def table(documents: Mapping[str, Document]) -> str:
+    """One cloud's documents as a Markdown table: what each is for, what it allows, and on what."""
+    lines = ["| document | for the role that | allows | on |", "|---|---|---|---|"]
+    for name, document in documents.items():
+        if name == "deny":
+            continue
+        begins = f"| `{name}` | {PURPOSES[name].why} |"
+        for statement in document.get("Statement") or document["statement"]:
+            told = {key.lower(): value for key, value in statement.items()}
+            where = " ".join(f"`{one}`" for one in _listed(told["resource"]))
+            lines.append(f"{begins} {_by_service(told['action'])} | {where}{_when(told)} |")
+            begins = "| | |"
+    return "\n".join(lines) + "\n"
+
+
+def denials(document: Document) -> str:
+    """What `deny` denies, as a Markdown list."""
+    lines = []
+    for statement in document.get("Statement") or document["statement"]:
+        told = {key.lower(): value for key, value in statement.items()}
+        but = ", but those that are named" if "notresource" in told else ""
+        lines.append(f"* {_by_service(told['action'])}{_when(told)}{but}")
+    return "\n".join(lines) + "\n"
+
+
+def _when(told: Mapping[str, Any]) -> str:
+    keys = [f"`{key}`" for conditions in told.get("condition", {}).values() for key in conditions]
+    more = [f"{len(keys) - _MOST_KEYS_SHOWN} more"] if len(keys) > _MOST_KEYS_SHOWN else []
+    return f", by {', '.join([*keys[:_MOST_KEYS_SHOWN], *more])}" if keys else ""
+
+
+def _by_service(actions: str | list[str]) -> str:
+    """`ec2:` once for all of its actions."""
+    found: dict[str, list[str]] = {}
+    for action in _listed(actions):
+        service, _, name = action.rpartition(":")
+        found.setdefault(service, []).append(f"`{name}`")
+    return "; ".join(f"{service}: {', '.join(names)}" for service, names in found.items())
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value

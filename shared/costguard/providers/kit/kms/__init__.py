@@ -1,0 +1,1 @@
+"""Shared by what rotates and succeeds keys."""

@@ -1,0 +1,1 @@
+"""Tencent Cloud: what was billed, budgets of the console, and prices."""

@@ -1,0 +1,221 @@
+"""What things cost on Tencent Cloud: policy first, then what CVM and CBS quote for this account. Unknown is absent.
+
+Permissions: `cvm:DescribeZoneInstanceConfigInfos`, `cbs:InquiryPriceCreateDisks`. List prices before discounts, CNY
+on the China site and USD on the international one, never converted. Nothing is taken from a table: without an
+answer the price is unknown.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from typing import Any, Protocol
+
+from costguard.domain.errors import ProviderError
+from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
+from costguard.policy.model.policy import PriceOverride
+from costguard.providers.kit.core.fields import Fields, amount, as_documented, named, part, text
+from costguard.providers.tencent.compute.instance_types import ZONES
+from costguard.providers.tencent.compute.instances import POSTPAID, PREPAID, SPOT
+from costguard.providers.tencent.core.fields import told
+from costguard.providers.tencent.core.products import CURRENCIES
+
+log = logging.getLogger(__name__)
+
+_DISKS = "cbs:InquiryPriceCreateDisks"
+_BATCH = 100  # values of one filter
+_CHARGES = {Billing.ON_DEMAND: POSTPAID, Billing.SPOT: SPOT, Billing.PREPAID: PREPAID}
+_TIERS = (
+    (timedelta(hours=96), "UnitPrice"),
+    (timedelta(hours=360), "UnitPriceSecondStep"),
+    (None, "UnitPriceThirdStep"),
+)
+"""Until when each price of a pay-as-you-go hour holds: longer use costs less, where the later ones are there at all."""
+
+
+class Calls(Protocol):
+    """The part of `TencentSession` that prices need."""
+
+    def call(self, shard: Shard, service: str, action: str, /, **parameters: Any) -> dict[str, Any]:
+        """One request; raises ProviderError."""
+
+    def pages(
+        self, shard: Shard, service: str, action: str, result_key: str, /, **parameters: Any
+    ) -> Iterator[list[Any]]:
+        """The list under `result_key` of every page; raises ProviderError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What has one price: an instance type in a zone under a charge type."""
+
+    shard: Shard
+    zone: str
+    instance_type: str
+    charge: str
+
+
+class TencentPrices:
+    """`PriceSource` for Tencent Cloud. What was asked once is kept; threads may share it (two may ask at once)."""
+
+    def __init__(self, session: Calls, overrides: Sequence[PriceOverride], *, now: datetime) -> None:
+        self._session = session
+        self._overrides = tuple(overrides)
+        self._now = now.astimezone(timezone.utc)
+        self._today = self._now.date().isoformat()
+        self._quoted: dict[Product, Fields] = {}
+        self._asked: set[tuple[Shard, str, str]] = set()
+        self._disks: dict[tuple[Shard, str, float], Money | None] = {}
+
+    def rates(self, instances: Sequence[Instance]) -> Mapping[ResourceRef, HourlyRate]:
+        """Hourly price by instance: policy, then the quote for its zone and charge type.
+
+        Pay-as-you-go is quoted in three steps by length of use, and the use is counted from the machine's
+        creation, the only beginning that the cloud tells. Spot is quoted at the moment's price. A prepaid month
+        is spread over its hours. A dedicated host is paid for as a host, so its machines have no price.
+        A policy's price is what was negotiated for on-demand use, so Spot is never priced by it.
+        """
+        self._read(instance for instance in instances if self._override(instance) is None)
+        found = {instance.ref: self._rate(instance) for instance in instances}
+        return {ref: rate for ref, rate in found.items() if rate is not None}
+
+    def kept_hourly(self, detail: InstanceDetail) -> Sequence[tuple[str, Money | None]]:
+        """Disks and kept public addresses, which bill on after a stop.
+
+        Of an address the fee depends on the kind of account and on its bandwidth: unknown.
+        """
+        volumes = [("volume", self._disk_hourly(volume)) for volume in detail.volumes]
+        return [*volumes, *(("public_address", None) for _ in detail.kept_addresses)]
+
+    def snapshot_hourly(self, volume: Volume) -> Money | None:
+        """Unknown: no operation quotes it, and a part of each region's snapshots is free."""
+        del volume
+        return None
+
+    def _override(self, instance: Instance) -> Money | None:
+        if instance.billing is Billing.SPOT:
+            return None
+        for override in self._overrides:
+            if override.cloud == instance.ref.cloud and any(
+                fnmatchcase(instance.instance_type, pattern) for pattern in override.instance_types
+            ):
+                return override.hourly
+        return None
+
+    def _rate(self, instance: Instance) -> HourlyRate | None:
+        negotiated = self._override(instance)
+        if negotiated is not None:
+            return HourlyRate(negotiated, "policy", self._today)
+        product = _product(instance)
+        quoted = None if product is None else self._quoted.get(product)
+        if quoted is None:
+            return None
+        used = timedelta(0) if instance.created_at is None else self._now - instance.created_at
+        try:
+            with as_documented(ZONES):
+                found = hourly(quoted, _CHARGES[instance.billing], used)
+        except ProviderError as err:
+            log.warning("a price not read", extra={"instance": str(instance.ref), "cause": str(err)})
+            return None
+        currency = CURRENCIES[instance.ref.cloud]
+        return None if found is None else HourlyRate(Money(found, currency), "tencent-cvm", self._today)
+
+    def _read(self, instances: Iterable[Instance]) -> None:
+        wanted: dict[tuple[Shard, str], set[str]] = {}
+        for product in map(_product, instances):
+            if product is not None and (product.shard, product.charge, product.instance_type) not in self._asked:
+                wanted.setdefault((product.shard, product.charge), set()).add(product.instance_type)
+        for (shard, charge), types in wanted.items():
+            names = sorted(types)
+            for first in range(0, len(names), _BATCH):
+                self._read_types(shard, charge, names[first : first + _BATCH])
+
+    def _read_types(self, shard: Shard, charge: str, names: Sequence[str]) -> None:
+        self._asked |= {(shard, charge, name) for name in names}
+        filters = [
+            {"Name": "instance-type", "Values": list(names)},
+            {"Name": "instance-charge-type", "Values": [charge]},
+        ]
+        service, action = ZONES.split(":")
+        try:
+            for page in self._session.pages(shard, service, action, "InstanceTypeQuotaSet", Filters=filters):
+                with as_documented(ZONES):
+                    for entry in page:
+                        product = Product(
+                            shard, named(entry, "Zone"), named(entry, "InstanceType"), text(entry, "InstanceChargeType")
+                        )
+                        self._quoted[product] = part(told(entry, "Price"), "Price")
+        except ProviderError as err:
+            log.warning("prices not read", extra={"shard": str(shard), "cause": str(err)})
+
+    def _disk_hourly(self, volume: Volume) -> Money | None:
+        key = (volume.ref.shard, volume.volume_type, volume.size_gib)
+        if key not in self._disks:
+            self._disks[key] = self._quote_disk(volume)
+        return self._disks[key]
+
+    def _quote_disk(self, volume: Volume) -> Money | None:
+        """API: CBS InquiryPriceCreateDisks, for a disk of this kind and size, paid by the hour."""
+        shard, (service, action) = volume.ref.shard, _DISKS.split(":")
+        try:
+            answer = self._session.call(
+                shard,
+                service,
+                action,
+                DiskType=volume.volume_type,
+                DiskSize=int(volume.size_gib),
+                DiskCount=1,
+                DiskChargeType=POSTPAID,
+            )
+            with as_documented(_DISKS):
+                quoted = told(part(answer, "DiskPrice"), "UnitPrice", "UnitPriceHigh")
+                exact = text(quoted, "UnitPriceHigh")
+                found = _positive(Decimal(exact)) if exact else _price(quoted, "UnitPrice")
+        except ProviderError as err:
+            log.warning("the price of a disk not read", extra={"shard": str(shard), "cause": str(err)})
+            return None
+        return None if found is None else Money(found, CURRENCIES[volume.ref.cloud])
+
+
+def hourly(quoted: Fields, charge: str, used: timedelta) -> Decimal | None:
+    """What one hour costs of a machine that has been used so long; None where nothing is quoted.
+
+    A field that does not apply is 0, which never is a price.
+
+    Raises:
+        TypeError, ValueError: not as documented.
+    """
+    if charge == PREPAID:
+        monthly = _price(quoted, "OriginalPrice")
+        return None if monthly is None else monthly / HOURS_PER_MONTH
+    if text(told(quoted, "ChargeUnit"), "ChargeUnit") not in {"", "HOUR"}:
+        return None
+    if charge == SPOT:
+        return _price(quoted, "UnitPriceDiscount") or _price(quoted, "UnitPrice")
+    found = None
+    for until, name in _TIERS:
+        found = _price(quoted, name) or found
+        if until is None or used < until:
+            return found
+    return found
+
+
+def _price(quoted: Fields, key: str) -> Decimal | None:
+    """A price as it stood in the answer: the shortest decimal of its float is what was written."""
+    found = amount(told(quoted, key), key)
+    return None if found is None else _positive(Decimal(str(found)))
+
+
+def _positive(found: Decimal) -> Decimal | None:
+    return found if found.is_finite() and 0 < found < Decimal("1e9") else None
+
+
+def _product(instance: Instance) -> Product | None:
+    charge = _CHARGES.get(instance.billing)
+    return None if charge is None else Product(instance.ref.shard, instance.zone, instance.instance_type, charge)

@@ -1,0 +1,1 @@
+"""Tencent Cloud: instances, how busy they are, and the four changes to them."""

@@ -1,0 +1,194 @@
+"""Who launched a CVM instance, by CloudAudit.
+
+Permissions: those of `Feature.TRAIL` in permissions.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any, Protocol
+
+from costguard.domain.deployments import Deployment
+from costguard.domain.refs import Shard
+from costguard.domain.resources import Instance, Launch
+from costguard.ports import LaunchReport
+from costguard.providers.kit.compute.audit_log import (
+    Window,
+    deployments_among,
+    events_of,
+    launch_among,
+    looked_up,
+    name_in,
+)
+from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, parts, text
+from costguard.providers.kit.core.paging import by_token
+from costguard.providers.tencent.core import errors
+from costguard.providers.tencent.core.fields import told
+
+LOOKUP = "cloudaudit:DescribeEvents"
+_PAGE = 50  # the most it gives
+_RUN = "RunInstances"
+_LEAVING_MARKS = ("DescribeEvents", "StopInstances")
+_OF_INSTANCES = "instance/"
+_SERVICE_ROLES = ("_QCSRole", "_QCSLinkedRole")
+_ANY_ROLE = "roleUser"
+"""What older documents say a role is called in events, whichever it is."""
+
+
+class Calls(Protocol):
+    """The part of `TencentSession` that reading needs."""
+
+    def call(self, shard: Shard, service: str, action: str, /, **parameters: Any) -> dict[str, Any]:
+        """One request; raises ProviderError."""
+
+
+class TencentAuditLog:
+    """`CloudAuditLog` for one site of Tencent Cloud. `now` is the clock on the wall."""
+
+    def __init__(self, session: Calls, *, now: Callable[[], datetime]) -> None:
+        self._session = session
+        self._now = now
+
+    def launches(self, instances: Sequence[Instance]) -> LaunchReport:
+        """Who called RunInstances. Starting a machine again is not launching it.
+
+        API: CloudAudit DescribeEvents, every RunInstances of the account around the CreatedTime of each instance, as a
+        launch is permitted for no instance yet and its event may name none: whose it was its answer tells. 20 requests
+        a second are let through, and 90 days are kept.
+        """
+        return looked_up(instances, self._now(), self._launch, errors.gap)
+
+    def deployments(self, shard: Shard, since: datetime) -> Mapping[Deployment, datetime]:
+        """By the events of DescribeEvents itself and of StopInstances, of all regions of the account.
+
+        The mark is the user agent, which has what the SDK was told to call itself (X-TC-RequestClient), and the role
+        session, where `principalId` has one.
+
+        API: CloudAudit DescribeEvents by EventName ("Viewing Event Details in Operation Record": actionType Read and
+        Write, userAgent). No document lists which read operations are recorded; a stop is a write, and always is.
+        """
+        found: dict[Deployment, datetime] = {}
+        for name in _LEAVING_MARKS:
+            seen = deployments_among(self._pages(shard, name, Window(since, self._now())), LOOKUP, _asker)
+            found.update({each: max(at, found.get(each, at)) for each, at in seen.items()})
+        return found
+
+    def _launch(self, instance: Instance, window: Window) -> Launch | None:
+        pages = self._pages(instance.ref.shard, _RUN, window)
+        return launch_among(events_of(pages, LOOKUP), LOOKUP, launch_in, instance.ref.native_id)
+
+    def _pages(self, shard: Shard, event: str, window: Window) -> Iterator[list[Any]]:
+        account = Shard(shard.cloud, shard.account)  # the trail is one for all regions
+
+        def ask(page: dict[str, str]) -> dict[str, Any]:
+            more = {"NextToken": int(page["NextToken"])} if page else {}
+            return self._session.call(
+                account,
+                "cloudaudit",
+                "DescribeEvents",
+                StartTime=int(window.since.timestamp()),
+                EndTime=int(window.until.timestamp()),
+                MaxResults=_PAGE,
+                LookupAttributes=[{"AttributeKey": "EventName", "AttributeValue": event}],
+                **more,
+            )
+
+        return by_token(LOOKUP, ask, _listed, _next_page)
+
+
+def launch_in(event: Fields, native_id: str) -> Launch | None:
+    """The launch of this instance that an event tells of; None where it is another's, or failed.
+
+    Raises:
+        TypeError, ValueError: not as documented.
+    """
+    if named(event, "EventName") != _RUN:
+        return None
+    detail = _detail(event)
+    if native_id not in _instances_of(event, detail) or _failed(detail):
+        return None
+    return Launch(launcher(part(detail, "userIdentity")), _at(event), named(event, "EventId"))
+
+
+def _detail(event: Fields) -> Fields:
+    detail = json.loads(named(event, "CloudAuditEvent"))
+    if not isinstance(detail, dict):
+        message = "CloudAuditEvent is no structure"
+        raise TypeError(message)
+    return detail
+
+
+def _asker(event: Fields) -> tuple[datetime, str]:
+    detail = _detail(event)
+    return _at(event), f"{text(part(detail, 'userIdentity'), 'principalId')} {text(detail, 'userAgent')}"
+
+
+def launcher(identity: Fields) -> str:
+    """Who that is: `user/…`, `role/…`, `root`, or `service/…`, which is no person.
+
+    A user that was deleted since is told by number. The documents tell of a role only its name: its session, where the
+    principal's id has one.
+
+    Raises:
+        TypeError, ValueError: not as documented.
+    """
+    kind, name, principal = named(identity, "type"), text(identity, "userName"), text(identity, "principalId")
+    if kind == "Root":
+        return "root"
+    if kind == "CAMUser":
+        return f"user/{name_in(name or principal)}"
+    number, colon, session = principal.partition(":")
+    role = name_in(number if name in ("", _ANY_ROLE) else name)
+    if any(mark in role for mark in _SERVICE_ROLES):
+        return f"service/{role}"
+    return f"role/{role}/{name_in(session)}" if colon else f"role/{role}"
+
+
+def _instances_of(event: Fields, detail: Fields) -> set[str]:
+    """The ids in the answer of the call, and those it was permitted for."""
+    names = text(part(told(event, "Resources"), "Resources"), "ResourceName").split("|")
+    found = {name.removeprefix(_OF_INSTANCES) for name in names if name.startswith(_OF_INSTANCES)}
+    answer = text(told(detail, "responseElements"), "responseElements")
+    answered = json.loads(answer) if answer else {}
+    made = answered.get("InstanceIdSet", []) if isinstance(answered, Mapping) else None
+    if not isinstance(made, list) or not all(isinstance(each, str) for each in made):
+        message = "InstanceIdSet is no list of ids"
+        raise TypeError(message)
+    return found.union(made)
+
+
+def _failed(detail: Fields) -> bool:
+    """Codes are numbers, numbers as texts, or words; those of success are 0 and nothing."""
+    return any(str(detail.get(key) or 0) != "0" for key in ("errorCode", "apiErrorCode"))
+
+
+def _at(event: Fields) -> datetime:
+    """EventTime: seconds since 1970, as a text."""
+    written = named(event, "EventTime")
+    if not (written.isascii() and written.isdigit() and len(written) <= len("9999999999")):
+        message = "EventTime is no number of seconds"
+        raise ValueError(message)
+    return datetime.fromtimestamp(int(written), timezone.utc)
+
+
+def _listed(answer: Fields) -> list[Fields]:
+    with as_documented(LOOKUP):
+        if "Events" not in answer:
+            message = "Events is missing"
+            raise ValueError(message)
+        return parts(answer, "Events")
+
+
+def _next_page(answer: Fields) -> str:
+    if "ListOver" not in answer:
+        message = "ListOver is missing"
+        raise ValueError(message)
+    if flag(answer, "ListOver"):
+        return ""
+    token = answer.get("NextToken")
+    if isinstance(token, bool) or not isinstance(token, int) or token < 0:  # larger than anything that is counted
+        message = "NextToken is no whole number"
+        raise ValueError(message)
+    return str(token)

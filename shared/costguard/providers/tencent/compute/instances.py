@@ -1,0 +1,164 @@
+"""From an element of DescribeInstances to an `Instance`: pure, apart from any request."""
+
+from __future__ import annotations
+
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Accelerator, Billing, Instance, InstanceState
+from costguard.providers.kit.core.fields import Fields, flag, named, part, text, whole
+from costguard.providers.tencent.compute.instance_types import disks_of, is_local
+from costguard.providers.tencent.compute.managed import keeper_of
+from costguard.providers.tencent.core.fields import tags_of, told
+from costguard.providers.tencent.core.times import moment
+
+INSTANCE_STORE_ROOT = "instance_store_root"
+TERMINATION_PROTECTION = "termination_protection"
+STOP, TERMINATE = "StopInstances", "TerminateInstances"
+POSTPAID, SPOT, PREPAID = "POSTPAID_BY_HOUR", "SPOTPAID", "PREPAID"
+
+_STATES = {
+    "PENDING": InstanceState.PENDING,
+    "STARTING": InstanceState.PENDING,
+    "REBOOTING": InstanceState.PENDING,
+    "RUNNING": InstanceState.RUNNING,
+    "STOPPING": InstanceState.STOPPING,
+    "STOPPED": InstanceState.STOPPED,
+    "TERMINATING": InstanceState.TERMINATING,
+    # SHUTDOWN is the recycle bin: neither gone nor to be touched, as one more terminate destroys what is in it.
+    # That, failed launches, rescue modes and migrations are UNKNOWN, which nothing is done to.
+}
+_BILLING = {
+    PREPAID: Billing.PREPAID,
+    POSTPAID: Billing.ON_DEMAND,
+    SPOT: Billing.SPOT,
+    "CDHPAID": Billing.RESERVED,
+    "CDCPAID": Billing.RESERVED,
+    "UNDERWRITE": Billing.RESERVED,
+}
+_RENEWALS = {
+    "NOTIFY_AND_AUTO_RENEW": True,  # for a month each time it ends, says ModifyInstancesRenewFlag
+    "NOTIFY_AND_MANUAL_RENEW": False,
+    "DISABLE_NOTIFY_AND_MANUAL_RENEW": False,
+}
+_NULLABLE = (
+    "RenewFlag",
+    "PublicIpAddresses",
+    "LatestOperation",
+    "LatestOperationState",
+    "LatestOperationRequestId",
+    "DedicatedClusterId",
+    "InstanceName",
+    "OsName",
+)
+
+
+def to_instance(shard: Shard, described: Fields, accelerator: Accelerator, local_disk_gib: float | None) -> Instance:
+    """One instance as DescribeInstances saw it.
+
+    The cloud tells no start of a run, only the machine's creation: `launched_at` is that earlier moment.
+    Whether its public address is an EIP is not told here either: see `attached.py`.
+
+    Raises:
+        TypeError, ValueError: a field is not of its documented type: see `kit/core/fields.py`.
+    """
+    known = told(described, *_NULLABLE)
+    tags = tags_of(described, "Tags")
+    name = text(known, "InstanceName")
+    state = state_of(known)
+    placement = told(part(known, "Placement"), "HostId", "DedicatedResourcePackIds", "DedicatedResourcePackTenancy")
+    created_at = moment(known, "CreatedTime")
+    run_epoch, stopped_by = run_of(known, state)
+    billing = _billing(known, placement)
+    return Instance(
+        ref=ResourceRef(shard.cloud, shard.account, shard.region, "instance", named(known, "InstanceId")),
+        instance_type=text(known, "InstanceType"),
+        accelerator=accelerator,
+        state=state,
+        billing=billing,
+        run_epoch=run_epoch,
+        launched_at=created_at,
+        name=name,
+        zone=text(placement, "Zone"),
+        created_at=created_at,
+        tags=tags,
+        managed_by=keeper_of(tags, name),
+        cannot_stop=_cannot_stop(known),
+        local_disk_gib=local_disk_gib,
+        public_ip=_public_ip(known),
+        protected_by=(TERMINATION_PROTECTION,) if flag(known, "DisableApiTermination") else (),
+        operating_system="windows" if "windows" in text(known, "OsName").lower() else "linux",
+        tenancy="host" if text(placement, "HostId") else "default",
+        billed_while_stopped=state is InstanceState.STOPPED and text(known, "StopChargingMode") != "STOP_CHARGING",
+        stopped_by=stopped_by,
+        paid_until=moment(known, "ExpiredTime") if billing is Billing.PREPAID else None,
+        auto_renew=_RENEWALS.get(text(known, "RenewFlag")) if billing is Billing.PREPAID else None,
+        resource_group=_project(placement),
+    )
+
+
+def state_of(described: Fields) -> InstanceState:
+    """Where the machine is in its life; one that the cloud has isolated (unpaid, expired, unsafe) is UNKNOWN.
+
+    LatestOperationState does not count: it was recorded as SUCCESS while a machine was still STOPPING.
+
+    Raises:
+        TypeError, ValueError: not as documented.
+    """
+    if text(described, "RestrictState") not in {"", "NORMAL"}:
+        return InstanceState.UNKNOWN
+    return _STATES.get(named(described, "InstanceState"), InstanceState.UNKNOWN)
+
+
+def run_of(described: Fields, state: InstanceState) -> tuple[str, str]:
+    """The run epoch, and the request that stopped the machine.
+
+    The only trace of a start is the id of the latest request; while a machine is stopped or ended, that is the
+    request which did it, and the run is not told. Of a machine that runs it is taken as it is: changing an
+    attribute changes it too, and a case is then closed for nothing, which harms nobody.
+
+    Raises:
+        TypeError, ValueError: not as documented.
+    """
+    latest, request = text(described, "LatestOperation"), text(described, "LatestOperationRequestId")
+    runs = state in {InstanceState.RUNNING, InstanceState.PENDING}
+    if latest == STOP and not runs:
+        return "", request
+    return ("" if latest == TERMINATE and not runs else request), ""
+
+
+def attached_disk_ids(described: Fields) -> frozenset[str]:
+    """The cloud disks that DescribeInstances says are attached; local ones are no volumes.
+
+    Raises:
+        TypeError, ValueError: not as documented.
+    """
+    return frozenset(named(disk, "DiskId") for disk in disks_of(described) if not is_local(disk))
+
+
+def _billing(described: Fields, placement: Fields) -> Billing:
+    found = _BILLING.get(text(described, "InstanceChargeType"), Billing.UNKNOWN)
+    committed = (
+        text(placement, "HostId")
+        or text(described, "DedicatedClusterId")
+        or text(placement, "DedicatedResourcePackTenancy")
+        or placement.get("DedicatedResourcePackIds")
+    )
+    return Billing.RESERVED if committed and found in {Billing.ON_DEMAND, Billing.SPOT} else found
+
+
+def _cannot_stop(described: Fields) -> str:
+    """A system disk of the host's own cannot be copied, and no such machine stops without charges."""
+    system = part(told(described, "SystemDisk"), "SystemDisk")
+    return INSTANCE_STORE_ROOT if is_local(system) else ""
+
+
+def _project(placement: Fields) -> str:
+    """The id of its project, 0 for the default one; empty where none is told."""
+    return str(whole(placement, "ProjectId")) if "ProjectId" in placement else ""
+
+
+def _public_ip(described: Fields) -> str:
+    found = described.get("PublicIpAddresses", [])
+    if not isinstance(found, list) or not all(isinstance(address, str) for address in found):
+        message = "PublicIpAddresses is no list of addresses"
+        raise TypeError(message)
+    return found[0] if found else ""

@@ -1,0 +1,1 @@
+"""Tencent Cloud: the session and what every capability rests on."""

@@ -1,0 +1,1 @@
+"""Tencent Cloud: keys, what is allowed for each kind, their rotation and succession."""

@@ -1,0 +1,1 @@
+"""Tencent Cloud: networks as they are read and set right."""
