@@ -20,10 +20,15 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from ruamel.yaml import YAML
 
+from costguard.engine.guards.registry import GUARDS
+from costguard.engine.guards.runner import Port
 from costguard.faas.events import Host
 from costguard.faas.http import is_http, read_request
-from costguard.guards import GUARDS
+from costguard.guards import OF_MACHINES
+from costguard.policy.sections import SECTIONS
 from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.kit.iam.policy_documents import FUNCTIONS
+from costguard.report.guard_views import VIEWS
 from costguard.settings import VARIABLES
 
 ROOT = Path(__file__).parents[1]
@@ -443,3 +448,54 @@ def test_locks_name_no_index() -> None:
 def test_scripts_can_be_run() -> None:
     for path in (ROOT / ".ci/run", ROOT / "infra/requirements/lock"):
         assert path.stat().st_mode & stat.S_IXUSR, path
+
+
+def test_every_layer_has_its_word_for_every_guard() -> None:
+    """One table a layer, with the names of the registry, in its order."""
+    assert tuple(SECTIONS) == tuple(VIEWS) == tuple(GUARDS)
+    assert set(GUARDS) <= set(FUNCTIONS)
+    assert {name for name, runner in GUARDS.items() if Port.EXECUTORS in runner.ports} == set(OF_MACHINES)
+
+
+GUARD_TABLES = {
+    "guards/__init__.py": "where they are named",
+    "policy": "keys of the documents that people write: policy/sections.py is the table",
+    "providers/kit/iam/policy_documents.py": "the table of what each function's role may do",
+    "cli/policy.py": "keys of --json",
+    "engine/budget_telling.py": "a field of logs that is called budget",
+    "engine/freeze.py": "a fact of a reason that is called budget",
+    "guards/budget/judge.py": "a fact of a reason that is called budget",
+    "guards/idle/judge.py": "a fact of a reason that is called budget",
+    "report/budget/rules.py": "a column that is called budget",
+    "report/budget/freeze_notices.py": "a fact of a notice that is called budget",
+    "report/budget/freeze_views.py": "a column and a key of --json that are called budget",
+    "report/guard_views.py": "the table of reports: what the words about budgets begin with",
+}
+"""Where the name of a guard may stand as text, and why."""
+
+
+def test_a_guards_name_stands_in_tables_alone() -> None:
+    def named_there(path: Path) -> Iterator[tuple[str, int]]:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Constant) and node.value in set(GUARDS):
+                yield str(node.value), node.lineno
+
+    outside = (path for path in modules() if not within(path, GUARD_TABLES))
+    assert offences(outside, named_there) == []
+    assert [place for place in GUARD_TABLES if not offences(modules(place.removesuffix(".py")), named_there)] == []
+
+
+def test_nothing_compares_the_name_of_a_guard() -> None:
+    """What fell through such a comparison was once run by the engine of idle machines."""
+    names = {"IDLE_GPU", "BUDGET", "KMS_ROTATION", "NETWORK_AUDIT"}
+
+    def compares(path: Path) -> Iterator[tuple[str, int]]:
+        for node in ast.walk(tree(path)):
+            sides = (node.left, *node.comparators) if isinstance(node, ast.Compare) else ()
+            for side in sides:
+                if isinstance(side, (ast.Name, ast.Attribute)) and _last(side) in names:
+                    yield _last(side), side.lineno
+            if isinstance(node, ast.MatchValue) and isinstance(node.value, ast.Attribute) and node.value.attr in names:
+                yield node.value.attr, node.lineno
+
+    assert offences(modules(), compares) == []

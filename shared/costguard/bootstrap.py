@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import datetime, timedelta, timezone
 from functools import cache
@@ -16,17 +16,11 @@ from costguard.ports import Clock, Notifier, RecordStore, Target
 if TYPE_CHECKING:
     from costguard.domain.reasons import Reason
     from costguard.domain.refs import ResourceRef
-    from costguard.domain.resources import Gap
     from costguard.engine.memory import Memory
     from costguard.engine.policy_in_force import PolicyInForce
     from costguard.engine.surroundings import Surroundings
     from costguard.engine.undo import Undoers
-    from costguard.planning import Plan
     from costguard.settings import Settings
-
-_KEYS, _NETWORKS = "kms_rotation", "network_audit"
-_SETTINGS = frozenset({_KEYS, _NETWORKS})
-"""Guards whose subjects are no machines: they never get what stops one."""
 
 
 class SystemClock:
@@ -187,10 +181,17 @@ def open_surroundings(
     `may_act` False builds no executor whatever the policy says: plans and previews cannot change a thing. Sessions have
     the mark of this deployment where they may act, and in all phases `of_a_run`: others find it by that.
     `problem` says why `policy` may not be acted on. A `memory` given stays open.
+
+    Raises:
+        InvalidInputError: there is no such guard.
     """
     from costguard.connections import Connections
+    from costguard.engine.guards.registry import runner_of
+    from costguard.engine.guards.runner import Port
     from costguard.engine.surroundings import Surroundings
 
+    reads = runner_of(guard).ports
+    changes = reads if may_act else frozenset()
     clock = clock or own_clock(settings)
     policy = policy or read_policy(settings)
     targets = targets_of(policy, settings)
@@ -205,7 +206,7 @@ def open_surroundings(
             policy=policy,
             targets=targets,
             readings=connections.readings,
-            executors=connections.executors() if may_act and guard not in _SETTINGS else {},
+            executors=connections.executors() if Port.EXECUTORS in changes else {},
             memory=memory,
             notifier=notifier_of(settings),
             clock=clock,
@@ -213,16 +214,16 @@ def open_surroundings(
             policy_problem=problem,
             host_paused=settings.paused,
             language=settings.language,
-            spends=connections.spends() if guard == "budget" else {},
-            trails=connections.trails() if guard not in _SETTINGS else {},
+            spends=connections.spends() if Port.SPENDS in reads else {},
+            trails=connections.trails() if Port.TRAILS in reads else {},
             deployment=deployment,
-            keep_taggers=connections.keep_taggers() if may_act and guard == "idle_gpu" else {},
-            keys=connections.keys() if guard == _KEYS else {},
-            rotators=connections.rotators() if may_act and guard == _KEYS else {},
-            successors=connections.successors() if may_act and guard == _KEYS else {},
-            networks=connections.networks() if guard == _NETWORKS else {},
-            network_remediators=connections.network_remediators() if may_act and guard == _NETWORKS else {},
-            freezers=connections.freezers(memory.freezes.clouds()) if guard == "budget" and may_act else {},
+            keep_taggers=connections.keep_taggers() if Port.KEEP_TAGGERS in changes else {},
+            keys=connections.keys() if Port.KEYS in reads else {},
+            rotators=connections.rotators() if Port.ROTATORS in changes else {},
+            successors=connections.successors() if Port.SUCCESSORS in changes else {},
+            networks=connections.networks() if Port.NETWORKS in reads else {},
+            network_remediators=connections.network_remediators() if Port.NETWORK_REMEDIATORS in changes else {},
+            freezers=connections.freezers(memory.freezes.clouds()) if Port.FREEZERS in changes else {},
         )
 
 
@@ -267,17 +268,20 @@ def run_function(
     A policy that is broken now is replaced by the last good one for at most seven days; people are told.
 
     Raises:
+        InvalidInputError: there is no such guard, and nothing was read or written.
         UnavailableError: no instance, or no key, was seen while something could not be read; all the rest was done.
     """
+    from costguard.engine.guards.registry import runner_of
     from costguard.engine.overdue import DIGEST, tell_of_overdue_digest
     from costguard.engine.policy_in_force import named, policy_figures, tell_of_policy
 
+    runner = None if guard == DIGEST else runner_of(guard)
     clock = clock or own_clock(settings)
     memory = open_memory(settings)
     with closing(memory.store):
         found = _policy_in_force(settings, memory, clock)
         memory = named(memory, found)
-        if guard == DIGEST:
+        if runner is None:
             from costguard.connections.digest import tell_digest
 
             tell_of_policy(memory, found, settings.language, clock.now())
@@ -289,11 +293,12 @@ def run_function(
             return {**told, **policy_figures(found)}
         with _under(found, settings, guard, memory, clock, deadline) as world:
             tell_of_policy(memory, found, settings.language, clock.now())
-            figures, blind = _run(guard, world, run_id, deadline)
+            done = runner.run(world, run_id, deadline)
             tell_of_overdue_digest(memory, clock.now())
+            blind = runner.blind(done.plan) if done.plan is not None else ""
             if blind:
                 raise UnavailableError(blind)  # the host counts it as an error, and alarms
-            return {**figures, **policy_figures(found)}
+            return {**done.figures, **policy_figures(found)}
 
 
 @contextmanager
@@ -340,40 +345,6 @@ def _under(
         may_act=may_act,
         of_a_run=True,
     )
-
-
-def _run(guard: str, world: Surroundings, run_id: str, deadline: datetime | None) -> tuple[dict[str, Any], str]:
-    """One run of the guard, its figures, and where nothing at all was seen why that is."""
-    if guard == _KEYS:
-        from costguard.engine.key_audit import key_summary, run_keys
-
-        audited = run_keys(world, run_id, deadline=deadline)
-        looked = audited.look
-        return key_summary(audited), _blind("key", looked.report.keys_seen, looked.gaps) if looked is not None else ""
-    if guard == _NETWORKS:
-        from costguard.engine.network_audit import network_summary, run_networks
-
-        checked = run_networks(world, run_id, deadline=deadline)
-        saw = checked.look
-        return network_summary(checked), _blind("network", saw.seen, saw.gaps) if saw is not None else ""
-    if guard == "budget":
-        from costguard.engine.budget import budget_summary, run_budgets
-
-        done = run_budgets(world, run_id, deadline=deadline)
-        return budget_summary(done), _blind_plan(done.run.plan)
-    from costguard.engine.run import run, summary
-
-    report = run(world, run_id, deadline=deadline)
-    return summary(report), _blind_plan(report.plan)
-
-
-def _blind_plan(plan: Plan | None) -> str:
-    return "" if plan is None else _blind("instance", plan.instances_seen, plan.gaps)
-
-
-def _blind(what: str, seen: int, gaps: Sequence[Gap]) -> str:
-    """An empty answer that may only be empty because something could not be read."""
-    return f"no {what} was seen, and not everything could be read: {gaps[0].detail}" if gaps and not seen else ""
 
 
 def _policy_in_force(settings: Settings, memory: Memory, clock: Clock) -> PolicyInForce:

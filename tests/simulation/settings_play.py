@@ -193,7 +193,7 @@ class SettingsSimulation:
             report = run_keys(world, run_id, deadline=deadline).report
         else:
             report = run_networks(world, run_id, deadline=deadline).report
-        if report is None or report.duplicate:
+        if report.duplicate:
             process.alone = False  # nothing of what it saw is remembered
         else:
             self.reports[process.guard].append(report)

@@ -217,7 +217,7 @@ def test_nothing_of_the_command_line_or_the_sandbox_is_ever_reached() -> None:
     material = find_material()
     found = reached(material.package, (material.functions / "idle_gpu/handler.py").read_text("utf-8"))
     folders = {path.split("/")[1] for path in found}
-    assert {"faas", "engine", "providers", "policy", "notifiers"} <= folders
+    assert {"faas", "engine", "providers", "policy", "adapters"} <= folders
     assert not {"cli", "sandbox", "backtest"} & folders
     assert "costguard/faas/container.py" in found
     assert len(found) < len(modules_of(material.package))

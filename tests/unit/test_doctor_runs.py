@@ -12,12 +12,12 @@ from tests.builders import NOW, policy, rule
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.actions import Verb
 from costguard.domain.errors import LedgerError
-from costguard.engine.doctor_runs import LONGEST_BETWEEN, examine_runs, needed
+from costguard.engine.doctor_runs import examine_runs
 from costguard.engine.memory import Memory
-from costguard.guards import GUARDS
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode, Step
 from costguard.policy.model.policy import Policy
+from costguard.policy.sections import SECTIONS, guards_in
 from costguard.report.doctor.checks import Check, Code, RunFault, RunTold
 from costguard.report.doctor.views import check_lines
 
@@ -65,8 +65,8 @@ def test_a_function_that_never_ran_is_named_beside_one_that_does(memory: Memory)
 
 @pytest.mark.parametrize("guard", ["idle_gpu", "kms_rotation"])
 def test_each_function_may_miss_two_runs_and_no_more(memory: Memory, guard: str) -> None:
-    for name in needed(BOTH):
-        ran(memory, name, LONGEST_BETWEEN[name] if name == guard else MINUTE)
+    for name in guards_in(BOTH):
+        ran(memory, name, SECTIONS[name].late_after if name == guard else MINUTE)
     assert asked(memory).code is Code.RUNS_RECENT
 
 
@@ -153,7 +153,3 @@ def test_where_nothing_is_deployed_nothing_is_asked(memory: Memory) -> None:
 
 def test_a_ledger_that_does_not_open_is_told_of_elsewhere() -> None:
     assert list(examine_runs(LedgerError("gone"), policy(), NOW, shared=True)) == []
-
-
-def test_every_guard_has_its_time() -> None:
-    assert set(LONGEST_BETWEEN) == set(GUARDS)

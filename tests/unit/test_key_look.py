@@ -25,7 +25,7 @@ from costguard.domain.mends import MendKind
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.key_audit import KeyRun, key_summary, run_keys
+from costguard.engine.key_audit import KeyRun, key_figures, run_keys
 from costguard.engine.key_look import KeyLook, look_at_keys
 from costguard.engine.memory import Memory
 from costguard.engine.scan import Reading
@@ -241,7 +241,7 @@ def test_a_run_remembers_its_figures_and_a_second_delivery_does_nothing(
     with caplog.at_level(logging.INFO, "costguard"):
         first, again = place.run(), place.run()
 
-    figures = key_summary(first)
+    figures = key_figures(first.report)
     assert figures == {
         "run_id": "run-1",
         "guard": "kms_rotation",
@@ -264,15 +264,15 @@ def test_a_run_remembers_its_figures_and_a_second_delivery_does_nothing(
     remembered = place.memory.runs.latest("kms_rotation")
     assert remembered is not None
     assert remembered.summary == figures
-    assert again == KeyRun("run-1", "kms_rotation")
-    assert key_summary(again) == {"run_id": "run-1", "duplicate": True}
+    assert again.look is None
+    assert key_figures(again.report) == {"run_id": "run-1", "duplicate": True}
     assert sum(record.message == "a key is not as the policy asks" for record in caplog.records) == 14
 
 
 def test_a_run_logs_what_it_could_not_read(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     place.source = Source(place.source, EAST)
     with caplog.at_level(logging.WARNING, "costguard"):
-        figures = key_summary(place.run())
+        figures = key_figures(place.run().report)
 
     assert figures["gaps"] == 1
     assert [record.shard for record in caplog.records if record.message == "could not be read"] == [str(EAST)]  # type: ignore[attr-defined]  # logged as a field

@@ -24,7 +24,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.memory import Memory
-from costguard.engine.network_audit import NetworkRun, network_summary, run_networks
+from costguard.engine.network_audit import NetworkRun, network_figures, run_networks
 from costguard.engine.network_look import NetworkLook, look_at_networks
 from costguard.engine.network_sightings import LONGEST_HOLE, Sightings, SightingsRepository, first_seen, sighted
 from costguard.engine.scan import Reading
@@ -342,7 +342,7 @@ def test_a_run_remembers_its_figures_and_a_second_delivery_does_nothing(
     with caplog.at_level(logging.INFO, "costguard"):
         first, again = place.run(), place.run()
 
-    figures = network_summary(first)
+    figures = network_figures(first.report)
     assert (figures["guard"], figures["duplicate"], figures["due"], figures["gaps"]) == ("network_audit", False, 0, 0)
     assert figures["networks_seen"] > 0
     assert figures["findings"]["violation"] == sum(each.get("violation", 0) for each in figures["checks"].values())
@@ -350,7 +350,7 @@ def test_a_run_remembers_its_figures_and_a_second_delivery_does_nothing(
     assert remembered is not None
     assert remembered.summary == figures
     assert again.look is None
-    assert network_summary(again) == {"run_id": "run-1", "duplicate": True}
+    assert network_figures(again.report) == {"run_id": "run-1", "duplicate": True}
     named = [record for record in caplog.records if record.message == "a network is not as the policy asks"]
     assert len(named) == figures["findings"]["violation"]
     assert named[0].check == "open_admin_port"  # type: ignore[attr-defined]  # logged as a field; the gravest first
@@ -359,7 +359,7 @@ def test_a_run_remembers_its_figures_and_a_second_delivery_does_nothing(
 def test_a_run_logs_what_it_could_not_read(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     place.source = Source(place.source, RESEARCH_EAST)
     with caplog.at_level(logging.WARNING, "costguard"):
-        figures = network_summary(place.run())
+        figures = network_figures(place.run().report)
 
     assert figures["gaps"] == 1
     assert [record.shard for record in caplog.records if record.message == "could not be read"] == [str(RESEARCH_EAST)]  # type: ignore[attr-defined]  # logged as a field

@@ -24,7 +24,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.idle.cloud_protection import Bars, barring, leads_to, protections_of
 from costguard.guards.rules.common import Mode, Rung
-from costguard.guards.rules.idle import BUDGET
+from costguard.guards.rules.idle import SPENT
 from costguard.policy.diff.rule_changes import loosens, rule_from_terms, terms
 
 GraceEnd = Callable[[datetime, timedelta], datetime]
@@ -148,7 +148,7 @@ def _with_request(case: Case, ended: Reason, instance: Instance | None) -> Case:
 
 def _judged_over(case: Case, seen: Seen, instance: Instance) -> Reason | None:
     if seen.rule is None:
-        gone = ReasonCode.BUDGET_LIFTED if case.guard == BUDGET else ReasonCode.RULE_GONE
+        gone = ReasonCode.BUDGET_LIFTED if case.check == SPENT else ReasonCode.RULE_GONE
         return Reason(gone, {"rule": case.rule})
     if seen.rule.mode is not case.mode:
         return Reason(ReasonCode.MODE_CHANGED, {"mode": seen.rule.mode.name.lower()})

@@ -17,15 +17,14 @@ from costguard.domain.actions import Verb
 from costguard.domain.answers import Answer, AnswerKind, Person
 from costguard.domain.money import Money
 from costguard.domain.reasons import FactValue, ReasonCode
+from costguard.guards import OF_MACHINES
 from costguard.guards.rules.common import Mode
-from costguard.guards.rules.idle import BUDGET
 from costguard.policy.diff.rule_changes import rule_from_terms
 from costguard.policy.model.policy import AnswerTerms
 
 VOTE_VALID_FOR = timedelta(hours=24)  # long enough for the next scheduled run, short enough to be meant
 LONGEST_KEEP = timedelta(days=90)  # longer needs an exception, which has an approver
 SLACK, LINK, CLI = "slack", "link", "cli"
-_STOPS_MACHINES = frozenset({"idle_gpu", BUDGET})
 
 
 class AnswerCode(str, Enum):
@@ -243,7 +242,7 @@ def _not_to_be_stopped(answer: Answer, case: Case, ground: Ground) -> Refused | 
     """Only right behind a delivered notice, and only where the next step is a stop that waits."""
     if not ground.policy_usable:
         return Refused(AnswerCode.POLICY_BROKEN)
-    if case.guard not in _STOPS_MACHINES:
+    if case.guard not in OF_MACHINES:
         return Refused(AnswerCode.NOTHING_TO_STOP)
     if case.mode is not Mode.ENFORCE:
         return Refused(AnswerCode.ONLY_REHEARSED)
@@ -293,7 +292,7 @@ def _not_mine(answer: Answer, case: Case, ground: Ground) -> Weighed:
     by = answer.by
     if by.via == LINK:
         return Refused(AnswerCode.NOT_AMONG_OWNERS)
-    if case.guard not in _STOPS_MACHINES:
+    if case.guard not in OF_MACHINES:
         return Refused(AnswerCode.NO_MACHINE)
     if not case.owner:
         return Refused(AnswerCode.NO_OWNER)
@@ -321,7 +320,7 @@ def _standing(answer: Answer, ground: Ground, needed: int) -> bool | None:
 
 def _verb_of(case: Case, ahead: int = 0) -> Verb | None:
     """What the current rung of the case does; `ahead` looks further up."""
-    if case.guard not in _STOPS_MACHINES:
+    if case.guard not in OF_MACHINES:
         return None
     rungs = ladder(rule_from_terms(case.terms), None)
     return rungs[case.rung + ahead].verb if case.rung + ahead < len(rungs) else None

@@ -13,6 +13,7 @@ from costguard.cli.program import Workplace, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.cli.wrapping import wrapped
 from costguard.domain.errors import InvalidInputError
+from costguard.guards import BUDGET
 from costguard.report.words.sentences import Language, clean, phrase
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ def _look(here: Workplace, only: str = "") -> tuple[datetime, Sequence[BudgetRep
     with (
         ledger_read_only(here) as memory,
         open_surroundings(
-            here.settings, "budget", policy=policy, memory=memory, clock=here.clock, may_act=False
+            here.settings, BUDGET, policy=policy, memory=memory, clock=here.clock, may_act=False
         ) as world,
         shard_progress("Reading") as step,
     ):

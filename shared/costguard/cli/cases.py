@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from costguard.cli.exits import Exit
-from costguard.cli.guards import GUARDS, check_guard, guard_of
+from costguard.cli.guards import guard_of
 from costguard.cli.options import GuardOfCase, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import ledger_in_use, ledger_read_only, workplace
+from costguard.engine.guards.registry import GUARDS, runner_of
 from costguard.report.words.sentences import phrase
 
 CASES_EXAMPLES = examples(
@@ -34,7 +35,7 @@ def cases(
 ) -> None:
     """List the open cases: whose machine, how far, and why it stands there. Asks no cloud."""
     if guard:
-        check_guard(guard)
+        runner_of(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
         from costguard.cases import CaseStatus
         from costguard.report.plan.case_history import case_json

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from costguard.cli.guards import BUDGET, IDLE_GPU, KEYS, NETWORKS
 from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import heading, safe, to_json
 from costguard.cli.program import Workplace, workplace
 from costguard.cli.progress import waiting
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.money import totals
+from costguard.guards import BUDGET, IDLE_GPU, KMS_ROTATION, NETWORK_AUDIT
 from costguard.report.words.sentences import Language, phrase
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def live_through(here: Workplace, days: int, *, show: bool) -> tuple[list[DemoDa
         _say(opening_lines(len(fleet), accounts, clouds, cost, days, language))
     with (
         open_surroundings(here.settings, BUDGET, clock=here.clock) as watching,
-        open_surroundings(here.settings, KEYS, clock=here.clock, memory=watching.memory) as keys,
-        open_surroundings(here.settings, NETWORKS, clock=here.clock, memory=watching.memory) as networks,
+        open_surroundings(here.settings, KMS_ROTATION, clock=here.clock, memory=watching.memory) as keys,
+        open_surroundings(here.settings, NETWORK_AUDIT, clock=here.clock, memory=watching.memory) as networks,
     ):
         world = replace(watching, guard=IDLE_GPU)
         for day in _days(sandbox, Guards(watching, keys, networks), days, language):

@@ -14,6 +14,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.run import RunReport
 from costguard.planning import Held, Plan
+from costguard.report.guard_views import view_of
 from costguard.report.json_values import reason_json
 from costguard.report.notices.remediations import mend_words
 from costguard.report.words.sentences import Language, choice, clean, explain, phrase
@@ -112,8 +113,8 @@ def ending_of(day: SettingsDay, language: Language) -> Iterator[tuple[str, Seque
             if isinstance(one.subject, ResourceRef)
         ]
         if len(faults) > len(gravest):
-            command = "keys" if plan.guard == "kms_rotation" else "networks"
-            lines.append(phrase("demo_more", language, count=len(faults) - len(gravest), command=command))
+            command, left = view_of(plan.guard).command, len(faults) - len(gravest)
+            lines.append(phrase("demo_more", language, count=left, command=command))
         yield title, lines
 
 

@@ -5,33 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from costguard.domain.errors import InvalidInputError, StalePlanError
-from costguard.domain.findings import Verdict
+from costguard.domain.errors import StalePlanError
+from costguard.engine.guards.registry import GUARDS, runner_of
+from costguard.guards import IDLE_GPU
+from costguard.report.guard_views import view_of
 from costguard.report.words.sentences import Language, clean, explain
 
 if TYPE_CHECKING:
-    from costguard.cli.progress import Step
     from costguard.engine.budget_look import BudgetLook
     from costguard.engine.memory import Memory
-    from costguard.engine.run import RunReport
     from costguard.engine.surroundings import Surroundings
     from costguard.planning import Plan
-
-IDLE_GPU, BUDGET, KEYS, NETWORKS = "idle_gpu", "budget", "kms_rotation", "network_audit"
-GUARDS = (IDLE_GPU, BUDGET, KEYS, NETWORKS)
-"""The guards by name; the first is meant where nothing says another."""
-
-OF_SETTINGS = frozenset({KEYS, NETWORKS})
-"""Those that mend settings and stop no machine."""
-
-_WORTH = frozenset({Verdict.VIOLATION, Verdict.UNMEASURED})
-
-
-def check_guard(guard: str) -> None:
-    """Raise InvalidInputError for a guard that there is not."""
-    if guard not in GUARDS:
-        message = f"there is no guard {guard!r}; there is {', '.join(GUARDS)}"
-        raise InvalidInputError(message)
 
 
 def guard_of(memory: Memory, guard: str, resource: str) -> str:
@@ -41,8 +25,7 @@ def guard_of(memory: Memory, guard: str, resource: str) -> str:
         InvalidInputError: there is no such guard.
     """
     if guard:
-        check_guard(guard)
-        return guard
+        return runner_of(guard).name
     for cases_of in (memory.cases.active, memory.cases.all):
         for name in GUARDS:
             if any(resource in {str(c.subject), c.subject.native_id, c.case_id} for c in cases_of(name)):
@@ -50,48 +33,9 @@ def guard_of(memory: Memory, guard: str, resource: str) -> str:
     return IDLE_GPU
 
 
-def planned(world: Surroundings, run_id: str, step: Step) -> tuple[Plan, BudgetLook | None]:
-    """What is due now, and for budgets where they stand; writes nothing."""
-    if world.guard == BUDGET:
-        from costguard.engine.budget import plan_budgets
-
-        looked, plan = plan_budgets(world, run_id, progress=step)
-        return plan, looked
-    if world.guard == KEYS:
-        from costguard.engine.key_audit import plan_keys
-
-        return plan_keys(world, run_id, progress=step)[1], None
-    if world.guard == NETWORKS:
-        from costguard.engine.network_audit import plan_networks
-
-        return plan_networks(world, run_id, progress=step)[1], None
-    from costguard.engine.run import make_plan
-
-    return make_plan(world, run_id, progress=step), None
-
-
-def carried_out(world: Surroundings, agreed: Plan) -> RunReport:
-    """What came of a plan, done by what acts on the subjects of its guard."""
-    if agreed.guard == KEYS:
-        from costguard.engine.key_audit import carry_out_keys
-
-        return carry_out_keys(world, agreed)
-    if agreed.guard == NETWORKS:
-        from costguard.engine.network_audit import carry_out_networks
-
-        return carry_out_networks(world, agreed)
-    from costguard.engine.run import carry_out
-
-    return carry_out(world, agreed)
-
-
 def worth_showing(plan: Plan) -> Plan:
     """The plan without what nobody looks for in it: machines that no budget asks for, settings that are as asked."""
-    if plan.guard == BUDGET:
-        return replace(plan, findings=tuple(finding for finding in plan.findings if finding.rule))
-    if plan.guard in OF_SETTINGS:
-        return replace(plan, findings=tuple(finding for finding in plan.findings if finding.verdict in _WORTH))
-    return plan
+    return replace(plan, findings=tuple(filter(view_of(plan.guard).shown, plan.findings)))
 
 
 def ready_to_carry_out(

@@ -25,6 +25,7 @@ from costguard.domain.errors import InvalidInputError
 from costguard.domain.findings import Verdict
 from costguard.domain.money import Money
 from costguard.faas.events import Host
+from costguard.report.guard_views import VIEWS
 from costguard.report.plan.evidence import utc_words
 from costguard.report.words.sentences import Language, clean, phrase, verdict
 from costguard.settings import Secret
@@ -32,7 +33,7 @@ from costguard.settings import Secret
 if TYPE_CHECKING:
     from costguard.faas.handler import Handler
 
-PACKAGED = ("idle_gpu", "budget", "kms_rotation", "network_audit", "digest", "slack_actions")
+PACKAGED = (*VIEWS, "digest", "slack_actions")
 """Functions that need no folder: the same handler is built from the installed package."""
 
 OVER_HTTP = frozenset({"slack_actions"})
@@ -176,8 +177,7 @@ def _lines(function: str, summary: Mapping[str, object], language: Language) -> 
     verdicts = summary.get("findings")
     counted = verdicts.items() if isinstance(verdicts, Mapping) else ()
     budgets = summary.get("budgets")
-    of_settings = next((name for name in ("keys", "networks") if f"{name}_seen" in summary), "")
-    words = "budget" if isinstance(budgets, Mapping) else of_settings
+    words = VIEWS[function].words if function in VIEWS else ""
     figures = [
         *((_verdict(name, words, language), count) for name, count in counted),
         *((phrase(f"figure_{name}", language), summary[name]) for name in _FIGURES if name in summary),

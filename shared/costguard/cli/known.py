@@ -6,23 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from costguard.bootstrap import open_surroundings, read_policy, targets_of
+from costguard.bootstrap import open_surroundings, read_policy
 from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.cases.mending import rungs_told
-from costguard.cli.guards import BUDGET, KEYS, NETWORKS
 from costguard.cli.program import Workplace
 from costguard.cli.progress import shard_progress
-from costguard.connections import Connections
 from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.findings import Finding
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap
 from costguard.engine.answers import find_case, subject_of
+from costguard.engine.guards.registry import runner_of
 from costguard.engine.launches import known_launches
 from costguard.engine.memory import Memory
-from costguard.engine.scan import Scan, scan
+from costguard.engine.scan import Scan
+from costguard.guards import OF_MACHINES
 from costguard.guards.rules.common import MendRule, Rung
 from costguard.planning import judge_all
 from costguard.policy.diff.rule_changes import rule_from_terms
@@ -45,10 +45,7 @@ def seen_now(here: Workplace, memory: Memory, guard: str, resource: str) -> Seen
     """Look for a resource by its ids or its name; where its region is known only that one is read."""
     policy = read_policy(here.settings)
     subject = _subject_if_known(memory, guard, resource)
-    if guard == BUDGET:
-        policy, seen = _under_budgets(here, memory, policy)
-    else:
-        seen = _scanned(here, policy, subject)
+    policy, seen = _machines(here, memory, guard, policy, subject)
     gaps = (*seen.gaps, *(gap for shard in seen.facts for gap in shard.gaps))
     now = here.clock.now()
     machines = (fact.instance for shard in seen.facts for fact in shard.instances)
@@ -67,28 +64,19 @@ def seen_now(here: Workplace, memory: Memory, guard: str, resource: str) -> Seen
     return SeenNow(found[0] if found else None, gaps)
 
 
-def _scanned(here: Workplace, policy: Policy, subject: ResourceRef | None) -> Scan:
-    targets = targets_of(policy, here.settings)
-    if subject is not None:
-        targets = tuple(_narrowed(target, subject) for target in targets if target.cloud == subject.cloud)
-    with Connections(here.settings, policy, here.clock) as connections, shard_progress("Reading") as step:
-        connections.open(targets)
-        return scan(connections.readings, targets, policy.idle_gpu, here.clock, progress=step)
-
-
-def _under_budgets(here: Workplace, memory: Memory, policy: Policy) -> tuple[Policy, Scan]:
-    """All that budgets watch, and the rules for machines that they make as they stand."""
-    from costguard.engine.budget import under_budgets
-    from costguard.engine.budget_look import look
-
+def _machines(
+    here: Workplace, memory: Memory, guard: str, policy: Policy, subject: ResourceRef | None
+) -> tuple[Policy, Scan]:
+    """Those that the guard would judge, and by what; only the subject's region unless all of them count."""
+    runner = runner_of(guard)
     with (
-        open_surroundings(
-            here.settings, BUDGET, policy=policy, memory=memory, clock=here.clock, may_act=False
-        ) as world,
+        open_surroundings(here.settings, guard, policy=policy, memory=memory, clock=here.clock, may_act=False) as world,
         shard_progress("Reading") as step,
     ):
-        looked = look(world, progress=step, remember=False)
-        return under_budgets(world, looked).policy, looked.seen
+        if subject is not None and not runner.whole:
+            near = tuple(_narrowed(target, subject) for target in world.targets if target.cloud == subject.cloud)
+            world = replace(world, targets=near)  # noqa: PLW2901 - the same place
+        return runner.machines(world, step)
 
 
 def known_of(here: Workplace, memory: Memory, guard: str, resource: str, seen: SeenNow | None) -> History:
@@ -169,7 +157,7 @@ def _upcoming(case: Case, here: Workplace) -> Iterator[Upcoming]:
 
 def _rungs(case: Case, policy: Policy) -> tuple[Rung, ...]:
     """Its ladder: of a setting as people were told of it, and none where its rule is gone; of a machine its rule's."""
-    if case.guard not in {KEYS, NETWORKS}:
+    if case.guard in OF_MACHINES:
         return ladder(policy.rule(case.rule) or rule_from_terms(case.terms), None)
     rules: tuple[MendRule, ...] = (*policy.kms_rotation, *policy.network_audit)
     rule = next((rule for rule in rules if rule.name == case.rule), None)

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from costguard.cli.exits import Exit
-from costguard.cli.guards import GUARDS, carried_out, check_guard, planned, ready_to_carry_out, worth_showing
+from costguard.cli.guards import ready_to_carry_out, worth_showing
 from costguard.cli.options import GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, draws_blocks, emit
 from costguard.cli.program import ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import ProviderError, StalePlanError
+from costguard.engine.guards.registry import GUARDS, runner_of
+from costguard.guards import IDLE_GPU
 from costguard.report.words.sentences import Language, explain, phrase
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ PLAN_EXAMPLES = examples(
 def plan(
     ctx: typer.Context,
     *,
-    guard: GuardName = GUARDS[0],
+    guard: GuardName = IDLE_GPU,
     policy: PolicyPath = "",
     ledger: LedgerUrl = "",
     out: Annotated[
@@ -63,7 +65,7 @@ def plan(
 
     Exit status: 0 nothing is due, 10 something is due, 11 something could not be read.
     """
-    check_guard(guard)
+    runner = runner_of(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         from costguard.bootstrap import open_surroundings
 
@@ -73,7 +75,8 @@ def plan(
             open_surroundings(here.settings, guard, memory=memory, clock=here.clock, may_act=False) as world,
             shard_progress("Reading") as step,
         ):
-            made, looked = planned(world, run_id_of(guard, here.clock.now()), step)
+            planned = runner.plan(world, run_id_of(guard, here.clock.now()), step)
+            made, looked = planned.plan, planned.budgets
             budgets = _budgets(world, looked, language) if looked is not None else ()
     from costguard.cli.plan_file import plan_answer, write_plan
     from costguard.report.plan.shadows import planned_lines, shadow_tables
@@ -127,12 +130,13 @@ def apply(
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         from costguard.bootstrap import open_surroundings, read_policy
         from costguard.engine.act import pause_reason
+        from costguard.engine.run import carry_out
         from costguard.planning.agreed import in_both
 
         language = here.language
         current = read_policy(here.settings)
         with ledger_read_only(here) as memory:  # a plan that is refused leaves no ledger file behind
-            check_still_true(agreed, GUARDS, current, memory, here.clock.now())
+            check_still_true(agreed, tuple(GUARDS), current, memory, here.clock.now())
             paused = pause_reason(memory, host_paused=here.settings.paused)
             if paused is not None:
                 message = f"this plan is not applied: {explain(paused, language)}"
@@ -143,15 +147,16 @@ def apply(
                 ) as world,
                 shard_progress("Reading") as step,
             ):
-                fresh, looked = planned(world, agreed.run_id, step)
+                fresh = runner_of(agreed.guard).plan(world, agreed.run_id, step)
+                looked = fresh.budgets
                 ready_to_carry_out(world, agreed, looked, language)
-        both = in_both(agreed, fresh)
+        both = in_both(agreed, fresh.plan)
         report: RunReport | None = None
         notices: Mapping[str, Notice] = {}
         if not both.refuses_all:
             with open_surroundings(here.settings, agreed.guard, policy=current, clock=here.clock) as connected:
                 _enter_accounts(connected)
-                report = carried_out(ready_to_carry_out(connected, both.plan, looked, language), both.plan)
+                report = carry_out(ready_to_carry_out(connected, both.plan, looked, language), both.plan)
                 notices = connected.memory.outbox.get_many(action.decision_id for action in both.plan.due)
         results = _results(both, report, notices, here.clock.now())
     emit(_applied(agreed, both, report, results, language), as_json=as_json)

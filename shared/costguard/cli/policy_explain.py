@@ -112,8 +112,8 @@ def _looked_up(resource: str, policy: Policy, here: Workplace) -> Explained:
 
 def _region(memory: Memory, resource: str) -> tuple[str, str] | None:
     """Cloud and region of a machine, where its id or the ledger tells them: then only that region is read."""
-    from costguard.cli.guards import IDLE_GPU
     from costguard.domain.refs import ResourceRef
+    from costguard.guards import IDLE_GPU
 
     if ":" in resource:
         ref = ResourceRef.parse(resource)
@@ -149,8 +149,8 @@ def _explained(
     memory: Memory | None,
     gaps: tuple[Gap, ...],
 ) -> Explained:
-    from costguard.cli.guards import IDLE_GPU
     from costguard.domain.facts import ShardFacts
+    from costguard.guards import IDLE_GPU
     from costguard.planning import judge_all
     from costguard.policy.model.matching import matches_of, owners_in_line
     from costguard.policy.model.ownership import channel_of

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from costguard.cli.exits import Exit
-from costguard.cli.guards import GUARDS, IDLE_GPU, check_guard
 from costguard.cli.options import A_POLICY, GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.policy_diff import Markdown, one_form, policy_at
 from costguard.cli.program import Workplace, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError
+from costguard.engine.guards.registry import GUARDS, runner_of
+from costguard.guards import IDLE_GPU
 
 if TYPE_CHECKING:
     from costguard.cli.policy_recording import Recording
@@ -36,7 +37,7 @@ def plan(
     ctx: typer.Context,
     new: Annotated[str, typer.Argument(metavar="NEW", help=f"The policy as it is to be: {A_POLICY}.")],
     *,
-    guard: GuardName = GUARDS[0],
+    guard: GuardName = IDLE_GPU,
     policy: PolicyPath = "",
     ledger: LedgerUrl = "",
     record: Annotated[
@@ -59,9 +60,10 @@ def plan(
     could not be read.
     """
     one_form(as_json=as_json, markdown=markdown)
-    check_guard(guard)
-    if (record or recorded) and guard != IDLE_GPU:
-        message = f"--record and --recorded are for {IDLE_GPU}; --guard says {guard}"
+    runner = runner_of(guard)
+    if (record or recorded) and not runner.one_look:
+        can = ", ".join(name for name, runner in GUARDS.items() if runner.one_look)
+        message = f"--record and --recorded are for {can}; --guard says {guard}"
         raise InvalidInputError(message)
     after = policy_at(ctx, new)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=not recorded) as here:
@@ -105,7 +107,7 @@ def _two_plans(here: Workplace, new: Policy, guard: str, *, record: str, recorde
         seen = read_recording(Path(recorded), (old, new))
         return plan_recorded(seen, old), plan_recorded(seen, new)
     with ledger_read_only(here) as memory:
-        if guard == IDLE_GPU and (record or _same_ground(old, new)):
+        if runner_of(guard).one_look and (record or _same_ground(old, new)):
             before, after, found = _over_one_look(here, memory, old, new, keep=bool(record))
             if found is not None:
                 write_recording(Path(record), found)
@@ -146,13 +148,12 @@ def _over_one_look(
 
 def _planned_under(here: Workplace, memory: Memory, policy: Policy, guard: str) -> Plan:
     from costguard.bootstrap import open_surroundings
-    from costguard.cli.guards import planned
 
     with (
         open_surroundings(here.settings, guard, policy=policy, memory=memory, clock=here.clock, may_act=False) as world,
         shard_progress("Reading") as step,
     ):
-        return planned(world, "policy-plan", step)[0]
+        return runner_of(guard).plan(world, "policy-plan", step).plan
 
 
 class _Still:

@@ -20,8 +20,9 @@ from costguard.engine.memory import notice_views
 from costguard.engine.repositories.codec import from_body, to_body
 from costguard.engine.scan import Scan, gap_of
 from costguard.engine.surroundings import Surroundings
+from costguard.guards import IDLE_GPU
 from costguard.guards.idle.cloud_protection import Bars
-from costguard.guards.idle.judge import NAME, kept_reason
+from costguard.guards.idle.judge import kept_reason
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import NoticeView, Plan, PlanInputs, build_plan
 from costguard.policy.model.policy import Policy
@@ -61,12 +62,12 @@ def with_common_windows(rules: Sequence[IdleRule]) -> tuple[IdleRule, ...]:
 def recording_of(world: Surroundings, seen: Scan) -> Recording:
     """All that plans under other policies may need of what was seen; what could be acted on is read closely."""
     memory, now = world.memory, world.clock.now()
-    cases = memory.cases.active(NAME)
+    cases = memory.cases.active(IDLE_GPU)
     details, gaps = _details(world, seen, cases)
     instances = [fact.instance for shard in seen.facts for fact in shard.instances]
     asked = launched(
         world,
-        PlanInputs(NAME, "", now, world.policy, seen.facts, cases, disowned=memory.disowned.all()),
+        PlanInputs(IDLE_GPU, "", now, world.policy, seen.facts, cases, disowned=memory.disowned.all()),
         remember=False,
     )
     return Recording(
@@ -114,7 +115,7 @@ def plan_recorded(seen: Recording, policy: Policy) -> Plan:
     facts = tuple(shard for shard in seen.facts if whole or (shard.shard.cloud, shard.shard.account) in guarded)
     return build_plan(
         PlanInputs(
-            guard=NAME,
+            guard=IDLE_GPU,
             run_id="policy-plan",
             now=seen.at,
             policy=policy,

@@ -9,7 +9,6 @@ import typer
 
 from costguard.cli.answers import who_says
 from costguard.cli.exits import Exit
-from costguard.cli.guards import BUDGET, GUARDS, planned
 from costguard.cli.options import By, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import Workplace, ledger_in_use, workplace
@@ -70,6 +69,7 @@ def recheck(
 
 
 def _rechecked(here: Workplace, memory: Memory, resource: str, who: str) -> Sequence[Rechecked]:
+    from costguard.engine.guards.registry import GUARDS
     from costguard.engine.recheck import in_doubt
 
     doubted = {guard: in_doubt(memory, guard) for guard in GUARDS}
@@ -90,6 +90,7 @@ def _rechecked(here: Workplace, memory: Memory, resource: str, who: str) -> Sequ
 def _of_guard(here: Workplace, memory: Memory, guard: str, cases: tuple[Case, ...], who: str) -> tuple[Rechecked, ...]:
     from costguard.bootstrap import open_surroundings
     from costguard.cli.progress import shard_progress
+    from costguard.engine.guards.registry import runner_of
     from costguard.engine.recheck import recheck as recheck_by
 
     with (
@@ -98,8 +99,9 @@ def _of_guard(here: Workplace, memory: Memory, guard: str, cases: tuple[Case, ..
     ):
         clouds = {case.subject.cloud for case in cases}
         near = tuple(target for target in world.targets if target.cloud in clouds)
-        own = world if guard == BUDGET else replace(world, targets=near)  # a budget is judged by all that it covers
-        plan, _ = planned(own, f"recheck-{here.clock.now().isoformat()}", step)
+        runner = runner_of(guard)
+        own = world if runner.whole else replace(world, targets=near)
+        plan = runner.plan(own, f"recheck-{here.clock.now().isoformat()}", step).plan
     return recheck_by(memory, plan, cases, who, here.clock.now())
 
 

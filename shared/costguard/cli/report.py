@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from costguard.engine.memory import Memory
-    from costguard.engine.reporting import Looked
+    from costguard.engine.sights import Looked
     from costguard.report.facts import ReportFacts
 
 REPORT_EXAMPLES = examples(
@@ -82,7 +82,8 @@ def _facts(here: Workplace, back: timedelta, owner: str, *, look: bool) -> Repor
 
 def _taken(here: Workplace, memory: Memory) -> Iterator[Looked]:
     from costguard.bootstrap import open_surroundings, read_policy
-    from costguard.engine.reporting import guards_in, look_now
+    from costguard.engine.reporting import look_now
+    from costguard.policy.sections import guards_in
 
     policy = read_policy(here.settings)
     for guard in guards_in(policy):

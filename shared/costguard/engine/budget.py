@@ -110,7 +110,8 @@ def under_budgets(world: Surroundings, looked: BudgetLook) -> Surroundings:
             and period.key == periods[rule.name]
         ]
         made = machine_rules(current, policy.priority_classes, policy.protection.termination_protection_bars)
-        return replace(policy, idle_gpu=tuple(map(with_digest, made.rules)))
+        in_shadow = replace(policy.shadows, idle_gpu=())  # those are followed by the guard that they are for
+        return replace(policy, idle_gpu=tuple(map(with_digest, made.rules)), shadows=in_shadow)
 
     return replace(
         world,

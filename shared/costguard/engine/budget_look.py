@@ -20,6 +20,7 @@ from costguard.engine.turns import Turns, not_reached, reading_until
 from costguard.estimates.burn import Known, Metered, in_scope, known
 from costguard.estimates.commitments import terms_in
 from costguard.estimates.meter import MeterSheet, by_the_hour, metered_on
+from costguard.guards import IDLE_GPU
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
 from costguard.guards.budget.periods import period_at
 from costguard.guards.budget.steps import Standing, machine_rules
@@ -104,7 +105,7 @@ def look(
         statuses=statuses,
         spenders={rule.name: spenders(seen.facts, rule.covers, policy, idle, now) for rule in policy.budgets},
         seen=seen,
-        idle_is_known=bool(rules) or world.memory.runs.latest("idle_gpu") is not None,
+        idle_is_known=bool(rules) or world.memory.runs.latest(IDLE_GPU) is not None,
         before=before,
     )
 
@@ -196,5 +197,5 @@ def _idle(world: Surroundings, seen: Scan, rules: Sequence[IdleRule], now: datet
         for finding in judge(shard.instances, [replace(rule, except_for=()) for rule in of_idleness], now):
             if finding.verdict is Verdict.VIOLATION and isinstance(finding.subject, ResourceRef):
                 yield finding.subject
-    for case in world.memory.cases.active("idle_gpu"):
+    for case in world.memory.cases.active(IDLE_GPU):
         yield case.subject

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from costguard.engine.guards.registry import GUARDS
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.publications import Publication
-from costguard.guards import GUARDS
 from costguard.report.policy.provenance import DecidedBy
 
 

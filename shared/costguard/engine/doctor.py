@@ -26,7 +26,7 @@ from costguard.engine.memory import Memory
 from costguard.engine.repositories.switch import SwitchState
 from costguard.engine.scan import Progress, Reading, Scan, gap_of, no_progress, scan
 from costguard.engine.workers import ThreadWorkers
-from costguard.guards.idle.judge import NAME
+from costguard.guards import IDLE_GPU
 from costguard.planning import judge_all
 from costguard.planning.deployments import SEEN_WITHIN, leads, others_of
 from costguard.policy.model.policy import Policy
@@ -87,7 +87,7 @@ def examine_ledger(memory: Memory | LedgerError, kind: str, *, is_new: bool = Fa
         return checks.ledger_check(LedgerSeen(kind, error=memory))
     seen = LedgerSeen(kind, durable=memory.store.durable, is_new=is_new)
     try:
-        active, latest = memory.cases.active(NAME), memory.runs.latest(NAME)
+        active, latest = memory.cases.active(IDLE_GPU), memory.runs.latest(IDLE_GPU)
         for case in active[:_MOST_ASKED_ABOUT]:
             memory.intents.for_case(case.case_id)
         memory.switch.state()
@@ -256,7 +256,7 @@ def _running_last(instance: Instance) -> tuple[bool, str]:
 
 def _decisions(memory: Memory) -> frozenset[str]:
     """Every decision this ledger ever claimed for the cloud."""
-    cases = {case.case_id for case in (*memory.cases.all(NAME), *memory.cases.closed(f"{NAME}/"))}
+    cases = {case.case_id for case in (*memory.cases.all(IDLE_GPU), *memory.cases.closed(f"{IDLE_GPU}/"))}
     return frozenset(
         intent.action.decision_id for case_id in sorted(cases) for intent in memory.intents.for_case(case_id)
     )

@@ -12,21 +12,11 @@ from costguard.domain.errors import LedgerError
 from costguard.domain.reasons import FactValue
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.runs import RunRecord
-from costguard.guards.budget import judge as budget
-from costguard.guards.idle import judge as idle_gpu
-from costguard.guards.keys import judge as kms_rotation
-from costguard.guards.network import judge as network_audit
 from costguard.policy.model.cadence import RunWait, waits_of
 from costguard.policy.model.policy import Policy
+from costguard.policy.sections import SECTIONS, guards_in
 from costguard.report.doctor.checks import Check, Code, Detail, RunFault, RunTold
 
-LONGEST_BETWEEN: Mapping[str, timedelta] = {
-    idle_gpu.NAME: timedelta(hours=3),
-    budget.NAME: timedelta(hours=3),
-    network_audit.NAME: timedelta(hours=3),
-    kms_rotation.NAME: timedelta(hours=27),
-}
-"""As functions/*/function.yaml schedules them, with two runs missed."""
 _MISSED = timedelta(hours=3)  # beyond how often runs were seen to come
 _JITTER = timedelta(minutes=5)
 _FEWEST_GAPS = 2
@@ -51,7 +41,7 @@ def examine_runs(memory: Memory | LedgerError, policy: Policy, now: datetime, *,
     if isinstance(memory, LedgerError):
         return
     try:
-        latest = {name: memory.runs.latest(name) for name in needed(policy)}
+        latest = {name: memory.runs.latest(name) for name in guards_in(policy)}
     except LedgerError:
         return  # told of the ledger itself
     if shared or any(run is not None for run in latest.values()):
@@ -66,17 +56,6 @@ def comes_every(run: RunRecord | None) -> timedelta | None:
     if len(gaps) < _FEWEST_GAPS:
         return None
     return round(median_high(gaps) / _JITTER) * _JITTER or None
-
-
-def needed(policy: Policy) -> tuple[str, ...]:
-    """The functions that something in this policy is for."""
-    rules = {
-        idle_gpu.NAME: policy.idle_gpu,
-        budget.NAME: policy.budgets,
-        kms_rotation.NAME: policy.kms_rotation,
-        network_audit.NAME: policy.network_audit,
-    }
-    return tuple(name for name, listed in rules.items() if listed)
 
 
 def runs_check(seen: RunsSeen) -> Check:
@@ -107,7 +86,7 @@ def _late(seen: RunsSeen) -> Iterator[Detail]:
     for name, run in seen.latest.items():
         if run is None:
             yield Detail(name, RunTold(RunFault.NEVER_RAN))
-        elif seen.now - run.started_at > max(LONGEST_BETWEEN[name], (comes_every(run) or timedelta(0)) + _MISSED):
+        elif seen.now - run.started_at > max(SECTIONS[name].late_after, (comes_every(run) or timedelta(0)) + _MISSED):
             yield Detail(name, RunTold(RunFault.NOT_LATELY, run.started_at))
 
 

@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from costguard.domain.findings import Verdict
-from costguard.engine.key_hand import KeyHand
 from costguard.engine.key_look import KeyLook, judged_keys, look_at_keys
-from costguard.engine.mends import carry_out_mends, mend_figures, plan_mends
-from costguard.engine.run import RunReport, log_gaps
+from costguard.engine.mends import mend_figures, plan_mends
+from costguard.engine.run import RunReport, carry_out, log_gaps
 from costguard.engine.scan import Progress, no_progress
 from costguard.engine.shadows import with_mend_shadows
 from costguard.engine.surroundings import Surroundings
@@ -29,10 +28,8 @@ _MOST_VIOLATIONS_LOGGED = 50  # `costguard keys` has them all
 class KeyRun:
     """What a run of the guard found and did. `look` None: this run had been completed before."""
 
-    run_id: str
-    guard: str
+    report: RunReport
     look: KeyLook | None = None
-    report: RunReport | None = None
 
 
 def run_keys(
@@ -44,12 +41,11 @@ def run_keys(
 ) -> KeyRun:
     """One whole run. A run id that was completed before does nothing: events are delivered more than once."""
     if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
-        return KeyRun(run_id, world.guard)
+        return KeyRun(RunReport(run_id, None, duplicate=True))
     looked, plan = plan_keys(world, run_id, deadline=deadline, progress=progress, remember=True)
     log_gaps(looked)
     _log_violations(looked)
-    report = carry_out_keys(world, plan, deadline=deadline)
-    return KeyRun(run_id, world.guard, looked, report)
+    return KeyRun(carry_out(world, plan, deadline=deadline), looked)
 
 
 def plan_keys(
@@ -88,15 +84,9 @@ def _judged(looked: KeyLook, policy: Policy) -> list[Judged]:
     return [each for _, judged in judged_keys(looked.keys, policy, looked.now) for each in judged]
 
 
-def carry_out_keys(world: Surroundings, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
-    """Do what a plan of this guard says, one key after another."""
-    hand = KeyHand(world.keys, world.rotators, world.memory, world.successors)
-    return carry_out_mends(world, plan, hand, world.policy.kms_rotation, SEEN, deadline)
-
-
-def key_summary(done: KeyRun) -> dict[str, Any]:
+def key_figures(report: RunReport) -> dict[str, Any]:
     """The figures of a run for logs, metrics and the caller of a function; its findings are about keys."""
-    return {"run_id": done.run_id, "duplicate": True} if done.report is None else mend_figures(done.report, seen=SEEN)
+    return mend_figures(report, seen=SEEN)
 
 
 def _log_violations(looked: KeyLook) -> None:

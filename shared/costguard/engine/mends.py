@@ -19,13 +19,12 @@ from costguard.domain.mends import Mend
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap
-from costguard.engine.hands import Hand
 from costguard.engine.letters import choices_for
 from costguard.engine.memory import cap_views, claim_views, notice_views
 from costguard.engine.nearly_due import planned_when_due
 from costguard.engine.notices import WARNING_HOLDS, Words, just_climbed, zone_of
 from costguard.engine.repositories.outbox_notice import Notice
-from costguard.engine.run import Craft, RunReport, carry_out, known_accounts, stop_all, summary
+from costguard.engine.run import RunReport, known_accounts, stop_all, summary
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.rules.common import MendRule, Mode
 from costguard.planning import Held, Plan, PlanIndex
@@ -121,27 +120,13 @@ def _plan_now(world: Surroundings, run_id: str, looked: MendLook, rules: Sequenc
     )
 
 
-def carry_out_mends(
-    world: Surroundings,
-    plan: Plan,
-    hand: Hand,
-    rules: Sequence[MendRule],
-    seen: str,
-    deadline: datetime | None = None,
-) -> RunReport:
-    """Commit, act and tell, as for any plan; `seen` is what the number of subjects is called in its figures."""
-    by_name = {rule.name: rule for rule in rules}
-
-    def warning(world: Surroundings, index: PlanIndex, action: Action, case: Case) -> Notice:
-        return _warning(world, index, action, case, by_name)
-
-    return carry_out(
-        world, plan, craft=Craft(hand, Words(warning, _news), partial(mend_figures, seen=seen)), deadline=deadline
-    )
+def mend_messages(rules: Sequence[MendRule]) -> Words:
+    """What people are told of settings, under these rules."""
+    return Words(partial(_warning, {rule.name: rule for rule in rules}), _news)
 
 
 def mend_figures(report: RunReport, *, seen: str) -> dict[str, Any]:
-    """The figures of a run for logs, metrics and the caller of a function, with the verdicts of every check."""
+    """The figures of a run with the verdicts of every check; `seen` is what the number of subjects is called."""
     figures, plan = summary(report), report.plan
     if plan is None:
         return figures
@@ -153,7 +138,7 @@ def mend_figures(report: RunReport, *, seen: str) -> dict[str, Any]:
 
 
 def _warning(
-    world: Surroundings, index: PlanIndex, action: Action, case: Case, rules: Mapping[str, MendRule]
+    rules: Mapping[str, MendRule], world: Surroundings, index: PlanIndex, action: Action, case: Case
 ) -> Notice:
     rule, now = rules.get(case.rule), world.clock.now()
     if rule is None or rule.mode is not Mode.ENFORCE or action.mend is None:

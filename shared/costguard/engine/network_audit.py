@@ -8,11 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from costguard.domain.findings import Verdict
-from costguard.engine.mends import carry_out_mends, mend_figures, plan_mends
-from costguard.engine.network_hand import NetworkHand
+from costguard.engine.mends import mend_figures, plan_mends
 from costguard.engine.network_look import NetworkLook, judged_networks, look_at_networks
 from costguard.engine.network_sightings import SightingsRepository, first_seen
-from costguard.engine.run import RunReport, log_gaps
+from costguard.engine.run import RunReport, carry_out, log_gaps
 from costguard.engine.scan import Progress, no_progress
 from costguard.engine.shadows import with_mend_shadows
 from costguard.engine.surroundings import Surroundings
@@ -28,10 +27,8 @@ _MOST_VIOLATIONS_LOGGED = 50  # `costguard networks` has them all
 class NetworkRun:
     """What a run of the guard found and did. `look` None: this run had been completed before."""
 
-    run_id: str
-    guard: str
+    report: RunReport
     look: NetworkLook | None = None
-    report: RunReport | None = None
 
 
 def run_networks(
@@ -43,12 +40,12 @@ def run_networks(
 ) -> NetworkRun:
     """One whole run. A run id that was completed before does nothing: events are delivered more than once."""
     if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
-        return NetworkRun(run_id, world.guard)
+        return NetworkRun(RunReport(run_id, None, duplicate=True))
     looked, plan = plan_networks(world, run_id, deadline=deadline, progress=progress, remember=True)
     SightingsRepository(world.memory.store).put(looked.sightings, looked.remembered)
     log_gaps(looked)
     _log_violations(looked)
-    return NetworkRun(run_id, world.guard, looked, carry_out_networks(world, plan, deadline=deadline))
+    return NetworkRun(carry_out(world, plan, deadline=deadline), looked)
 
 
 def plan_networks(
@@ -79,11 +76,6 @@ def plan_networks(
     return looked, with_mend_shadows(plan, looked.judged, in_shadow)
 
 
-def carry_out_networks(world: Surroundings, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
-    """Do what a plan of this guard says, one setting after another."""
-    return carry_out_mends(world, plan, NetworkHand(world), world.policy.network_audit, SEEN, deadline)
-
-
 def look(
     world: Surroundings,
     *,
@@ -108,9 +100,9 @@ def look(
     return replace(looked, remembered=remembered)
 
 
-def network_summary(done: NetworkRun) -> dict[str, Any]:
+def network_figures(report: RunReport) -> dict[str, Any]:
     """The figures of a run for logs, metrics and the caller of a function."""
-    return {"run_id": done.run_id, "duplicate": True} if done.report is None else mend_figures(done.report, seen=SEEN)
+    return mend_figures(report, seen=SEEN)
 
 
 def _log_violations(looked: NetworkLook) -> None:

@@ -20,10 +20,11 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.act import act
 from costguard.engine.blobs import BlobRef, RunBlobs
+from costguard.engine.guards.registry import runner_of
 from costguard.engine.phases_book import PhaseBook
 from costguard.engine.phases_entering import entering, ours_first
 from costguard.engine.phases_shares import Share, parted, shares_of, target_for, within
-from costguard.engine.run import RunReport, committed, concluded, instance_craft, log_gaps, plan_from, stop_all
+from costguard.engine.run import RunReport, committed, concluded, log_gaps, plan_from, stop_all
 from costguard.engine.scan import Scan, gap_of, scan
 from costguard.engine.surroundings import Surroundings
 from costguard.planning import Plan
@@ -232,7 +233,7 @@ class Phases:
             if number in acted:
                 results.extend(blobs.get(PartDone, acted[number].blob).results)
         world = self._entering(self._outset(book, blobs))  # protections are read before the warnings
-        return concluded(world, plan, tuple(results), instance_craft(world), deadline)
+        return concluded(world, plan, tuple(results), deadline)
 
     def _acted(self, plan: Plan, deadline: datetime | None) -> tuple[ActionResult, ...]:
         world, now = self.world, self.world.clock.now()
@@ -247,7 +248,7 @@ class Phases:
             next_in_line=tuple(each for each in plan.next_in_line if each.subject.cloud in world.executors),
         )
         world = self._entering(self._outset(self._book(), self._blobs()))
-        results = act(able, world, instance_craft(world).hand, deadline)
+        results = act(able, world, runner_of(plan.guard).handler(world), deadline)
         return (*results, *(ActionResult(action, None, now, changed) for action in barred))
 
     def _seen(self, outset: Outset, book: PhaseBook, blobs: RunBlobs) -> Scan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from costguard.cases import Case, CaseStatus
@@ -12,35 +12,22 @@ from costguard.domain.savings import SavingsReport
 from costguard.engine.budget import plan_budgets
 from costguard.engine.budget_sights import budget_sights
 from costguard.engine.decided import decided_by
-from costguard.engine.key_audit import plan_keys
+from costguard.engine.guards.registry import GUARDS, runner_of
 from costguard.engine.memory import Memory
-from costguard.engine.network_audit import plan_networks
 from costguard.engine.repositories.looks import LookRepository
 from costguard.engine.repositories.shadows import ShadowRepository
 from costguard.engine.run import plan_from
 from costguard.engine.savings import savings_report
 from costguard.engine.scan import Progress, no_progress, scan
-from costguard.engine.sights import look_of
+from costguard.engine.sights import LOOKED_AT, Looked, look_of
 from costguard.engine.surroundings import Surroundings
-from costguard.guards import GUARDS
 from costguard.guards.rules.common import Limits, Mode, Selector
 from costguard.guards.rules.idle import IdleBounds, IdleRule
 from costguard.planning.shadows import ShadowStanding
-from costguard.policy.model.policy import Policy
-from costguard.report.facts import BUDGETS, KEYS, MACHINES, NETWORKS, BudgetSight, Look, Refusal, ReportFacts, Sight
+from costguard.report.facts import Look, Refusal, ReportFacts, Sight
 
 LOOKED_BACK = timedelta(days=14)
-_RUN = "report"  # of looks that are no runs
 _MOST_REFUSALS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """What a look taken now saw of one guard's subjects, and the digest of the policy that it was judged by."""
-
-    look: Look
-    budgets: tuple[BudgetSight, ...] = ()
-    policy: str = ""
 
 
 def report_facts(memory: Memory, since: datetime, now: datetime, *, taken: Sequence[Looked] = ()) -> ReportFacts:
@@ -52,13 +39,13 @@ def report_facts(memory: Memory, since: datetime, now: datetime, *, taken: Seque
     looks = LookRepository(memory.store)
     anew = {one.look.guard: one for one in taken}
     kept = (anew[guard].look if guard in anew else looks.get(guard) for guard in GUARDS)
-    budgets = anew[BUDGETS].budgets if BUDGETS in anew else looks.budgets()
+    budgets = next((one.budgets for one in taken if one.budgets is not None), None)
     cases = tuple(case for guard in GUARDS for case in memory.cases.active(guard))
     return ReportFacts(
         at=now,
         since=since,
         looks=tuple(look for look in kept if look is not None),
-        budgets=budgets,
+        budgets=looks.budgets() if budgets is None else budgets,
         cases=tuple(sorted(cases, key=lambda case: (case.opened_at, case.case_id))),
         refusals=tuple(_refusals(memory, cases, since)),
         saved=savings_report(memory, since, now, now),
@@ -98,31 +85,19 @@ def _shadow_of(standing: ShadowStanding, owner: str) -> ShadowStanding:
     return replace(standing, differences=tuple(each for each in standing.differences if each.owner == owner))
 
 
-def guards_in(policy: Policy) -> tuple[str, ...]:
-    """The guards that this policy has rules for."""
-    rules: dict[str, Sequence[object]] = {
-        MACHINES: policy.idle_gpu,
-        BUDGETS: policy.budgets,
-        KEYS: policy.kms_rotation,
-        NETWORKS: policy.network_audit,
-    }
-    return tuple(guard for guard in GUARDS if rules[guard])
-
-
 def look_now(world: Surroundings, *, progress: Progress = no_progress) -> Looked:
     """One look of this guard, with the code its runs look with; nothing is written anywhere."""
-    return replace(_looked(world, progress), policy=world.policy.digest)
+    return replace(runner_of(world.guard).look_now(world, progress), policy=world.policy.digest)
 
 
-def _looked(world: Surroundings, progress: Progress) -> Looked:
-    known = _known(world)
-    if world.guard == BUDGETS:
-        looked, plan = plan_budgets(world, _RUN, progress=progress)
-        return Looked(look_of(plan, before=known), tuple(budget_sights(looked)))
-    if world.guard == KEYS:
-        return Looked(look_of(plan_keys(world, _RUN, progress=progress)[1]))
-    if world.guard == NETWORKS:
-        return Looked(look_of(plan_networks(world, _RUN, progress=progress)[1]))
+def look_at_budgets(world: Surroundings, progress: Progress) -> Looked:
+    """Where budgets stand, and the machines as their steps judge them."""
+    looked, plan = plan_budgets(world, LOOKED_AT, progress=progress)
+    return Looked(look_of(plan, before=_known(world)), tuple(budget_sights(looked)))
+
+
+def look_at_machines(world: Surroundings, progress: Progress) -> Looked:
+    """The machines, with the days that a report shows."""
     seen = scan(
         world.readings,
         world.targets,
@@ -131,7 +106,7 @@ def _looked(world: Surroundings, progress: Progress) -> Looked:
         progress=progress,
         workers=world.workers,
     )
-    return Looked(look_of(plan_from(world, _RUN, seen), before=known, facts=seen.facts))
+    return Looked(look_of(plan_from(world, LOOKED_AT, seen), before=_known(world), facts=seen.facts))
 
 
 _WATCHER = IdleRule(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,16 +16,14 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
 from costguard.engine.act import act, pause_reason
 from costguard.engine.aftermath import release_unsent, settle_observed
-from costguard.engine.close_reads import examined_closely, fit_to_tell
+from costguard.engine.close_reads import examined_closely
 from costguard.engine.deployments import barred_accounts
-from costguard.engine.hands import Hand
-from costguard.engine.instance_hand import InstanceHand
+from costguard.engine.guards.registry import GUARDS, runner_of
 from costguard.engine.keep_tags import tag_keeps
 from costguard.engine.launches import launched
 from costguard.engine.memory import cap_views, claim_views, notice_views
 from costguard.engine.moving import moved
 from costguard.engine.nearly_due import planned_when_due
-from costguard.engine.notices import INSTANCE_WORDS, Words
 from costguard.engine.repositories.accounts import AccountRepository
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.scan import Lookback, Progress, Scan, no_progress, scan
@@ -34,7 +32,6 @@ from costguard.engine.sights import keep_look
 from costguard.engine.surroundings import Surroundings
 from costguard.engine.telling import tell
 from costguard.engine.turns import Turns, not_reached, reading_until
-from costguard.guards import GUARDS
 from costguard.guards.rules.common import Mode
 from costguard.planning import Plan, PlanInputs, Transition, build_plan, caps_of
 from costguard.planning.new_accounts import account_key, observing
@@ -184,21 +181,22 @@ def log_gaps(looked: Gapped) -> None:
         _LOG.warning("could not be read", extra=facts)
 
 
-def carry_out(
-    world: Surroundings, plan: Plan, *, craft: Craft | None = None, deadline: datetime | None = None
-) -> RunReport:
-    """Commit a plan's transitions, act on what is due, tell people, and close the run's record.
+def carry_out(world: Surroundings, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
+    """Commit a plan's transitions, act on what is due, tell people, and close the run's record, as its guard does.
 
-    A plan whose run was completed before does nothing. Without a `craft` its subjects are machines.
+    A plan whose run was completed before does nothing.
+
+    Raises:
+        InvalidInputError: it is a plan of no guard that there is.
     """
-    craft = craft or instance_craft(world)
+    runner = runner_of(plan.guard)
     if not world.memory.runs.begin(plan.run_id, plan.guard, world.clock.now()):
         return RunReport(plan.run_id, None, duplicate=True)
     plan = committed(world, plan)
-    results = () if _paused(world) else act(plan, world, craft.hand, deadline)
+    results = () if _paused(world) or not plan.due else act(plan, world, runner.handler(world), deadline)
     if deadline is not None:  # else a run that is late every time would never tell anybody
         deadline = max(deadline, world.clock.now() + LEAST_TELLING)
-    return concluded(world, plan, results, craft, deadline)
+    return concluded(world, plan, results, deadline)
 
 
 def longest_wait(now: datetime, deadline: datetime | None) -> timedelta:
@@ -210,24 +208,24 @@ def concluded(
     world: Surroundings,
     plan: Plan,
     results: tuple[ActionResult, ...],
-    craft: Craft,
     deadline: datetime | None = None,
 ) -> RunReport:
     """Tell people of a plan that was carried out, keep what it saw, and close the run's record.
 
     What could not be told by the deadline is told by later runs.
     """
-    wait, paused = longest_wait(world.clock.now(), deadline), _paused(world)
+    runner, paused = runner_of(plan.guard), _paused(world)
+    wait = longest_wait(world.clock.now(), deadline)
     done = {result.action.action_id for result in results if result.outcome is not None}
     plan = replace(plan, held=tuple(held for held in plan.held if held.action.action_id not in done))
-    plan = plan if paused else craft.fit_to_tell(world, plan, deadline)
-    notices = () if paused else tell(world, plan, craft.words, wait, deadline)
+    plan = plan if paused else runner.fit_to_tell(world, plan, deadline)
+    notices = () if paused else tell(world, plan, runner.messages(world), wait, deadline)
     settle_observed(world.memory, plan, plan.billed_while_stopped)
     untagged = tag_keeps(world, plan, deadline)
     report = RunReport(plan.run_id, plan, results, notices, waiting=world.memory.outbox.waiting(), untagged=untagged)
     keep_look(world.memory, plan)
     keep_shadows(world, plan)
-    world.memory.runs.finish(plan.run_id, craft.figures(report), world.clock.now())
+    world.memory.runs.finish(plan.run_id, runner.figures(report), world.clock.now())
     return report
 
 
@@ -259,29 +257,6 @@ def summary(report: RunReport) -> dict[str, Any]:
         **({"keeps_untagged": report.untagged} if report.untagged else {}),
         **({"shadows": shadow_figures(plan.shadows)} if plan.shadows else {}),
     }
-
-
-def _as_it_is(world: Surroundings, plan: Plan, deadline: datetime | None) -> Plan:
-    del world, deadline
-    return plan
-
-
-@dataclass(frozen=True, slots=True)
-class Craft:
-    """How the plan of one guard is carried out: what acts on its subjects, what people are told, which figures stay.
-
-    `fit_to_tell` gives the plan without the warnings that must not be sent, after all that was called.
-    """
-
-    hand: Hand
-    words: Words
-    figures: Callable[[RunReport], dict[str, Any]]
-    fit_to_tell: Callable[[Surroundings, Plan, datetime | None], Plan] = _as_it_is
-
-
-def instance_craft(world: Surroundings) -> Craft:
-    """That of every guard whose subjects are machines."""
-    return Craft(InstanceHand(world.readings, world.executors, world.memory), INSTANCE_WORDS, summary, fit_to_tell)
 
 
 def _others(world: Surroundings) -> Mapping[ResourceRef, tuple[Case, ...]]:

@@ -15,7 +15,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.shadows import MOST_DIFFERENCES, ShadowRepository
 from costguard.engine.surroundings import Surroundings
-from costguard.guards.idle import judge as idle_gpu
+from costguard.guards import IDLE_GPU, OF_MACHINES
 from costguard.guards.rules.common import MendRule
 from costguard.planning import Plan, PlanInputs
 from costguard.planning.mending import Judged
@@ -29,7 +29,7 @@ _FORGOTTEN = timedelta(days=7)
 
 def with_shadows(world: Surroundings, inputs: PlanInputs, plan: Plan) -> Plan:
     """The plan with what each rule for machines in the shadow would have made of the same sights."""
-    if world.guard != idle_gpu.NAME or not world.policy.shadows.idle_gpu:
+    if not world.policy.shadows.idle_gpu:
         return plan
     memory, now = world.memory, inputs.now
     found = []
@@ -57,7 +57,7 @@ def keep_shadows(world: Surroundings, plan: Plan) -> None:
         LedgerError: memory failed.
     """
     repository = ShadowRepository(world.memory.store)
-    rules = {rule.name: rule for rule in world.policy.shadows.idle_gpu} if plan.guard == idle_gpu.NAME else {}
+    rules = {rule.name: rule for rule in world.policy.shadows.idle_gpu} if plan.guard in OF_MACHINES else {}
     grace = world.policy.calendar.after if world.policy.calendar is not None else plain_time
     for shadow in plan.shadows:
         moved = tuple(step for step in shadow.transitions if _moved(world.memory, step))
@@ -84,7 +84,7 @@ def keep_shadows(world: Surroundings, plan: Plan) -> None:
 
 
 def _followed(memory: Memory, rule: str, now: datetime) -> bool:
-    before = ShadowRepository(memory.store).get(idle_gpu.NAME, rule)
+    before = ShadowRepository(memory.store).get(IDLE_GPU, rule)
     return before is not None and now - before.at <= _FORGOTTEN
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 
 from costguard.domain.facts import InstanceFact, ShardFacts
@@ -15,12 +15,29 @@ from costguard.domain.signals import SignalName, SignalSummary
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.looks import LookRepository, shortened
 from costguard.planning import Plan
-from costguard.report.facts import KEYS, NETWORKS, Look, Sight
+from costguard.report.facts import BudgetSight, Look, Sight
+from costguard.report.guard_views import view_of
 
 DAYS_KEPT = 35
 _ONE_DAY = timedelta(days=1)
 _LONGEST_FACT = 600  # letters: a whole way in takes some 300
 _GRAVEST_FIRST = (Verdict.VIOLATION, Verdict.UNMEASURED, Verdict.EXEMPT, Verdict.COMPLIANT)
+
+
+LOOKED_AT = "report"
+"""The run of a look that is no run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look taken now saw of one guard's subjects, and the digest of the policy that it was judged by.
+
+    `budgets`: where they stand, of the guard that is about them.
+    """
+
+    look: Look
+    budgets: tuple[BudgetSight, ...] | None = None
+    policy: str = ""
 
 
 def keep_look(memory: Memory, plan: Plan) -> None:
@@ -62,9 +79,7 @@ def _is_worth(guard: str, finding: Finding) -> bool:
     """Every machine; of keys also those that are as asked, for their ages; of networks only what is to be looked at."""
     if not isinstance(finding.subject, ResourceRef):
         return False
-    if guard == NETWORKS:
-        return finding.verdict in {Verdict.VIOLATION, Verdict.UNMEASURED}
-    return guard != KEYS or finding.verdict is not Verdict.EXEMPT
+    return view_of(guard).kept(finding)
 
 
 def _sight(

@@ -10,9 +10,9 @@ from costguard.cases import Case, CaseStatus
 from costguard.cases.answering import AnswerCode
 from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
 from costguard.engine.answers import notice_decision
+from costguard.engine.guards.registry import GUARDS
 from costguard.engine.memory import Memory
 from costguard.engine.replies import reply
-from costguard.guards import GUARDS
 from costguard.policy.model.policy import Policy
 from costguard.policy.syntax.problems import BadValueError
 from costguard.policy.syntax.units import parse_duration

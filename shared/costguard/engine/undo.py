@@ -25,6 +25,7 @@ from costguard.engine.act import pause_reason
 from costguard.engine.key_succession import AliasBack, alias_back
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.intents import Intent
+from costguard.guards import OF_MACHINES
 from costguard.guards.keys import succession as kms_succession
 from costguard.guards.network import judge as network_audit
 from costguard.ports import ActionExecutor, Check, InventorySource, KeySource, KeySuccessor, NetworkRemediator
@@ -219,7 +220,7 @@ def _check_not_others(intent: Intent, case: Case | None, instance: Instance) -> 
 
 def _case_of(memory: Memory, intent: Intent, ref: ResourceRef) -> Case | None:
     """The case that asked for it, also where another one of the same machine came after it."""
-    for latest in (case for guard in ("idle_gpu", "budget") for case in memory.cases.all(guard) if case.subject == ref):
+    for latest in (case for guard in OF_MACHINES for case in memory.cases.all(guard) if case.subject == ref):
         for case in (latest, *memory.cases.closed(f"{latest.key}/")):
             if case.case_id == intent.action.case_id:
                 return case

@@ -20,6 +20,7 @@ from typing_extensions import assert_never
 from costguard.domain.errors import InvalidInputError, UnavailableError
 from costguard.faas.events import kind_of
 from costguard.faas.handler import Handler, KeptSecrets, build_handler
+from costguard.guards import IDLE_GPU
 from costguard.ports import Clock
 from costguard.settings import Settings, process_settings
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from costguard.engine.phases import Phases
 
 log = logging.getLogger(__name__)
-GUARD = "idle_gpu"
+GUARD = IDLE_GPU
 _MOST_PARTS = 100_000  # five digits in the names of what parts leave
 
 

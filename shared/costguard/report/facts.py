@@ -16,9 +16,9 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap
 from costguard.domain.savings import SavingsReport
 from costguard.planning.shadows import ShadowStanding
+from costguard.report.guard_views import VIEWS, Subjects
 from costguard.report.policy.provenance import DecidedBy
 
-MACHINES, BUDGETS, KEYS, NETWORKS = "idle_gpu", "budget", "kms_rotation", "network_audit"
 _IDLE = frozenset({ReasonCode.IDLE, ReasonCode.BUDGET_IDLE})
 _NEVER_RUN = frozenset({ReasonCode.NOT_RUNNING})
 _ONE_DAY = timedelta(days=1)
@@ -202,7 +202,7 @@ class ReportFacts:
     @property
     def machines(self) -> tuple[Sight, ...]:
         """Every machine that was seen, once: as the idle guard judged it, else as a budget's steps did."""
-        return tuple(_once(one for guard in (MACHINES, BUDGETS) for one in self._sights(guard)))
+        return tuple(_once(self._sights(Subjects.MACHINES)))
 
     @property
     def running(self) -> tuple[Sight, ...]:
@@ -222,12 +222,12 @@ class ReportFacts:
     @property
     def keys(self) -> tuple[Sight, ...]:
         """What was found of keys."""
-        return self._sights(KEYS)
+        return self._sights(Subjects.KEYS)
 
     @property
     def networks(self) -> tuple[Sight, ...]:
         """What was found of networks."""
-        return self._sights(NETWORKS)
+        return self._sights(Subjects.NETWORKS)
 
     @property
     def ways_in(self) -> tuple[Sight, ...]:
@@ -276,9 +276,13 @@ class ReportFacts:
         known = (sight.since, sight.quiet_since)
         return min((*opened, *(each for each in known if each is not None)), default=None)
 
-    def _sights(self, guard: str) -> tuple[Sight, ...]:
-        look = self.look(guard)
-        return () if look is None else look.sights
+    def looks_at(self, subjects: Subjects) -> tuple[Look, ...]:
+        """The last looks of the guards that are about these, in the order of their table."""
+        looks = (self.look(guard) for guard, view in VIEWS.items() if view.subjects is subjects)
+        return tuple(look for look in looks if look is not None)
+
+    def _sights(self, subjects: Subjects) -> tuple[Sight, ...]:
+        return tuple(one for look in self.looks_at(subjects) for one in look.sights)
 
 
 def figures_of(facts: ReportFacts) -> Figures:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from costguard.guards import IDLE_GPU
+
 _PACKAGE = "costguard"
 _FROM = re.compile(r"^[ \t]*from[ \t]+(?P<module>[\w.]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n]*)", re.MULTILINE)
 _IMPORT = re.compile(r"^[ \t]*import[ \t]+(?P<names>[^\n#]*)", re.MULTILINE)
@@ -13,7 +15,7 @@ _WORDS = re.compile(r"[\w.]+")
 _REMARK = re.compile(r"#[^\n]*")
 _ALWAYS = ("costguard.faas.container",)  # what an image starts in place of a host's own runtime
 
-_BESIDE = {'build_handler("idle_gpu")': "costguard.faas.phases"}
+_BESIDE = {f'build_handler("{IDLE_GPU}")': "costguard.faas.phases"}
 """What else the bundle of a function is deployed as: the phases of a run, each with a handler setting of its own."""
 
 

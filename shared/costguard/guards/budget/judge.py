@@ -25,17 +25,17 @@ from costguard.estimates.reconcile import Reconciled, Unexplained, reconciled, u
 from costguard.estimates.spent import RunRate, Spent, billed_parts, rest_rate, spent
 from costguard.estimates.surge import Surge, floor_of, surge
 from costguard.estimates.traces import CategorySum, MachineHours, by_category, by_machine, dearest_first, rates_used
+from costguard.guards import BUDGET
 from costguard.guards.budget.periods import period_at
 from costguard.guards.budget.rules import BudgetRule
 from costguard.guards.budget.steps import Standing
-from costguard.guards.rules.idle import BUDGET, SPENT, percent_words
+from costguard.guards.rules.idle import SPENT, percent_words
 
 NAME = BUDGET
 CHECK = SPENT
 _LEARNS_FROM = timedelta(days=14)  # days of metering that are held against the bill
-_MONTH_HOURS = Decimal(730)
 _HOUR, _ONE_DAY = timedelta(hours=1), timedelta(days=1)
-_LONGEST_HOURS = Decimal(24 * 3660)  # beyond ten years a number of hours says nothing
+_MONTH_HOURS, _LONGEST_HOURS = Decimal(730), Decimal(24 * 3660)  # beyond ten years a number of hours says nothing
 
 Counting = tuple[tuple[Charge, ...], tuple[Charge, ...]]
 """What counts of a cloud's bills in the budget's currency, and in its own what no rate was given for."""

@@ -19,11 +19,11 @@ from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import AcceleratorKind, Billing, Gap, Instance, InstanceState, Inventory, Keeper
 from costguard.domain.signals import SignalName, SignalReading, SignalSummary, Statistic
+from costguard.guards import BUDGET, IDLE_GPU
 from costguard.guards.idle.cloud_protection import Bars, barring
 from costguard.guards.idle.contradiction import contradiction
 from costguard.guards.idle.usage import usage_of
 from costguard.guards.rules.idle import (
-    BUDGET,
     FREE_SIGNALS,
     SPENT,
     BudgetCause,
@@ -32,7 +32,7 @@ from costguard.guards.rules.idle import (
     percent_words,
 )
 
-NAME = "idle_gpu"
+NAME = IDLE_GPU
 CHECK = "idle"
 _PERCENT_SIGNALS = frozenset({SignalName.GPU, SignalName.CPU, SignalName.GPU_MEMORY})
 _MAX_PERCENT = 100.5  # rounding in agents; beyond it a percentage is not one

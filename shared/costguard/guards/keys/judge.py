@@ -16,10 +16,11 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyState, MultiRegion, RotationMeans
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
+from costguard.guards import KMS_ROTATION
 from costguard.guards.keys.rules import KeyRule
 from costguard.guards.keys.succession import NOBODY, Lineage, is_superseded, lineages, next_step
 
-NAME = "kms_rotation"
+NAME = KMS_ROTATION
 ROTATION, REFERENCES, DEFAULT_KEY, VENDOR_LIMIT = "rotation", "references", "default_key", "vendor_limit"
 """The checks: one finding at most of each for a key."""
 _DAY = timedelta(days=1)

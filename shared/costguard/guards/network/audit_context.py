@@ -13,12 +13,13 @@ from costguard.domain.network import NetworkInventory, PublicAddress
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance
+from costguard.guards import NETWORK_AUDIT
 from costguard.guards.network.reachability import ranges as r
 from costguard.guards.network.reachability.exposure import Doubt, Path, Survey
 from costguard.guards.network.reachability.filters import Unknown
 from costguard.guards.network.rules import AuditRule, Check
 
-GUARD = "network_audit"
+GUARD = NETWORK_AUDIT
 _BITS = {r.V4: 32, r.V6: 128}
 _SEVERITY: Mapping[Check, tuple[str, str]] = {
     Check.PUBLIC_IP: ("high", "medium"),

@@ -13,8 +13,8 @@ from costguard.domain.signals import SignalName
 from costguard.guards.idle.cloud_protection import Bars
 from costguard.guards.rules.common import Limits, Mode, Rung, Selector, Step
 
-BUDGET, SPENT = "budget", "spent"
-"""Guard and check of machines that a spent budget asks for; they are judged with the idle ones."""
+SPENT = "spent"
+"""The check of machines that a spent budget asks for; they are judged with the idle ones."""
 MIN_COVERAGE = 0.95  # NEVER rule 1; a policy may only raise it
 FREE_SIGNALS = (SignalName.CPU, SignalName.NETWORK)
 """What every cloud measures of a machine without anything installed in it (Tencent Cloud's CPU needs its agent)."""

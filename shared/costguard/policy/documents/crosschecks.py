@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from enum import Enum
 
 from costguard.guards.rules.common import Mode
+from costguard.policy.sections import SECTIONS
 from costguard.policy.syntax.problems import Mark, Problem, field_path
 from costguard.policy.syntax.yaml_nodes import Document, Mapping, Scalar
 from costguard.policy.syntax.yaml_nodes import Sequence as ListNode
 
 _MODES = {mode.name.lower(): mode for mode in Mode}
-_WITH_SHADOWS = ("idle_gpu", "kms_rotation", "network_audit")
-_WITH_MODES = ("idle_gpu", "budgets", "kms_rotation", "network_audit")
+_WITH_SHADOWS = tuple(section.key for section in SECTIONS.values() if section.has_shadows)
+_WITH_MODES = tuple(section.key for section in SECTIONS.values())
 
 
 class FileKind(str, Enum):
@@ -40,12 +41,10 @@ def cross_checked(files: Sequence[PolicyFile]) -> Iterator[Problem]:
     """Every mistake that shows only between entries or files."""
     yield from _harsher_modes(files)
     yield from _shadows_with_modes(files)
-    yield from _twice(files, "idle_gpu", ("name",), "rule")
+    for section in SECTIONS.values():
+        yield from _twice(files, section.key, ("name",), section.one)
     yield from _twice(files, "owners", ("name",), "owner")
     yield from _twice(files, "accounts", ("cloud", "id"), "account")
-    yield from _twice(files, "budgets", ("name",), "budget")
-    yield from _twice(files, "kms_rotation", ("name",), "rule for keys")
-    yield from _twice(files, "network_audit", ("name",), "rule for networks")
     yield from _twice(files, "priority_classes", ("name",), "priority class")
     yield from _aimless_exceptions(files)
     yield from _no_rules(files)
@@ -128,8 +127,7 @@ def _no_rules(files: Sequence[PolicyFile]) -> Iterator[Problem]:
     if any(file.document.problems for file in files):
         return
     roots = [file.document.root for file in files if file.kind in {FileKind.MAIN, FileKind.RULES}]
-    keys = ("idle_gpu", "budgets", "kms_rotation", "network_audit")
-    listed = [root.items.get(key) for root in roots if isinstance(root, Mapping) for key in keys]
+    listed = [root.items.get(key) for root in roots if isinstance(root, Mapping) for key in _WITH_MODES]
     if any(node is not None and not (isinstance(node, ListNode) and not node.items) for node in listed):
         return
     for file in files:

@@ -24,6 +24,7 @@ from costguard.policy.documents.base import Document, LimitsDocument, SelectorDo
 from costguard.policy.keys.documents import KeyRuleDocument
 from costguard.policy.model.ladder import DEFAULT_WAITS
 from costguard.policy.network.documents import AuditRuleDocument
+from costguard.policy.sections import SECTIONS
 from costguard.policy.syntax.cloud_values import check_account_id, check_region, check_role
 from costguard.policy.syntax.problems import BadValueError
 from costguard.policy.syntax.values import nonempty
@@ -237,7 +238,7 @@ class RulesDocument(Document):
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        if not {"idle_gpu", "budgets", "kms_rotation", "network_audit"} & self.model_fields_set:
+        if not {section.key for section in SECTIONS.values()} & self.model_fields_set:
             message = "none of idle_gpu, budgets, kms_rotation and network_audit is in this file"
             raise BadValueError(message, "add idle_gpu: with a list of rules")
         return self

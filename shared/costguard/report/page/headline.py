@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from costguard.domain.money import Money
 from costguard.report.facts import BudgetSight, Figures, Look, ReportFacts, a_day, figures_of
+from costguard.report.guard_views import view_of
 from costguard.report.plan.evidence import utc_words
 from costguard.report.words.digest import say
 from costguard.report.words.sentences import Language, clean, number, short
@@ -71,7 +72,7 @@ def unmeasured_percent(facts: ReportFacts) -> str:
 
 def stale_words(look: Look, language: Language) -> str:
     """That a look is old, in the words of what it looked at."""
-    return say("unseen_stale", language, guard=say(f"guard_{look.guard}", language), when=utc_words(look.at))
+    return say("unseen_stale", language, guard=view_of(look.guard).name(language), when=utc_words(look.at))
 
 
 def held_words(facts: ReportFacts, language: Language, most: int = 3) -> tuple[str, ...]:

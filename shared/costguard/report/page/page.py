@@ -16,10 +16,11 @@ from costguard.report.charts.of_facts import (
 )
 from costguard.report.charts.values import Chart
 from costguard.report.facts import ReportFacts
+from costguard.report.guard_views import Subjects
 from costguard.report.page.headline import Card, cards, changes
 from costguard.report.page.markup import Child, Html, element, joined
 from costguard.report.page.style import POLICY, style
-from costguard.report.page.tables import detail_tables, idle_tables, keys_table
+from costguard.report.page.tables import detail_tables, idle_tables, keys_table, other_tables
 from costguard.report.plan.evidence import utc_words
 from costguard.report.plan.shadows import shadow_lines, shadow_tables
 from costguard.report.policy.provenance import decided_lines
@@ -98,9 +99,10 @@ def _sections(facts: ReportFacts, language: Language, drawing: Drawing) -> Itera
     keys = keys_table(facts, language)
     if keys.rows:
         yield _section(keys.title, _table(keys))
-    if facts.networks or any(look.guard == "network_audit" for look in facts.looks):
+    if facts.looks_at(Subjects.NETWORKS):
         yield _section(say("ways_title", language), *_ways(facts, language))
-    yield from (_section(table.title, _table(table)) for table in detail_tables(facts, language) if table.rows)
+    tables = (*other_tables(facts, language), *detail_tables(facts, language))
+    yield from (_section(table.title, _table(table)) for table in tables if table.rows)
     yield from _last_sections(facts, language)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from costguard.cases import Case
 from costguard.report.charts.of_facts import key_age
 from costguard.report.facts import ReportFacts, Sight, a_day
+from costguard.report.guard_views import Subjects, view_of
 from costguard.report.plan.evidence import utc_words
 from costguard.report.tables import Column, Table
 from costguard.report.words.digest import say
@@ -50,6 +51,17 @@ def keys_table(facts: ReportFacts, language: Language) -> Table:
         for one in worth
     )
     return Table(say("keys_table", language), columns, rows)
+
+
+def other_tables(facts: ReportFacts, language: Language) -> Iterator[Table]:
+    """What guards found that have no page of their own: what it is, where, whose, and what is the matter."""
+    columns = tuple(_column(key, language) for key in ("what", "where", "team", "why"))
+    for look in facts.looks_at(Subjects.OTHER):
+        rows = tuple(
+            (_name(one), str(one.ref.shard), clean(one.owner), explain(one.reason, language))
+            for one in look.sights[:MOST]
+        )
+        yield Table(view_of(look.guard).name(language), columns, rows)
 
 
 def detail_tables(facts: ReportFacts, language: Language) -> Iterator[Table]:

@@ -11,6 +11,7 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef, Subject
 from costguard.planning import Held, Plan, Rehearsed
+from costguard.report.guard_views import view_of
 from costguard.report.notices.remediations import mend_words
 from costguard.report.plan.evidence import evidence_words, utc_words
 from costguard.report.tables import Column, Table
@@ -33,7 +34,6 @@ from costguard.report.words.sentences import (
 Names = Mapping[Subject, str]
 """What people call the machines; names never identify, so ids stand beside them."""
 
-_OF_SETTINGS = frozenset({"kms_rotation", "network_audit"})
 _NO_NAMES: Names = MappingProxyType({})
 _ORDER = (Verdict.VIOLATION, Verdict.UNMEASURED, Verdict.EXEMPT, Verdict.COMPLIANT)  # what matters first
 
@@ -61,7 +61,7 @@ def plan_tables(plan: Plan, language: Language = Language.EN) -> tuple[Table, ..
     """Findings, due, held, rehearsed and gaps; empty ones left out."""
     names = {finding.subject: finding.name for finding in plan.findings}
     tables = (
-        findings_table(plan.findings, language, of_settings=plan.guard in _OF_SETTINGS),
+        findings_table(plan.findings, language, of_settings=view_of(plan.guard).of_settings),
         due_table(plan.due, language, names),
         _kept_table("held_title", plan.held, language, names),
         _kept_table("rehearsed_title", plan.rehearsed, language, names),

@@ -14,6 +14,7 @@ from costguard.domain.facts import InstanceFact, ShardFacts
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Snapshot, SnapshotState, Volume
+from costguard.guards import IDLE_GPU
 from costguard.planning import Plan, PlanInputs, build_plan
 from costguard.policy.model.policy import Policy
 from costguard.policy.trial.described import described_fact, described_launch
@@ -95,7 +96,7 @@ def _planned(policy: Policy, test: TestDocument, at: datetime, fact: InstanceFac
     launch = described_launch(test.instance, test.at)
     return build_plan(
         PlanInputs(
-            guard="idle_gpu",
+            guard=IDLE_GPU,
             run_id="policy-test",
             now=at,
             policy=policy,

@@ -1,0 +1,59 @@
+"""The runner of `kms_rotation`: keys that are not rotated as asked are told of, and where a policy says so, mended."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from costguard.engine.guards.runner import GuardRun, GuardRunner, Planned, Port
+from costguard.guards import KMS_ROTATION
+
+if TYPE_CHECKING:
+    from costguard.engine.hands import Hand
+    from costguard.engine.notices import Words
+    from costguard.engine.run import RunReport
+    from costguard.engine.scan import Progress
+    from costguard.engine.surroundings import Surroundings
+
+
+def _run(world: Surroundings, run_id: str, deadline: datetime | None) -> GuardRun:
+    from costguard.engine.key_audit import run_keys
+
+    report = run_keys(world, run_id, deadline=deadline).report
+    return GuardRun(_figures(report), report.plan)
+
+
+def _plan(world: Surroundings, run_id: str, progress: Progress) -> Planned:
+    from costguard.engine.key_audit import plan_keys
+
+    return Planned(plan_keys(world, run_id, progress=progress)[1])
+
+
+def _handler(world: Surroundings) -> Hand:
+    from costguard.engine.key_hand import KeyHand
+
+    return KeyHand(world.keys, world.rotators, world.memory, world.successors)
+
+
+def _messages(world: Surroundings) -> Words:
+    from costguard.engine.mends import mend_messages
+
+    return mend_messages(world.policy.kms_rotation)
+
+
+def _figures(report: RunReport) -> dict[str, Any]:
+    from costguard.engine.key_audit import key_figures
+
+    return key_figures(report)
+
+
+RUNNER = GuardRunner(
+    name=KMS_ROTATION,
+    run=_run,
+    plan=_plan,
+    handler=_handler,
+    messages=_messages,
+    figures=_figures,
+    ports=frozenset({Port.KEYS, Port.ROTATORS, Port.SUCCESSORS}),
+    counts="key",
+)

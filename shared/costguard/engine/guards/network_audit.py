@@ -1,0 +1,59 @@
+"""The runner of `network_audit`: what networks may not be is told of, and where a policy says so, mended."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from costguard.engine.guards.runner import GuardRun, GuardRunner, Planned, Port
+from costguard.guards import NETWORK_AUDIT
+
+if TYPE_CHECKING:
+    from costguard.engine.hands import Hand
+    from costguard.engine.notices import Words
+    from costguard.engine.run import RunReport
+    from costguard.engine.scan import Progress
+    from costguard.engine.surroundings import Surroundings
+
+
+def _run(world: Surroundings, run_id: str, deadline: datetime | None) -> GuardRun:
+    from costguard.engine.network_audit import run_networks
+
+    report = run_networks(world, run_id, deadline=deadline).report
+    return GuardRun(_figures(report), report.plan)
+
+
+def _plan(world: Surroundings, run_id: str, progress: Progress) -> Planned:
+    from costguard.engine.network_audit import plan_networks
+
+    return Planned(plan_networks(world, run_id, progress=progress)[1])
+
+
+def _handler(world: Surroundings) -> Hand:
+    from costguard.engine.network_hand import NetworkHand
+
+    return NetworkHand(world)
+
+
+def _messages(world: Surroundings) -> Words:
+    from costguard.engine.mends import mend_messages
+
+    return mend_messages(world.policy.network_audit)
+
+
+def _figures(report: RunReport) -> dict[str, Any]:
+    from costguard.engine.network_audit import network_figures
+
+    return network_figures(report)
+
+
+RUNNER = GuardRunner(
+    name=NETWORK_AUDIT,
+    run=_run,
+    plan=_plan,
+    handler=_handler,
+    messages=_messages,
+    figures=_figures,
+    ports=frozenset({Port.NETWORKS, Port.NETWORK_REMEDIATORS}),
+    counts="network",
+)
