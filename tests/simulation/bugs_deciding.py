@@ -529,6 +529,11 @@ _CAPPING = (
         (Edit(_CAPS, "_WINDOW = timedelta(hours=24)", "_WINDOW = timedelta(hours=12)"),),
     ),
     Bug(
+        "keep-that-no-run-saw-forgotten",
+        (9,),
+        (Edit(_ADVANCE, " or kept_since_told(case, seen.kept_at)", ""),),
+    ),
+    Bug(
         "caps-of-other-runs-not-counted",
         (7,),
         (

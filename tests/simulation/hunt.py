@@ -30,7 +30,7 @@ class Caught:
 def hunt(task: tuple[str, int]) -> Caught:
     """Plant one bug here and play seeds until a violation; call it in a process that imported no costguard.
 
-    The seed at which it was seen last comes first, then all from 1 on.
+    The seed at which it was seen last comes first, wherever that is, then all from 1 on.
     """
     from tests.simulation.bugs import bug_named
     from tests.simulation.planting import plant
@@ -58,9 +58,9 @@ def last_seen(tables: str) -> Mapping[str, int]:
 
 
 def seeds_for(name: str, limit: int, seen: Mapping[str, int]) -> Iterator[int]:
-    """The order in which seeds are played for a bug: each from 1 to `limit`, those first where it was seen."""
+    """The order in which seeds are played for a bug: each from 1 to `limit`, that first where it was seen."""
     first = seen.get(name, 0)
-    if 1 <= first <= limit:
+    if first >= 1:
         yield first
     yield from (seed for seed in range(1, limit + 1) if seed != first)
 

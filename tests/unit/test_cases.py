@@ -129,6 +129,18 @@ def test_a_snooze_pauses_and_then_starts_the_grace_anew() -> None:
     assert (after.case.rung, after.case.climbed) == (0, ())
 
 
+@pytest.mark.parametrize("climbed", [(WARNED,), (WARNED, ClimbedRung(Verb.STOP, NOW - timedelta(hours=1)))])
+def test_a_keep_that_no_run_saw_hold_cancels_the_notice_before_it(climbed: tuple[ClimbedRung, ...]) -> None:
+    """It was said while a run was at work that died, or it was shorter than the time between two runs."""
+    told = case(rung=len(climbed), climbed=climbed)
+    machine = instance(state=InstanceState.STOPPED) if len(climbed) > 1 else instance()
+    after = advance(told, seen(instance=machine, kept_at=WARNED.at + timedelta(minutes=1)))
+    assert after.case is not None
+    assert after.wants in {Verb.WARN, None}
+    assert (after.case.climbed, after.case.since) == (climbed[1:], NOW)
+    assert advance(told, seen(instance=machine, kept_at=WARNED.at - timedelta(hours=1))).case != after.case
+
+
 def test_a_new_decision_never_reuses_an_old_id() -> None:
     """An approval or intent of an earlier round must not fit a later one."""
     first = advance(None, seen()).case

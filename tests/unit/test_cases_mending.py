@@ -206,6 +206,14 @@ def test_a_version_that_moved_around_the_mend_changes_no_decision() -> None:
     assert mend_terms(RULE, revoke("39")) == mend_terms(RULE, revoke("40"))
 
 
+def test_a_keep_that_no_run_saw_hold_cancels_the_notice_before_it() -> None:
+    step = advance_mend(told(), seen(kept_at=WARNED.at + timedelta(minutes=1)))
+    assert step.wants is Verb.WARN
+    assert step.case is not None
+    assert (step.case.climbed, step.case.since) == ((), NOW)
+    assert advance_mend(told(), seen(kept_at=WARNED.at - timedelta(hours=1))).wants is Verb.MEND
+
+
 def test_a_snooze_stops_it_and_the_whole_grace_begins_again_afterwards() -> None:
     slept = advance_mend(told(), seen(snoozed_until=NOW + DAY)).case
     assert slept is not None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from costguard.cases.case import Case, CaseStatus, Phase, Seen, Step, decision_id, ladder
+from costguard.cases.case import Case, CaseStatus, Phase, Seen, Step, decision_id, kept_since_told, ladder
 from costguard.cases.moves import climbed, closed, held, uncopied
 from costguard.cases.resolve import (
     MAX_FAILURES,
@@ -51,7 +51,7 @@ def advance(case: Case | None, seen: Seen, grace_end: GraceEnd = plain_time) -> 
     case = _under_current_owner(_under_current_rule(case, seen), seen)
     if seen.snoozed_until is not None:
         return Step(_snoozed(case, seen, seen.snoozed_until))
-    if case.snoozed_until is not None:
+    if case.snoozed_until is not None or kept_since_told(case, seen.kept_at):
         case = _restarted_wait(case, seen)
     return _waiting(case, seen, grace_end)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 
 from costguard.domain.actions import Outcome, Verb
@@ -14,6 +14,9 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, InstanceDetail
 from costguard.guards.rules.common import Mode, Rung
 from costguard.guards.rules.idle import IdleRule
+
+TWO_CLOCKS = timedelta(minutes=20)
+"""How far the clocks of two processes may be apart: ten minutes off each."""
 
 
 class CaseStatus(str, Enum):
@@ -111,6 +114,12 @@ class Case:
         return next((rung.at for rung in reversed(self.climbed) if rung.verb is verb), None)
 
 
+def kept_since_told(case: Case, kept_at: datetime | None) -> bool:
+    """Whether people asked to leave it alone after the last notice: that counts no more, even if no run saw it hold."""
+    told = case.climbed_at(Verb.WARN)
+    return kept_at is not None and told is not None and kept_at > told - TWO_CLOCKS
+
+
 def subject_in(key: str) -> str:
     """The subject of the case that has this key."""
     return key.split("/", 2)[2]
@@ -123,7 +132,8 @@ class Seen:
     `finding` and `instance` are None when the subject was not in the inventory. `shard_read` says the
     shard was scanned at all, `shard_complete` that absence proves absence. `notice_delivered_at` is the
     proven delivery of the current rung's notice, `announced` what it named, `notice_dead` that its channel refused it
-    for good, `notice_late` that it is too late to send it with the dates it names. `intent_written` says whether a
+    for good, `notice_late` that it is too late to send it with the dates it names. `kept_at` is when people last asked
+    to leave it alone, whether that still holds or not. `intent_written` says whether a
     call may have gone out for the current claim; `last_outcome` is what came of it, None where nobody could say,
     and `last_request` the cloud's own id of that call. `hastened`: whoever may say so asked, after the delivered
     notice of the rung before, not to wait for the stop any longer.
@@ -138,6 +148,7 @@ class Seen:
     account_closed: bool = False
     detail: InstanceDetail | None = None
     snoozed_until: datetime | None = None
+    kept_at: datetime | None = None
     notice_delivered_at: datetime | None = None
     announced: tuple[Announced, ...] = ()
     notice_dead: bool = False

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from costguard.cases.advance import GraceEnd, due_at, plain_time
-from costguard.cases.case import Announced, Case, CaseStatus, Phase, Step, decision_id
+from costguard.cases.case import Announced, Case, CaseStatus, Phase, Step, decision_id, kept_since_told
 from costguard.cases.moves import climbed, closed, held, tried_again
 from costguard.cases.resolve import MAX_FAILURES, is_fresh, notice_resolved
 from costguard.domain.actions import Outcome, Verb
@@ -47,6 +47,7 @@ class MendSeen:
     shard_complete: bool
     account_closed: bool = False
     snoozed_until: datetime | None = None
+    kept_at: datetime | None = None
     notice_delivered_at: datetime | None = None
     announced: tuple[Announced, ...] = ()
     notice_dead: bool = False
@@ -92,7 +93,7 @@ def advance_mend(case: Case | None, seen: MendSeen, grace_end: GraceEnd = plain_
     case = _on_present_terms(case, seen)
     if seen.snoozed_until is not None:
         return Step(_snoozed(case, seen.snoozed_until))
-    if case.snoozed_until is not None:
+    if case.snoozed_until is not None or kept_since_told(case, seen.kept_at):
         case = _begun_anew(case, seen.now)
     return _waiting(case, seen, grace_end)
 

@@ -96,6 +96,7 @@ def _plan_now(world: Surroundings, run_id: str, looked: MendLook, rules: Sequenc
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
     notices = notice_views(memory, cases, now)
+    snoozes = memory.snoozes.all()
     return build_mend_plan(
         MendInputs(
             guard=world.guard,
@@ -106,7 +107,8 @@ def _plan_now(world: Surroundings, run_id: str, looked: MendLook, rules: Sequenc
             shards=looked.shards,
             rules=tuple(rules),
             cases=cases,
-            snoozes={ref: snooze.until for ref, snooze in memory.snoozes.active(now).items()},
+            snoozes={ref: snooze.until for ref, snooze in snoozes.items()},
+            kept_at={ref: snooze.at for ref, snooze in snoozes.items()},
             notices=notices,
             claims=claim_views(memory, cases, notices),
             caps=cap_views(memory, world.guard, (rule.name for rule in rules), now),

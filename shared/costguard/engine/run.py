@@ -104,6 +104,7 @@ def _plan_now(world: Surroundings, run_id: str, seen: Scan, *, deadline: datetim
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
     notices = notice_views(memory, cases, now)
+    snoozes = memory.snoozes.all()
     inputs = PlanInputs(
         guard=world.guard,
         run_id=run_id,
@@ -111,7 +112,8 @@ def _plan_now(world: Surroundings, run_id: str, seen: Scan, *, deadline: datetim
         policy=world.policy,
         facts=seen.facts,
         cases=cases,
-        snoozes={ref: snooze.until for ref, snooze in memory.snoozes.active(now).items()},
+        snoozes={ref: snooze.until for ref, snooze in snoozes.items()},
+        kept_at={ref: snooze.at for ref, snooze in snoozes.items()},
         notices=notices,
         claims=claim_views(memory, cases, notices),
         caps=cap_views(memory, world.guard, caps_of(world.policy.idle_gpu), now),

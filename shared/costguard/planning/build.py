@@ -229,6 +229,7 @@ def _steps(
             account_closed=ref.account in inputs.closed_accounts,
             detail=inputs.details.get(ref),
             snoozed_until=_kept_until(inputs, ref, instance),
+            kept_at=inputs.kept_at.get(str(ref)),
             notice_delivered_at=notice.delivered_at if notice else None,
             announced=notice.announced if notice else (),
             notice_dead=notice.dead if notice else False,

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from costguard.cases import Case, CaseStatus, Phase, decision_id, speaks_for
 from costguard.cases.advance import GraceEnd, may_be_hastened, no_earlier_than_announced, plain_time
+from costguard.cases.case import TWO_CLOCKS
 from costguard.domain.actions import Action, Verb
 from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules.common import Mode, Rung
 from costguard.planning.new_accounts import account_key, observed
 from costguard.planning.rails import HELD_BY_A_CAP, mode_rail
-
-TWO_CLOCKS = timedelta(minutes=20)
-"""How far the clocks of the run that saw a stop and of the run that told of it may be apart: ten minutes off each."""
 
 
 @dataclass(frozen=True, slots=True)

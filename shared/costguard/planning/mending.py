@@ -59,6 +59,7 @@ class MendInputs:
     rules: tuple[MendRule, ...]
     cases: tuple[Case, ...] = ()
     snoozes: Mapping[str, datetime] = field(default_factory=dict)
+    kept_at: Mapping[str, datetime] = field(default_factory=dict)
     notices: Mapping[str, NoticeView] = field(default_factory=dict)
     claims: Mapping[str, ClaimView] = field(default_factory=dict)
     caps: Mapping[str, CapUse] = field(default_factory=dict)
@@ -158,6 +159,7 @@ def _seen(inputs: MendInputs, subject: ResourceRef, case: Case | None, judged: J
         shard_complete=inputs.shards.get(subject.shard, False),
         account_closed=subject.account in inputs.closed_accounts,
         snoozed_until=snooze if snooze is not None and snooze > inputs.now else None,
+        kept_at=inputs.kept_at.get(str(subject)),
         notice_delivered_at=notice.delivered_at if notice else None,
         announced=notice.announced if notice else (),
         notice_dead=notice.dead if notice else False,

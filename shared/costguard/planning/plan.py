@@ -68,6 +68,7 @@ class PlanInputs:
     `observing` are the accounts in which every rule only observes, each until when (`new_accounts`).
     `launches` are who launched what, as far as that was asked; `disowned` by resource id the names of those who said
     that it is not theirs. `barred` are the accounts where nothing is done but notices, each why (`deployments`).
+    `kept_at` is when people last asked to leave each resource alone, whether that still holds or not.
     """
 
     guard: str
@@ -79,6 +80,7 @@ class PlanInputs:
     details: Mapping[ResourceRef, InstanceDetail] = field(default_factory=dict)
     kept: Mapping[ResourceRef, KeptLines] = field(default_factory=dict)
     snoozes: Mapping[str, datetime] = field(default_factory=dict)
+    kept_at: Mapping[str, datetime] = field(default_factory=dict)
     notices: Mapping[str, NoticeView] = field(default_factory=dict)
     claims: Mapping[str, ClaimView] = field(default_factory=dict)
     approved: frozenset[str] = frozenset()

@@ -17,6 +17,9 @@ def cancelled_after(judged: Judged, told_at: datetime) -> str:
     Only what an undisturbed run saw counts: it finished, nothing ran beside it, and it could read the policy.
     """
     shard = judged.shown.instance.ref.shard
+    unseen = _asked_to_keep(judged, told_at)
+    if unseen:
+        return unseen
     for listing in judged.chronicle.listings.get(shard, []):
         process = listing.process
         seen = listing.at > told_at and listing.number < judged.effect.number
@@ -84,6 +87,18 @@ def _snoozed(judged: Judged, listing: Listing) -> bool:
     ]
     until = words[-1].until if words else None
     return until is not None and until > listing.at + timedelta(minutes=20)
+
+
+def _asked_to_keep(judged: Judged, told_at: datetime) -> str:
+    """A Keep said after the notice, before the run that acts read the ledger: whether any run saw it hold or not."""
+    shard, process = judged.shown.instance.ref.shard, judged.effect.process
+    read = next((one.number for one in judged.chronicle.listings.get(shard, []) if one.process is process), 0)
+    asked = (
+        word.at
+        for word in judged.chronicle.words
+        if word.what == "snooze" and word.machine == judged.effect.machine and word.number < read
+    )
+    return next((f"it was asked on {at:%m-%d %H:%M} that it be kept" for at in asked if at > told_at), "")
 
 
 def _handed_on(judged: Judged, listing: Listing, told_at: datetime) -> bool:

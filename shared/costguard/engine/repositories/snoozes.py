@@ -71,10 +71,14 @@ class SnoozeRepository:
         self._write(replace(snooze, until=now, by=by, reason="cleared"), now)
         return True
 
+    def all(self) -> Mapping[str, Snooze]:
+        """The latest of each resource, by its id, whether it still holds or not."""
+        snoozes = (value_of(Snooze, record) for record in self._store.query(_KIND))
+        return {snooze.ref_text: snooze for snooze in snoozes}
+
     def active(self, now: datetime) -> Mapping[str, Snooze]:
         """Every snooze whose end is after `now`, by resource id."""
-        snoozes = (value_of(Snooze, record) for record in self._store.query(_KIND))
-        return {snooze.ref_text: snooze for snooze in snoozes if snooze.until > now}
+        return {ref: snooze for ref, snooze in self.all().items() if snooze.until > now}
 
     def of(self, ref_text: str, now: datetime) -> tuple[Snooze | None, Check]:
         """The active snooze of one resource, and what fails a transaction once anybody says otherwise."""
