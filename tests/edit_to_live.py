@@ -33,7 +33,7 @@ from cloudstand.world import workload
 from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.bootstrap import open_memory
 from costguard.cli.main import run
-from costguard.cli.policy_recording import recording_of, with_common_windows, write_recording
+from costguard.cli.policy.recording import recording_of, with_common_windows, write_recording
 from costguard.cli.program import Program
 from costguard.connections.people import notifier_over
 from costguard.connections.policies import open_bundles

@@ -461,7 +461,7 @@ GUARD_TABLES = {
     "guards/__init__.py": "where they are named",
     "policy": "keys of the documents that people write: policy/sections.py is the table",
     "providers/kit/iam/policy_documents.py": "the table of what each function's role may do",
-    "cli/policy.py": "keys of --json",
+    "cli/policy/check.py": "keys of --json",
     "engine/budget_telling.py": "a field of logs that is called budget",
     "engine/freeze.py": "a fact of a reason that is called budget",
     "guards/budget/judge.py": "a fact of a reason that is called budget",

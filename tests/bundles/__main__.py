@@ -28,13 +28,13 @@ from tests.bundles.installed import from_a_wheel
 from tests.bundles.reporting import UnexpectedError, say
 from tests.bundles.runtimes import runtime_client, through_its_runtime
 
-from costguard.cli.bundle import ordered
-from costguard.cli.bundling.build import SUMS, Order, build
-from costguard.cli.bundling.faults import FetchError, RefusedBundleError
-from costguard.cli.bundling.locks import needed
-from costguard.cli.bundling.material import Material, find_material
-from costguard.cli.bundling.recipes import HOSTS, PYTHONS, LedgerKind
-from costguard.cli.bundling.wheels import Wanted, fetch
+from costguard.cli.operate.bundle import ordered
+from costguard.cli.operate.bundling.build import SUMS, Order, build
+from costguard.cli.operate.bundling.faults import FetchError, RefusedBundleError
+from costguard.cli.operate.bundling.locks import needed
+from costguard.cli.operate.bundling.material import Material, find_material
+from costguard.cli.operate.bundling.recipes import HOSTS, PYTHONS, LedgerKind
+from costguard.cli.operate.bundling.wheels import Wanted, fetch
 
 
 def main() -> int:

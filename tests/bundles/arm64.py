@@ -21,9 +21,9 @@ from tests.bundles.calling import brief, called, surroundings
 from tests.bundles.compiled_files import check_compiled
 from tests.bundles.reporting import NotPossibleError, UnexpectedError, done, say
 
-from costguard.cli.bundle import ordered
-from costguard.cli.bundling.build import build
-from costguard.cli.bundling.recipes import LedgerKind
+from costguard.cli.operate.bundle import ordered
+from costguard.cli.operate.bundling.build import build
+from costguard.cli.operate.bundling.recipes import LedgerKind
 
 PYTHON = "3.13"
 _SUITE, _MIRROR = "trixie", "http://deb.debian.org/debian"  # its Python is 3.13

@@ -16,7 +16,7 @@ from tests.bundles.engine import Engine
 from tests.bundles.reporting import NotPossibleError, done
 from tests.bundles.runtimes import runtime_client
 
-from costguard.cli.bundling.compiling import find_interpreter
+from costguard.cli.operate.bundling.compiling import find_interpreter
 
 BASES = {"python": "localhost/costguard-stand-in-python", "lambda": "localhost/costguard-stand-in-lambda"}
 _SUITE, _MIRROR = "bookworm", "http://deb.debian.org/debian"

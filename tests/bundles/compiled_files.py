@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.bundles.reporting import UnexpectedError
 
-from costguard.cli.bundling.recipes import Arch, Recipe
+from costguard.cli.operate.bundling.recipes import Arch, Recipe
 
 _ELF = b"\x7fELF\x02\x01"  # 64 bits, little end first
 _MACHINES = {Arch.X86_64: 0x3E, Arch.ARM64: 0xB7}

@@ -28,9 +28,9 @@ from tests.bundles.image_calls import call_over_http, call_over_runtime_api
 from tests.bundles.image_files import Entry, added_files, entries_of
 from tests.bundles.reporting import NotPossibleError, UnexpectedError, say
 
-from costguard.cli.bundle import ordered
-from costguard.cli.bundling.build import SUMS, build
-from costguard.cli.bundling.recipes import HOSTS
+from costguard.cli.operate.bundle import ordered
+from costguard.cli.operate.bundling.build import SUMS, build
+from costguard.cli.operate.bundling.recipes import HOSTS
 
 RECIPES = ROOT / "infra/images"
 PYTHON = "3.13"

@@ -11,10 +11,10 @@ from pathlib import Path
 from tests.bundles.calling import ROOT, base_of
 from tests.bundles.reporting import UnexpectedError, done, say
 
-from costguard.cli.bundle import ordered
-from costguard.cli.bundling.build import build
-from costguard.cli.bundling.material import PACKED, Material
-from costguard.cli.distribution import ci_requirements
+from costguard.cli.operate.bundle import ordered
+from costguard.cli.operate.bundling.build import build
+from costguard.cli.operate.bundling.material import PACKED, Material
+from costguard.cli.operate.distribution import ci_requirements
 
 _PACKED = {"functions": "functions", "infra/requirements": "requirements"}
 _OF_A_CHECKOUT = ("pyproject.toml", "README.md", "CHANGELOG.md", "shared", "functions", "infra/requirements")

@@ -23,8 +23,8 @@ from tests.host_runtimes import SmallFunctionCompute, SmallScf
 from tests.runtime_api import Told, _Server
 from typing_extensions import Self
 
-from costguard.cli.bundling.recipes import Arch, Recipe
-from costguard.cli.bundling.wheels import Wanted
+from costguard.cli.operate.bundling.recipes import Arch, Recipe
+from costguard.cli.operate.bundling.wheels import Wanted
 
 _RELAY = Path(__file__).with_name("relay.py")
 _BARE = ("-s", "-S", "-W", "ignore")

@@ -15,8 +15,8 @@ import pytest
 from tests.contract.cli_sandbox import Answered, Cli
 
 from costguard.cases import Case, CaseStatus, ClimbedRung, decision_id
+from costguard.cli.decide.plan_file import read_plan, write_plan
 from costguard.cli.exits import Exit
-from costguard.cli.plan_file import read_plan, write_plan
 from costguard.domain.actions import Action, Verb
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode

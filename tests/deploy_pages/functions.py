@@ -14,7 +14,7 @@ from tests.deploy_pages.deployed import Made
 from tests.host_runtimes import RoleKey, SmallFunctionCompute, SmallScf, Told
 from tests.infra.aws_terraform import NotPossibleError
 
-from costguard.cli.bundling.compiling import find_interpreter
+from costguard.cli.operate.bundling.compiling import find_interpreter
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from tests import builders as b
 from tests.fuzz.bounds import LONG, attempt, fuzz
 from tests.fuzz.mutations import Mutated, json_junk, mutated
 
-from costguard.cli.plan_file import plan_hash, read_plan, write_plan
+from costguard.cli.decide.plan_file import plan_hash, read_plan, write_plan
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.findings import Verdict
 from costguard.planning import Plan, PlanInputs, build_plan

@@ -15,7 +15,7 @@ from tests.scenario.stage import START, Stage, idle_machine
 from tests.world_ports.spend import WorldSpend
 
 from cloudstand.world import workload as does
-from costguard.cli.budgets import story_lines
+from costguard.cli.look.budgets import story_lines
 from costguard.cli.wrapping import wrapped
 from costguard.domain.spend import SpendScope
 from costguard.engine.budget import run_budgets

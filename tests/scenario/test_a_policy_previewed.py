@@ -15,7 +15,7 @@ from tests.scenario.stage import DAY, Stage, idle_machine
 
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
-from costguard.cli.policy_recording import (
+from costguard.cli.policy.recording import (
     plan_recorded,
     read_recording,
     recording_of,

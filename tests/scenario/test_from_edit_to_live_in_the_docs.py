@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.edit_to_live import PAGE, lived, shown
 
-from costguard.cli.policy_init import starter_files
+from costguard.cli.policy.init import starter_files
 
 BLOCKS = shown(PAGE.read_text(encoding="utf-8"))
 

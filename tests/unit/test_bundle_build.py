@@ -14,15 +14,15 @@ import pytest
 from tests.bundles.bill_schema import against_cyclonedx
 from tests.unit.bundle_kit import ALPHA, PYTHON, Kit, make_kit, write_wheel
 
-from costguard.cli.bundling import recipes
-from costguard.cli.bundling.build import build
-from costguard.cli.bundling.compiling import find_interpreter, named_interpreter
-from costguard.cli.bundling.faults import RefusedBundleError
-from costguard.cli.bundling.locks import read_lock
-from costguard.cli.bundling.material import find_material
-from costguard.cli.bundling.recipes import LedgerKind
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
+from costguard.cli.operate.bundling import recipes
+from costguard.cli.operate.bundling.build import build
+from costguard.cli.operate.bundling.compiling import find_interpreter, named_interpreter
+from costguard.cli.operate.bundling.faults import RefusedBundleError
+from costguard.cli.operate.bundling.locks import read_lock
+from costguard.cli.operate.bundling.material import find_material
+from costguard.cli.operate.bundling.recipes import LedgerKind
 from costguard.domain.errors import InvalidInputError
 
 CACHED = f"cpython-3{PYTHON.partition('.')[2]}.pyc"

@@ -11,9 +11,9 @@ import pytest
 import typer
 
 from costguard.cli import main as program
-from costguard.cli.bundling.build import SUMS
-from costguard.cli.bundling.material import find_material
-from costguard.cli.bundling.recipes import HOSTS, PYTHONS
+from costguard.cli.operate.bundling.build import SUMS
+from costguard.cli.operate.bundling.material import find_material
+from costguard.cli.operate.bundling.recipes import HOSTS, PYTHONS
 
 FOLDER = Path(__file__).parents[2] / "infra/images"
 IMAGES = sorted(FOLDER.glob("*.Dockerfile"))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import usd
 
-from costguard.cli.adopting import Adopted, adopted, policy_lines
+from costguard.cli.policy.adopting import Adopted, adopted, policy_lines
 from costguard.domain.money import Money
 from costguard.domain.spend import SpendScope, VendorBudget
 from costguard.guards.budget.rules import CostBasis, Counted

@@ -14,9 +14,9 @@ import pytest
 import typer
 
 from costguard.backtest import ASSUMPTIONS
-from costguard.cli.backtest import backtest
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
+from costguard.cli.policy.backtest import backtest
 from costguard.cli.program import Program
 from costguard.report.backtest.markdown import inert
 from costguard.report.words.backtest import PHRASES, say

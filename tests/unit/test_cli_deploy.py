@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from costguard.cli.deploying.changes import MEMORY, Change, changes_in
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
+from costguard.cli.operate.deploying.changes import MEMORY, Change, changes_in
 from costguard.domain.errors import InvalidInputError
 
 ROOT = Path(__file__).parents[2]

@@ -15,11 +15,11 @@ import typer
 from tests.unit.report_facts import NOW, budget, gap, look, sight, untouchable
 
 from costguard.adapters.ledgers.open import open_ledger
-from costguard.cli.digest import digest
 from costguard.cli.exits import Exit
+from costguard.cli.look.report import report
 from costguard.cli.main import run
+from costguard.cli.people.digest import digest
 from costguard.cli.program import Program
-from costguard.cli.report import report
 from costguard.engine.repositories.looks import LookRepository
 from costguard.settings import Secret, Settings
 

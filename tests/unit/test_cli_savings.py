@@ -21,9 +21,9 @@ from tests.savings_builders import DAY, HOUR, MIDNIGHT, RATE, charge, ended, sav
 from cloudstand.clock import MovedClock
 from costguard.adapters.ledgers import open_ledger
 from costguard.cli.exits import Exit
+from costguard.cli.look.savings import savings
 from costguard.cli.main import run
 from costguard.cli.program import Program
-from costguard.cli.savings import savings
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.money import Money
 from costguard.domain.savings import MachineBill, SavingChange, Standing

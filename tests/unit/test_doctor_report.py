@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from tests.builders import NOW, SHARD
 
-from costguard.cli.doctor import tell
+from costguard.cli.look.doctor import tell
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap, GapKind
 from costguard.policy.model.cadence import RunWait

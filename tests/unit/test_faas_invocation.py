@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from costguard.cli.invoke import OVER_HTTP
+from costguard.cli.act.invoke import OVER_HTTP
 from costguard.domain.errors import InvalidInputError
 from costguard.faas.events import Host
 from costguard.faas.invocation import parse_invocation, recognise_host

@@ -14,8 +14,8 @@ import typer
 from tests.builders import SHARD, instance, usd
 
 from costguard.cli.exits import Exit
-from costguard.cli.history import app
 from costguard.cli.main import run
+from costguard.cli.operate.history import app
 from costguard.domain.errors import AccessDeniedError, InvalidInputError, UnavailableError
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard

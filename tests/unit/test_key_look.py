@@ -16,7 +16,7 @@ from cloudstand.world.cloud import World
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.bootstrap import open_surroundings, run_function
-from costguard.cli.keys import keys_answer
+from costguard.cli.look.keys import keys_answer
 from costguard.cli.program import Workplace
 from costguard.domain.errors import ThrottledError, UnavailableError
 from costguard.domain.findings import Verdict

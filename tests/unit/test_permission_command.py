@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import typer
 
-from costguard.cli import permissions
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
+from costguard.cli.operate import permissions
 from costguard.providers.aws.iam.policy_documents import documents
 from costguard.providers.kit.iam.policy_documents import PURPOSES, file_text
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests import builders as b
 
-from costguard.cli.plan_file import plan_hash, read_plan, write_plan
+from costguard.cli.decide.plan_file import plan_hash, read_plan, write_plan
 from costguard.domain.errors import InvalidInputError
 from costguard.planning import Plan, PlanInputs, build_plan
 from costguard.report.words.sentences import Language

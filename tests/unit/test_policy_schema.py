@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
-from costguard.cli.policy_schema import SchemaFile
+from costguard.cli.policy.schema import SchemaFile
 from costguard.policy.documents.loader import check_policy
 from costguard.policy.schema.documents import FILES, schema_of
 from costguard.policy.syntax.yaml12 import read_yaml

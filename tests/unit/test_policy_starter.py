@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
-from costguard.cli.policy_init import starter_files
+from costguard.cli.policy.init import starter_files
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.syntax.formatting import formatted
 from costguard.ports import PolicyText

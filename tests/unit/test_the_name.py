@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from costguard.cli.distribution import DISTRIBUTION, ci_requirements, own_version
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
+from costguard.cli.operate.distribution import DISTRIBUTION, ci_requirements, own_version
 from costguard.domain.errors import InvalidInputError
 
 ROOT = Path(__file__).parents[2]

@@ -9,35 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from costguard.cli import (
-    answers,
-    audit,
-    budgets,
-    bundle,
-    cases,
-    demo,
-    deploy,
-    digest,
-    doctor,
-    freezes,
-    history,
-    invoke,
-    keys,
-    networks,
-    outbox,
-    permissions,
-    plan,
-    policy,
-    recheck,
-    report,
-    sandbox,
-    savings,
-    scan,
-    shadows,
-    undo,
-)
+from costguard.cli import demo, sandbox
+from costguard.cli.act import invoke, recheck, undo
+from costguard.cli.decide import plan
 from costguard.cli.exits import MEANINGS, Exit
+from costguard.cli.look import budgets, cases, doctor, keys, networks, report, savings, scan, shadows
+from costguard.cli.operate import audit, bundle, deploy, history, permissions
 from costguard.cli.output import complain, survive_any_encoding
+from costguard.cli.people import answers, digest, freezes, outbox
+from costguard.cli.policy import check as policy
 from costguard.cli.program import Program
 from costguard.domain.errors import CostguardError, InvalidInputError, StalePlanError
 
@@ -91,7 +71,7 @@ app.add_typer(sandbox.app, name="sandbox")
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - the signature Typer calls
     if wanted:
-        from costguard.cli.distribution import own_version
+        from costguard.cli.operate.distribution import own_version
 
         typer.echo(f"costguard {own_version()}")
         raise typer.Exit

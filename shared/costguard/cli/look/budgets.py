@@ -151,7 +151,7 @@ def adopt(
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy) as here:
         language, now = here.language, here.clock.now()
         read, gaps, taken = _console_budgets(here, frozenset(cloud or ()))
-    from costguard.cli.adopting import adopted, policy_lines
+    from costguard.cli.policy.adopting import adopted, policy_lines
     from costguard.report.budget.to_json import vendor_budget_json
     from costguard.report.json_values import gap_json, moment
     from costguard.report.plan.evidence import utc_words

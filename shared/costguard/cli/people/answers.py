@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from costguard.cli.guards import guard_of
+from costguard.cli.decide.guards import guard_of
 from costguard.cli.options import By, GuardOfCase, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import Program, ledger_in_use, workplace

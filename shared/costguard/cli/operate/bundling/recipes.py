@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
-from costguard.cli.bundling.deferring import SPARED
+from costguard.cli.operate.bundling.deferring import SPARED
 from costguard.domain.errors import InvalidInputError
 
 MEGABYTE = 1_000_000

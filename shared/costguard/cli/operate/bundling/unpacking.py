@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from costguard.cli.bundling.deferring import DEFERRED, deferred_file
-from costguard.cli.bundling.faults import RefusedBundleError
-from costguard.cli.bundling.models import narrowed_file
-from costguard.cli.bundling.trimming import keeps, newest_versions
-from costguard.cli.bundling.wheels import Wheel
+from costguard.cli.operate.bundling.deferring import DEFERRED, deferred_file
+from costguard.cli.operate.bundling.faults import RefusedBundleError
+from costguard.cli.operate.bundling.models import narrowed_file
+from costguard.cli.operate.bundling.trimming import keeps, newest_versions
+from costguard.cli.operate.bundling.wheels import Wheel
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from costguard.cli.decide.guards import guard_of
 from costguard.cli.exits import Exit
-from costguard.cli.guards import guard_of
 from costguard.cli.options import GuardOfCase, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.program import ledger_in_use, ledger_read_only, workplace
@@ -86,7 +86,7 @@ def why(
     Asks no cloud unless --scan is given.
     """
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger, cloud=scan) as here:
-        from costguard.cli.known import known_of, seen_now
+        from costguard.cli.look.known import known_of, seen_now
         from costguard.report.plan.case_history import history_json, history_lines
 
         with ledger_read_only(here) if scan else ledger_in_use(here) as memory:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from email.parser import HeaderParser
 from typing import Any
 
-from costguard.cli.bundling.locks import Pin
+from costguard.cli.operate.bundling.locks import Pin
 
 _SPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://cyclonedx.org/")
 _LONGEST_NAME = 80  # a longer "License" is the licence's own text

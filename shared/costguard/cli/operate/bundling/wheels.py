@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from costguard.cli.bundling.faults import FetchError, RefusedBundleError
-from costguard.cli.bundling.locks import Pin, canonical, requirements_text
-from costguard.cli.bundling.recipes import Arch
+from costguard.cli.operate.bundling.faults import FetchError, RefusedBundleError
+from costguard.cli.operate.bundling.locks import Pin, canonical, requirements_text
+from costguard.cli.operate.bundling.recipes import Arch
 from costguard.domain.errors import InvalidInputError
 
 _OLDEST_GLIBC = 5  # manylinux1

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from costguard.cli.answers import text_of, who_says
 from costguard.cli.options import A_POLICY, By, Json, Lang, LedgerUrl, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.policy_diff import commit_of, text_at
+from costguard.cli.people.answers import text_of, who_says
+from costguard.cli.policy.diff import commit_of, text_at
 from costguard.cli.program import Workplace, ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import Language

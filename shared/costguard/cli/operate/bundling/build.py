@@ -8,18 +8,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from costguard.cli.bundling.archive import sha256_of, sums_of, write_zip
-from costguard.cli.bundling.compiling import Interpreter, compile_tree
-from costguard.cli.bundling.faults import RefusedBundleError
-from costguard.cli.bundling.locks import Pin, needed
-from costguard.cli.bundling.material import Material
-from costguard.cli.bundling.reach import reached
-from costguard.cli.bundling.recipes import MEGABYTE, UNZIPPED_LIMIT, Recipe
-from costguard.cli.bundling.sbom import Part, Whole, bill_of
-from costguard.cli.bundling.trimming import WITH_SOURCES
-from costguard.cli.bundling.unpacking import Unpacked, unpack
-from costguard.cli.bundling.wheels import Wanted, fetch, in_folder
-from costguard.cli.distribution import own_version
+from costguard.cli.operate.bundling.archive import sha256_of, sums_of, write_zip
+from costguard.cli.operate.bundling.compiling import Interpreter, compile_tree
+from costguard.cli.operate.bundling.faults import RefusedBundleError
+from costguard.cli.operate.bundling.locks import Pin, needed
+from costguard.cli.operate.bundling.material import Material
+from costguard.cli.operate.bundling.reach import reached
+from costguard.cli.operate.bundling.recipes import MEGABYTE, UNZIPPED_LIMIT, Recipe
+from costguard.cli.operate.bundling.sbom import Part, Whole, bill_of
+from costguard.cli.operate.bundling.trimming import WITH_SOURCES
+from costguard.cli.operate.bundling.unpacking import Unpacked, unpack
+from costguard.cli.operate.bundling.wheels import Wanted, fetch, in_folder
+from costguard.cli.operate.distribution import own_version
 
 SUMS = "SHA256SUMS"
 _HANDLER = "handler.py"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from costguard.cli.decide.guards import ready_to_carry_out, worth_showing
 from costguard.cli.exits import Exit
-from costguard.cli.guards import ready_to_carry_out, worth_showing
 from costguard.cli.options import GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, draws_blocks, emit
 from costguard.cli.program import ledger_read_only, workplace
@@ -78,7 +78,7 @@ def plan(
             planned = runner.plan(world, run_id_of(guard, here.clock.now()), step)
             made, looked = planned.plan, planned.budgets
             budgets = _budgets(world, looked, language) if looked is not None else ()
-    from costguard.cli.plan_file import plan_answer, write_plan
+    from costguard.cli.decide.plan_file import plan_answer, write_plan
     from costguard.report.plan.shadows import planned_lines, shadow_tables
     from costguard.report.plan.views import plan_summary, plan_tables, unread_line
 
@@ -124,7 +124,7 @@ def apply(
     Costguard is paused, or nothing of the plan follows now. Every rail is asked again just before each call. Where
     only a part was done, the status is 13.
     """
-    from costguard.cli.plan_file import check_still_true, read_plan
+    from costguard.cli.decide.plan_file import check_still_true, read_plan
 
     agreed = read_plan(Path(plan))
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
@@ -215,7 +215,7 @@ def _results(
 def _applied(
     agreed: Plan, both: Agreement, report: RunReport | None, results: Sequence[ActionResult], language: Language
 ) -> Answer:
-    from costguard.cli.plan_file import plan_hash
+    from costguard.cli.decide.plan_file import plan_hash
     from costguard.engine.repositories.codec import to_body
     from costguard.report.plan.to_json import left_json, result_json
     from costguard.report.plan.views import left_line, results_table

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from costguard.cli.answers import text_of, who_says
 from costguard.cli.options import By, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
+from costguard.cli.people.answers import text_of, who_says
 from costguard.cli.program import ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import CLOUDS, provider_of

@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from costguard.cli import (
-    backtest,
-    policy_diff,
-    policy_explain,
-    policy_fmt,
-    policy_init,
-    policy_plan,
-    policy_publish,
-    policy_schema,
-    policy_trials,
-)
 from costguard.cli.exits import Exit
 from costguard.cli.options import A_POLICY, Json, Lang, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.policy_diff import commit_of, text_at
+from costguard.cli.policy import backtest
+from costguard.cli.policy import diff as policy_diff
+from costguard.cli.policy import explain as policy_explain
+from costguard.cli.policy import fmt as policy_fmt
+from costguard.cli.policy import init as policy_init
+from costguard.cli.policy import plan as policy_plan
+from costguard.cli.policy import publish as policy_publish
+from costguard.cli.policy import schema as policy_schema
+from costguard.cli.policy import trials as policy_trials
+from costguard.cli.policy.diff import commit_of, text_at
 from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.budget.rules import budget_rule_json, budget_rules_table

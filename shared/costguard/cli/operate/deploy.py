@@ -18,7 +18,7 @@ from costguard.domain.errors import InvalidInputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from costguard.cli.deploying.changes import Changed
+    from costguard.cli.operate.deploying.changes import Changed
     from costguard.report.tables import Table
 
 DEPLOY_EXAMPLES = examples(
@@ -69,8 +69,8 @@ def deploy(
     Exit status: 0 done or nothing to change, 2 an option is wrong or nobody was there to agree, 3 Terraform failed,
     10 with --plan-only: something would change, 12 refused or not agreed to, and nothing was changed.
     """
-    from costguard.cli.deploying.changes import changes_in
-    from costguard.cli.deploying.terraform import Terraform, TerraformError
+    from costguard.cli.operate.deploying.changes import changes_in
+    from costguard.cli.operate.deploying.terraform import Terraform, TerraformError
 
     if cloud not in _HOSTS:
         message = f"there is no cloud {cloud!r} to deploy to; there is {', '.join(_HOSTS)}"
@@ -137,8 +137,8 @@ def _assignment(text: str) -> str:
 
 def _built(host: str, out: Path, arch: str) -> Path:
     """The folder that holds the bundles of every function, built anew."""
-    from costguard.cli.bundle import ordered
-    from costguard.cli.bundling.build import build
+    from costguard.cli.operate.bundle import ordered
+    from costguard.cli.operate.bundling.build import build
 
     order = ordered(host, arch=arch)
     with waiting(f"Bundling {len(order.recipes)} for {host}"):

@@ -12,7 +12,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.options import A_POLICY, GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.policy_diff import Markdown, one_form, policy_at
+from costguard.cli.policy.diff import Markdown, one_form, policy_at
 from costguard.cli.program import Workplace, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError
@@ -20,7 +20,7 @@ from costguard.engine.guards.registry import GUARDS, runner_of
 from costguard.guards import IDLE_GPU
 
 if TYPE_CHECKING:
-    from costguard.cli.policy_recording import Recording
+    from costguard.cli.policy.recording import Recording
     from costguard.engine.memory import Memory
     from costguard.planning import Plan
     from costguard.policy.model.policy import Policy
@@ -100,7 +100,7 @@ def plan(
 def _two_plans(here: Workplace, new: Policy, guard: str, *, record: str, recorded: str) -> tuple[Plan, Plan]:
     """Under the present policy and under the new one."""
     from costguard.bootstrap import read_policy
-    from costguard.cli.policy_recording import plan_recorded, read_recording, write_recording
+    from costguard.cli.policy.recording import plan_recorded, read_recording, write_recording
 
     old = read_policy(here.settings)
     if recorded:
@@ -129,7 +129,7 @@ def _over_one_look(
     here: Workplace, memory: Memory, old: Policy, new: Policy, *, keep: bool
 ) -> tuple[Plan, Plan, Recording | None]:
     from costguard.bootstrap import open_surroundings
-    from costguard.cli.policy_recording import recording_of, with_common_windows
+    from costguard.cli.policy.recording import recording_of, with_common_windows
     from costguard.engine.run import plan_from
     from costguard.engine.scan import scan
 

@@ -11,7 +11,7 @@ import typer
 from costguard.cli.files import write_file
 from costguard.cli.options import A_POLICY, Json, Lang, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.policy_diff import policy_at
+from costguard.cli.policy.diff import policy_at
 from costguard.cli.program import workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError

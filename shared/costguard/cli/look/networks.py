@@ -125,7 +125,7 @@ def _look(here: Workplace, read: Policy) -> NetworkLook:
 
 def _written(here: Workplace, path: str, report: NetworkReport) -> str:
     """Write the SARIF file; the line that says so."""
-    from costguard.cli.distribution import own_version
+    from costguard.cli.operate.distribution import own_version
     from costguard.report.network.sarif import network_sarif
 
     log = network_sarif(report, here.clock.now(), own_version(), here.language)

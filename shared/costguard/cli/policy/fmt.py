@@ -10,7 +10,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.options import A_POLICY, Json, Lang, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.policy_diff import text_at
+from costguard.cli.policy.diff import text_at
 from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import phrase

@@ -20,7 +20,7 @@ INIT_EXAMPLES = examples(
     "costguard policy init gpu-policy/ --force",
     "costguard policy init gpu-policy/ --wheel gpu_costguard-0.1.0-py3-none-any.whl",
 )
-_TEMPLATE = Path(__file__).parents[1] / "policy" / "starter"
+_TEMPLATE = Path(__file__).parents[2] / "policy" / "starter"
 _DOT = "dot-"  # names that begin with a dot are left out by too many tools
 _SCHEMAS = ".schemas"
 _LOCK = "ci/requirements.txt"
@@ -76,8 +76,8 @@ def starter_files(wheel: str = "") -> Mapping[str, str]:
     Raises:
         InvalidInputError: as `ci_requirements`.
     """
-    from costguard.cli.bundling.material import find_material
-    from costguard.cli.distribution import ci_requirements
+    from costguard.cli.operate.bundling.material import find_material
+    from costguard.cli.operate.distribution import ci_requirements
     from costguard.policy.schema.documents import FILES, schema_of
 
     paths = sorted(path for path in _TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)

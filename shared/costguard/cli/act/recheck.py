@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from costguard.cli.answers import who_says
 from costguard.cli.exits import Exit
 from costguard.cli.options import By, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
+from costguard.cli.people.answers import who_says
 from costguard.cli.program import Workplace, ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import Language, clean, phrase, sentence

@@ -15,7 +15,7 @@ from costguard.cli.progress import waiting
 from costguard.domain.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from costguard.cli.bundling.build import Bundle, Order
+    from costguard.cli.operate.bundling.build import Bundle, Order
     from costguard.report.tables import Table
 
 BUNDLE_EXAMPLES = examples(
@@ -69,8 +69,8 @@ def bundle(
     Exit status: 0 written, 2 an option is wrong or a wheel is missing, 3 packages could not be fetched, 12 a hash is
     not the pinned one or a bundle is over its limit. Where it is not 0, nothing was written.
     """
-    from costguard.cli.bundling.build import build
-    from costguard.cli.bundling.faults import RefusedBundleError
+    from costguard.cli.operate.bundling.build import build
+    from costguard.cli.operate.bundling.faults import RefusedBundleError
 
     order = ordered(host, function, python=python, arch=arch, ledger=ledger, wheels=wheels, interpreter=interpreter)
     folder = Path(out)
@@ -125,10 +125,10 @@ def ordered(
     Raises:
         InvalidInputError: an option is wrong.
     """
-    from costguard.cli.bundling.build import Order
-    from costguard.cli.bundling.compiling import find_interpreter, named_interpreter
-    from costguard.cli.bundling.material import find_material
-    from costguard.cli.bundling.recipes import Arch, LedgerKind, Recipe, check_python, host_recipe
+    from costguard.cli.operate.bundling.build import Order
+    from costguard.cli.operate.bundling.compiling import find_interpreter, named_interpreter
+    from costguard.cli.operate.bundling.material import find_material
+    from costguard.cli.operate.bundling.recipes import Arch, LedgerKind, Recipe, check_python, host_recipe
 
     recipe = host_recipe(host)
     try:

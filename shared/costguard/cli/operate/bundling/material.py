@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import costguard
-from costguard.cli.bundling.locks import Pin, merged, read_lock
-from costguard.cli.bundling.recipes import HostRecipe
+from costguard.cli.operate.bundling.locks import Pin, merged, read_lock
+from costguard.cli.operate.bundling.recipes import HostRecipe
 from costguard.domain.errors import InvalidInputError
 
 PACKED = "_deploy"

@@ -1,0 +1,1 @@
+"""Commands that decide: a plan, and doing just that."""

@@ -1,0 +1,1 @@
+"""Commands that operate Costguard itself: bundles, deployment, permissions, audit."""

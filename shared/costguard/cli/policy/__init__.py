@@ -1,0 +1,1 @@
+"""Commands about a policy: check, test, compare, publish."""
