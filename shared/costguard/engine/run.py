@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from costguard.cases import Case
 from costguard.domain.actions import ActionResult, Verb
+from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
@@ -33,7 +34,7 @@ from costguard.engine.surroundings import Surroundings
 from costguard.engine.telling import tell
 from costguard.engine.turns import Turns, not_reached, reading_until
 from costguard.guards.rules.common import Mode
-from costguard.planning import Plan, PlanInputs, Transition, build_plan, caps_of
+from costguard.planning import Plan, PlanInputs, Transition, build_plan, caps_of, verdicts_on
 from costguard.planning.new_accounts import account_key, observing
 
 _LOG = logging.getLogger(__name__)
@@ -95,12 +96,21 @@ def plan_from(
 
     A run, which remembers, waits for what is due within minutes (`nearly_due`); whoever only looks does not.
     """
-    plan = partial(_plan_now, world, run_id, seen, deadline=deadline, remember=remember)
+    verdicts = verdicts_on(world.policy, seen.facts, world.clock.now())  # once, however often it is planned
+    plan = partial(_plan_now, world, run_id, seen, verdicts, deadline=deadline, remember=remember)
     room = partial(world.memory.caps.room_again, world.guard)
     return planned_when_due(world.clock, plan, room, deadline) if remember else plan()
 
 
-def _plan_now(world: Surroundings, run_id: str, seen: Scan, *, deadline: datetime | None, remember: bool) -> Plan:
+def _plan_now(
+    world: Surroundings,
+    run_id: str,
+    seen: Scan,
+    verdicts: tuple[Finding, ...],
+    *,
+    deadline: datetime | None,
+    remember: bool,
+) -> Plan:
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
     notices = notice_views(memory, cases, now)
@@ -111,6 +121,7 @@ def _plan_now(world: Surroundings, run_id: str, seen: Scan, *, deadline: datetim
         now=now,
         policy=world.policy,
         facts=seen.facts,
+        verdicts=verdicts,
         cases=cases,
         snoozes={ref: snooze.until for ref, snooze in snoozes.items()},
         kept_at={ref: snooze.at for ref, snooze in snoozes.items()},

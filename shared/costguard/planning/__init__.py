@@ -1,6 +1,6 @@
 """From findings and cases to a plan: what is due, what a rail holds, what is only rehearsed. Pure."""
 
-from costguard.planning.build import build_plan, judge_all, judged, subjects_to_examine
+from costguard.planning.build import build_plan, judge_all, judged, subjects_to_examine, verdicts_on
 from costguard.planning.exempt import exemption
 from costguard.planning.index import PlanIndex
 from costguard.planning.plan import (
@@ -39,5 +39,6 @@ __all__ = [
     "least_harm",
     "spenders",
     "subjects_to_examine",
+    "verdicts_on",
     "world_rail",
 ]

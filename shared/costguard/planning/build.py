@@ -73,20 +73,42 @@ def judge_all(
 
     `doubts` are by name of a rule why its violations may not be believed; `launches` and `disowned` as in `PlanInputs`.
     """
-    findings = []
-    for shard in facts:
-        instances = [fact.instance for fact in shard.instances]
-        for instance, finding in zip(instances, judge(shard.instances, policy.idle_gpu, now), strict=True):
-            launch, passed = (launches or {}).get(instance.ref), (disowned or {}).get(str(instance.ref), frozenset())
-            owner, source = owner_of(instance, policy, launch=launch, disowned=passed)
-            owned = replace(finding, owner=owner, owner_source=source.value)
-            findings.append(_doubted(overlaid(owned, instance, policy, now), doubts or {}))
-    return tuple(findings)
+    verdicts = verdicts_on(policy, facts, now)
+    return _laid_over(verdicts, policy, facts, now, doubts or {}, launches or {}, disowned or {})
+
+
+def verdicts_on(policy: Policy, facts: tuple[ShardFacts, ...], now: datetime) -> tuple[Finding, ...]:
+    """What the guard alone says of every instance, in the order of the facts: once for what was scanned once."""
+    return tuple(finding for shard in facts for finding in judge(shard.instances, policy.idle_gpu, now))
 
 
 def judged(inputs: PlanInputs) -> tuple[Finding, ...]:
-    """`judge_all` of what a plan is given."""
-    return judge_all(inputs.policy, inputs.facts, inputs.now, inputs.doubts, inputs.launches, inputs.disowned)
+    """The findings of what a plan is given: its verdicts, under all that is known by now of owners and exemptions."""
+    verdicts = inputs.verdicts
+    if verdicts is None:
+        verdicts = verdicts_on(inputs.policy, inputs.facts, inputs.now)
+    return _laid_over(
+        verdicts, inputs.policy, inputs.facts, inputs.now, inputs.doubts, inputs.launches, inputs.disowned
+    )
+
+
+def _laid_over(
+    verdicts: tuple[Finding, ...],
+    policy: Policy,
+    facts: tuple[ShardFacts, ...],
+    now: datetime,
+    doubts: Mapping[str, Reason],
+    launches: Mapping[ResourceRef, Launch],
+    disowned: Mapping[str, frozenset[str]],
+) -> tuple[Finding, ...]:
+    findings = []
+    instances = (fact.instance for shard in facts for fact in shard.instances)
+    for instance, finding in zip(instances, verdicts, strict=True):
+        launch, passed = launches.get(instance.ref), disowned.get(str(instance.ref), frozenset())
+        owner, source = owner_of(instance, policy, launch=launch, disowned=passed)
+        owned = replace(finding, owner=owner, owner_source=source.value)
+        findings.append(_doubted(overlaid(owned, instance, policy, now), doubts))
+    return tuple(findings)
 
 
 def _doubted(finding: Finding, doubts: Mapping[str, Reason]) -> Finding:

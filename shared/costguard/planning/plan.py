@@ -69,6 +69,7 @@ class PlanInputs:
     `launches` are who launched what, as far as that was asked; `disowned` by resource id the names of those who said
     that it is not theirs. `barred` are the accounts where nothing is done but notices, each why (`deployments`).
     `kept_at` is when people last asked to leave each resource alone, whether that still holds or not.
+    `verdicts` are what was judged of `facts` already, by these rules; None: nobody has yet.
     """
 
     guard: str
@@ -95,6 +96,7 @@ class PlanInputs:
     hastened: frozenset[AnswerRef] = frozenset()
     observing: Mapping[str, datetime] = field(default_factory=dict)
     barred: Mapping[str, Reason] = field(default_factory=dict)
+    verdicts: tuple[Finding, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

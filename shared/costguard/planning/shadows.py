@@ -162,6 +162,7 @@ def _alone(inputs: PlanInputs, rule: IdleRule, cases: tuple[Case, ...]) -> PlanI
         inputs,
         guard=shadow_guard(rule.name),
         policy=replace(inputs.policy, idle_gpu=(rule,)),
+        verdicts=None,
         cases=cases,
         notices={},
         claims={},
