@@ -25,8 +25,8 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.answers import notice_decision
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.outbox_notice import Notice, NoticeState
-from costguard.faas.desk import Desk
 from costguard.faas.http import HttpReply, HttpRequest
+from costguard.faas.request_context import RequestContext
 from costguard.faas.slack_actions import answer_request, answer_slack
 from costguard.guards.rules.common import Step
 from costguard.policy.diff.rule_changes import terms
@@ -186,7 +186,7 @@ class Rig:
 
     def send(self, request: SlackRequest, path: str = "/slack") -> HttpReply:
         """What is answered with this ledger and policy, without opening either; see `deliver` for the whole."""
-        desk = Desk(
+        desk = RequestContext(
             memory=self.memory,
             policy=compiled(self.policy),
             policy_usable=True,

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from costguard.domain.errors import LedgerError, RateLimitedError
 from costguard.ports import Check, Delivery, Message, Put, Record
-from costguard.records import Ledger, body_text, conflict, record_from, target_of
+from costguard.ports.records import Ledger, body_text, conflict, record_from, target_of
 
 Result = TypeVar("Result")
 BEGIN = datetime(2026, 3, 2, 9, 17, tzinfo=timezone.utc)

@@ -30,7 +30,7 @@ from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
+from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.ports import FreezeControl
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.iam.freeze import AlibabaFreeze

@@ -289,7 +289,13 @@ FORGED: tuple[tuple[float, bool, Callable[[Desk], Plan], str, str], ...] = (
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_a_forged_plan_changes_nothing_and_is_told_what_differs(
-    desk_at: Callable[..., Desk], hours: float, *, told: bool, forge: Callable[[Desk], Plan], code: str, what: str
+    desk_at: Callable[..., Desk],
+    hours: float,
+    *,
+    told: bool,
+    forge: Callable[[Desk], Plan],
+    code: str,
+    what: str,
 ) -> None:
     """Each is written by the program's own `write_plan`, with a hash that fits and words that fit."""
     desk = desk_at(hours, told=told)

@@ -11,6 +11,7 @@ from tests.contract.cloud_worlds import DENIED, LOST, THROTTLED
 from tests.contract.freeze_rigs import FreezeRig
 from tests.contract.freeze_worlds import FREEZES, VENDORS_OWN
 
+from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.domain.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -20,7 +21,6 @@ from costguard.domain.errors import (
     RefusedError,
     ThrottledError,
 )
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.domain.refs import Shard
 from costguard.providers.kit.iam.purposes import Purpose
 

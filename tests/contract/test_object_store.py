@@ -27,8 +27,8 @@ from costguard.domain.errors import (
     ThrottledError,
     TruncatedReadError,
 )
-from costguard.objects import MOST_BYTES, BucketAddress, bucket_address
 from costguard.ports import ObjectStore
+from costguard.ports.objects import MOST_BYTES, BucketAddress, bucket_address
 from costguard.providers.alibaba.core import objects as oss
 from costguard.providers.aws.core import objects as s3
 from costguard.providers.kit.core.credentials import Keys

@@ -22,8 +22,8 @@ from tests.contract.ledger_servers import (
 from costguard.adapters.ledgers.sql import SqlLedger, postgresql_engine, sqlite_engine
 from costguard.domain.errors import LedgerError, NewerSchemaError, VersionConflictError
 from costguard.ports import Check, Put, Record, RecordStore
+from costguard.ports.records import STORE_SCHEMA, Ledger
 from costguard.providers.aws.core.store import DynamoDbLedger
-from costguard.records import STORE_SCHEMA, Ledger
 
 PAGE = 3  # small pages, so that few records make many
 ADAPTERS = ("sqlite_file", "sqlite_memory", "postgresql", "dynamodb")

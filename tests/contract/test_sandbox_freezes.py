@@ -16,8 +16,8 @@ from tests.contract.freeze_worlds import AlibabaRig, TencentRig
 from cloudstand.aws import gaps
 from cloudstand.aws.patching import applied
 from cloudstand.aws.policies import MOST_OF_TARGET, attaching
+from costguard.domain.actions import FreezeVia
 from costguard.domain.errors import AccessDeniedError, RefusedError
-from costguard.domain.freeze import FreezeVia
 from costguard.domain.refs import Shard
 
 _SCP = {"Type": "SERVICE_CONTROL_POLICY", "Content": json.dumps({"Version": "2012-10-17", "Statement": []})}

@@ -20,9 +20,8 @@ from tests.scenario.stage import DAY
 from cloudstand.world import workload as does
 from costguard.adapters.notifiers.robots.layout import laid_out
 from costguard.adapters.notifiers.slack.blocks import message_blocks
-from costguard.domain.actions import Receipt
+from costguard.domain.actions import FreezeVia, LaunchFreeze, Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, UnavailableError
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.engine.surroundings import Surroundings
 from costguard.guards.budget.rules import BudgetStep, StepKind
 from costguard.guards.rules.common import Mode

@@ -17,8 +17,8 @@ from tests.scenario.test_a_launch_freeze import STEP
 
 from cloudstand.clock import MovedClock
 from costguard.adapters.ledgers.open import open_ledger
+from costguard.domain.actions import FreezeVia
 from costguard.domain.errors import InvalidInputError
-from costguard.domain.freeze import FreezeVia
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.spend import SpendScope
 from costguard.engine.delivery import deliver_due

@@ -15,7 +15,7 @@ from tests.simulation.hub import Hub, Process
 
 from costguard.domain.errors import LedgerError, VersionConflictError
 from costguard.ports import Check, Put, Record
-from costguard.records import Ledger, conflict, target_of
+from costguard.ports.records import Ledger, conflict, target_of
 
 _Result = TypeVar("_Result")
 

@@ -16,7 +16,7 @@ from costguard.adapters.ledgers.open import open_ledger
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
+from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.domain.refs import CLOUDS
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit import AuditWhat

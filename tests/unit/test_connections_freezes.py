@@ -12,7 +12,7 @@ from tests.builders import NOW, policy, usd
 
 from cloudstand.clock import MovedClock
 from costguard.connections import Connections
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
+from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.domain.refs import Shard
 from costguard.domain.spend import SpendScope
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind

@@ -10,9 +10,8 @@ import pytest
 from tests.builders import policy
 
 from costguard.adapters.ledgers.open import open_ledger
-from costguard.domain.actions import Receipt
+from costguard.domain.actions import FreezeVia, LaunchFreeze, Receipt
 from costguard.domain.errors import AccessDeniedError, RefusedError, UnavailableError
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.engine.doctor_freezes import examine_freezes
 from costguard.engine.memory import Memory
 from costguard.engine.repositories.audit import AuditWhat

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
+from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.domain.refs import CLOUDS, provider_of
 from costguard.policy.budget.freeze_ids import APPROVED, APPROVED_TAG
 from costguard.providers.alibaba.iam import freeze_policy as alibaba

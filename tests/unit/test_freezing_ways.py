@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
+from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.domain.refs import Shard
 from costguard.ports import Target
 from costguard.providers.kit.iam.freeze import shard_of

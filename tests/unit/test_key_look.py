@@ -17,7 +17,7 @@ from costguard.adapters.ledgers.open import open_ledger
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.bootstrap import open_surroundings, run_function
 from costguard.cli.look.keys import keys_answer
-from costguard.cli.program import Workplace
+from costguard.cli.program import CliContext
 from costguard.domain.errors import ThrottledError, UnavailableError
 from costguard.domain.findings import Verdict
 from costguard.domain.keys import EncryptionKey, KeyInventory
@@ -342,7 +342,7 @@ def test_a_policy_without_a_rule_for_keys_reads_none_and_shows_how_one_looks(
 ) -> None:
     path = tmp_path_factory.mktemp("policy") / "costguard.yaml"
     path.write_text(ENFORCING, encoding="utf-8")
-    answer = keys_answer(Workplace(replace(load_settings({}), policy=str(path)), MovedClock(NOW)))
+    answer = keys_answer(CliContext(replace(load_settings({}), policy=str(path)), MovedClock(NOW)))
 
     assert "  - {name: ninety-days, rotate_every: 90d}" in answer.lines
     assert (answer.data["keys"], answer.exit) == ([], 0)

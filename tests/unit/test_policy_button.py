@@ -25,8 +25,8 @@ from costguard.engine.policy_in_force import tell_of_policy
 from costguard.engine.repositories.audit import ENTRY
 from costguard.engine.repositories.audit_people import told_again
 from costguard.engine.repositories.publications import Agreement, Publication
-from costguard.faas.desk import Desk
 from costguard.faas.http import HttpReply
+from costguard.faas.request_context import RequestContext
 from costguard.faas.slack_actions import answer_slack
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
@@ -79,7 +79,7 @@ class Rig:
 
     def send(self, request: SlackRequest) -> HttpReply:
         found = self.office.runs()
-        desk = Desk(
+        desk = RequestContext(
             memory=self.office.memory,
             policy=found.policy,
             policy_usable=self.usable,
@@ -387,7 +387,7 @@ def test_nothing_is_approved_while_a_bundle_cannot_be_read(rig: Rig) -> None:
         def keep(self, files: dict[str, str]) -> str:
             raise AssertionError(files)
 
-    desk = Desk(
+    desk = RequestContext(
         memory=rig.office.memory,
         policy=load_policy(text(ENFORCES)),
         policy_usable=True,
@@ -407,7 +407,7 @@ def test_nothing_is_approved_while_a_bundle_cannot_be_read(rig: Rig) -> None:
 
 def test_where_policies_are_files_such_a_press_means_nothing(rig: Rig) -> None:
     rig.asks()
-    desk = Desk(
+    desk = RequestContext(
         rig.office.memory,
         load_policy(text(ENFORCES)),
         policy_usable=True,

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
+from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.domain.errors import InvalidInputError
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.guards.budget.rules import BudgetStep, StepKind
 from costguard.policy.budget.freeze_ids import FORMS, misfit
 from costguard.policy.documents.loader import check_policy, load_policy

@@ -39,7 +39,7 @@ from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.answers import notice_decision
 from costguard.engine.memory import Memory
-from costguard.faas.desk import Desk, within
+from costguard.faas.request_context import RequestContext, within
 from costguard.faas.slack_actions import answer_request, answer_slack
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents.loader import load_policy
@@ -670,7 +670,7 @@ def test_a_click_costs_a_handful_of_ledger_calls_however_much_is_in_it(rig: Rig,
     counting = Counting(rig.memory.store)
     memory = Memory.over(counting)  # type: ignore[arg-type]
     policy = load_policy(PolicyText({"costguard.yaml": POLICY}, "r"))
-    desk = Desk(memory, policy, policy_usable=True, language=Language.EN, clock=rig.clock, screen=None)
+    desk = RequestContext(memory, policy, policy_usable=True, language=Language.EN, clock=rig.clock, screen=None)
 
     reply = answer_slack(
         http(rig.slack.press(ts, action, OWNER)),

@@ -18,7 +18,7 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import AcceleratorKind, Gap, GapKind
 from costguard.report.waste.day_one import UNMEASURED
-from costguard.report.words.book import Book
+from costguard.report.words.message_catalog import MessageCatalog
 from costguard.report.words.sentences import (
     Language,
     book_in,
@@ -70,7 +70,7 @@ def test_both_languages_use_the_same_facts(code: ReasonCode) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [field.name for field in fields(Book) if field.name not in {"space", "list_separator"}]
+    "name", [field.name for field in fields(MessageCatalog) if field.name not in {"space", "list_separator"}]
 )
 def test_both_books_have_the_same_entries(name: str) -> None:
     english, chinese = (getattr(book_in(language), name) for language in Language)

@@ -12,7 +12,7 @@ import typer
 
 from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import heading, safe, to_json
-from costguard.cli.program import Workplace, workplace
+from costguard.cli.program import CliContext, workplace
 from costguard.cli.progress import waiting
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.money import totals
@@ -67,7 +67,7 @@ def demo(
         typer.echo(to_json(demo_json(lived, ending, here.language)))
 
 
-def live_through(here: Workplace, days: int, *, show: bool) -> tuple[list[DemoDay], Ending]:
+def live_through(here: CliContext, days: int, *, show: bool) -> tuple[list[DemoDay], Ending]:
     """Every day, told as it passes if `show`; then what it came to."""
     from costguard.bootstrap import open_surroundings
     from costguard.cli.demo_facts import names_of
@@ -212,7 +212,7 @@ def _copies(world: Surroundings, sandbox: Sandbox, names: Names) -> Copies | Non
     return Copies(tuple(owners), totals(cost for cost in costs if cost is not None), costs.count(None))
 
 
-def _running(here: Workplace) -> Sandbox:
+def _running(here: CliContext) -> Sandbox:
     if here.sandbox is None:
         raise InvalidInputError("the demo runs in a sandbox only")
     return here.sandbox

@@ -26,12 +26,19 @@ _BECAUSE = "results for the paper are still on its disk"
 def keeping(sandbox: Sandbox, world: Surroundings, language: Language) -> Keeping:
     """What an owner does to keep a machine: press the button, fill in the window, send it."""
     from costguard.adapters.notifiers.slack.notifier import SlackNotifier
-    from costguard.faas.desk import Desk
     from costguard.faas.http import HttpRequest
+    from costguard.faas.request_context import RequestContext
     from costguard.faas.slack_actions import answer_slack
 
     slack, clock = sandbox.slack, world.clock
-    desk = Desk(world.memory, world.policy, True, language, clock, SlackNotifier(slack.token, base_url=slack.base_url))  # noqa: FBT003
+    desk = RequestContext(
+        world.memory,
+        world.policy,
+        True,  # noqa: FBT003
+        language,
+        clock,
+        SlackNotifier(slack.token, base_url=slack.base_url),
+    )
 
     def sent(request: SlackRequest) -> HttpReply:
         headers = {name.lower(): value for name, value in request.headers.items()}

@@ -48,7 +48,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class CliContext:
     """Where one command works. `sandbox` is there only with `--sandbox`, and only where a cloud is needed."""
 
     settings: Settings
@@ -70,7 +70,7 @@ def workplace(
     policy: str = "",
     ledger: str = "",
     cloud: bool = True,
-) -> Iterator[Workplace]:
+) -> Iterator[CliContext]:
     """The surroundings that the options ask for; what an option leaves open, the environment says.
 
     In a sandbox the environment says nothing but the language. `cloud` False starts no server in it. A sandbox that
@@ -106,7 +106,7 @@ def workplace(
         from costguard.connections.secrets import SecretKeeper
 
         chosen = SecretKeeper().settled(chosen, clock.now())
-    yield Workplace(chosen, clock)
+    yield CliContext(chosen, clock)
 
 
 def _say_where(sandbox: str, now: datetime, language: Language) -> None:
@@ -129,7 +129,7 @@ def _demo_policy(settings: Settings) -> str:
 @contextmanager
 def _sandbox_surroundings(
     program: Program, policy: str, ledger: str, language: str, *, cloud: bool
-) -> Iterator[Workplace]:
+) -> Iterator[CliContext]:
     from cloudstand.clock import MovedClock
     from costguard.sandbox.policy import DEMO_POLICY
     from costguard.sandbox.sandbox import STARTS_AT
@@ -144,12 +144,12 @@ def _sandbox_surroundings(
         git_hosts=program.settings().git_hosts,
     )
     if program.sandbox is None and not cloud:
-        yield Workplace(bare, MovedClock(STARTS_AT))
+        yield CliContext(bare, MovedClock(STARTS_AT))
         return
     with ExitStack() as opened:
         running = program.sandbox or opened.enter_context(start_sandbox())
         settings = replace(running.settings(bare), ledger=Secret(ledger or running.ledger_url))
-        yield Workplace(settings, running.clock, running)
+        yield CliContext(settings, running.clock, running)
 
 
 def start_sandbox() -> Sandbox:
@@ -181,7 +181,7 @@ def sandbox_installed() -> Iterator[None]:
 
 
 @contextmanager
-def ledger_read_only(here: Workplace) -> Iterator[Memory]:
+def ledger_read_only(here: CliContext) -> Iterator[Memory]:
     """The ledger for looking ahead: a SQLite file that is not there yet counts as empty, and is not made."""
     from costguard.bootstrap import open_memory
 
@@ -196,7 +196,7 @@ def ledger_read_only(here: Workplace) -> Iterator[Memory]:
 
 
 @contextmanager
-def ledger_in_use(here: Workplace) -> Iterator[Memory]:
+def ledger_in_use(here: CliContext) -> Iterator[Memory]:
     """A ledger that somebody has used before: in a wrong folder an answer from an empty one would mislead.
 
     Raises:

@@ -11,7 +11,7 @@ import typer
 
 from costguard.cli.options import Json, Lang, examples
 from costguard.cli.output import Answer, emit, to_json
-from costguard.cli.program import Program, Workplace, sandbox_installed, workplace
+from costguard.cli.program import CliContext, Program, sandbox_installed, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import Language, phrase
 
@@ -105,7 +105,7 @@ def messages(ctx: typer.Context, *, as_json: Json = False, lang: Lang = None) ->
     emit(Answer({"schema": 1, "messages": data}, lines=tuple(lines)), as_json=as_json)
 
 
-def _followed(here: Workplace) -> str:
+def _followed(here: CliContext) -> str:
     if not here.settings.sandbox:
         raise InvalidInputError("COSTGUARD_SANDBOX names no sandbox; set it as `costguard sandbox up` prints it")
     return here.settings.sandbox

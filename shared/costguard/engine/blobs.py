@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from costguard.domain.errors import NotFoundError, StalePlanError, TruncatedReadError
-from costguard.objects import MOST_BYTES
 from costguard.ports import ObjectStore
+from costguard.ports.objects import MOST_BYTES
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from costguard.domain.actions import LaunchFreeze
 from costguard.domain.errors import AccessDeniedError, ProviderError
-from costguard.domain.freeze import LaunchFreeze
 from costguard.domain.reasons import FactValue
 from costguard.engine.memory import Memory
 from costguard.planning.freeze import FreezePhase

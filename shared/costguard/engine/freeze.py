@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 
+from costguard.domain.actions import LaunchFreeze
 from costguard.domain.errors import (
     CostguardError,
     InvalidInputError,
@@ -16,7 +17,6 @@ from costguard.domain.errors import (
     ProviderError,
     VersionConflictError,
 )
-from costguard.domain.freeze import LaunchFreeze
 from costguard.engine.repositories.audit import AuditWhat
 from costguard.engine.repositories.outbox_notice import Notice
 from costguard.engine.surroundings import Surroundings

@@ -36,8 +36,8 @@ from costguard.domain.errors import CostguardError
 from costguard.engine.replies import look, reply
 from costguard.engine.repositories.nonces import nonce_of
 from costguard.engine.repositories.publications import seq_of
-from costguard.faas.desk import FEEDBACK, Desk, open_desk, within
 from costguard.faas.http import HttpReply, HttpRequest
+from costguard.faas.request_context import FEEDBACK, RequestContext, open_desk, within
 from costguard.ports import Clock
 from costguard.report.notices.answers import answer_words
 from costguard.report.words.sentences import Language, phrase
@@ -69,7 +69,7 @@ def answer_slack(
     secret: str,
     language: Language,
     clock: Clock,
-    desk: Callable[[], AbstractContextManager[Desk]],
+    desk: Callable[[], AbstractContextManager[RequestContext]],
 ) -> HttpReply:
     """Prove, read, and take what Slack sent; `desk` opens what that needs, and is opened for nobody unproven."""
     try:
@@ -92,7 +92,7 @@ def answer_slack(
         return _busy(said, language)
 
 
-def _taken(said: Click | Submission | Command, proof: Proof, desk: Desk) -> HttpReply:
+def _taken(said: Click | Submission | Command, proof: Proof, desk: RequestContext) -> HttpReply:
     if not desk.memory.nonces.take(nonce_of(proof.signature, proof.timestamp), desk.clock.now()):
         log.warning("request received before", extra={"retried": proof.retried})
         return HttpReply(200) if isinstance(said, Submission) else _told(phrase("answer_replayed", desk.language))
@@ -103,7 +103,7 @@ def _taken(said: Click | Submission | Command, proof: Proof, desk: Desk) -> Http
     return _clicked(said, desk)
 
 
-def _clicked(click: Click, desk: Desk) -> HttpReply:
+def _clicked(click: Click, desk: RequestContext) -> HttpReply:
     now = desk.clock.now()
     if seq_of(click.of) is not None:
         return _approved_policy(click, desk)
@@ -116,7 +116,7 @@ def _clicked(click: Click, desk: Desk) -> HttpReply:
     return HttpReply(200)
 
 
-def _approved_policy(click: Click, desk: Desk) -> HttpReply:
+def _approved_policy(click: Click, desk: RequestContext) -> HttpReply:
     """An approver's word for a published policy that loosens."""
     from costguard.engine import agreeing  # here: a click about a machine needs none of it
     from costguard.report.policy.publishing import WordCode
@@ -137,7 +137,7 @@ def _approved_policy(click: Click, desk: Desk) -> HttpReply:
     return HttpReply(200)
 
 
-def _asked_how_long(click: Click, desk: Desk) -> HttpReply:
+def _asked_how_long(click: Click, desk: RequestContext) -> HttpReply:
     """Open the window, unless the answer would not count anyway."""
     now, screen = desk.clock.now(), desk.screen
     case, weighed = look(
@@ -162,7 +162,7 @@ def _asked_how_long(click: Click, desk: Desk) -> HttpReply:
     return HttpReply(200)
 
 
-def _submitted(sent: Submission, desk: Desk) -> HttpReply:
+def _submitted(sent: Submission, desk: RequestContext) -> HttpReply:
     now = desk.clock.now()
     if not sent.reason or len(sent.reason) > LONGEST_REASON:
         return _wrong(BECAUSE, phrase("answer_reason_missing", desk.language))
@@ -186,7 +186,7 @@ def _submitted(sent: Submission, desk: Desk) -> HttpReply:
     return _json({"response_action": "update", "view": view})
 
 
-def _commanded(command: Command, desk: Desk) -> HttpReply:
+def _commanded(command: Command, desk: RequestContext) -> HttpReply:
     from costguard.engine import slash  # here: a click, which is what is waited for, needs none of it
 
     asked = slash.Asked(command.by, command.channel, command.text)
@@ -219,7 +219,7 @@ def _keep_page(request: HttpRequest, settings: Settings, clock: Clock) -> HttpRe
     return HttpReply(status, body, HEADERS["Content-Type"], HEADERS)
 
 
-def _show(desk: Desk, response_url: str, words: str) -> None:
+def _show(desk: RequestContext, response_url: str, words: str) -> None:
     """Tell whoever clicked, and nobody else; it is written already, so that nothing depends on this."""
     screen = desk.screen
     if screen is None or not response_url:

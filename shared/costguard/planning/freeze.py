@@ -15,7 +15,7 @@ from enum import Enum
 
 from typing_extensions import assert_never
 
-from costguard.domain.freeze import LaunchFreeze
+from costguard.domain.actions import LaunchFreeze
 from costguard.domain.money import Money
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from costguard.domain.actions import Action, Receipt
-from costguard.domain.freeze import LaunchFreeze
+from costguard.domain.actions import Action, LaunchFreeze, Receipt
 from costguard.domain.keys import EncryptionKey
 from costguard.domain.mends import Mend
 from costguard.domain.refs import ResourceRef

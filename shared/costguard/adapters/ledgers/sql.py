@@ -21,7 +21,7 @@ from sqlalchemy.pool import QueuePool
 
 from costguard.domain.errors import LedgerError, VersionConflictError
 from costguard.ports import Check, Put, Record
-from costguard.records import Ledger, body_text, conflict, record_from, target_of
+from costguard.ports.records import Ledger, body_text, conflict, record_from, target_of
 
 _Result = TypeVar("_Result")
 

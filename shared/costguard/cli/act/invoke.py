@@ -19,7 +19,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.program import Workplace, workplace
+from costguard.cli.program import CliContext, workplace
 from costguard.cli.wrapping import cells
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.findings import Verdict
@@ -159,7 +159,7 @@ def _loaded(function: str, path: Path) -> Handler:
     return loaded
 
 
-def _built(function: str, here: Workplace) -> Handler:
+def _built(function: str, here: CliContext) -> Handler:
     """The handler that the file assigns, with other surroundings than the process's."""
     from costguard.faas.handler import build_handler, build_http_handler
 

@@ -11,7 +11,7 @@ from costguard.cli.exits import Exit
 from costguard.cli.options import By, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.people.answers import who_says
-from costguard.cli.program import Workplace, ledger_in_use, workplace
+from costguard.cli.program import CliContext, ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import Language, clean, phrase, sentence
 
@@ -68,7 +68,7 @@ def recheck(
     )
 
 
-def _rechecked(here: Workplace, memory: Memory, resource: str, who: str) -> Sequence[Rechecked]:
+def _rechecked(here: CliContext, memory: Memory, resource: str, who: str) -> Sequence[Rechecked]:
     from costguard.engine.guards.registry import GUARDS
     from costguard.engine.recheck import in_doubt
 
@@ -87,7 +87,7 @@ def _rechecked(here: Workplace, memory: Memory, resource: str, who: str) -> Sequ
     return [one for guard, cases in chosen.items() if cases for one in _of_guard(here, memory, guard, cases, who)]
 
 
-def _of_guard(here: Workplace, memory: Memory, guard: str, cases: tuple[Case, ...], who: str) -> tuple[Rechecked, ...]:
+def _of_guard(here: CliContext, memory: Memory, guard: str, cases: tuple[Case, ...], who: str) -> tuple[Rechecked, ...]:
     from costguard.bootstrap import open_surroundings
     from costguard.cli.progress import shard_progress
     from costguard.engine.guards.registry import runner_of

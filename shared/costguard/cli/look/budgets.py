@@ -9,7 +9,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, draws_blocks, emit
-from costguard.cli.program import Workplace, ledger_read_only, workplace
+from costguard.cli.program import CliContext, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.cli.wrapping import wrapped
 from costguard.domain.errors import InvalidInputError
@@ -172,7 +172,7 @@ def adopt(
     emit(Answer(data, lines=lines, exit=Exit.GAPS if gaps else Exit.OK), as_json=as_json)
 
 
-def _console_budgets(here: Workplace, only: frozenset[str]) -> tuple[list[VendorBudget], list[Gap], frozenset[str]]:
+def _console_budgets(here: CliContext, only: frozenset[str]) -> tuple[list[VendorBudget], list[Gap], frozenset[str]]:
     """What the consoles of all targets hold, what could not be read, and the names that the policy has already.
 
     Raises:
@@ -208,7 +208,7 @@ def _console_budgets(here: Workplace, only: frozenset[str]) -> tuple[list[Vendor
     return list(found.values()), gaps, frozenset(rule.name for rule in policy.budgets)
 
 
-def _look(here: Workplace, only: str = "") -> tuple[datetime, Sequence[BudgetReport]]:
+def _look(here: CliContext, only: str = "") -> tuple[datetime, Sequence[BudgetReport]]:
     """Where all budgets stand, or the one named.
 
     Raises:

@@ -14,7 +14,7 @@ from typing_extensions import assert_never
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit, safe
-from costguard.cli.program import Workplace, ledger_read_only, sqlite_file, workplace
+from costguard.cli.program import CliContext, ledger_read_only, sqlite_file, workplace
 from costguard.cli.progress import shard_progress
 from costguard.cli.wrapping import cells, wrapped
 from costguard.domain.errors import InvalidInputError, LedgerError, ProviderError
@@ -67,7 +67,7 @@ def doctor(
     emit(Answer(doctor_json(found, language), exit=_status(found.verdict)), as_json=True)
 
 
-def _diagnosis(here: Workplace) -> Diagnosis:
+def _diagnosis(here: CliContext) -> Diagnosis:
     from costguard.bootstrap import read_policy
     from costguard.engine.doctor import examine_ledger, examine_switch
     from costguard.engine.doctor_checks import policy_check
@@ -97,7 +97,7 @@ def _diagnosis(here: Workplace) -> Diagnosis:
 
 
 def _of_targets(
-    here: Workplace, policy: Policy, memory: Memory | LedgerError
+    here: CliContext, policy: Policy, memory: Memory | LedgerError
 ) -> tuple[Sequence[Check], Sequence[CallCount]]:
     """What is asked of the clouds, and of the policy that names them."""
     from costguard.connections import Connections
@@ -174,7 +174,7 @@ def _robots(settings: Settings) -> Mapping[str, str]:
     return robots_looked_at(settings)
 
 
-def _targets(here: Workplace, policy: Policy) -> Sequence[Target]:
+def _targets(here: CliContext, policy: Policy) -> Sequence[Target]:
     from costguard.bootstrap import targets_of
 
     if here.sandbox is not None and not policy.accounts:
@@ -183,7 +183,7 @@ def _targets(here: Workplace, policy: Policy) -> Sequence[Target]:
 
 
 @contextmanager
-def _ledger(here: Workplace) -> Iterator[Memory | LedgerError]:
+def _ledger(here: CliContext) -> Iterator[Memory | LedgerError]:
     """The ledger, or why it cannot be opened: one more thing to tell."""
     with ExitStack() as opened:
         found: Memory | LedgerError

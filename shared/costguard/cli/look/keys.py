@@ -9,7 +9,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.program import Workplace, workplace
+from costguard.cli.program import CliContext, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import UnavailableError
 from costguard.report.words.sentences import gap as gap_words
@@ -51,7 +51,7 @@ def keys(
     emit(answer, as_json=as_json)
 
 
-def keys_answer(here: Workplace, *, whole: bool = False) -> Answer:
+def keys_answer(here: CliContext, *, whole: bool = False) -> Answer:
     """What there is to say of all keys.
 
     Raises:
@@ -81,7 +81,7 @@ def keys_answer(here: Workplace, *, whole: bool = False) -> Answer:
     )
 
 
-def _look(here: Workplace, read: Policy) -> KeyLook:
+def _look(here: CliContext, read: Policy) -> KeyLook:
     from costguard.bootstrap import targets_of
     from costguard.connections import Connections
     from costguard.engine.key_look import look_at_keys

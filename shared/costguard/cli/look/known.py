@@ -10,7 +10,7 @@ from costguard.bootstrap import open_surroundings, read_policy
 from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.cases.mending import rungs_told
-from costguard.cli.program import Workplace
+from costguard.cli.program import CliContext
 from costguard.cli.progress import shard_progress
 from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError
@@ -41,7 +41,7 @@ class SeenNow:
     gaps: tuple[Gap, ...]
 
 
-def seen_now(here: Workplace, memory: Memory, guard: str, resource: str) -> SeenNow:
+def seen_now(here: CliContext, memory: Memory, guard: str, resource: str) -> SeenNow:
     """Look for a resource by its ids or its name; where its region is known only that one is read."""
     policy = read_policy(here.settings)
     subject = _subject_if_known(memory, guard, resource)
@@ -65,7 +65,7 @@ def seen_now(here: Workplace, memory: Memory, guard: str, resource: str) -> Seen
 
 
 def _machines(
-    here: Workplace, memory: Memory, guard: str, policy: Policy, subject: ResourceRef | None
+    here: CliContext, memory: Memory, guard: str, policy: Policy, subject: ResourceRef | None
 ) -> tuple[Policy, Scan]:
     """Those that the guard would judge, and by what; only the subject's region unless all of them count."""
     runner = runner_of(guard)
@@ -79,7 +79,7 @@ def _machines(
         return runner.machines(world, step)
 
 
-def known_of(here: Workplace, memory: Memory, guard: str, resource: str, seen: SeenNow | None) -> History:
+def known_of(here: CliContext, memory: Memory, guard: str, resource: str, seen: SeenNow | None) -> History:
     """What the ledger knows of a machine, with what was seen of it now.
 
     Raises:
@@ -145,7 +145,7 @@ def _happened(case: Case, memory: Memory) -> Iterator[Happened]:
         yield Happened(case.closed_at, What.CLOSED)
 
 
-def _upcoming(case: Case, here: Workplace) -> Iterator[Upcoming]:
+def _upcoming(case: Case, here: CliContext) -> Iterator[Upcoming]:
     """The rungs still to come, each with its earliest moment if nothing speaks against it."""
     policy = read_policy(here.settings)
     grace_end: GraceEnd = policy.calendar.after if policy.calendar is not None else plain_time

@@ -11,7 +11,7 @@ from costguard.cli.exits import Exit
 from costguard.cli.files import write_file
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit, to_json
-from costguard.cli.program import Workplace, ledger_read_only, workplace
+from costguard.cli.program import CliContext, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError, UnavailableError
 from costguard.report.words.sentences import gap as gap_words
@@ -63,7 +63,7 @@ def networks(
     emit(answer, as_json=as_json)
 
 
-def networks_answer(here: Workplace, *, whole: bool = False, sarif: str = "") -> Answer:
+def networks_answer(here: CliContext, *, whole: bool = False, sarif: str = "") -> Answer:
     """What there is to say of all networks.
 
     Raises:
@@ -101,7 +101,7 @@ def networks_answer(here: Workplace, *, whole: bool = False, sarif: str = "") ->
     )
 
 
-def _look(here: Workplace, read: Policy) -> NetworkLook:
+def _look(here: CliContext, read: Policy) -> NetworkLook:
     from costguard.bootstrap import targets_of
     from costguard.connections import Connections
     from costguard.engine.network_look import look_at_networks
@@ -123,7 +123,7 @@ def _look(here: Workplace, read: Policy) -> NetworkLook:
         )
 
 
-def _written(here: Workplace, path: str, report: NetworkReport) -> str:
+def _written(here: CliContext, path: str, report: NetworkReport) -> str:
     """Write the SARIF file; the line that says so."""
     from costguard.cli.operate.distribution import own_version
     from costguard.report.network.sarif import network_sarif

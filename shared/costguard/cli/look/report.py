@@ -12,7 +12,7 @@ from costguard.cli.exits import Exit
 from costguard.cli.files import write_file
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.program import Workplace, ledger_in_use, ledger_read_only, workplace
+from costguard.cli.program import CliContext, ledger_in_use, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError
 
@@ -66,7 +66,7 @@ def report(
     emit(answer, as_json=as_json)
 
 
-def _facts(here: Workplace, back: timedelta, owner: str, *, look: bool) -> ReportFacts:
+def _facts(here: CliContext, back: timedelta, owner: str, *, look: bool) -> ReportFacts:
     from costguard.engine.reporting import of_owner, report_facts
 
     now = here.clock.now()
@@ -80,7 +80,7 @@ def _facts(here: Workplace, back: timedelta, owner: str, *, look: bool) -> Repor
     return of_owner(facts, owner) if owner else facts
 
 
-def _taken(here: Workplace, memory: Memory) -> Iterator[Looked]:
+def _taken(here: CliContext, memory: Memory) -> Iterator[Looked]:
     from costguard.bootstrap import open_surroundings, read_policy
     from costguard.engine.reporting import look_now
     from costguard.policy.sections import guards_in
@@ -96,7 +96,7 @@ def _taken(here: Workplace, memory: Memory) -> Iterator[Looked]:
             yield look_now(world, progress=step)
 
 
-def _answer(here: Workplace, facts: ReportFacts, html: str) -> Answer:
+def _answer(here: CliContext, facts: ReportFacts, html: str) -> Answer:
     from costguard.connections.digest import drawing
     from costguard.report.page.headline import cards, changes
     from costguard.report.page.page import report_page

@@ -11,7 +11,7 @@ import typer
 from costguard.cli.files import STDOUT, write_csv
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.program import Workplace, ledger_in_use, workplace
+from costguard.cli.program import CliContext, ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _explained(found: Sequence[Realised], action_id: str, language: Language, no
     )
 
 
-def _converted(here: Workplace, report: SavingsReport, currency: str) -> Converted:
+def _converted(here: CliContext, report: SavingsReport, currency: str) -> Converted:
     from costguard.bootstrap import read_policy
     from costguard.report.savings.views import converted_totals
 

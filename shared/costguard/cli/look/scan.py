@@ -14,7 +14,7 @@ from costguard.cli.exits import Exit
 from costguard.cli.files import STDOUT, write_csv
 from costguard.cli.options import Json, Lang, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
-from costguard.cli.program import Workplace, workplace
+from costguard.cli.program import CliContext, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError, UnavailableError
 from costguard.report.words.sentences import gap as gap_words
@@ -114,7 +114,7 @@ def scan(
     )
 
 
-def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool) -> WasteReport:
+def _report(here: CliContext, where: _Where, back: timedelta, *, own_policy: bool) -> WasteReport:
     from costguard.bootstrap import read_policy
     from costguard.connections import Connections
     from costguard.engine import scan as scanning
@@ -150,7 +150,7 @@ def _report(here: Workplace, where: _Where, back: timedelta, *, own_policy: bool
     )
 
 
-def _targets(here: Workplace, policy: Policy, where: _Where) -> Sequence[Target]:
+def _targets(here: CliContext, policy: Policy, where: _Where) -> Sequence[Target]:
     """What the options name, with what the policy knows of it; without options what the policy names."""
     from costguard.bootstrap import targets_of
 
@@ -183,7 +183,7 @@ def _added_up(calls: Iterable[CallCount]) -> list[CallCount]:
     return list(found.values())
 
 
-def _no_answer(gaps: Sequence[Gap], here: Workplace) -> UnavailableError:
+def _no_answer(gaps: Sequence[Gap], here: CliContext) -> UnavailableError:
     return UnavailableError("nothing could be read\n" + "\n".join(gap_words(gap, here.language) for gap in gaps))
 
 

@@ -17,7 +17,7 @@ from costguard.domain.refs import CLOUDS, provider_of
 from costguard.report.words.sentences import Language, clean, phrase
 
 if TYPE_CHECKING:
-    from costguard.domain.freeze import LaunchFreeze
+    from costguard.domain.actions import LaunchFreeze
 
 FreezeName = Annotated[
     str, typer.Argument(metavar="NAME", help="The freeze's name under launch_freezes in the policy.")

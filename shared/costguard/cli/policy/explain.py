@@ -13,7 +13,7 @@ from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.policy.trials import text_of
-from costguard.cli.program import Workplace, ledger_read_only, workplace
+from costguard.cli.program import CliContext, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import clean
@@ -76,7 +76,7 @@ def explain(
     )
 
 
-def _described(path: Path, policy: Policy, here: Workplace) -> Explained:
+def _described(path: Path, policy: Policy, here: CliContext) -> Explained:
     from costguard.policy.trial.described import described_fact, described_launch
     from costguard.policy.trial.loader import read_described
 
@@ -87,7 +87,7 @@ def _described(path: Path, policy: Policy, here: Workplace) -> Explained:
     return _explained(fact, policy, here, described_launch(said.instance, at), None, ())
 
 
-def _looked_up(resource: str, policy: Policy, here: Workplace) -> Explained:
+def _looked_up(resource: str, policy: Policy, here: CliContext) -> Explained:
     from costguard.bootstrap import targets_of
     from costguard.connections import Connections
     from costguard.engine.launches import known_launches
@@ -144,7 +144,7 @@ def _named(facts: Sequence[InstanceFact], resource: str, gaps: Sequence[Gap], *,
 def _explained(
     fact: InstanceFact,
     policy: Policy,
-    here: Workplace,
+    here: CliContext,
     launch: Launch | None,
     memory: Memory | None,
     gaps: tuple[Gap, ...],
@@ -182,7 +182,7 @@ def _explained(
 class _At:
     """A clock that stands at the moment a described machine is looked at."""
 
-    def __init__(self, here: Workplace, at: datetime) -> None:
+    def __init__(self, here: CliContext, at: datetime) -> None:
         self._clock, self._at = here.clock, at
 
     def now(self) -> datetime:

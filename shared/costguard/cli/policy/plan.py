@@ -13,7 +13,7 @@ from costguard.cli.exits import Exit
 from costguard.cli.options import A_POLICY, GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.policy.diff import Markdown, one_form, policy_at
-from costguard.cli.program import Workplace, ledger_read_only, workplace
+from costguard.cli.program import CliContext, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError
 from costguard.engine.guards.registry import GUARDS, runner_of
@@ -97,7 +97,7 @@ def plan(
     )
 
 
-def _two_plans(here: Workplace, new: Policy, guard: str, *, record: str, recorded: str) -> tuple[Plan, Plan]:
+def _two_plans(here: CliContext, new: Policy, guard: str, *, record: str, recorded: str) -> tuple[Plan, Plan]:
     """Under the present policy and under the new one."""
     from costguard.bootstrap import read_policy
     from costguard.cli.policy.recording import plan_recorded, read_recording, write_recording
@@ -126,7 +126,7 @@ def _ground(policy: Policy) -> tuple[object, ...]:
 
 
 def _over_one_look(
-    here: Workplace, memory: Memory, old: Policy, new: Policy, *, keep: bool
+    here: CliContext, memory: Memory, old: Policy, new: Policy, *, keep: bool
 ) -> tuple[Plan, Plan, Recording | None]:
     from costguard.bootstrap import open_surroundings
     from costguard.cli.policy.recording import recording_of, with_common_windows
@@ -146,7 +146,7 @@ def _over_one_look(
         return before, plan_from(frozen, "policy-plan", seen), found
 
 
-def _planned_under(here: Workplace, memory: Memory, policy: Policy, guard: str) -> Plan:
+def _planned_under(here: CliContext, memory: Memory, policy: Policy, guard: str) -> Plan:
     from costguard.bootstrap import open_surroundings
 
     with (
@@ -159,7 +159,7 @@ def _planned_under(here: Workplace, memory: Memory, policy: Policy, guard: str) 
 class _Still:
     """A clock that stands: both plans are made for one moment."""
 
-    def __init__(self, here: Workplace) -> None:
+    def __init__(self, here: CliContext) -> None:
         self._clock, self._now = here.clock, here.clock.now()
 
     def now(self) -> datetime:

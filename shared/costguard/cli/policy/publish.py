@@ -15,7 +15,7 @@ from costguard.cli.options import A_POLICY, By, Json, Lang, LedgerUrl, examples
 from costguard.cli.output import Answer, emit
 from costguard.cli.people.answers import text_of, who_says
 from costguard.cli.policy.diff import commit_of, text_at
-from costguard.cli.program import Workplace, ledger_in_use, workplace
+from costguard.cli.program import CliContext, ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import Language
 
@@ -223,7 +223,7 @@ def _agreed(desk: _Desk, word: Word) -> _Said:
 class _Desk:
     """Where one of these commands works."""
 
-    here: Workplace
+    here: CliContext
     memory: Memory
     bundles: BundleShelf
     now: datetime
@@ -245,7 +245,7 @@ def _desk(ctx: typer.Context, to: str, ledger: str, lang: Language | None, *, ma
 
 
 @contextmanager
-def _made(here: Workplace) -> Iterator[Memory]:
+def _made(here: CliContext) -> Iterator[Memory]:
     from costguard.bootstrap import open_memory
 
     memory = open_memory(here.settings)

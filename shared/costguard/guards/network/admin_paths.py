@@ -15,8 +15,8 @@ from costguard.domain.refs import ResourceRef
 from costguard.guards.network.audit_context import most, strangers
 from costguard.guards.network.reachability import ranges as r
 from costguard.guards.network.reachability.filters import ALL, Held, Unknown, admitted
-from costguard.guards.network.reachability.network_index import Atlas
-from costguard.guards.network.reachability.path_finder import Passages, Place
+from costguard.guards.network.reachability.network_index import NetworkIndex
+from costguard.guards.network.reachability.path_finder import PathFinder, Place
 from costguard.guards.network.reachability.routes import lets_out
 from costguard.guards.network.rules import AuditRule
 
@@ -62,8 +62,8 @@ class Ways:
         self._inventory, self._rule = inventory, rule
         self._cards = list(cards)
         self._trusted = {each: r.ranges_of((*rule.trusted, *rule.narrow_to), each) for each in _FAMILIES}
-        self._atlas = Atlas([_around(inventory, self._cards)], ())
-        self._passages = Passages(self._atlas)
+        self._atlas = NetworkIndex([_around(inventory, self._cards)], ())
+        self._passages = PathFinder(self._atlas)
         self._callers: dict[tuple[_Standing, frozenset[str], bool], Mapping[int, _Callers]] = {}
         self._everywhere: Ways | None = None
 

@@ -95,7 +95,7 @@ def in_words(path: Path, port: int | None = None) -> str:
     return " > ".join(step for step in steps if step)
 
 
-class Ground:
+class AuditContext:
     """What was read and what the policy says, as every check needs it."""
 
     def __init__(

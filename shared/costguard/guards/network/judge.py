@@ -13,7 +13,7 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance
-from costguard.guards.network.audit_context import GUARD, Ground, finding, gentlest, severity, untold
+from costguard.guards.network.audit_context import GUARD, AuditContext, finding, gentlest, severity, untold
 from costguard.guards.network.checks.addresses import judge_addresses
 from costguard.guards.network.checks.groups import judge_groups
 from costguard.guards.network.checks.instances import judge_instances
@@ -67,11 +67,11 @@ def judge(
     each address without use, on every cloud, as none tells when one was taken off; an address that is not in it was
     seen now for the first time, and is never released.
     """
-    ground = Ground(inventories, instances, rules, now, first_seen)
+    ground = AuditContext(inventories, instances, rules, now, first_seen)
     return tuple(_findings(ground))
 
 
-def _findings(ground: Ground) -> Iterator[Finding]:
+def _findings(ground: AuditContext) -> Iterator[Finding]:
     yield from judge_instances(ground)
     for inventory in ground.inventories:
         yield from _unlisted(ground, inventory)
@@ -82,7 +82,7 @@ def _findings(ground: Ground) -> Iterator[Finding]:
     yield from _led_astray(ground)
 
 
-def _unlisted(ground: Ground, inventory: NetworkInventory) -> Iterator[Finding]:
+def _unlisted(ground: AuditContext, inventory: NetworkInventory) -> Iterator[Finding]:
     """One finding about the region for every check whose resources were not all listed."""
     shard = inventory.shard
     region = ResourceRef(shard.cloud, shard.account, shard.region, "region", shard.region)
@@ -93,7 +93,7 @@ def _unlisted(ground: Ground, inventory: NetworkInventory) -> Iterator[Finding]:
             yield finding(rule, check, region, Verdict.UNMEASURED, untold(gap))
 
 
-def _led_astray(ground: Ground) -> Iterator[Finding]:
+def _led_astray(ground: AuditContext) -> Iterator[Finding]:
     """Gateways whose forwards lead to what was not read: whom they reach cannot be told."""
     for inventory in ground.inventories:
         for gateway in inventory.nat_gateways:

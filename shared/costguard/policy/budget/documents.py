@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
-from costguard.domain.freeze import LaunchFreeze
+from costguard.domain.actions import LaunchFreeze
 from costguard.guards.budget.rules import DEFAULT_ALERT_SHARES, DEFAULT_FORECAST_SHARES, Counted, Trust
 from costguard.policy.budget import fields as b
 from costguard.policy.budget.freeze_ids import misfit

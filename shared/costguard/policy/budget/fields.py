@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
-from costguard.domain.freeze import FreezeVia
+from costguard.domain.actions import FreezeVia
 from costguard.domain.money import Money
 from costguard.guards.budget.rules import CostBasis
 from costguard.guards.rules.idle import percent_words

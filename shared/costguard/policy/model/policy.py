@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from costguard.domain.freeze import LaunchFreeze
+from costguard.domain.actions import LaunchFreeze
 from costguard.domain.money import Money
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.rules import BudgetRule, PriorityClass

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from costguard.domain.actions import FreezeVia
 from costguard.domain.findings import Verdict
-from costguard.domain.freeze import FreezeVia
 from costguard.domain.keys import RotationMeans
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import CLOUDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from enum import Enum
 
-from costguard.domain.freeze import LaunchFreeze
+from costguard.domain.actions import LaunchFreeze
 from costguard.guards.budget.judge import BudgetStatus
 from costguard.guards.rules.idle import percent_words
 from costguard.planning.freeze import FreezeState

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from costguard.domain.freeze import LaunchFreeze
+from costguard.domain.actions import LaunchFreeze
 from costguard.planning.freeze import FreezePhase, FreezeState
 from costguard.report.json_values import moment
 from costguard.report.plan.evidence import utc_words

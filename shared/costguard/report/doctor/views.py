@@ -11,7 +11,7 @@ from costguard.report.doctor.checks import Check, Detail, Diagnosis, Health, Run
 from costguard.report.json_values import moment
 from costguard.report.plan.evidence import utc_words
 from costguard.report.policy.waits import wait_words
-from costguard.report.words.book import Book
+from costguard.report.words.message_catalog import MessageCatalog
 from costguard.report.words.sentences import Language, book_in, clean, fix, gap_kind, gap_subject, phrase, sentence
 
 DOCTOR_SCHEMA = 1
@@ -157,5 +157,5 @@ def _bare(text: str) -> str:
     return text.rstrip(".。 ")
 
 
-def _book(language: Language) -> Book:
+def _book(language: Language) -> MessageCatalog:
     return book_in(language)

@@ -24,7 +24,7 @@ from costguard.domain.money import Money, totals
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import Gap
 from costguard.domain.signals import SignalName
-from costguard.report.words.book import Book
+from costguard.report.words.message_catalog import MessageCatalog
 
 MAX_OUTSIDE_TEXT = 200  # longer than any id, tag value or vendor message worth reading on a terminal
 MAX_OWN_TEXT = 2000  # sentences made of other sentences
@@ -39,7 +39,7 @@ class Language(str, Enum):
 
 
 @cache
-def book_in(language: Language) -> Book:
+def book_in(language: Language) -> MessageCatalog:
     """All words of a language; read when something is first said in it, which a function does late or never."""
     if language is Language.EN:
         from costguard.report.words.en.general import BOOK as ENGLISH

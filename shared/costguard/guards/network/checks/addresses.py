@@ -18,7 +18,7 @@ from costguard.domain.network import (
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, InstanceState
-from costguard.guards.network.audit_context import AS_ASKED, Facts, Ground, finding, severity, untold
+from costguard.guards.network.audit_context import AS_ASKED, AuditContext, Facts, finding, severity, untold
 from costguard.guards.network.reachability.filters import Unknown
 from costguard.guards.network.reachability.network_index import NOT_TOLD
 from costguard.guards.network.rules import AuditRule, Check
@@ -29,7 +29,7 @@ _CARRIERS = frozenset({"instance", "interface"})
 """Kinds of what an address may be bound to that are a machine, or part of one."""
 
 
-def judge_addresses(ground: Ground, inventory: NetworkInventory) -> Iterator[Finding]:
+def judge_addresses(ground: AuditContext, inventory: NetworkInventory) -> Iterator[Finding]:
     """The kept addresses and the NAT gateways of a shard."""
     cards = {card.ref: card for card in inventory.interfaces} if ground.asks(Check.IDLE_ADDRESS) else {}
     for address in inventory.addresses:
@@ -51,7 +51,7 @@ def judge_addresses(ground: Ground, inventory: NetworkInventory) -> Iterator[Fin
             yield finding(rule, check, gateway.ref, verdict, reason, name=gateway.name, rate=rate)
 
 
-def _unattached(ground: Ground, address: PublicAddress, rule: AuditRule) -> tuple[Verdict, Reason]:
+def _unattached(ground: AuditContext, address: PublicAddress, rule: AuditRule) -> tuple[Verdict, Reason]:
     """No cloud tells when an address was taken off something: until it was seen long enough, that is not measured."""
     if address.state in _UNSETTLED:
         return Verdict.UNMEASURED, untold(Unknown("addresses", f"{address.ip} is {address.state.value}"))
@@ -72,7 +72,7 @@ def _unattached(ground: Ground, address: PublicAddress, rule: AuditRule) -> tupl
 
 
 def _bound_in_vain(
-    ground: Ground, address: PublicAddress, rule: AuditRule, cards: Mapping[ResourceRef, NetworkInterface]
+    ground: AuditContext, address: PublicAddress, rule: AuditRule, cards: Mapping[ResourceRef, NetworkInterface]
 ) -> tuple[Verdict, Reason] | None:
     """Whether it is bound to a machine that is stopped, or to a card that nothing has.
 
@@ -99,7 +99,7 @@ def _bound_in_vain(
     return None if gap is None else (Verdict.UNMEASURED, untold(gap))
 
 
-def _of_card(ground: Ground, address: PublicAddress, card: NetworkInterface) -> tuple[Verdict, Reason]:
+def _of_card(ground: AuditContext, address: PublicAddress, card: NetworkInterface) -> tuple[Verdict, Reason]:
     """One without a machine is a gateway's, a balancer's or a service's, unless the cloud says that nothing has it."""
     if not card.unattached:
         return Verdict.COMPLIANT, AS_ASKED
@@ -107,7 +107,9 @@ def _of_card(ground: Ground, address: PublicAddress, card: NetworkInterface) -> 
     return _vain(ground, address, ReasonCode.NET_IDLE_CARD, facts)
 
 
-def _of_machine(ground: Ground, address: PublicAddress, rule: AuditRule, machine: Instance) -> tuple[Verdict, Reason]:
+def _of_machine(
+    ground: AuditContext, address: PublicAddress, rule: AuditRule, machine: Instance
+) -> tuple[Verdict, Reason]:
     native_id = machine.ref.native_id
     if machine.state is InstanceState.UNKNOWN:
         return Verdict.UNMEASURED, untold(Unknown("inventory", f"the state of {native_id} {NOT_TOLD}"))
@@ -124,7 +126,7 @@ def _of_machine(ground: Ground, address: PublicAddress, rule: AuditRule, machine
     return _vain(ground, address, ReasonCode.NET_IDLE_ADDRESS, facts)
 
 
-def _vain(ground: Ground, address: PublicAddress, code: ReasonCode, facts: Facts) -> tuple[Verdict, Reason]:
+def _vain(ground: AuditContext, address: PublicAddress, code: ReasonCode, facts: Facts) -> tuple[Verdict, Reason]:
     kept = _kept(ground, address)
     if kept is not None:
         return Verdict.EXEMPT, kept
@@ -140,7 +142,7 @@ def _without_price(unpriced: Unpriced | None) -> Facts:
     return {} if unpriced is None else {"unpriced": unpriced.value}
 
 
-def _kept(ground: Ground, address: PublicAddress) -> Reason | None:
+def _kept(ground: AuditContext, address: PublicAddress) -> Reason | None:
     """Why an address is shown and left alone."""
     name = address.name or address.ip
     if address.is_prepaid:
@@ -180,7 +182,7 @@ def _led_to(inventory: NetworkInventory) -> dict[str, int]:
     return users
 
 
-def _idle(ground: Ground, gateway: NatGateway, rule: AuditRule, *, users: int) -> tuple[Verdict, Reason]:
+def _idle(ground: AuditContext, gateway: NatGateway, rule: AuditRule, *, users: int) -> tuple[Verdict, Reason]:
     if users or gateway.forwards:
         return Verdict.COMPLIANT, AS_ASKED
     gap = ground.lacks(gateway.ref.shard, "routes", "subnets", "interfaces", "nat_gateways")

@@ -11,8 +11,8 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.network import Direction, NetworkInventory, NetworkRule, Permission, SecurityGroup
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.network.audit_context import (
+    AuditContext,
     Facts,
-    Ground,
     compliant,
     finding,
     in_words,
@@ -70,7 +70,7 @@ class _Grave:
         return len({path.instance for path in self.paths})
 
 
-def judge_groups(ground: Ground, inventory: NetworkInventory) -> Iterator[Finding]:
+def judge_groups(ground: AuditContext, inventory: NetworkInventory) -> Iterator[Finding]:
     """What each group of a shard opens, and which are in nobody's use."""
     used = {group for card in inventory.interfaces for group in card.groups}
     for group in inventory.groups:
@@ -92,7 +92,7 @@ def judge_groups(ground: Ground, inventory: NetworkInventory) -> Iterator[Findin
 
 
 def _openings(
-    ground: Ground,
+    ground: AuditContext,
     group: SecurityGroup,
     rule: AuditRule,
     wanted: Sequence[r.Range],
@@ -146,7 +146,7 @@ def _open_ports(grant: Grant, family: int, wanted: Sequence[r.Range], rule: Audi
 
 
 def _judged(
-    ground: Ground, group: SecurityGroup, rule: AuditRule, check: Check, openings: Sequence[_Opening]
+    ground: AuditContext, group: SecurityGroup, rule: AuditRule, check: Check, openings: Sequence[_Opening]
 ) -> Finding:
     name = group.name or group.ref.native_id
     graves = sorted(_graves(ground, group, rule, openings), key=lambda each: (-each.reaches, each.rule.rule_id))
@@ -166,12 +166,14 @@ def _judged(
     return compliant(rule, check, group.ref, name)
 
 
-def _is_kept(ground: Ground, group: SecurityGroup, rule: NetworkRule) -> bool:
+def _is_kept(ground: AuditContext, group: SecurityGroup, rule: NetworkRule) -> bool:
     at = f"{group.ref.native_id}/{rule.rule_id}"
     return ground.keeps(group.ref, rule.rule_id, at, f"{group.ref}/{rule.rule_id}", group.name)
 
 
-def _graves(ground: Ground, group: SecurityGroup, rule: AuditRule, openings: Sequence[_Opening]) -> Iterator[_Grave]:
+def _graves(
+    ground: AuditContext, group: SecurityGroup, rule: AuditRule, openings: Sequence[_Opening]
+) -> Iterator[_Grave]:
     by_rule: dict[str, list[_Opening]] = {}
     for each in openings:
         if each.rule is not None and each.doubt is None:
@@ -237,7 +239,7 @@ def _wide_peers(given: NetworkRule, rule: AuditRule) -> list[str]:
     return (wide or list(given.peers))[:5]
 
 
-def _used(ground: Ground, group: SecurityGroup, rule: AuditRule, *, is_seen: bool) -> Finding:
+def _used(ground: AuditContext, group: SecurityGroup, rule: AuditRule, *, is_seen: bool) -> Finding:
     """Whether anything is in a group, or names it. That nothing is has to be told in whole."""
     check, name = Check.UNUSED_GROUP, group.name or group.ref.native_id
     if is_seen or group.in_use or group.referenced_by:

@@ -13,8 +13,8 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.network.audit_context import (
     AS_ASKED,
+    AuditContext,
     Facts,
-    Ground,
     finding,
     in_words,
     is_wide,
@@ -32,7 +32,7 @@ from costguard.guards.network.rules import AuditRule, Check
 _GONE = frozenset({InstanceState.TERMINATING, InstanceState.TERMINATED})
 
 
-def judge_instances(ground: Ground) -> Iterator[Finding]:
+def judge_instances(ground: AuditContext) -> Iterator[Finding]:
     """What is to be said of each instance. An open port is said of the group that opens it, and only a doubt here."""
     judges = (
         (Check.OPEN_ADMIN_PORT, _ways_in),
@@ -65,7 +65,7 @@ def judge_instances(ground: Ground) -> Iterator[Finding]:
 _Judged = tuple[Verdict, Reason, HourlyRate | None]
 
 
-def _ways_in(ground: Ground, instance: Instance, rule: AuditRule) -> _Judged | None:
+def _ways_in(ground: AuditContext, instance: Instance, rule: AuditRule) -> _Judged | None:
     """None where a group's finding tells that the world gets in."""
     doubt = _doubt_about(ground.doubts.get(instance.ref, ()), rule)
     if doubt is not None:
@@ -92,7 +92,7 @@ def _leads_to_watched(path: Path, rule: AuditRule) -> bool:
     return bool(r.common(path.ports, [(port, port) for port in watched(rule)]))
 
 
-def _public(ground: Ground, instance: Instance, rule: AuditRule) -> _Judged:
+def _public(ground: AuditContext, instance: Instance, rule: AuditRule) -> _Judged:
     led, doubt = _addresses(ground, instance)
     free = [address for _, address in led if not _is_kept(ground, instance.ref, address)]
     if free:
@@ -107,7 +107,7 @@ def _public(ground: Ground, instance: Instance, rule: AuditRule) -> _Judged:
     return Verdict.COMPLIANT, AS_ASKED, None
 
 
-def _addresses(ground: Ground, instance: Instance) -> tuple[list[tuple[NetworkInterface, str]], Unknown | None]:
+def _addresses(ground: AuditContext, instance: Instance) -> tuple[list[tuple[NetworkInterface, str]], Unknown | None]:
     """The public addresses of an instance; one of IPv6 counts where answers leave by an internet gateway."""
     led: list[tuple[NetworkInterface, str]] = []
     doubt: Unknown | None = None
@@ -120,14 +120,14 @@ def _addresses(ground: Ground, instance: Instance) -> tuple[list[tuple[NetworkIn
     return led, doubt
 
 
-def _is_kept(ground: Ground, instance: ResourceRef, ip: str) -> bool:
+def _is_kept(ground: AuditContext, instance: ResourceRef, ip: str) -> bool:
     kept = ground.addresses.get((instance.shard, ip))
     if kept is not None and ground.keeps(kept.ref, ip, kept.name):
         return True
     return ground.keeps(instance, ip)
 
 
-def _exposed(ground: Ground, instance: Instance, rule: AuditRule, addresses: Sequence[str]) -> _Judged:
+def _exposed(ground: AuditContext, instance: Instance, rule: AuditRule, addresses: Sequence[str]) -> _Judged:
     paths = [path for path in ground.paths.get(instance.ref, ()) if path.forward is None and is_wide(path, rule)]
     path = next((each for each in paths if each.address in addresses), None)
     address = addresses[0] if path is None else path.address
@@ -148,7 +148,7 @@ def _exposed(ground: Ground, instance: Instance, rule: AuditRule, addresses: Seq
     return Verdict.VIOLATION, Reason(ReasonCode.NET_PUBLIC_IP, facts), rate
 
 
-def _metadata(ground: Ground, instance: Instance, rule: AuditRule) -> _Judged:
+def _metadata(ground: AuditContext, instance: Instance, rule: AuditRule) -> _Judged:
     del rule
     if instance.imds_v1 is None:
         return Verdict.UNMEASURED, untold(Unknown("imds", "the cloud does not tell of its metadata service")), None
@@ -161,7 +161,7 @@ def _metadata(ground: Ground, instance: Instance, rule: AuditRule) -> _Judged:
     return Verdict.VIOLATION, Reason(ReasonCode.NET_IMDS_V1, facts), None
 
 
-def _region(ground: Ground, instance: Instance, rule: AuditRule) -> _Judged | None:
+def _region(ground: AuditContext, instance: Instance, rule: AuditRule) -> _Judged | None:
     allowed = rule.allowed_regions
     if allowed is None:
         return None

@@ -9,7 +9,7 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.network import Hop, NetworkInterface, NetworkInventory, Peering, Route, Subnet, Vpc
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.guards.network.audit_context import AS_ASKED, Facts, Ground, finding, severity, untold
+from costguard.guards.network.audit_context import AS_ASKED, AuditContext, Facts, finding, severity, untold
 from costguard.guards.network.reachability import ranges as r
 from costguard.guards.network.reachability.filters import Unknown
 from costguard.guards.network.rules import AuditRule, Check
@@ -18,7 +18,7 @@ _Judged = tuple[Verdict, Reason]
 _LOGS_CARDS_ONLY = "tencent"
 
 
-def judge_vpcs(ground: Ground, inventory: NetworkInventory) -> Iterator[Finding]:
+def judge_vpcs(ground: AuditContext, inventory: NetworkInventory) -> Iterator[Finding]:
     """The networks and subnets of a shard."""
     cards: dict[ResourceRef | None, list[NetworkInterface]] = {}
     for card in inventory.interfaces:
@@ -43,19 +43,19 @@ def judge_vpcs(ground: Ground, inventory: NetworkInventory) -> Iterator[Finding]
         yield finding(rule, Check.PRIVATE_SUBNET_EXPOSED, subnet.ref, verdict, reason, name=subnet.name)
 
 
-def _of_vpc(ground: Ground, vpc: Vpc, rule: AuditRule, check: Check, judged: _Judged) -> Finding:
+def _of_vpc(ground: AuditContext, vpc: Vpc, rule: AuditRule, check: Check, judged: _Judged) -> Finding:
     verdict, reason = judged
     if verdict is Verdict.VIOLATION and ground.keeps(vpc.ref, vpc.name):
         verdict, reason = Verdict.EXEMPT, Reason(ReasonCode.NET_KEPT, {"name": vpc.name or vpc.ref.native_id})
     return finding(rule, check, vpc.ref, verdict, reason, name=vpc.name)
 
 
-def _ours(ground: Ground, cards: Sequence[NetworkInterface]) -> list[ResourceRef]:
+def _ours(ground: AuditContext, cards: Sequence[NetworkInterface]) -> list[ResourceRef]:
     """The accelerator instances behind these cards."""
     return sorted({card.instance for card in cards if card.instance in ground.atlas.instances})
 
 
-def _default(ground: Ground, vpc: Vpc, cards: Sequence[NetworkInterface]) -> _Judged:
+def _default(ground: AuditContext, vpc: Vpc, cards: Sequence[NetworkInterface]) -> _Judged:
     machines = {card.instance for card in cards if card.instance is not None}
     if not machines:
         gap = ground.lacks(vpc.ref.shard, "interfaces")
@@ -67,7 +67,7 @@ def _default(ground: Ground, vpc: Vpc, cards: Sequence[NetworkInterface]) -> _Ju
     return Verdict.VIOLATION, Reason(ReasonCode.NET_DEFAULT_VPC, facts)
 
 
-def _logged(ground: Ground, inventory: NetworkInventory, vpc: Vpc, cards: Sequence[NetworkInterface]) -> _Judged:
+def _logged(ground: AuditContext, inventory: NetworkInventory, vpc: Vpc, cards: Sequence[NetworkInterface]) -> _Judged:
     """Whether every card's traffic is logged: by its network's log, its subnet's, or its own."""
     logged = {log.covers for log in inventory.flow_logs if log.active}
     if vpc.ref in logged:
@@ -91,7 +91,7 @@ def _is_private(subnet: Subnet, rule: AuditRule) -> bool:
     return any(fnmatchcase(name, pattern) for name in names if name for pattern in rule.private_subnets)
 
 
-def _private(ground: Ground, subnet: Subnet, vpc: Vpc | None, cards: Sequence[NetworkInterface]) -> _Judged:
+def _private(ground: AuditContext, subnet: Subnet, vpc: Vpc | None, cards: Sequence[NetworkInterface]) -> _Judged:
     if vpc is None:
         gap = ground.lacks(subnet.ref.shard, "vpcs") or Unknown("vpcs", f"{subnet.vpc.native_id} was not read")
         return Verdict.UNMEASURED, untold(gap)
@@ -123,7 +123,7 @@ def _public(card: NetworkInterface) -> list[str]:
     return [*(public for _, public in card.public_ips), *card.ipv6_public]
 
 
-def judge_peerings(ground: Ground) -> Iterator[Finding]:
+def judge_peerings(ground: AuditContext) -> Iterator[Finding]:
     """Every peering once, though both of its ends may tell of it, with the routes of all ends that were read."""
     ends: dict[tuple[str, str], list[Peering]] = {}
     for inventory in ground.inventories:
@@ -139,7 +139,7 @@ def judge_peerings(ground: Ground) -> Iterator[Finding]:
             yield finding(rule, Check.WIDE_PEERING, first.ref, verdict, reason)
 
 
-def _joined(ground: Ground, ends: Sequence[Peering], allowed: Sequence[str]) -> _Judged:
+def _joined(ground: AuditContext, ends: Sequence[Peering], allowed: Sequence[str]) -> _Judged:
     active = [end for end in ends if end.active]
     wide = sorted({route for end in active for route in _too_wide(ground, end, allowed)})
     if wide:
@@ -151,7 +151,7 @@ def _joined(ground: Ground, ends: Sequence[Peering], allowed: Sequence[str]) -> 
     return (Verdict.COMPLIANT, AS_ASKED) if gap is None else (Verdict.UNMEASURED, untold(gap))
 
 
-def _too_wide(ground: Ground, end: Peering, allowed: Sequence[str]) -> Iterator[str]:
+def _too_wide(ground: AuditContext, end: Peering, allowed: Sequence[str]) -> Iterator[str]:
     """Destinations routed to a peer that policy does not name."""
     inventory = ground.atlas.inventories[end.ref.shard]
     for table in inventory.route_tables:

@@ -16,8 +16,8 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.network.reachability import ranges as r
 from costguard.guards.network.reachability.filters import ALL, WITH_PORTS, Unknown
-from costguard.guards.network.reachability.network_index import Atlas
-from costguard.guards.network.reachability.path_finder import Passage, Passages
+from costguard.guards.network.reachability.network_index import NetworkIndex
+from costguard.guards.network.reachability.path_finder import NetworkPath, PathFinder
 from costguard.guards.network.reachability.paths import Doubt, Path, Reachability
 from costguard.guards.network.reachability.routes import lets_out
 
@@ -41,8 +41,8 @@ class Survey:
 
     def __init__(self, inventories: Sequence[NetworkInventory], instances: Sequence[Instance]) -> None:
         self._instances = [each for each in instances if each.state not in _GONE]
-        self.atlas = Atlas(inventories, self._instances)
-        self.passages = Passages(self.atlas)
+        self.atlas = NetworkIndex(inventories, self._instances)
+        self.passages = PathFinder(self.atlas)
         self._paths: list[Path] = []
         self._doubts: dict[Doubt, None] = {}
         self._open_ends: dict[ResourceRef, bool] = {}
@@ -170,7 +170,7 @@ class Survey:
         card: NetworkInterface,
         family: int,
         address: str,
-        passage: Passage,
+        passage: NetworkPath,
         forward: Forward | None = None,
     ) -> None:
         for peers, ports in _rectangles(passage.boxes, family, forward):
@@ -207,7 +207,7 @@ class Survey:
                 )
             )
 
-    def _may_pass(self, instance: ResourceRef, unknown: Unknown | None, passages: Sequence[Passage]) -> None:
+    def _may_pass(self, instance: ResourceRef, unknown: Unknown | None, passages: Sequence[NetworkPath]) -> None:
         """Ways that are open but for what was not read."""
         for passage in passages:
             why = unknown or passage.doubt

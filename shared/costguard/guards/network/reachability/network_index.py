@@ -25,7 +25,7 @@ from costguard.guards.network.reachability.filters import Held, Rules, Unknown
 NOT_TOLD = "is not among what was read"
 
 
-class Atlas:
+class NetworkIndex:
     """The networks of all shards that were read, by id."""
 
     def __init__(self, inventories: Sequence[NetworkInventory], instances: Sequence[Instance]) -> None:

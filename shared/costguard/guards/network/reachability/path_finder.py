@@ -18,7 +18,7 @@ from costguard.guards.network.reachability.filters import (
     in_order,
     protocols_of,
 )
-from costguard.guards.network.reachability.network_index import Atlas
+from costguard.guards.network.reachability.network_index import NetworkIndex
 from costguard.guards.network.reachability.routes import Way, lets_out, ways
 
 
@@ -30,7 +30,7 @@ class Exit(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class NetworkPath:
     """One way through. `boxes` are who gets in and on which ports of the instance. `rule` None only with a `doubt`."""
 
     protocol: str
@@ -57,13 +57,13 @@ class Place:
     unknown: Unknown | None = None
 
 
-class Passages:
+class PathFinder:
     """The ways through, each place reckoned once."""
 
-    def __init__(self, atlas: Atlas) -> None:
+    def __init__(self, atlas: NetworkIndex) -> None:
         self._atlas = atlas
         self._places: dict[tuple[Shard, ResourceRef | None, ResourceRef | None], Place] = {}
-        self._through: dict[Hashable, tuple[Passage, ...]] = {}
+        self._through: dict[Hashable, tuple[NetworkPath, ...]] = {}
         self._rules: dict[tuple[Shard, tuple[str, ...]], tuple[RuleOrder, list[Held]]] = {}
         self._grants: dict[tuple[Shard, tuple[str, ...], int], list[tuple[str, tuple[Grant, ...]]]] = {}
         self._lists: dict[tuple[ResourceRef, int, str], tuple[tuple[Grant, ...], list[Answer]]] = {}
@@ -90,7 +90,7 @@ class Passages:
             return Place(listed, {}, vpc.needs_gateway, routes)
         return Place(listed, _ways(routes), vpc.needs_gateway)
 
-    def through(self, card: NetworkInterface, family: int, name: Hashable, leaves: Exit) -> Sequence[Passage]:
+    def through(self, card: NetworkInterface, family: int, name: Hashable, leaves: Exit) -> Sequence[NetworkPath]:
         """Every way from the internet to a card whose answers leave as they must; `name` is that of the exit."""
         key = (card.ref.shard, card.vpc, card.subnet, card.groups, family, name)
         if key not in self._through:
@@ -106,7 +106,7 @@ class Passages:
             doubt = doubt or way.doubt
         return doubt or False
 
-    def _found(self, card: NetworkInterface, family: int, leaves: Exit) -> Iterator[Passage]:
+    def _found(self, card: NetworkInterface, family: int, leaves: Exit) -> Iterator[NetworkPath]:
         place = self.place_of(card)
         out = list(_out(place, family, leaves))
         for protocol, grants in self._granted(card, family) if out else ():
@@ -141,7 +141,7 @@ class Passages:
 
     def _combined(
         self, place: Place, grants: Sequence[Grant], out: Sequence[Way], family: int, protocol: str
-    ) -> Iterator[Passage]:
+    ) -> Iterator[NetworkPath]:
         holder, entries, answers = self.around(place, family, protocol)
         for grant in grants:
             for entry in entries:
@@ -153,7 +153,7 @@ class Passages:
                         boxes = [box for box in boxes if r.common([box[:2]], r.INTERNET[family])]
                         if boxes:
                             doubt = grant.doubt or entry.doubt or answer.doubt or way.doubt
-                            yield Passage(
+                            yield NetworkPath(
                                 protocol,
                                 tuple(boxes),
                                 grant.holder,

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import quote
 
-from costguard.objects import BucketAddress, bucket_address
+from costguard.ports.objects import BucketAddress, bucket_address
 from costguard.providers.kit.core.credentials import Keys
 from costguard.providers.kit.core.objects import Door, SignedStore, Vendor
 from costguard.providers.kit.iam.operations import Feature, Operation

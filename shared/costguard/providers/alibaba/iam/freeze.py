@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing_extensions import assert_never
 
-from costguard.domain.actions import Receipt
+from costguard.domain.actions import FreezeVia, LaunchFreeze, Receipt
 from costguard.domain.errors import TruncatedReadError
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.domain.refs import Shard
 from costguard.providers.alibaba.core.fields import structures_in
 from costguard.providers.alibaba.core.session import AlibabaSession

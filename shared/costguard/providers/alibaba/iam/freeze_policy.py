@@ -6,7 +6,7 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
+from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.policy.budget.freeze_ids import APPROVED, APPROVED_TAG
 
 ACCELERATED = ("ecs.*gn*", "ecs.ga*", "ecs.ebmga*", "ecs.gp*", "ecs.ebmgp*")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
+from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.providers.alibaba.core.objects import OBJECT_OPERATIONS
 from costguard.providers.alibaba.iam.freeze_policy import role_policy
 from costguard.providers.alibaba.iam.permissions import SECRET_OPERATIONS, policy_document

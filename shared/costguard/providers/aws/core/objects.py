@@ -13,7 +13,7 @@ from costguard.domain.errors import (
     TruncatedReadError,
     UnavailableError,
 )
-from costguard.objects import MOST_BYTES, BucketAddress, bucket_address
+from costguard.ports.objects import MOST_BYTES, BucketAddress, bucket_address
 from costguard.providers.aws.core import errors
 from costguard.providers.aws.core.transport import Clients, WatchedGate, is_aws, new_session
 from costguard.providers.kit.iam.operations import Feature, Operation

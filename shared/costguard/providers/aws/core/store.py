@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
 
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
 from costguard.ports import Check, Put, Record
-from costguard.records import Ledger, body_text, conflict, record_from, target_of
+from costguard.ports.records import Ledger, body_text, conflict, record_from, target_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -6,9 +6,8 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from costguard.domain.actions import Receipt
+from costguard.domain.actions import FreezeVia, LaunchFreeze, Receipt
 from costguard.domain.errors import TruncatedReadError
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.domain.refs import Shard
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.kit.core.changes import after_sending

@@ -26,7 +26,7 @@ from costguard.domain.errors import (
     TruncatedReadError,
     UnavailableError,
 )
-from costguard.objects import MOST_BYTES, BucketAddress
+from costguard.ports.objects import MOST_BYTES, BucketAddress
 from costguard.providers.kit.core.credentials import Keys
 from costguard.providers.kit.core.gate import Gate
 from costguard.providers.kit.core.redaction import without_secrets

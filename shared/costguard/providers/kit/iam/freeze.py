@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from costguard.domain.actions import LaunchFreeze
 from costguard.domain.errors import RefusedError
-from costguard.domain.freeze import LaunchFreeze
 from costguard.domain.refs import Shard
 from costguard.policy.budget.freeze_ids import misfit
 from costguard.ports import Target

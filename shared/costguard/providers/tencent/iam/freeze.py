@@ -7,9 +7,8 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from costguard.domain.actions import Receipt
+from costguard.domain.actions import FreezeVia, LaunchFreeze, Receipt
 from costguard.domain.errors import TruncatedReadError
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
 from costguard.domain.refs import Shard
 from costguard.providers.kit.core.changes import after_sending
 from costguard.providers.kit.core.fields import Fields, as_documented, named, parts, whole

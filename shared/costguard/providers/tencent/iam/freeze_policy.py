@@ -6,7 +6,7 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
+from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.policy.budget.freeze_ids import APPROVED, APPROVED_TAG
 
 ACCELERATED = ("GN*", "GT*", "GI*", "PNV*", "HCCPNV*", "HCCG*", "BMG*")

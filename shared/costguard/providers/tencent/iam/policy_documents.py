@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from costguard.domain.freeze import FreezeVia, LaunchFreeze
+from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.providers.kit.iam.operations import Feature
 from costguard.providers.kit.iam.policy_documents import (
     EVERYWHERE,

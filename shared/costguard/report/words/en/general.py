@@ -6,7 +6,6 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import GapKind
 from costguard.report.words import demo_en
-from costguard.report.words.book import Book
 from costguard.report.words.en import answers as answer_words_en
 from costguard.report.words.en import budget as budget_words_en
 from costguard.report.words.en import budget_notices as budget_notices_en
@@ -23,8 +22,9 @@ from costguard.report.words.en import reasons as reasons_en
 from costguard.report.words.en import remediations as mend_words_en
 from costguard.report.words.en import savings as savings_words_en
 from costguard.report.words.en import shadows as shadow_words_en
+from costguard.report.words.message_catalog import MessageCatalog
 
-BOOK = Book(
+BOOK = MessageCatalog(
     space=" ",
     list_separator="; ",
     reasons={**reasons_en.REASONS, **network_words_en.REASONS},

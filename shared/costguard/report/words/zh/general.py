@@ -6,7 +6,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import GapKind
 from costguard.report.words import demo_zh
-from costguard.report.words.book import Book
+from costguard.report.words.message_catalog import MessageCatalog
 from costguard.report.words.zh import answers as answer_words_zh
 from costguard.report.words.zh import budget as budget_words_zh
 from costguard.report.words.zh import budget_notices as budget_notices_zh
@@ -24,7 +24,7 @@ from costguard.report.words.zh import remediations as mend_words_zh
 from costguard.report.words.zh import savings as savings_words_zh
 from costguard.report.words.zh import shadows as shadow_words_zh
 
-BOOK = Book(
+BOOK = MessageCatalog(
     space="",
     list_separator="；",
     reasons={**reasons_zh.REASONS, **network_words_zh.REASONS},

@@ -40,7 +40,7 @@ class Screen(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class RequestContext:
     """What one answer is taken at. `bundles` opens the published policies, None where none are published."""
 
     memory: Memory
@@ -59,7 +59,7 @@ class Desk:
 
 
 @contextmanager
-def open_desk(settings: Settings, clock: Clock) -> Iterator[Desk]:
+def open_desk(settings: Settings, clock: Clock) -> Iterator[RequestContext]:
     """What an answer is taken at, as the settings say.
 
     Raises:
@@ -70,7 +70,7 @@ def open_desk(settings: Settings, clock: Clock) -> Iterator[Desk]:
         if settings.host != "local" and not memory.store.durable:
             raise InvalidInputError("answers need a ledger that outlives the function's instance: COSTGUARD_LEDGER")
         policy, good = _policy(settings, memory, clock)
-        yield Desk(
+        yield RequestContext(
             memory, policy, good, Language(settings.language), clock, _screen(settings), _bundles(settings, clock)
         )
 

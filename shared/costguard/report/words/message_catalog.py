@@ -12,7 +12,7 @@ from costguard.domain.resources import AcceleratorKind, GapKind
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class MessageCatalog:
     """All words of one language. Values are templates, see `words.fill`.
 
     `reasons` says what is the case, `fixes` what somebody can do about it (absent: nothing),
