@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, overload
 
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason
@@ -11,7 +11,14 @@ from costguard.domain.refs import ResourceRef, Subject
 from costguard.domain.resources import Gap
 from costguard.report.words.sentences import Language, clean, explain, gap
 
+if TYPE_CHECKING:
+    from costguard.report.schemas import values
 
+
+@overload
+def moment(value: datetime) -> str: ...
+@overload
+def moment(value: datetime | None) -> str | None: ...
 def moment(value: datetime | None) -> str | None:
     """A time as JSON carries it: ISO 8601, UTC, whole seconds, ending in Z."""
     if value is None:
@@ -19,7 +26,7 @@ def moment(value: datetime | None) -> str | None:
     return value.astimezone(timezone.utc).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
-def gap_json(value: Gap, language: Language = Language.EN) -> dict[str, Any]:
+def gap_json(value: Gap, language: Language = Language.EN) -> values.Gap:
     """One gap; `detail` and `fix` are cleaned."""
     return {
         "cloud": value.shard.cloud,
@@ -33,12 +40,20 @@ def gap_json(value: Gap, language: Language = Language.EN) -> dict[str, Any]:
     }
 
 
-def money_json(money: Money | None) -> dict[str, str] | None:
+@overload
+def money_json(money: Money) -> values.Money: ...
+@overload
+def money_json(money: Money | None) -> values.Money | None: ...
+def money_json(money: Money | None) -> values.Money | None:
     """An exact amount with its currency; None where unknown."""
     return None if money is None else {"amount": f"{money.amount:f}", "currency": money.currency}
 
 
-def subject_json(subject: Subject) -> dict[str, Any]:
+@overload
+def subject_json(subject: ResourceRef) -> values.Resource: ...
+@overload
+def subject_json(subject: Subject) -> values.Resource | values.Subject: ...
+def subject_json(subject: Subject) -> values.Resource | values.Subject:
     """Who is meant: FOCUS names, the vendor's own id, and our full id."""
     if not isinstance(subject, ResourceRef):
         return {
@@ -61,7 +76,7 @@ def subject_json(subject: Subject) -> dict[str, Any]:
     }
 
 
-def reason_json(reason: Reason, language: Language) -> dict[str, Any]:
+def reason_json(reason: Reason, language: Language) -> values.Reason:
     """Code, facts and words of a reason; text among the facts is cleaned."""
     return {
         "reason": reason.code.value,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 from costguard.domain.reasons import FactValue, Reason
 from costguard.domain.resources import Gap
@@ -14,7 +14,10 @@ from costguard.report.policy.waits import wait_words
 from costguard.report.words.message_catalog import MessageCatalog
 from costguard.report.words.sentences import Language, book_in, clean, fix, gap_kind, gap_subject, phrase, sentence
 
-DOCTOR_SCHEMA = 1
+if TYPE_CHECKING:
+    from costguard.report.doctor import shapes
+
+DOCTOR_SCHEMA: Final = 1
 MOST_SHOWN = 10  # of one check; a fleet without an agent would fill pages
 _LISTS = ("functions", "names")  # facts that are several, with a comma between
 
@@ -96,7 +99,7 @@ def calls_words(found: Diagnosis, language: Language = Language.EN) -> str:
     return phrase("doctor_calls", language, calls=calls, dry_runs=_dry_runs(found) or "")
 
 
-def doctor_json(found: Diagnosis, language: Language = Language.EN) -> dict[str, Any]:
+def doctor_json(found: Diagnosis, language: Language = Language.EN) -> shapes.Doctor:
     """The report for machines; `doctor.schema.json` describes it."""
     return {
         "schema": DOCTOR_SCHEMA,
@@ -123,7 +126,7 @@ def doctor_json(found: Diagnosis, language: Language = Language.EN) -> dict[str,
     }
 
 
-def _check_json(check: Check, language: Language) -> dict[str, Any]:
+def _check_json(check: Check, language: Language) -> shapes.DoctorCheck:
     return {
         "check": check.question.value,
         "code": check.code.value,
@@ -136,7 +139,7 @@ def _check_json(check: Check, language: Language) -> dict[str, Any]:
     }
 
 
-def _detail_json(detail: Detail, language: Language) -> dict[str, Any]:
+def _detail_json(detail: Detail, language: Language) -> shapes.DoctorDetail:
     words, mend = detail_words(detail, language)
     return {"where": clean(detail.where), "code": _detail_code(detail), "words": words, "fix": mend}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from costguard.domain.money import Money
 from costguard.report.facts import BudgetSight, Look, ReportFacts, Sight, figures_of
@@ -14,6 +14,9 @@ from costguard.report.plan.case_history import case_json
 from costguard.report.plan.shadows import shadows_json
 from costguard.report.policy.provenance import decided_json
 from costguard.report.words.sentences import Language, clean
+
+if TYPE_CHECKING:
+    from costguard.report.schemas import values
 
 REPORT_SCHEMA = 1
 
@@ -62,7 +65,7 @@ def report_json(facts: ReportFacts, language: Language = Language.EN) -> dict[st
     }
 
 
-def _amounts(amounts: Sequence[Money]) -> list[dict[str, str] | None]:
+def _amounts(amounts: Sequence[Money]) -> list[values.Money]:
     return [money_json(money) for money in amounts]
 
 

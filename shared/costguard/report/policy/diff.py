@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from costguard.policy.diff.differences import Difference, Direction
 from costguard.report.tables import Column, Table, Tone
 from costguard.report.words.sentences import Language, clean, phrase
+
+if TYPE_CHECKING:
+    from costguard.report.policy import shapes
 
 _COLUMNS = ("direction", "section", "entry", "key", "before", "after")
 _ORDER = (Direction.LOOSER, Direction.TIGHTER, Direction.OTHER)  # what has to be looked at first
@@ -37,7 +40,7 @@ def diff_summary(differences: Sequence[Difference], language: Language = Languag
     )
 
 
-def diff_json(differences: Iterable[Difference], old_digest: str, new_digest: str) -> dict[str, Any]:
+def diff_json(differences: Iterable[Difference], old_digest: str, new_digest: str) -> shapes.PolicyDiff:
     """The document of `costguard policy diff --json`."""
     found = _sorted(differences)
     return {

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from costguard.policy.trial.documents import Outcome
 from costguard.report.policy.trial import Came, Trial
 from costguard.report.words.sentences import Language, clean, phrase, sentence, verdict
+
+if TYPE_CHECKING:
+    from costguard.report.policy import shapes
 
 
 def trial_lines(trials: Sequence[Trial], language: Language = Language.EN) -> tuple[str, ...]:
@@ -21,7 +24,7 @@ def trials_total(trials: Sequence[Trial], language: Language = Language.EN) -> s
     return phrase("policy_test_total", language, count=len(trials), passed=len(trials) - failed, failed=failed)
 
 
-def trials_json(trials: Sequence[Trial], language: Language = Language.EN) -> dict[str, Any]:
+def trials_json(trials: Sequence[Trial], language: Language = Language.EN) -> shapes.PolicyTest:
     """The document of `costguard policy test --json`."""
     failed = sum(not trial.passed for trial in trials)
     return {
@@ -72,7 +75,7 @@ def came_words(came: Came, language: Language = Language.EN) -> str:
     return " ".join(part for part in (said, step, why) if part)
 
 
-def _came_json(came: Came, language: Language) -> dict[str, Any]:
+def _came_json(came: Came, language: Language) -> shapes.Came:
     finding = came.finding
     return {
         "rule": clean(finding.rule) or None,

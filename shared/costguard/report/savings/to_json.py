@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from costguard.domain.money import Money
 from costguard.domain.savings import Coverage, SavingEntry, SavingsReport, SavingsTotal
@@ -13,6 +13,9 @@ from costguard.report.savings.sums import MachineDay
 from costguard.report.savings.views import Converted, standing_words
 from costguard.report.tables import Column, Table
 from costguard.report.words.sentences import Language, clean
+
+if TYPE_CHECKING:
+    from costguard.report.schemas import values
 
 SAVINGS_SCHEMA = 1
 
@@ -174,7 +177,7 @@ def _in(amounts: Sequence[Money], currency: str) -> str:
     return next((f"{money.amount:f}" for money in amounts if money.currency == currency), "")
 
 
-def _each(amounts: Iterable[Money]) -> list[dict[str, str] | None]:
+def _each(amounts: Iterable[Money]) -> list[values.Money]:
     return [money_json(money) for money in amounts]
 
 

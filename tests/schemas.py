@@ -1,0 +1,93 @@
+"""`python -m tests.schemas [--check]`: write the schema files of JSON answers from the shapes that the code declares.
+
+`costguard.report.*.shapes` are typed dictionaries: mypy holds the functions that make the answers to them, pydantic
+makes the schemas. With `--check` nothing is written, and files that are not what the shapes say are named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import GenericAlias
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+
+from costguard.report.doctor.shapes import Doctor
+from costguard.report.policy.shapes import PolicyDiff, PolicyTest
+
+FOLDER = Path(__file__).parents[1] / "shared/costguard/report/schemas"
+ANSWERS: Mapping[str, tuple[str, Any]] = {
+    "doctor": ("costguard doctor --json", Doctor),
+    "policy_diff": ("costguard policy diff --json", PolicyDiff),
+    "policy_test": ("costguard policy test --json", PolicyTest),
+}
+_CONFIG = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class _Short(GenerateJsonSchema):
+    """Without a title a field, which would say its name again; null beside a type in one line."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - as the library calls it
+        return False
+
+    def nullable_schema(self, schema: Any) -> dict[str, Any]:
+        inner = self.generate_inner(schema["schema"])
+        if "enum" in inner:
+            return {"enum": [*inner["enum"], None]}
+        if "type" in inner:
+            return {**inner, "type": [inner["type"], "null"]}
+        return super().nullable_schema(schema)
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The JSON Schema of an answer."""
+    title, shape = ANSWERS[name]
+    # A list, as pydantic gives a configuration to what holds typed dictionaries, and refuses it for one alone.
+    several: Any = GenericAlias(list, (shape,))
+    made = TypeAdapter(several, config=_CONFIG).json_schema(schema_generator=_Short)
+    defined = made.get("$defs", {})
+    for part in defined.values():
+        part.pop("title", None)
+    top = made["items"]
+    if "$ref" in top:
+        top = defined.pop(top["$ref"].removeprefix("#/$defs/"))
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$comment": "Made by `python -m tests.schemas` from the shapes in costguard.report; not edited by hand.",
+        "title": title,
+        **top,
+        **({"$defs": defined} if defined else {}),
+    }
+
+
+def text_of(name: str) -> str:
+    """The schema as its file has it."""
+    return json.dumps(schema_of(name), indent=2, ensure_ascii=False) + "\n"
+
+
+def outdated() -> list[Path]:
+    """Files that are missing, or are not what the shapes say."""
+    made = {FOLDER / f"{name}.schema.json": text_of(name) for name in ANSWERS}
+    return [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+
+
+def main() -> int:
+    """Write the files, or with `--check` name those that are out of date and return 1."""
+    options = argparse.ArgumentParser(prog="python -m tests.schemas", description=__doc__)
+    options.add_argument("--check", action="store_true", help="write nothing; 1 where a file is out of date")
+    if options.parse_args().check:
+        wrong = outdated()
+        sys.stdout.writelines(f"{path.name} is not what the shapes say\n" for path in wrong)
+        return 1 if wrong else 0
+    for name in ANSWERS:
+        (FOLDER / f"{name}.schema.json").write_text(text_of(name), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
