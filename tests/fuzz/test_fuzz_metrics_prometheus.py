@@ -18,8 +18,7 @@ from tests.fuzz.mutations import Mutated, json_junk, mutated, texts
 
 from costguard.adapters.signal_sources.combined import CombinedSignals
 from costguard.adapters.signal_sources.http import HttpAnswer
-from costguard.adapters.signal_sources.prometheus import PrometheusSignals
-from costguard.adapters.signal_sources.prometheus_answer import series_in
+from costguard.adapters.signal_sources.prometheus import PrometheusSignals, series_in
 from costguard.domain.errors import ProviderError
 from costguard.domain.findings import Verdict
 from costguard.domain.refs import ResourceRef

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cloudstand.clock import MovedClock
-from costguard.cli.operate.bundling.reach import reached
+from costguard.cli.operate.bundling.build import reached
 from costguard.domain.errors import InvalidInputError
 from costguard.engine.phases import Phases
 from costguard.faas import phases

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from costguard.policy.syntax.yaml_events import events_in
+from costguard.policy.syntax.yaml12 import events_in
 from costguard.sandbox.policy import DEMO_POLICY
 
 SHIPPED = {path.name: path.read_text(encoding="utf-8") for path in sorted(DEMO_POLICY.rglob("*.yaml"))}

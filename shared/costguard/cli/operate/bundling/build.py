@@ -1,25 +1,33 @@
-"""Builds bundles: everything is made aside, and moved to its place only when all of it is there."""
+"""Builds bundles: everything is made aside, and moved to its place only when all of it is there.
+
+https://cyclonedx.org/docs/1.6/json/
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import shutil
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+import uuid
+import zipfile
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from costguard.cli.operate.bundling.archive import sha256_of, sums_of, write_zip
 from costguard.cli.operate.bundling.compiling import Interpreter, compile_tree
 from costguard.cli.operate.bundling.faults import RefusedBundleError
 from costguard.cli.operate.bundling.locks import Pin, needed
 from costguard.cli.operate.bundling.material import Material
-from costguard.cli.operate.bundling.reach import reached
 from costguard.cli.operate.bundling.recipes import MEGABYTE, UNZIPPED_LIMIT, Recipe
-from costguard.cli.operate.bundling.sbom import Part, Whole, bill_of
 from costguard.cli.operate.bundling.trimming import WITH_SOURCES
 from costguard.cli.operate.bundling.unpacking import Unpacked, unpack
 from costguard.cli.operate.bundling.wheels import Wanted, fetch, in_folder
 from costguard.cli.operate.distribution import own_version
+from costguard.guards import IDLE_GPU
 
 SUMS = "SHA256SUMS"
 _HANDLER = "handler.py"
@@ -187,3 +195,192 @@ def _move(made: Path, folder: Path) -> None:
         sums = beside / SUMS
         sums.write_bytes(sums_of(folder).encode())
         sums.replace(folder / SUMS)
+
+
+_BEGINNING = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can tell
+_UNIX = 3
+_FILE_MODE = 0o100644 << 16
+_LEVEL = 9
+
+
+def write_zip(target: Path, files: Mapping[str, Path]) -> int:
+    """Write `files`, by their names in the zip; the bytes they take unpacked."""
+    unpacked = 0
+    with zipfile.ZipFile(target, "w") as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, _BEGINNING)
+            entry.create_system, entry.external_attr = _UNIX, _FILE_MODE
+            body = files[name].read_bytes()
+            unpacked += len(body)
+            archive.writestr(entry, body, zipfile.ZIP_DEFLATED, _LEVEL)
+    return unpacked
+
+
+def sha256_of(path: Path) -> str:
+    """The file's hash in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as source:
+        while block := source.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def sums_of(folder: Path) -> str:
+    """The hashes of every bundle and its bill of materials in the folder, as `sha256sum --check` reads them."""
+    names = sorted(path.name for pattern in ("*.zip", "*.cdx.json") for path in folder.glob(pattern))
+    return "".join(f"{sha256_of(folder / name)}  {name}\n" for name in names)
+
+
+_PACKAGE = "costguard"
+_FROM = re.compile(r"^[ \t]*from[ \t]+(?P<module>[\w.]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n]*)", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*import[ \t]+(?P<names>[^\n#]*)", re.MULTILINE)
+_WORDS = re.compile(r"[\w.]+")
+_REMARK = re.compile(r"#[^\n]*")
+_ALWAYS = ("costguard.faas.container",)  # what an image starts in place of a host's own runtime
+
+_BESIDE = {f'build_handler("{IDLE_GPU}")': "costguard.faas.phases"}
+"""What else the bundle of a function is deployed as: the phases of a run, each with a handler setting of its own."""
+
+
+def modules_of(package: Path) -> Mapping[str, Path]:
+    """Every module of the package by its name."""
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = (_PACKAGE, *path.relative_to(package).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def reached(package: Path, handler: str) -> Mapping[str, Path]:
+    """What `handler`, the text of a function's file, leads to, by path inside the zip.
+
+    Imports are read, not run, and none are relative. What is imported for types alone comes along, and does no harm.
+    """
+    modules = modules_of(package)
+    waiting = [*_imported(handler), *_ALWAYS, *(name for mark, name in _BESIDE.items() if mark in handler)]
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in modules:
+            continue
+        seen.add(name)
+        waiting.append(name.rpartition(".")[0])
+        waiting.extend(_imported(modules[name].read_text("utf-8")))
+    return {f"{_PACKAGE}/{modules[name].relative_to(package).as_posix()}": modules[name] for name in sorted(seen)}
+
+
+def _imported(text: str) -> Iterable[str]:
+    """By lines rather than by syntax, which takes twenty times as long; a line of a docstring does no harm."""
+    for match in _FROM.finditer(text):
+        yield match["module"]
+        yield from (f"{match['module']}.{name}" for name in _WORDS.findall(_REMARK.sub("", match["names"])))
+    for match in _IMPORT.finditer(text):
+        yield from _WORDS.findall(match["names"])
+
+
+_SPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://cyclonedx.org/")
+_LONGEST_NAME = 80  # a longer "License" is the licence's own text
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One package as it ships: the wheel's hash, and what its metadata tell of licences."""
+
+    pin: Pin
+    sha256: str
+    metadata: str
+    narrowed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The bundle. `built_with` tells what compiled it, empty where nothing did."""
+
+    function: str
+    host: str
+    python: str
+    arch: str
+    ledger: str
+    version: str
+    zip_sha256: str
+    built_with: str
+
+
+def bill_of(whole: Whole, parts: Sequence[Part]) -> str:
+    """The document's text."""
+    root = f"costguard-{whole.function}@{whole.version}"
+    refs = {part.pin.name: _purl(part.pin) for part in parts}
+    wants: dict[str, list[str]] = {root: [], **{ref: [] for ref in refs.values()}}
+    for part in parts:
+        for asker in part.pin.asked_by:
+            if asker in refs or not asker:
+                wants[refs.get(asker, root)].append(refs[part.pin.name])
+    about = {
+        "host": whole.host,
+        "python": whole.python,
+        "architecture": whole.arch,
+        "ledger": whole.ledger,
+        "compiled-with": whole.built_with or "nothing",
+    }
+    document = {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(_SPACE, whole.zip_sha256)}",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "application",
+                "bom-ref": root,
+                "name": f"costguard-{whole.function}",
+                "version": whole.version,
+                "hashes": [_sha256(whole.zip_sha256)],
+                "licenses": [{"license": {"id": "Apache-2.0"}}],
+                "properties": [{"name": f"costguard:{name}", "value": value} for name, value in about.items()],
+            }
+        },
+        "components": [_component(part) for part in parts],
+        "dependencies": [{"ref": ref, "dependsOn": sorted(wanted)} for ref, wanted in sorted(wants.items())],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _component(part: Part) -> Mapping[str, Any]:
+    """The hash is that of the wheel as published; files that cannot be reached are left out of the bundle."""
+    told = HeaderParser().parsestr(part.metadata)
+    component: dict[str, Any] = {
+        "type": "library",
+        "bom-ref": _purl(part.pin),
+        "name": part.pin.name,
+        "version": part.pin.version,
+        "hashes": [_sha256(part.sha256)],
+        "purl": _purl(part.pin),
+    }
+    summary = str(told.get("Summary") or "").strip()
+    licences = _licences(told)
+    component |= {"description": summary} if summary else {}
+    component |= {"licenses": licences} if licences else {}
+    if part.narrowed:
+        component["properties"] = [{"name": "costguard:left-out", "value": "files that no function can reach"}]
+    return component
+
+
+def _licences(told: Any) -> list[Mapping[str, Any]]:
+    """An SPDX expression where the package has one, else what it wrote, else its classifiers."""
+    expression = str(told.get("License-Expression") or "").strip()
+    if expression:
+        return [{"expression": expression}]
+    named = str(told.get("License") or "").strip()
+    if named and len(named) <= _LONGEST_NAME and "\n" not in named:
+        return [{"license": {"name": named}}]
+    prefix = "License :: "
+    found = [value.rpartition(" :: ")[2] for value in told.get_all("Classifier", []) if value.startswith(prefix)]
+    return [{"license": {"name": name}} for name in sorted(set(found))]
+
+
+def _purl(pin: Pin) -> str:
+    return f"pkg:pypi/{pin.name}@{pin.version}"
+
+
+def _sha256(digest: str) -> Mapping[str, str]:
+    return {"alg": "SHA-256", "content": digest}

@@ -9,16 +9,16 @@ machines that forward for others, and gateways that are neither an internet nor 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from costguard.domain.network import Forward, Hop, NatGateway, NetworkInterface, NetworkInventory, Route
+from costguard.domain.network import Forward, Hop, NatGateway, NetworkInterface, NetworkInventory, NetworkRule, Route
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.network.reachability import ranges as r
 from costguard.guards.network.reachability.filters import ALL, WITH_PORTS, Unknown
 from costguard.guards.network.reachability.network_index import NetworkIndex
 from costguard.guards.network.reachability.path_finder import NetworkPath, PathFinder
-from costguard.guards.network.reachability.paths import Doubt, Path, Reachability
 from costguard.guards.network.reachability.routes import lets_out
 
 _GONE = frozenset({InstanceState.TERMINATING, InstanceState.TERMINATED})
@@ -265,3 +265,56 @@ def _asked_for(ports: tuple[r.Range, ...], forward: Forward | None) -> tuple[r.R
 def _holds(cidrs: Sequence[str], found: tuple[int, int, int]) -> bool:
     family, first, last = found
     return not r.minus([(first, last)], r.ranges_of(cidrs, family))
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One way from the internet into an instance.
+
+    `family` is 4 or 6. `ports` are the instance's own, empty where the protocol has none; `public_ports` those that are
+    asked for at the address, which differ where a `forward` changes them. `peers` are the networks that get in.
+    `rule` stands in `group`; `entry` and `answer` (the way out of what is answered) in `access_list`, None without one.
+    `route` is the route of the answers and `gateway` where it leads, None and empty where an address suffices.
+    """
+
+    instance: ResourceRef
+    family: int
+    protocol: str
+    ports: tuple[tuple[int, int], ...]
+    public_ports: tuple[tuple[int, int], ...]
+    peers: tuple[str, ...]
+    address: str
+    interface: ResourceRef
+    group: ResourceRef
+    rule: NetworkRule
+    group_version: str = ""
+    access_list: ResourceRef | None = None
+    entry: NetworkRule | None = None
+    answer: NetworkRule | None = None
+    route: Route | None = None
+    gateway: str = ""
+    forward: Forward | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A way that may be there: what it depends on was not read. `part` as in a gap's `what`; no `ports`: any.
+
+    `subject` is the instance, or the gateway whose forward leads to what was not read.
+    """
+
+    subject: ResourceRef
+    address: str
+    family: int
+    protocol: str
+    ports: tuple[tuple[int, int], ...]
+    part: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reachability:
+    """Every way in, and every way that cannot be told."""
+
+    paths: tuple[Path, ...]
+    doubts: tuple[Doubt, ...]
