@@ -74,14 +74,13 @@ PROVIDER_FILES: dict[str, tuple[str, ...]] = {
     "kms": ("source", "answers", "matrix", "rotator"),
     "network": (
         *("source", "answers", "rules", "prices"),
-        *("remediation", "remediator", "address_remediator", "rule_remediator"),
+        *("remediator", "address_remediator", "rule_remediator"),
     ),
     "iam": ("permissions", "policy_documents", "preflight", "freeze", "freeze_policy"),
 }
 """The same names in every provider's folder, for all that there is."""
 
 NOT_IN_EVERY_PROVIDER = {
-    "core/credentials": "own keys and those of roles are renewed apart from the session, which is long enough without",
     "core/products": "versions and hosts of products: the SDK of AWS knows them",
     "core/fields": "lists and nulls are written in ways that kit/core/fields.py does not take",
     "core/paging": "numbered pages, where a total says when they are whole",
@@ -105,7 +104,6 @@ NOT_IN_EVERY_PROVIDER = {
     "network/groups": "the rules of a group are a request of their own",
     "network/cards": "several lists of interfaces have to agree",
     "network/addresses": "what an address leads to takes more than its own list",
-    "network/calls": "readers take less than a session",
 }
 """What one or two providers have beside, and why."""
 

@@ -31,7 +31,7 @@ from cloudstand.world.keys import WorldKey
 from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, RotationSetting
 from costguard.domain.refs import Shard
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.alibaba.iam.permissions import ROTATION_OPERATIONS
+from costguard.providers.alibaba.iam.permissions import REACH
 from costguard.providers.alibaba.kms.rotator import AlibabaKeyRotator
 from costguard.providers.alibaba.kms.source import AlibabaKeys
 from costguard.providers.kit.iam.purposes import Purpose
@@ -173,7 +173,7 @@ class AlibabaKeyRig(KeyRig):
         return [f"{call.service}:{call.action}" for call in self.emulator.calls if call.service != "sts"]
 
     def reach(self) -> Sequence[str]:
-        return list(ROTATION_OPERATIONS)
+        return list(REACH[Purpose.ROTATE])
 
     def close(self) -> None:
         for session in self._sessions.values():

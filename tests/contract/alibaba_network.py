@@ -19,7 +19,7 @@ from costguard.domain.network import NetworkInventory
 from costguard.domain.resources import Instance
 from costguard.providers.alibaba.compute.source import AlibabaInventory
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.alibaba.iam.permissions import MENDING_OPERATIONS, OPERATIONS
+from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH
 from costguard.providers.alibaba.network.remediator import AlibabaNetworkRemediator
 from costguard.providers.alibaba.network.source import AlibabaNetwork
 from costguard.providers.kit.iam.operations import Feature
@@ -36,7 +36,7 @@ class AlibabaNetworkRig(NetworkRig):
 
     cloud = "alibaba"
     flow_logs = {"destination": "flows/gpu"}  # noqa: RUF012 - never written
-    changing = frozenset(name for name, one in MENDING_OPERATIONS.items() if one.changes_something)
+    changing = frozenset(name for name, one in REACH[Purpose.MEND].items() if one.changes_something)
     most_requests = _LISTS + _ROUTES + _FORWARDS + _GROUPS + _UNUSED + _PRICES
 
     def __init__(self, opened: ExitStack) -> None:
@@ -107,7 +107,7 @@ class AlibabaNetworkRig(NetworkRig):
         return [f"{call.service}:{call.action}" for call in self.emulator.calls if call.service != "sts"]
 
     def reach(self) -> Sequence[str]:
-        return list(MENDING_OPERATIONS)
+        return list(REACH[Purpose.MEND])
 
 
 @contextmanager

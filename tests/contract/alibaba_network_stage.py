@@ -82,7 +82,7 @@ class Direct(Telling):
     def _ask(self, shard: Shard, service: str, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         api, caller = f"{service}:{operation}", self._site.credentials.user(shard.account)
         changes = self._operations[api].changes_something
-        self._world.tick(self._now())
+        self._world.tick(self.now())
         try:
             asked = TABLES[service, operation].read({"RegionId": shard.region, **flattened(parameters)})
             call = ApiCall(self._site, caller, service, operation, shard.region, asked)

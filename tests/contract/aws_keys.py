@@ -32,7 +32,7 @@ from cloudstand.world.keys import WorldKey
 from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion, RotationMeans, RotationSetting
 from costguard.domain.refs import Shard
 from costguard.providers.aws.core.session import AwsSession
-from costguard.providers.aws.iam.permissions import ROTATION_OPERATIONS
+from costguard.providers.aws.iam.permissions import REACH
 from costguard.providers.aws.kms.rotator import AwsKeyRotator
 from costguard.providers.aws.kms.source import AwsKeys
 from costguard.providers.kit.iam.purposes import Purpose
@@ -183,7 +183,7 @@ class AwsKeyRig(KeyRig):
         return [f"{'ec2' if action == 'DescribeVolumes' else 'kms'}:{action}" for action in arrived]
 
     def reach(self) -> Sequence[str]:
-        return list(ROTATION_OPERATIONS)
+        return list(REACH[Purpose.ROTATE])
 
     def close(self) -> None:
         """Everything was opened on the stack that this rig was given."""

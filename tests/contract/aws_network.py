@@ -18,7 +18,7 @@ from costguard.domain.network import NetworkInventory, PublicAddress
 from costguard.domain.resources import Instance
 from costguard.providers.aws.compute.source import AwsInventory
 from costguard.providers.aws.core.session import AwsSession
-from costguard.providers.aws.iam.permissions import MENDING_OPERATIONS
+from costguard.providers.aws.iam.permissions import REACH
 from costguard.providers.aws.network.remediator import AwsNetworkRemediator
 from costguard.providers.aws.network.source import AwsNetwork
 from costguard.providers.kit.iam.operations import Feature
@@ -46,7 +46,7 @@ class AwsNetworkRig(NetworkRig):
 
     cloud = "aws"
     flow_logs = {"destination": "arn:aws:s3:::flow-logs/gpu"}  # noqa: RUF012 - never written
-    changing = frozenset(name for name, one in MENDING_OPERATIONS.items() if one.changes_something)
+    changing = frozenset(name for name, one in REACH[Purpose.MEND].items() if one.changes_something)
     most_requests = len(READS) + 2  # prices of addresses and gateways
 
     def __init__(self, opened: ExitStack) -> None:
@@ -119,7 +119,7 @@ class AwsNetworkRig(NetworkRig):
 
     def reach(self) -> Sequence[str]:
         """Without what the SDK's own credential providers send."""
-        return [name for name, one in MENDING_OPERATIONS.items() if one.feature is not Feature.IDENTITY]
+        return [name for name, one in REACH[Purpose.MEND].items() if one.feature is not Feature.IDENTITY]
 
 
 def _of_interface(address: PublicAddress, told: NetworkInventory) -> PublicAddress:

@@ -42,7 +42,7 @@ from costguard.domain.refs import Shard
 from costguard.providers.kit.iam.purposes import Purpose
 from costguard.providers.tencent.core.products import PAGES
 from costguard.providers.tencent.core.session import TencentSession
-from costguard.providers.tencent.iam.permissions import ROTATION_OPERATIONS
+from costguard.providers.tencent.iam.permissions import REACH
 from costguard.providers.tencent.kms.rotator import TencentKeyRotator
 from costguard.providers.tencent.kms.source import TencentKeys
 
@@ -189,7 +189,7 @@ class TencentKeyRig(KeyRig):
         return [f"{call.service}:{call.action}" for call in self.emulator.calls if call.service != "sts"]
 
     def reach(self) -> Sequence[str]:
-        return list(ROTATION_OPERATIONS)
+        return list(REACH[Purpose.ROTATE])
 
     def close(self) -> None:
         """Everything was opened on the stack that this rig was given."""

@@ -23,14 +23,14 @@ from costguard.providers.tencent.compute.instance_types import TypeCatalogue
 from costguard.providers.tencent.compute.source import TencentInventory
 from costguard.providers.tencent.core.products import PAGES
 from costguard.providers.tencent.core.session import TencentSession
-from costguard.providers.tencent.iam.permissions import MENDING_OPERATIONS
+from costguard.providers.tencent.iam.permissions import REACH
 from costguard.providers.tencent.network.remediator import TencentNetworkRemediator
 from costguard.providers.tencent.network.source import TencentNetwork
 
 TOO_MANY = "LimitExceeded.ActionLimited"
 """Of this product alone: elsewhere what is asked too often has another word."""
 _ALWAYS = 100_000
-_CHANGING = frozenset(name for name, operation in MENDING_OPERATIONS.items() if operation.changes_something)
+_CHANGING = frozenset(name for name, operation in REACH[Purpose.MEND].items() if operation.changes_something)
 
 
 class TencentNetworkRig(NetworkRig):
@@ -97,7 +97,7 @@ class TencentNetworkRig(NetworkRig):
         self.world.networks.deny(self.cloud, self.shard.account, part)
 
     def throttle(self, times: int) -> None:
-        for name in MENDING_OPERATIONS.keys() - self.changing:
+        for name in REACH[Purpose.MEND].keys() - self.changing:
             if name.startswith("vpc:"):
                 self._refuse(name, times)
 
@@ -129,7 +129,7 @@ class TencentNetworkRig(NetworkRig):
         return [f"{call.service}:{call.action}" for call in self.emulator.calls if call.service != "sts"]
 
     def reach(self) -> Sequence[str]:
-        return list(MENDING_OPERATIONS)
+        return list(REACH[Purpose.MEND])
 
 
 @contextmanager

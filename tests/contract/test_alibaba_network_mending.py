@@ -23,7 +23,7 @@ from costguard.domain.errors import (
 from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import AddressState, Direction, NetworkRule, Permission
 from costguard.guards.network.rule_text import rule_text
-from costguard.providers.alibaba.iam.permissions import MENDING_OPERATIONS, OPERATIONS, policy_document
+from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH, policy_document
 from costguard.providers.alibaba.network.remediator import AlibabaNetworkRemediator
 from costguard.providers.kit.iam.operations import Feature
 from costguard.providers.kit.iam.purposes import Purpose
@@ -415,7 +415,7 @@ def test_what_else_metadata_tells_stays_as_it_is(stage: Stage) -> None:
 
 
 def test_a_session_for_mending_can_do_eight_things_and_no_other_session_can() -> None:
-    changing = {name for name, one in MENDING_OPERATIONS.items() if one.changes_something}
+    changing = {name for name, one in REACH[Purpose.MEND].items() if one.changes_something}
 
     assert changing == {
         "vpc:ReleaseEipAddress",
@@ -471,14 +471,14 @@ def test_the_generated_policy_for_mending_is_enough_and_no_more(wired: Stage) ->
     there_and_back(Mend(K.REQUIRE_IMDSV2, wired.ref("instance", NOTEBOOK)), K.ALLOW_IMDSV1)
 
     sent = {call.operation for call in wired.mending.calls_made() if call.changes_something}
-    assert sent == {name for name, one in MENDING_OPERATIONS.items() if one.changes_something}
+    assert sent == {name for name, one in REACH[Purpose.MEND].items() if one.changes_something}
 
 
 def test_the_role_for_mending_may_change_what_it_mends_and_delete_nothing() -> None:
     statements = policy_document({Feature.FIX_NETWORK})["Statement"]
     allowed = {action: each["Resource"] for each in statements for action in each["Action"]}
 
-    assert allowed.keys() == {name for name, one in MENDING_OPERATIONS.items() if one.changes_something}
+    assert allowed.keys() == {name for name, one in REACH[Purpose.MEND].items() if one.changes_something}
     assert allowed["ecs:RevokeSecurityGroup"] == ["acs:ecs:*:*:securitygroup/*"]
     assert allowed["ecs:ModifyInstanceMetadataOptions"] == ["acs:ecs:*:*:instance/*"]
     assert [name for name in allowed if "Delete" in name] == ["vpc:DeleteFlowLog"]

@@ -33,9 +33,9 @@ from costguard.domain.keys import EncryptionKey, KeyState
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.guards.keys.succession import DECISION, SUCCESSOR_OF
 from costguard.ports import KeySource, KeySuccessor
-from costguard.providers.alibaba.iam.permissions import SUCCESSION_OPERATIONS as ALIBABA
+from costguard.providers.alibaba.iam.permissions import REACH as ALIBABA
 from costguard.providers.alibaba.kms.successor import AlibabaKeySuccessor
-from costguard.providers.aws.iam.permissions import SUCCESSION_OPERATIONS as AWS
+from costguard.providers.aws.iam.permissions import REACH as AWS
 from costguard.providers.aws.kms.successor import AwsKeySuccessor
 from costguard.providers.kit.iam.purposes import Purpose
 from costguard.providers.kit.kms.successor import CANARY_FAILED
@@ -43,8 +43,8 @@ from costguard.providers.kit.kms.successor import CANARY_FAILED
 FORBIDDEN = re.compile(r"disable|delet|import|archive|destroy|cancel|rotat|putkey|setkey|grant", re.IGNORECASE)
 DECIDED, OLD_DATA = "d3c1s10n", b"checkpoint 7"
 WIRES: dict[str, tuple[Any, Any, Any]] = {
-    "alibaba": (alibaba_keys, AlibabaKeySuccessor, ALIBABA),
-    "aws": (aws_keys, AwsKeySuccessor, AWS),
+    "alibaba": (alibaba_keys, AlibabaKeySuccessor, ALIBABA[Purpose.SUCCEED]),
+    "aws": (aws_keys, AwsKeySuccessor, AWS[Purpose.SUCCEED]),
 }
 
 

@@ -30,7 +30,7 @@ from costguard.providers.kit.iam.operations import Feature
 from costguard.providers.kit.iam.purposes import Purpose
 from costguard.providers.tencent.core.errors import from_answer
 from costguard.providers.tencent.core.session import TencentSession
-from costguard.providers.tencent.iam.permissions import OPERATIONS, ROTATION_OPERATIONS, policy_document
+from costguard.providers.tencent.iam.permissions import OPERATIONS, REACH, policy_document
 from costguard.providers.tencent.kms.rotator import TencentKeyRotator
 from costguard.providers.tencent.kms.source import TencentKeys
 
@@ -364,7 +364,7 @@ def test_a_rotating_session_knows_no_way_to_disable_delete_or_import(kms: Kms) -
     with pytest.raises(AccessDeniedError, match="not among the operations"):
         session.only_for(Purpose.FREEZE).call(SHARD, "cam", "AttachGroupPolicy")
     assert session.acting().purpose is Purpose.ROTATE
-    changing = {name for name, operation in ROTATION_OPERATIONS.items() if operation.changes_something}
+    changing = {name for name, operation in REACH[Purpose.ROTATE].items() if operation.changes_something}
     assert changing == {"kms:EnableKeyRotation", "kms:RotateKey"}
     assert not changing & set(OPERATIONS)
 

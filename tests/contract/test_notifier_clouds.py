@@ -97,9 +97,13 @@ def test_a_session_that_reads_or_acts_can_send_no_mail(ses: SesChannel, directma
 
 
 def test_the_reach_of_mail_is_who_we_are_and_one_operation() -> None:
-    assert {name for name, one in aws.MAIL_OPERATIONS.items() if one.changes_something} == {"sesv2:SendEmail"}
-    assert set(alibaba.MAIL_OPERATIONS) == {"sts:GetCallerIdentity", "dm:SingleSendMail"}
-    assert {one.feature for one in aws.MAIL_OPERATIONS.values()} == {Feature.IDENTITY, Feature.MEMBERS, Feature.MAIL}
+    assert {name for name, one in aws.REACH[Purpose.MAIL].items() if one.changes_something} == {"sesv2:SendEmail"}
+    assert set(alibaba.REACH[Purpose.MAIL]) == {"sts:GetCallerIdentity", "dm:SingleSendMail"}
+    assert {one.feature for one in aws.REACH[Purpose.MAIL].values()} == {
+        Feature.IDENTITY,
+        Feature.MEMBERS,
+        Feature.MAIL,
+    }
 
 
 def test_a_policy_for_mail_allows_mail_alone() -> None:

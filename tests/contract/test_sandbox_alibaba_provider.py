@@ -37,7 +37,7 @@ from costguard.providers.alibaba.compute.instance_types import TypeCatalogue
 from costguard.providers.alibaba.compute.metrics import AlibabaSignals
 from costguard.providers.alibaba.compute.source import AlibabaInventory
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.alibaba.iam.permissions import OPERATIONS, ROTATION_OPERATIONS, policy_document
+from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH, policy_document
 from costguard.providers.alibaba.kms.rotator import AlibabaKeyRotator
 from costguard.providers.alibaba.kms.source import AlibabaKeys
 from costguard.providers.kit.iam.operations import ACTING, READING, SPENDING, Feature
@@ -349,4 +349,4 @@ def test_the_generated_policies_for_keys_are_enough_and_no_more(stage: Stage) ->
     rotator.rotate(key)
     sent = {call.operation for call in rotating.calls_made()}
     rotating.close()
-    assert sent == set(ROTATION_OPERATIONS) - {"sts:AssumeRole"}
+    assert sent == set(REACH[Purpose.ROTATE]) - {"sts:AssumeRole"}

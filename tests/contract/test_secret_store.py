@@ -16,10 +16,12 @@ from costguard.domain.errors import (
     UnavailableError,
 )
 from costguard.providers.alibaba.core.secrets import AlibabaSecrets
-from costguard.providers.alibaba.iam.permissions import SECRET_OPERATIONS as ALIBABA
-from costguard.providers.aws.iam.permissions import SECRET_OPERATIONS as AWS
+from costguard.providers.alibaba.iam.permissions import REACH as ALIBABA
+from costguard.providers.aws.iam.permissions import REACH as AWS
+from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.kit.iam.purposes import Purpose
 from costguard.providers.tencent.core.secrets import TencentSecrets
-from costguard.providers.tencent.iam.permissions import SECRET_OPERATIONS as TENCENT
+from costguard.providers.tencent.iam.permissions import REACH as TENCENT
 
 NAME = "costguard/slack"
 VALUE = 'xoxb-1 "quoted"\n中文'
@@ -109,10 +111,11 @@ def test_without_credentials_nothing_is_sent() -> None:
 
 
 def test_each_reads_values_and_can_change_nothing() -> None:
-    for operations in (AWS, ALIBABA, TENCENT):
-        (operation,) = operations.values()
-        assert operation.name.endswith(":GetSecretValue")
-        assert not operation.changes_something
+    for reach in (AWS, ALIBABA, TENCENT):
+        table = reach[Purpose.SECRET].values()
+        (own,) = (one.name for one in table if one.feature is Feature.SECRETS)
+        assert own.endswith(":GetSecretValue")
+        assert not any(one.changes_something for one in table)
 
 
 def test_a_version_is_named_where_the_vendor_asks_for_one() -> None:

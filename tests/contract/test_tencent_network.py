@@ -15,7 +15,8 @@ from costguard.domain.errors import RefusedError
 from costguard.domain.network import AccessList, NetworkInterface, NetworkRule, Permission, SecurityGroup
 from costguard.domain.resources import GapKind
 from costguard.providers.kit.iam.operations import Feature
-from costguard.providers.tencent.iam.permissions import MENDING_OPERATIONS, OPERATIONS, policy_document
+from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.tencent.iam.permissions import OPERATIONS, REACH, policy_document
 
 ALWAYS = 1_000
 RULES = "DescribeSecurityGroupPolicies"
@@ -225,11 +226,11 @@ def test_numbers_of_pages_are_in_quotes_where_the_list_wants_that(rig: TencentNe
 
 
 def test_reading_and_mending_are_granted_apart() -> None:
-    changing = {name for name, operation in MENDING_OPERATIONS.items() if operation.changes_something}
+    changing = {name for name, operation in REACH[Purpose.MEND].items() if operation.changes_something}
     assert len(changing) == 8
     assert not changing & set(OPERATIONS), "no other session has any of them"
     (reading,) = policy_document({Feature.NETWORK})["statement"]
-    assert set(reading["action"]) == {name for name in MENDING_OPERATIONS.keys() - changing if name[:3] == "vpc"}
+    assert set(reading["action"]) == {name for name in REACH[Purpose.MEND].keys() - changing if name[:3] == "vpc"}
     looks, groups, others = policy_document({Feature.FIX_NETWORK}, account="100012345678")["statement"]
     assert groups["resource"] == ["qcs::vpc::uin/100012345678:sg/*"]
     assert set(groups["action"]) | set(others["action"]) == changing

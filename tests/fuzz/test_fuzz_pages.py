@@ -178,13 +178,13 @@ class Canned(AwsSession):
         super().__init__(pacer=Pacer(RATES, sleep=lambda _: None), may_change=may_change)
         self._book = {**ANSWERS, **changed}
 
-    def _send(self, _: str, __: str, ___: str, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _send(self, _: str, __: str, ___: str, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         answer: Any = self._book[parameters.get("Attribute", operation)]
         if not isinstance(answer, dict):  # the SDK's parsers make nothing else of an answer
             raise TruncatedReadError("no structure", operation=operation)
         return deepcopy(answer)
 
-    def _open(self, key: str, credentials: Any) -> None:
+    def _open(self, key: str, credentials: Any, operation: str = "") -> None:
         """No connection is needed."""
 
 

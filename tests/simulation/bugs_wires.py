@@ -34,14 +34,12 @@ _STOPPING = (
         (
             Edit(
                 f"{_AWS}.compute.executor",
-                "        if verb is Verb.STOP:\n"
-                '            return self._change(action, "StopInstances", "StoppingInstances")\n',
-                "        if verb is Verb.STOP:\n"
-                "            self._session.call(\n"
-                '                action.resource.shard, "ec2", "StopInstances",\n'
-                "                InstanceIds=[action.resource.native_id], Force=True,\n"
-                "            )\n"
-                "            return Receipt(request_id='forced')\n",
+                '        return self._change(action, "StopInstances", "StoppingInstances")\n',
+                "        self._session.call(\n"
+                '            action.resource.shard, "ec2", "StopInstances",\n'
+                "            InstanceIds=[action.resource.native_id], Force=True,\n"
+                "        )\n"
+                "        return Receipt(request_id='forced')\n",
             ),
         ),
     ),

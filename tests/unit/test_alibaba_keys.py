@@ -9,9 +9,10 @@ import pytest
 
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyOrigin, KeyState, KeyUsage, RotationMeans
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.alibaba.iam.permissions import OPERATIONS, ROTATION_OPERATIONS, policy_document
+from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH, policy_document
 from costguard.providers.alibaba.kms.answers import Surroundings, to_key
 from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.kit.iam.purposes import Purpose
 
 SHARD = Shard("alibaba", "1234567890123456", "cn-hangzhou")
 ID = "key-hzz630494463ejqjx0000"
@@ -161,13 +162,13 @@ def test_an_alias_that_only_looks_like_a_services_is_a_customers() -> None:
 
 
 def test_a_session_that_rotates_keys_can_do_two_things_and_no_other_can() -> None:
-    changing = {name for name, one in ROTATION_OPERATIONS.items() if one.changes_something}
+    changing = {name for name, one in REACH[Purpose.ROTATE].items() if one.changes_something}
 
     assert changing == {"kms:UpdateRotationPolicy", "kms:CreateKeyVersion"}
     assert not changing & OPERATIONS.keys()
-    assert {name.partition(":")[0] for name in ROTATION_OPERATIONS} == {"kms", "sts", "ecs"}
+    assert {name.partition(":")[0] for name in REACH[Purpose.ROTATE]} == {"kms", "sts", "ecs"}
     forbidden = ("Disable", "Delete", "Schedule", "Import", "Decrypt", "Encrypt", "Generate")
-    assert not [name for name in ROTATION_OPERATIONS if name.partition(":")[2].startswith(forbidden)]
+    assert not [name for name in REACH[Purpose.ROTATE] if name.partition(":")[2].startswith(forbidden)]
 
 
 def test_rotating_is_granted_on_keys_and_reading_them_apart() -> None:

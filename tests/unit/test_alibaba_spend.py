@@ -16,7 +16,8 @@ from costguard.domain.spend import ChargeCategory, SpendReport, SpendScope
 from costguard.ports import Target
 from costguard.providers.alibaba.billing.calendar import begin_of
 from costguard.providers.alibaba.billing.source import AlibabaSpend
-from costguard.providers.alibaba.core.session import AlibabaSession, Identity
+from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.kit.core.session import Identity
 
 PAYER = "1234567890123456"
 NOW = datetime(2026, 3, 4, 3, 0, tzinfo=timezone.utc)

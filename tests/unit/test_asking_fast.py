@@ -8,7 +8,7 @@ import pytest
 
 from costguard.providers.alibaba.core.rates import RATES as ALIBABA
 from costguard.providers.kit.core.pacing import Pacer, pacer_for
-from costguard.providers.tencent.core.prefetch import Ahead
+from costguard.providers.tencent.core.prefetch import Prefetch
 from costguard.providers.tencent.core.rates import RATES as TENCENT
 
 
@@ -36,7 +36,7 @@ def test_no_second_is_full_and_hardly_any_is_wasted(
 
 def test_a_list_of_one_page_is_asked_once() -> None:
     asked: list[int] = []
-    with Ahead(asked.append, 100) as ahead:
+    with Prefetch(asked.append, 100) as ahead:
         ahead.take(0, 0)
     assert asked == [0]
 
@@ -53,7 +53,7 @@ def test_pages_are_asked_ahead_and_taken_in_order() -> None:
         assert last_was_asked.wait(timeout=10)
         return offset
 
-    with Ahead(read, 100) as ahead:
+    with Prefetch(read, 100) as ahead:
         taken = [ahead.take(offset, 350) for offset in (100, 200, 300)]
     assert taken == [100, 200, 300]
     assert sorted(asked) == [100, 200, 300]
@@ -65,14 +65,14 @@ def test_what_fails_ahead_fails_in_its_turn() -> None:
             raise LookupError
         return offset
 
-    with Ahead(read, 100) as ahead:
+    with Prefetch(read, 100) as ahead:
         assert ahead.take(100, 500) == 100
         with pytest.raises(LookupError):
             ahead.take(200, 500)
 
 
 def test_a_page_that_was_not_announced_is_read_on_the_spot() -> None:
-    with Ahead(lambda offset: offset, 100) as ahead:
+    with Prefetch(lambda offset: offset, 100) as ahead:
         assert [ahead.take(offset, 200) for offset in (0, 100, 200)] == [0, 100, 200]
 
 

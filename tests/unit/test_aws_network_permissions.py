@@ -5,16 +5,9 @@ from __future__ import annotations
 import botocore.session
 
 from costguard.providers.aws.core.rates import family_of
-from costguard.providers.aws.iam.permissions import (
-    FREEZE_OPERATIONS,
-    MAIL_OPERATIONS,
-    MENDING_OPERATIONS,
-    OPERATIONS,
-    ROTATION_OPERATIONS,
-    permission_for,
-    policy_document,
-)
+from costguard.providers.aws.iam.permissions import OPERATIONS, REACH, permission_for, policy_document
 from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.kit.iam.purposes import Purpose
 
 MENDS = {
     "ec2:ReleaseAddress",
@@ -30,12 +23,12 @@ ROLE = "arn:aws:iam::111122223333:role/flow-logs"
 
 
 def test_eight_operations_mend_and_only_a_session_for_it_has_them() -> None:
-    assert {name for name, one in MENDING_OPERATIONS.items() if one.changes_something} == MENDS
-    assert MENDS.isdisjoint({*OPERATIONS, *MAIL_OPERATIONS, *FREEZE_OPERATIONS, *ROTATION_OPERATIONS})
+    assert {name for name, one in REACH[Purpose.MEND].items() if one.changes_something} == MENDS
+    assert MENDS.isdisjoint({*OPERATIONS, *REACH[Purpose.MAIL], *REACH[Purpose.FREEZE], *REACH[Purpose.ROTATE]})
 
 
 def test_what_reads_for_it_reads_by_name_and_is_in_the_general_table_too() -> None:
-    reads = {name for name in MENDING_OPERATIONS if name.startswith("ec2:")} - MENDS
+    reads = {name for name in REACH[Purpose.MEND] if name.startswith("ec2:")} - MENDS
 
     assert all(name.startswith(("ec2:Describe", "ec2:Get")) for name in reads)
     assert reads <= set(OPERATIONS)
@@ -44,13 +37,13 @@ def test_what_reads_for_it_reads_by_name_and_is_in_the_general_table_too() -> No
 def test_every_operation_exists_in_the_sdk() -> None:
     offered = {f"ec2:{name}" for name in botocore.session.Session().get_service_model("ec2").operation_names}
 
-    assert {name for name in MENDING_OPERATIONS if name.startswith("ec2:")} <= offered
+    assert {name for name in REACH[Purpose.MEND] if name.startswith("ec2:")} <= offered
 
 
 def test_reading_networks_takes_nothing_from_the_inventory() -> None:
     assert OPERATIONS["ec2:DescribeAddresses"].feature is Feature.INVENTORY
     assert OPERATIONS["ec2:DescribeVpcs"].feature is Feature.NETWORK
-    assert MENDING_OPERATIONS["ec2:DescribeAddresses"].feature is Feature.NETWORK
+    assert REACH[Purpose.MEND]["ec2:DescribeAddresses"].feature is Feature.NETWORK
 
 
 def test_the_role_that_reads_only_reads() -> None:
@@ -110,8 +103,8 @@ def test_no_role_may_change_a_bucket_or_delete_what_a_network_is_made_of() -> No
         for action in ([one["Action"]] if isinstance(one["Action"], str) else one["Action"])
     }
 
-    assert not [name for name in {*actions, *MENDING_OPERATIONS} if name.startswith("s3:")]
-    assert {name for name in {*actions, *MENDING_OPERATIONS, *OPERATIONS} if ":Delete" in name} == {
+    assert not [name for name in {*actions, *REACH[Purpose.MEND]} if name.startswith("s3:")]
+    assert {name for name in {*actions, *REACH[Purpose.MEND], *OPERATIONS} if ":Delete" in name} == {
         "ec2:DeleteFlowLogs",
         "logs:DeleteLogDelivery",
     }

@@ -7,16 +7,9 @@ import pytest
 
 from cloudstand.wire.authority import Authority, Wish
 from costguard.providers.aws.compute.managed import CONTROLLER_KEYS, CONTROLLER_VALUES, keeper_of
-from costguard.providers.aws.iam.permissions import (
-    FREEZE_OPERATIONS,
-    MAIL_OPERATIONS,
-    OPERATIONS,
-    ROTATION_OPERATIONS,
-    SUCCESSION_OPERATIONS,
-    permission_for,
-    policy_document,
-)
+from costguard.providers.aws.iam.permissions import OPERATIONS, REACH, permission_for, policy_document
 from costguard.providers.kit.iam.operations import ACTING, READING, Feature
+from costguard.providers.kit.iam.purposes import Purpose
 
 CHANGING = {
     *("ec2:StopInstances", "ec2:StartInstances", "ec2:TerminateInstances"),
@@ -37,7 +30,7 @@ def test_everything_that_reads_by_name_reads_and_nothing_else_is_listed_as_readi
 
 def test_every_operation_exists_in_the_sdk() -> None:
     session = botocore.session.Session()
-    known = {*OPERATIONS, *MAIL_OPERATIONS, *ROTATION_OPERATIONS}
+    known = {*OPERATIONS, *REACH[Purpose.MAIL], *REACH[Purpose.ROTATE]}
     listed = {name.split(":")[0] for name in known}
     offered = {f"{one}:{name}" for one in listed for name in session.get_service_model(one).operation_names}
 
@@ -168,12 +161,18 @@ def test_a_permission_is_named_for_people() -> None:
 def test_two_operations_rotate_and_only_a_session_for_it_has_them() -> None:
     rotating = {"kms:EnableKeyRotation", "kms:RotateKeyOnDemand"}
 
-    assert {name for name, one in ROTATION_OPERATIONS.items() if one.changes_something} == rotating
-    assert rotating.isdisjoint({*OPERATIONS, *MAIL_OPERATIONS, *FREEZE_OPERATIONS})
+    assert {name for name, one in REACH[Purpose.ROTATE].items() if one.changes_something} == rotating
+    assert rotating.isdisjoint({*OPERATIONS, *REACH[Purpose.MAIL], *REACH[Purpose.FREEZE]})
 
 
 def test_no_operation_or_policy_disables_deletes_or_imports_a_key() -> None:
-    every = {**OPERATIONS, **MAIL_OPERATIONS, **FREEZE_OPERATIONS, **ROTATION_OPERATIONS, **SUCCESSION_OPERATIONS}
+    every = {
+        **OPERATIONS,
+        **REACH[Purpose.MAIL],
+        **REACH[Purpose.FREEZE],
+        **REACH[Purpose.ROTATE],
+        **REACH[Purpose.SUCCEED],
+    }
     document = policy_document(list(Feature))
     allowed = {
         action

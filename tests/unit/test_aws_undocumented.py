@@ -56,11 +56,11 @@ class Answering(AwsSession):
         super().__init__(may_change=may_change)
         self._book: Mapping[str, Any] = {**BOOK, **changed}
 
-    def _send(self, _: str, __: str, ___: str, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _send(self, _: str, __: str, ___: str, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = self._book[parameters.get("Attribute", operation)]
         return answer
 
-    def _open(self, key: str, credentials: Any) -> None:
+    def _open(self, key: str, credentials: Any, operation: str = "") -> None:
         """No connection is needed."""
 
 

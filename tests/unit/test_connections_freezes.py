@@ -31,7 +31,7 @@ FREEZES = (
     LaunchFreeze("b", "alibaba", FreezeVia.GROUP, "frost", "gpu-users"),
     LaunchFreeze("c", "tencent", FreezeVia.GROUP, "77", "98"),
 )
-KINDS = {"aws": AwsFreeze, "alibaba": AlibabaFreeze, "tencent": TencentFreeze}
+KINDS: dict[str, type[object]] = {"aws": AwsFreeze, "alibaba": AlibabaFreeze, "tencent": TencentFreeze}
 
 
 def asking(*names: str, mode: Mode = Mode.ENFORCE) -> Policy:

@@ -14,16 +14,17 @@ from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.domain.refs import CLOUDS, provider_of
 from costguard.policy.budget.freeze_ids import APPROVED, APPROVED_TAG
 from costguard.providers.alibaba.iam import freeze_policy as alibaba
-from costguard.providers.alibaba.iam.permissions import FREEZE_OPERATIONS as ALIBABA
+from costguard.providers.alibaba.iam.permissions import REACH as ALIBABA
 from costguard.providers.aws.compute.instance_types import names_accelerator
 from costguard.providers.aws.iam import freeze_policy as aws
-from costguard.providers.aws.iam.permissions import FREEZE_OPERATIONS as AWS
+from costguard.providers.aws.iam.permissions import REACH as AWS
+from costguard.providers.kit.iam.purposes import Purpose
 from costguard.providers.tencent.iam import freeze_policy as tencent
-from costguard.providers.tencent.iam.permissions import FREEZE_OPERATIONS as TENCENT
+from costguard.providers.tencent.iam.permissions import REACH as TENCENT
 from costguard.report.words.sentences import Language, phrase
 
 DOCUMENTS: Mapping[str, Any] = {"aws": aws, "alibaba": alibaba, "tencent": tencent}
-OPERATIONS = {"aws": AWS, "alibaba": ALIBABA, "tencent": TENCENT}
+OPERATIONS = {"aws": AWS[Purpose.FREEZE], "alibaba": ALIBABA[Purpose.FREEZE], "tencent": TENCENT[Purpose.FREEZE]}
 LONGEST = {"aws": 5_120, "alibaba": 2_048, "tencent": 4_096}  # of the policy kind with the shortest limit
 FREEZES = [
     LaunchFreeze("a", "aws", FreezeVia.ORGANISATION, "p-a1b2c3d4", "111122223333"),

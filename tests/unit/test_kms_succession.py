@@ -40,6 +40,7 @@ from costguard.ports import PolicyText, Target
 from costguard.providers.alibaba.iam import permissions as alibaba
 from costguard.providers.aws.iam import permissions as aws
 from costguard.providers.kit.iam.operations import Feature
+from costguard.providers.kit.iam.purposes import Purpose
 from costguard.providers.kit.kms.successor import Sealed, moved
 from costguard.settings import load_settings
 
@@ -274,16 +275,11 @@ def test_on_alibaba_cloud_it_has_these_permissions_and_no_others() -> None:
     }
 
 
-_OF_ALL = {"KNOWN_OPERATIONS", "ALL_OPERATIONS"}  # what every table knows, and no session is given
-
-
 @pytest.mark.parametrize("provider", [aws, alibaba], ids=["aws", "alibaba"])
 def test_no_other_part_can_make_keys_move_aliases_or_decrypt(provider: Any) -> None:
-    own = {name for name, one in provider.SUCCESSION_OPERATIONS.items() if one.feature is Feature.SUCCEED}
-    others = (name for name in vars(provider) if name.endswith("OPERATIONS") and name not in _OF_ALL)
-    for name in others:
-        if name != "SUCCESSION_OPERATIONS":
-            assert not own & set(vars(provider)[name]), name
+    own = {name for name, one in provider.REACH[Purpose.SUCCEED].items() if one.feature is Feature.SUCCEED}
+    for purpose, table in provider.REACH.items():
+        assert purpose is Purpose.SUCCEED or not own & set(table), purpose
     rest = [feature for feature in Feature if feature is not Feature.SUCCEED]
     assert "kms:Decrypt" not in str(provider.policy_document(rest))
 

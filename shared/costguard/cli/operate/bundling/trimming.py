@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from costguard.providers.aws.iam.permissions import ALL_OPERATIONS
+from costguard.providers.aws.iam.permissions import KNOWN_OPERATIONS
 
 _EVERYWHERE = re.compile(
     r"""(?x) .*\.(pyi|pyx|pxd|c|h|pyc|exe)                # for editors, compilers and other systems
@@ -60,7 +60,7 @@ _LISTS = ("paginators-1.", "waiters-2.")
 
 def aws_services() -> frozenset[str]:
     """The services that are ever called, by the names of the SDK's data folders."""
-    return frozenset(name.partition(":")[0] for name in ALL_OPERATIONS) | _SERVICES_BESIDE
+    return frozenset(name.partition(":")[0] for name in KNOWN_OPERATIONS) | _SERVICES_BESIDE
 
 
 def keeps(package: str, path: str, newest: Mapping[str, str]) -> bool:

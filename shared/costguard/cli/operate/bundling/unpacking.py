@@ -17,7 +17,7 @@ from costguard.cli.operate.bundling.deferring import DEFERRED, deferred_file
 from costguard.cli.operate.bundling.faults import RefusedBundleError
 from costguard.cli.operate.bundling.trimming import keeps, newest_versions
 from costguard.cli.operate.bundling.wheels import Wheel
-from costguard.providers.aws.iam.permissions import ALL_OPERATIONS
+from costguard.providers.aws.iam.permissions import KNOWN_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def narrowed_file(path: str, body: bytes) -> tuple[str, bytes] | None:
 
 def narrow(service: str, model: Mapping[str, Any]) -> Mapping[str, Any]:
     """`model` with the operations the tables name and the shapes these need; whole where they name none."""
-    ours = {name.partition(":")[2] for name in ALL_OPERATIONS if name.startswith(f"{service}:")}
+    ours = {name.partition(":")[2] for name in KNOWN_OPERATIONS if name.startswith(f"{service}:")}
     if service in _OF_THE_SDK or not ours:
         return model
     operations = {name: told for name, told in model["operations"].items() if name in ours}

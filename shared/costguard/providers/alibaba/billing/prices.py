@@ -10,13 +10,12 @@ from __future__ import annotations
 import logging
 import math
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from decimal import Decimal
-from fnmatch import fnmatchcase
-from typing import Any, Protocol
+from typing import Any
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
@@ -24,6 +23,8 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
 from costguard.policy.model.policy import PriceOverride
 from costguard.providers.alibaba.core.fields import structures_in
+from costguard.providers.kit.billing.prices import negotiated
+from costguard.providers.kit.core.calls import Calls
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, part, text
 
 AS_OF = "2025-10-20"  # of prices that no API tells; what is not here is unknown
@@ -45,13 +46,6 @@ _SOURCE = "alibaba-price"
 _LOOKUPS_IN_FLIGHT = 4
 _SYSTEM_DISK = {"Category": "cloud_essd", "Size": 40}  # some disk must be asked for; its price is told apart
 _DEAREST = 100_000.0  # an hour of anything; today's dearest machine is under 2,000 CNY
-
-
-class AlibabaCalls(Protocol):
-    """The part of `AlibabaSession` that prices need."""
-
-    def call(self, shard: Shard, service: str, operation: str, /, **parameters: Any) -> Mapping[str, Any]:
-        """One request, retried within the deadline; raises ProviderError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +73,7 @@ class Disk:
 class AlibabaPrices:
     """`PriceSource` for one site. What was asked once is kept; threads may share it (two may ask the same at once)."""
 
-    def __init__(self, session: AlibabaCalls, overrides: Sequence[PriceOverride], *, now: datetime) -> None:
+    def __init__(self, session: Calls, overrides: Sequence[PriceOverride], *, now: datetime) -> None:
         self._session = session
         self._overrides = tuple(overrides)
         self._today = now.astimezone(timezone.utc).date().isoformat()
@@ -94,14 +88,14 @@ class AlibabaPrices:
 
         API: ECS DescribePrice, once for each type in a region that the process meets.
         """
-        negotiated = {instance.ref: self._negotiated(instance) for instance in instances}
+        agreed_on = {each.ref: negotiated(each, self._overrides) for each in instances}
         asked = {
-            product_of(instance): instance.ref.account for instance in instances if negotiated[instance.ref] is None
+            product_of(instance): instance.ref.account for instance in instances if agreed_on[instance.ref] is None
         }
         self._read_all(asked)
         found: dict[ResourceRef, HourlyRate] = {}
         for instance in instances:
-            agreed = negotiated[instance.ref]
+            agreed = agreed_on[instance.ref]
             listed = self._hourly.get(product_of(instance)) if agreed is None else None
             if agreed is not None:
                 found[instance.ref] = HourlyRate(agreed, "policy", self._today)
@@ -126,9 +120,6 @@ class AlibabaPrices:
             return None
         hourly = gib_month * Decimal(str(volume.size_gib)) / HOURS_PER_MONTH
         return Money(hourly, CURRENCIES[volume.ref.cloud])
-
-    def _negotiated(self, instance: Instance) -> Money | None:
-        return None if instance.billing is Billing.SPOT else override_for(instance, self._overrides)
 
     def _read_all(self, asked: Mapping[Product, str] | Mapping[Disk, str]) -> None:
         """`asked` has the account in whose name to ask; what is known already is not asked."""
@@ -164,16 +155,6 @@ def product_of(instance: Instance) -> Product:
     ref, spot = instance.ref, instance.billing is Billing.SPOT
     zone = instance.zone if spot else ""
     return Product(ref.cloud, ref.region, instance.instance_type, instance.operating_system, zone, spot)
-
-
-def override_for(instance: Instance, overrides: Iterable[PriceOverride]) -> Money | None:
-    """The first override whose cloud and one of whose globs match."""
-    for override in overrides:
-        if override.cloud == instance.ref.cloud and any(
-            fnmatchcase(instance.instance_type, pattern) for pattern in override.instance_types
-        ):
-            return override.hourly
-    return None
 
 
 def question_about(thing: Product | Disk) -> dict[str, Any]:

@@ -41,6 +41,7 @@ from costguard.providers.alibaba.billing.totals import compared, last_filled, ta
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.products import HOME_REGIONS
 from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.kit.core.gaps import NAMED
 from costguard.providers.kit.core.redaction import without_secrets
 
 CYCLES_KEPT = 18
@@ -107,8 +108,6 @@ def _may_reach(row: Row, cycle: Cycle, begin: datetime) -> bool:
 SOURCE = "alibaba-bss"
 DELAY = timedelta(hours=24)
 """How far records lag behind what is used, at most, by the documents; types, names and zones by twice that."""
-
-_NAMED = 5  # of what is not understood, in a gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +246,7 @@ def _contradiction(shard: Shard, what: str) -> Gap:
 
 
 def _not_understood(shard: Shard, what: str, names: Sequence[str]) -> Gap:
-    shown = ", ".join([*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])])
+    shown = ", ".join([*names[:NAMED], *(["…"] if len(names) > NAMED else [])])
     detail = f"{requests.RECORDS}: {what} that are not understood, so no budget by {what} is whole: {shown}"
     return Gap(shard, "billing", GapKind.UNREADABLE, detail)
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
-from typing_extensions import assert_never
-
-from costguard.domain.actions import Action, Receipt, Verb
+from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.providers.alibaba.compute.attached import CASE_TAG, DECISION_TAG
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import structures_in
 from costguard.providers.alibaba.core.products import HOME_REGIONS
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.kit.core.changes import after_sending, require_acting, require_instance, require_volume, unfit
+from costguard.providers.kit.compute.executor import Executor
+from costguard.providers.kit.core.changes import after_sending, require_instance, require_volume, unfit
 from costguard.providers.kit.core.fields import named, text
 
 _LONGEST_TAG = 128
@@ -23,48 +22,22 @@ _AN_INSTANCE = "an instance of Alibaba Cloud"
 _BATCH = "InstanceResponses.InstanceResponse"
 
 
-class AlibabaExecutor:
-    """`ActionExecutor` for one site of Alibaba Cloud; one resource a call, never a retry."""
+class AlibabaExecutor(Executor[AlibabaSession]):
+    """For one site of Alibaba Cloud.
 
-    def __init__(self, session: AlibabaSession) -> None:
-        """Take a session made for acting.
+    A stop asks for economical mode, which is ignored in silence where it does not exist: what the machine says
+    afterwards (`billed_while_stopped`) tells. A release never forces: a machine that runs is refused, and so is a
+    prepaid one.
 
-        Raises:
-            InvalidInputError: `session` is read-only: whoever wires this would act where nothing may be done.
-        """
-        require_acting(AlibabaSession.__name__, may_change=session.may_change)
-        self._session = session
+    API: ECS StopInstances, StartInstances, DeleteInstances with one id, CreateSnapshot of one disk. Where the
+    API has a ClientToken it is made from the decision: sent twice, it would still be done once.
+    """
 
-    def execute(self, action: Action) -> Receipt:
-        """Start `action`; return once Alibaba Cloud has accepted it. Accepted is not done.
+    def _stop(self, action: Action) -> Receipt:
+        return self._batch(action, "StopInstances", StoppedMode="StopCharging", ForceStop=False)
 
-        A stop asks for economical mode, which is ignored in silence where it does not exist: what the machine says
-        afterwards (`billed_while_stopped`) tells. A release never forces: a machine that runs is refused, and so is a
-        prepaid one.
-
-        Raises:
-            OutcomeUnknownError: the call may have taken effect; describe before anything else.
-            AccessDeniedError: the role lacks a permission listed in permissions.py.
-            RefusedError: the cloud refused, or the action does not fit its resource; nothing changed.
-            ThrottledError: rejected before execution; nothing changed.
-
-        API: ECS StopInstances, StartInstances, DeleteInstances with one id, CreateSnapshot of one disk. Where the
-        API has a ClientToken it is made from the decision: sent twice, it would still be done once.
-        """
-        verb = action.verb
-        if verb is Verb.STOP:
-            return self._batch(action, "StopInstances", StoppedMode="StopCharging", ForceStop=False)
-        if verb is Verb.START:
-            return self._batch(action, "StartInstances")
-        if verb is Verb.TERMINATE:
-            return self._terminate(action)
-        if verb is Verb.SNAPSHOT:
-            return self._snapshot(action)
-        if verb is Verb.WARN:
-            raise unfit(action, "warning people is not the cloud's business")
-        if verb is Verb.MEND:
-            raise unfit(action, "keys and networks are changed through clients of their own")
-        assert_never(verb)
+    def _start(self, action: Action) -> Receipt:
+        return self._batch(action, "StartInstances")
 
     def _batch(self, action: Action, operation: str, **parameters: Any) -> Receipt:
         """A call that answers for each instance apart, with a code of its own."""
@@ -94,7 +67,7 @@ class AlibabaExecutor:
 
     def _terminate(self, action: Action) -> Receipt:
         require_instance(action, HOME_REGIONS, _AN_INSTANCE)
-        answer = self._session.call(
+        return self._session.change(
             action.resource.shard,
             "ecs",
             "DeleteInstances",
@@ -103,8 +76,6 @@ class AlibabaExecutor:
             TerminateSubscription=False,
             ClientToken=_token(action),
         )
-        with after_sending("ecs:DeleteInstances"):
-            return Receipt(request_id=named(answer, "RequestId"))
 
     def _snapshot(self, action: Action) -> Receipt:
         require_volume(action, HOME_REGIONS, "a volume of Alibaba Cloud")
@@ -112,19 +83,17 @@ class AlibabaExecutor:
         tags = {DECISION_TAG: action.decision_id, CASE_TAG: action.case_id}
         if any(len(value) > _LONGEST_TAG or "://" in value for value in tags.values()):
             raise unfit(action, f"a tag would be longer than {_LONGEST_TAG} characters, or an address")
-        answer = self._session.call(
+        return self._session.change(
             action.resource.shard,
             "ecs",
             "CreateSnapshot",
+            lambda answer: named(answer, "SnapshotId"),
             DiskId=disk,
             SnapshotName=f"costguard-{instance}-{disk}"[:_LONGEST_TEXT],
             Description=f"made by costguard of a disk of {instance}, case {action.case_id}"[:_LONGEST_TEXT],
             Tag=[{"Key": key, "Value": value} for key, value in tags.items()],
             ClientToken=_token(action),
         )
-        api = "ecs:CreateSnapshot"
-        with after_sending(api):
-            return Receipt(request_id=named(answer, "RequestId"), native_id=named(answer, "SnapshotId"))
 
 
 def _token(action: Action) -> str:

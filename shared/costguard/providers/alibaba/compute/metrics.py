@@ -26,7 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import ceil
-from typing import Any, Protocol
+from typing import Any
 
 from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
@@ -50,6 +50,7 @@ from costguard.providers.alibaba.compute.metric_answers import (
 )
 from costguard.providers.alibaba.core.errors import gap
 from costguard.providers.kit.compute.metrics import Cells, Window, combine
+from costguard.providers.kit.core.calls import Calls
 from costguard.providers.kit.core.fields import as_documented, text
 from costguard.providers.kit.core.gaps import signal_gaps
 
@@ -85,13 +86,6 @@ _ADDRESS_METRICS = (  # each public address in a VPC has series of its own; `Int
     Metric("VPC_PublicIP_InternetOutRate", SignalName.NETWORK, per_address=True, part="out"),
 )
 _WAYS = ("in", "out")
-
-
-class AlibabaCalls(Protocol):
-    """The part of `AlibabaSession` that reading needs."""
-
-    def call(self, shard: Shard, service: str, operation: str, /, **parameters: Any) -> Mapping[str, Any]:
-        """One request, retried within the deadline; raises ProviderError."""
 
 
 @dataclass(slots=True)
@@ -130,7 +124,7 @@ class AlibabaSignals:
     """
 
     def __init__(
-        self, session: AlibabaCalls, signals: frozenset[SignalName], shown: frozenset[SignalName] = frozenset()
+        self, session: Calls, signals: frozenset[SignalName], shown: frozenset[SignalName] = frozenset()
     ) -> None:
         self._session = session
         self._signals = signals & READ

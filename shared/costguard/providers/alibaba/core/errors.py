@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
@@ -28,6 +27,7 @@ from costguard.domain.resources import Gap
 from costguard.providers.alibaba.core.products import PRODUCTS
 from costguard.providers.alibaba.core.transport import Answer, WireError
 from costguard.providers.alibaba.iam.permissions import permission_for
+from costguard.providers.kit.core.credentials import NO_CREDENTIALS
 from costguard.providers.kit.core.fields import UNDOCUMENTED
 from costguard.providers.kit.core.gaps import DEADLINE, gap_kind
 from costguard.providers.kit.core.redaction import without_secrets
@@ -35,7 +35,6 @@ from costguard.providers.kit.core.redaction import without_secrets
 WOULD_BE_ALLOWED = frozenset({"DryRunOperation", "DRYRUN.SUCCESS"})
 """What a dry run is answered where the call itself would have been permitted; both are errors in form."""
 
-NO_KEYS = "NoCredentials"
 EXPIRED = frozenset({"InvalidSecurityToken.Expired"})
 CLOCK = frozenset({"InvalidTimeStamp.Expired", "InvalidTimeStamp.Format"})
 OTHER_SITE = frozenset({"NotApplicable"})
@@ -99,7 +98,6 @@ _NOT_OF_A_RESOURCE = (
 )
 """Something is not found, and it is not what the request was about: a wrong endpoint must close no case."""
 
-_NAMED = 5  # things named in a gap; the others are counted
 _TOO_MANY_REQUESTS, _SERVER_FAULT, _GOOD = 429, 500, range(200, 300)
 _WENT_NO_FURTHER = frozenset({403, 404, 405, 407, 413, 414})  # a proxy in between refused the request itself
 
@@ -187,17 +185,6 @@ def gap(shard: Shard, what: str, error: ProviderError) -> Gap:
     return Gap(shard=shard, what=what, kind=gap_kind(error), detail=str(error), fix=fix_for(error))
 
 
-def named_gaps(shard: Shard, what: str, failures: Mapping[str, ProviderError], of: str) -> Iterator[Gap]:
-    """One gap for each code of the errors by id, which names some of the ids; `of` counts them all (`12 keys`)."""
-    ids_of: dict[str, list[str]] = {}
-    for native_id, err in failures.items():
-        ids_of.setdefault(err.code, []).append(native_id)
-    for ids in ids_of.values():
-        found = gap(shard, what, failures[ids[0]])
-        names = without_secrets(", ".join(ids[:_NAMED])) + (", …" if len(ids) > _NAMED else "")
-        yield replace(found, detail=f"{found.detail} ({len(ids)} of {of}: {names})")
-
-
 def unproven(shard: Shard, error: ProviderError) -> Gap:
     """The gap of an empty list of instances, after a dry run that could not prove that there are none."""
     operation = "ecs:DescribeInstances"
@@ -218,7 +205,7 @@ def fix_for(error: ProviderError) -> str:
     if error.operation == "sts:AssumeRole" and isinstance(error, (AccessDeniedError, NotFoundError)):
         return "create the role, let it trust this account, check its external id, and grant sts:AssumeRole on it"
     if isinstance(error, AccessDeniedError):
-        if error.operation == "sts:GetCallerIdentity" or error.code == NO_KEYS:
+        if error.operation == "sts:GetCallerIdentity" or error.code == NO_CREDENTIALS:
             return "provide valid Alibaba Cloud credentials: an access key of a RAM user, or a role's with its token"
         return _grant(error.operation)
     if isinstance(error, ThrottledError):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing_extensions import assert_never
+from collections.abc import Mapping
+from typing import Any
 
-from costguard.domain.actions import FreezeVia, LaunchFreeze, Receipt
+from costguard.domain.actions import LaunchFreeze
 from costguard.domain.errors import TruncatedReadError
 from costguard.domain.refs import Shard
 from costguard.providers.alibaba.core.fields import structures_in
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.kit.core.changes import after_sending
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named
-from costguard.providers.kit.iam.freeze import WayIn, own_keys_only, require_fit, require_policies, shard_of
-from costguard.providers.kit.iam.purposes import Purpose, require_purpose
+from costguard.providers.kit.iam.freeze import Freeze, require_policies
 
 _CUSTOM = "Custom"
 _OF_TARGET = "resourcedirectory:ListControlPolicyAttachmentsForTarget"
@@ -20,64 +19,16 @@ _OF_GROUP = "ram:ListPoliciesForGroup"
 _ENABLE = "enable the control policy feature of the resource directory"
 
 
-class AlibabaFreeze:
-    """`FreezeControl` for one site of Alibaba Cloud, from a session that can do nothing else.
+class AlibabaFreeze(Freeze[AlibabaSession]):
+    """For one site of Alibaba Cloud: the ids of policies, of a group their names.
 
-    `ways_in` tells the target whose role leads into an account; without one the caller's own keys are used.
-    A control policy does not bind the resource directory's management account.
+    The vendor's own policies of a group stand there as `System:Name`: a policy that people wrote may be called so.
+    A control policy does not bind the resource directory's management account; a target holds ten.
+
+    API: ResourceDirectoryMaster ListControlPolicyAttachmentsForTarget, AttachControlPolicy, DetachControlPolicy; RAM
+    ListPoliciesForGroup, AttachPolicyToGroup, DetachPolicyFromGroup with PolicyType Custom. Either list is one answer
+    without pages.
     """
-
-    def __init__(self, session: AlibabaSession, ways_in: WayIn = own_keys_only) -> None:
-        """Take a session made for freezing.
-
-        Raises:
-            InvalidInputError: it can do more than that.
-        """
-        require_purpose(session, Purpose.FREEZE)
-        self._session = session
-        self._ways_in = ways_in
-
-    def attached(self, freeze: LaunchFreeze) -> tuple[str, ...]:
-        """The ids (of a group: the names) of every policy attached to the target itself; not of those it inherits.
-
-        The vendor's own policies of a group stand there as `System:Name`: a policy that people wrote may be called so.
-
-        Raises:
-            RefusedError: the freeze does not fit this cloud, or the directory has no control policies.
-            ProviderError: not read in full.
-
-        API: ListControlPolicyAttachmentsForTarget, ListPoliciesForGroup; either is one answer without pages.
-        """
-        shard = self._shard(freeze)
-        if freeze.via is FreezeVia.ORGANISATION:
-            return self._of_target(shard, freeze)
-        if freeze.via is FreezeVia.GROUP:
-            return self._of_group(shard, freeze)
-        assert_never(freeze.via)
-
-    def attach(self, freeze: LaunchFreeze) -> Receipt:
-        """Attach the freeze's policy to its target, once.
-
-        Raises:
-            OutcomeUnknownError: it may be attached; read `attached` before anything else.
-            AccessDeniedError: the role lacks the permission, or this is not the policy it may attach.
-            RefusedError: Alibaba Cloud refused (a target holds ten control policies); nothing changed.
-            ThrottledError: rejected before execution, or the directory is being changed by somebody; not repeated.
-
-        API: AttachControlPolicy, AttachPolicyToGroup with PolicyType Custom.
-        """
-        return self._change(freeze, "AttachControlPolicy", "AttachPolicyToGroup")
-
-    def detach(self, freeze: LaunchFreeze) -> Receipt:
-        """Detach the freeze's policy from its target, once; errors as `attach`.
-
-        API: DetachControlPolicy, DetachPolicyFromGroup with PolicyType Custom.
-        """
-        return self._change(freeze, "DetachControlPolicy", "DetachPolicyFromGroup")
-
-    def _shard(self, freeze: LaunchFreeze) -> Shard:
-        require_fit(freeze, self._session.cloud)
-        return shard_of(freeze, self._session, self._ways_in)
 
     def _of_target(self, shard: Shard, freeze: LaunchFreeze) -> tuple[str, ...]:
         answer = self._session.call(
@@ -99,19 +50,12 @@ class AlibabaFreeze:
             raise TruncatedReadError(message, operation=_OF_GROUP, code="Truncated")
         return found
 
-    def _change(self, freeze: LaunchFreeze, of_target: str, of_group: str) -> Receipt:
-        shard = self._shard(freeze)
-        if freeze.via is FreezeVia.ORGANISATION:
-            service, operation = "resourcedirectory", of_target
-            what = {"PolicyId": freeze.policy, "TargetId": freeze.target}
-        elif freeze.via is FreezeVia.GROUP:
-            service, operation = "ram", of_group
-            what = {"PolicyType": _CUSTOM, "PolicyName": freeze.policy, "GroupName": freeze.target}
-        else:
-            assert_never(freeze.via)
-        answer = self._session.call(shard, service, operation, **what)
-        with after_sending(f"{service}:{operation}"):
-            return Receipt(request_id=named(answer, "RequestId"))
+    def _on_target(self, freeze: LaunchFreeze, verb: str) -> tuple[str, str, Mapping[str, Any]]:
+        return "resourcedirectory", f"{verb}ControlPolicy", {"PolicyId": freeze.policy, "TargetId": freeze.target}
+
+    def _on_group(self, freeze: LaunchFreeze, verb: str) -> tuple[str, str, Mapping[str, Any]]:
+        operation = f"{verb}Policy{'To' if verb == 'Attach' else 'From'}Group"
+        return "ram", operation, {"PolicyType": _CUSTOM, "PolicyName": freeze.policy, "GroupName": freeze.target}
 
 
 def _name(policy: Fields) -> str:

@@ -6,29 +6,23 @@ changes something only leaves a session made for acting.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from costguard.guards.rules.common import KEEP_TAG, TAGS_DENIED_BY_ROLE
-from costguard.providers.kit.iam.operations import Feature, Operation
-from costguard.providers.kit.iam.purposes import Purpose, reach
-
-
-def _reads(feature: Feature, *names: str) -> Iterable[Operation]:
-    return (Operation(name, feature, (name,)) for name in names)
-
+from costguard.providers.kit.iam.operations import Feature, Operation, changes, reads
+from costguard.providers.kit.iam.purposes import Purpose, known, reaches
 
 _OPERATIONS = (
     Operation("sts:GetCallerIdentity", Feature.IDENTITY, ()),
-    *_reads(Feature.MEMBERS, "sts:AssumeRole"),
+    *reads(Feature.MEMBERS, "sts:AssumeRole"),
     # the documents of the two products that list members name the permission differently
     Operation(
         "resourcedirectory:ListAccounts",
         Feature.ORGANISATION,
         ("resourcemanager:ListAccounts", "resourcedirectory:ListAccounts"),
     ),
-    *_reads(
+    *reads(
         Feature.INVENTORY,
         "ecs:DescribeRegions",
         "ecs:DescribeInstances",
@@ -39,8 +33,8 @@ _OPERATIONS = (
     ),
     # CloudMonitor's documents name both; which one decides is not told
     Operation("cms:DescribeMetricList", Feature.METRICS, ("cms:DescribeMetricList", "cms:QueryMetricList")),
-    *_reads(Feature.PRICES, "ecs:DescribePrice"),
-    *_reads(Feature.TRAIL, "actiontrail:LookupEvents"),
+    *reads(Feature.PRICES, "ecs:DescribePrice"),
+    *reads(Feature.TRAIL, "actiontrail:LookupEvents"),
     # either `bssapi:` with the operation's name, or a name of the console's, `bss:` (BSS documents, "API calling
     # authorization"); the operations' own pages name one of them, not all the same one: all are granted
     Operation("bss:DescribeInstanceBill", Feature.BILLING, ("bssapi:DescribeInstanceBill", "bss:DescribeBillList")),
@@ -50,17 +44,17 @@ _OPERATIONS = (
         Feature.BILLING,
         ("bss:DescribeCostBudgetsSummary", "bssapi:DescribeCostBudgetsSummary"),
     ),
-    Operation("ecs:StopInstances", Feature.STOP, ("ecs:StopInstances",), changes_something=True),
-    Operation("ecs:StartInstances", Feature.START, ("ecs:StartInstances",), changes_something=True),
-    Operation("ecs:DeleteInstances", Feature.TERMINATE, ("ecs:DeleteInstances",), changes_something=True),
+    *changes(Feature.STOP, "ecs:StopInstances"),
+    *changes(Feature.START, "ecs:StartInstances"),
+    *changes(Feature.TERMINATE, "ecs:DeleteInstances"),
     # tags set while creating are authorised by the creating call, except where a policy demands ecs:TagResources
     Operation(
         "ecs:CreateSnapshot", Feature.SNAPSHOT, ("ecs:CreateSnapshot", "ecs:TagResources"), changes_something=True
     ),
-    Operation("dm:SingleSendMail", Feature.MAIL, ("dm:SingleSendMail",), changes_something=True),
+    *changes(Feature.MAIL, "dm:SingleSendMail"),
 )
 
-_KEEPING = (Operation("ecs:TagResources", Feature.KEEP_TAG, ("ecs:TagResources",), changes_something=True),)
+_KEEPING = (*changes(Feature.KEEP_TAG, "ecs:TagResources"),)
 
 _FREEZING = (
     *(
@@ -73,15 +67,12 @@ _FREEZING = (
         )
         for name in ("ListControlPolicyAttachmentsForTarget", "AttachControlPolicy", "DetachControlPolicy")
     ),
-    *_reads(Feature.FREEZE, "ram:ListPoliciesForGroup"),
-    *(
-        Operation(name, Feature.FREEZE, (name,), changes_something=True)
-        for name in ("ram:AttachPolicyToGroup", "ram:DetachPolicyFromGroup")
-    ),
+    *reads(Feature.FREEZE, "ram:ListPoliciesForGroup"),
+    *changes(Feature.FREEZE, "ram:AttachPolicyToGroup", "ram:DetachPolicyFromGroup"),
 )
 
 _KEYS = (
-    *_reads(
+    *reads(
         Feature.KEYS,
         "kms:ListKeys",
         "kms:ListAliases",
@@ -92,19 +83,16 @@ _KEYS = (
     ),
     Operation("kms:DescribeRegions", Feature.KEYS, ()),  # asks for no permission, by its documents
 )
-_ROTATING = tuple(
-    Operation(name, Feature.ROTATE, (name,), changes_something=True)
-    for name in ("kms:UpdateRotationPolicy", "kms:CreateKeyVersion")
-)
+_ROTATING = changes(Feature.ROTATE, "kms:UpdateRotationPolicy", "kms:CreateKeyVersion")
 
 _SUCCEEDING = (
-    *_reads(Feature.SUCCEED, "kms:GetKeyPolicy", "kms:Encrypt", "kms:Decrypt"),
+    *reads(Feature.SUCCEED, "kms:GetKeyPolicy", "kms:Encrypt", "kms:Decrypt"),
     Operation("kms:CreateKey", Feature.SUCCEED, ("kms:CreateKey", "kms:TagResource"), changes_something=True),
-    Operation("kms:UpdateAlias", Feature.SUCCEED, ("kms:UpdateAlias",), changes_something=True),
+    *changes(Feature.SUCCEED, "kms:UpdateAlias"),
 )
 
 _NETWORK = (
-    *_reads(
+    *reads(
         Feature.NETWORK,
         "vpc:DescribeVpcs",
         "vpc:DescribeVSwitches",
@@ -136,8 +124,8 @@ _NETWORK = (
     ),
 )
 _MENDING = tuple(
-    Operation(name, Feature.FIX_NETWORK, (name,), changes_something=True)
-    for name in (
+    changes(
+        Feature.FIX_NETWORK,
         "vpc:ReleaseEipAddress",
         "vpc:UnassociateEipAddress",
         "vpc:AssociateEipAddress",
@@ -149,64 +137,11 @@ _MENDING = tuple(
     )
 )
 
-SECRET_OPERATIONS = {one.name: one for one in _reads(Feature.SECRETS, "kms:GetSecretValue")}
-"""The whole reach of what reads the settings' own secrets."""
+_SECRETS = reads(Feature.SECRETS, "kms:GetSecretValue")
 
-OPERATIONS = {
-    operation.name: operation
-    for operation in (*_NETWORK, *_KEYS, *_OPERATIONS)  # what several are for counts as the last one's
-    if operation.feature is not Feature.MAIL
-}
-
-_MAILING = frozenset({Feature.IDENTITY, Feature.MAIL})
-MAIL_OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature in _MAILING}
-"""The whole reach of a session that sends mail: it can change no machine, and those that can send no mail."""
-
-FREEZE_OPERATIONS = reach(Purpose.FREEZE, *_OPERATIONS, *_FREEZING)
-"""The whole reach of a session that freezes launches: it can touch no machine, and no other can touch a policy.
-
-What its role needs is narrower than these names: see freeze_policy.py.
-"""
-
-ROTATION_OPERATIONS = reach(Purpose.ROTATE, *_OPERATIONS, *_KEYS, *_ROTATING)
-"""The whole reach of a session that rotates keys: none can disable, delete or import one, and no other can rotate."""
-
-SUCCESSION_OPERATIONS = reach(Purpose.SUCCEED, *_OPERATIONS, *_KEYS, *_SUCCEEDING)
-"""The whole reach of a session that makes a key in another's place and moves its alias; the old one stays as it is."""
-
-MENDING_OPERATIONS = reach(Purpose.MEND, *_OPERATIONS, *_NETWORK, *_MENDING)
-"""The whole reach of a session that mends networks; no other can change one.
-
-Nothing that deletes a group, route, vSwitch, VPC or instance is in any table.
-"""
-
-KEEP_OPERATIONS = reach(Purpose.KEEP_TAG, *_OPERATIONS, *_KEEPING)
-"""The whole reach of a session that writes a Keep on a machine: it removes no tag, and no other sets one by itself."""
-
-REACH: Mapping[Purpose, Mapping[str, Operation]] = MappingProxyType(
-    {
-        Purpose.GUARD: OPERATIONS,
-        Purpose.MAIL: MAIL_OPERATIONS,
-        Purpose.FREEZE: FREEZE_OPERATIONS,
-        Purpose.ROTATE: ROTATION_OPERATIONS,
-        Purpose.SUCCEED: SUCCESSION_OPERATIONS,
-        Purpose.MEND: MENDING_OPERATIONS,
-        Purpose.KEEP_TAG: KEEP_OPERATIONS,
-    }
-)
-"""What a session may send, by what it is for."""
-
-KNOWN_OPERATIONS = {
-    **OPERATIONS,
-    **MAIL_OPERATIONS,
-    **FREEZE_OPERATIONS,
-    **ROTATION_OPERATIONS,
-    **SUCCESSION_OPERATIONS,
-    **MENDING_OPERATIONS,
-    **KEEP_OPERATIONS,
-    **SECRET_OPERATIONS,
-}
-"""Of every kind of session."""
+REACH = reaches(*_NETWORK, *_KEYS, *_OPERATIONS, *_KEEPING, *_FREEZING, *_ROTATING, *_SUCCEEDING, *_MENDING, *_SECRETS)
+OPERATIONS = REACH[Purpose.GUARD]
+KNOWN_OPERATIONS = known(REACH)
 
 _KEEPERS = ("acs:autoscaling:scalingGroupId", "ack.aliyun.com")
 _KINDS = {"ecs:CreateSnapshot": ("disk", "snapshot"), "ecs:TagResources": ("snapshot",)}

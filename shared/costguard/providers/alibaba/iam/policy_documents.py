@@ -12,7 +12,7 @@ from typing import Any
 from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.providers.alibaba.core.objects import OBJECT_OPERATIONS
 from costguard.providers.alibaba.iam.freeze_policy import role_policy
-from costguard.providers.alibaba.iam.permissions import SECRET_OPERATIONS, policy_document
+from costguard.providers.alibaba.iam.permissions import policy_document
 from costguard.providers.kit.iam.operations import ACTING
 from costguard.providers.kit.iam.policy_documents import (
     EVERYWHERE,
@@ -99,7 +99,7 @@ def _statements(purpose: Purpose, narrow: Narrowing) -> list[Statement]:
         return [_files(purpose, narrow)]
     if purpose.name == "secrets":
         secrets = [f"acs:kms:*:*:secret/{narrow.name}*"]
-        return [{"Effect": "Allow", "Action": sorted(SECRET_OPERATIONS), "Resource": secrets}]
+        return [{"Effect": "Allow", "Action": ["kms:GetSecretValue"], "Resource": secrets}]
     if purpose.name == "freeze":
         one = LaunchFreeze("", "alibaba", FreezeVia.GROUP, f"{narrow.name}-freeze*", "*", narrow.account)
         return list(role_policy(one)["Statement"])

@@ -11,7 +11,7 @@ from costguard.domain.keys import (
     RotationCost,
     RotationMeans,
 )
-from costguard.providers.kit.kms.matrix import KeyFacts, MatrixRow, rotatability_of
+from costguard.providers.kit.kms.matrix import KeyFacts, MatrixRow, by_successor, no_means, rotatability_of
 
 ADD_ON_DAYS = 365
 """The one period of keys outside of a KMS instance. API: KMS user guide, "Configure key rotation"."""
@@ -28,7 +28,6 @@ _FREE = RotationCost(CostKind.NOTHING, source=_OLD_BILLING, as_of="2025-09-17")
 _NEW_KEY = RotationCost(CostKind.NEW_KEY, source=_OLD_BILLING, as_of="2025-09-17")
 _OF_QUOTA = RotationCost(CostKind.QUOTA, source="KMS API, UpdateRotationPolicy", as_of="2023-09-04")
 _ADD_ON = RotationCost(CostKind.ADD_ON, source=_GUIDE)
-_BY_SUCCESSOR = frozenset({RotationMeans.SUCCESSOR})
 _CATCHES_UP = "a period counts from the last rotation: where that is longer ago, the key rotates at once"
 
 
@@ -37,45 +36,33 @@ def _is_symmetric(key: KeyFacts) -> bool:
 
 
 MATRIX: tuple[MatrixRow, ...] = (
-    MatrixRow(
+    no_means(
         "of a cloud service (`acs/…`)",
         lambda key: key.manager is KeyManager.CLOUD,
-        Rotatability(
-            frozenset(),
-            note="cannot be rotated by anybody: let the service use a key of yours where policy asks for rotation",
-            source=_GUIDE,
-            cost=_FREE,
-        ),
+        "cannot be rotated by anybody: let the service use a key of yours where policy asks for rotation",
+        _GUIDE,
+        _FREE,
     ),
-    MatrixRow(
+    by_successor(
         "imported material (`EXTERNAL`)",
         lambda key: key.origin is KeyOrigin.IMPORTED,
-        Rotatability(
-            _BY_SUCCESSOR,
-            note="never by itself or on demand",
-            source=_GUIDE,
-            cost=_NEW_KEY,
-        ),
+        "never by itself or on demand",
+        _GUIDE,
+        _NEW_KEY,
     ),
-    MatrixRow(
+    by_successor(
         "asymmetric (`RSA_…`, `EC_…`)",
         lambda key: not key.symmetric,
-        Rotatability(
-            _BY_SUCCESSOR,
-            note="never by itself; on demand by old documents only; users of the public key need the new one",
-            source=f"{_GUIDE}; CreateKeyVersion",
-            cost=_NEW_KEY,
-        ),
+        "never by itself; on demand by old documents only; users of the public key need the new one",
+        f"{_GUIDE}; CreateKeyVersion",
+        _NEW_KEY,
     ),
-    MatrixRow(
+    by_successor(
         "in a hardware instance",
         lambda key: key.in_instance and key.in_hardware,
-        Rotatability(
-            _BY_SUCCESSOR,
-            note="never by itself or on demand",
-            source=_GUIDE,
-            cost=_OF_QUOTA,
-        ),
+        "never by itself or on demand",
+        _GUIDE,
+        _OF_QUOTA,
     ),
     MatrixRow(
         "symmetric, in a software instance",

@@ -25,7 +25,7 @@ from costguard.providers.alibaba.core.paging import moved, numbered_pages
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.kms.answers import Surroundings, to_key, unread_key
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, text
-from costguard.providers.kit.core.gaps import DEADLINE
+from costguard.providers.kit.core.gaps import DEADLINE, named_gaps
 
 _PAGE = 100
 _TAGGED_TOGETHER = 50  # the most ids that ListTagResources takes
@@ -81,8 +81,8 @@ class AlibabaKeys:
         keys = tuple(key for look in looks for key in [look.key(around)] if key is not None)
         if len(keys) < len(listed) and pages > 1:
             gaps.append(errors.gap(shard, "inventory", moved(_LIST, len(keys))))
-        failures = {look.native_id: look.failure for look in looks if look.failure}
-        gaps += errors.named_gaps(shard, "details", failures, f"{len(listed)} keys")
+        failures = ((shard, look.native_id, look.failure) for look in looks if look.failure)
+        gaps += named_gaps("details", failures, f"{len(listed)} keys", errors.gap)
         return KeyInventory(shard, keys, tuple(gaps))
 
     def look(self, ref: ResourceRef) -> EncryptionKey | None:

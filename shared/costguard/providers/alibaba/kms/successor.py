@@ -4,65 +4,40 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from typing import Any
+from collections.abc import Mapping
 
 from costguard.domain.actions import Receipt
 from costguard.domain.keys import EncryptionKey
 from costguard.providers.alibaba.core.fields import json_list
 from costguard.providers.alibaba.core.products import HOME_REGIONS
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.kit.core.changes import after_sending
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part
-from costguard.providers.kit.iam.purposes import Purpose, require_purpose
-from costguard.providers.kit.kms.successor import (
-    CANARY,
-    CONTEXT,
-    Sealed,
-    moved,
-    require_creatable,
-    require_policy_of_any_key,
-    successor_tags,
-    unfit,
-)
+from costguard.providers.kit.kms.successor import CANARY, CONTEXT, KeySuccessor, Sealed, unfit
 
 _RESERVED = ("acs:", "aliyun")  # what no tag of a customer may begin with
-_CREATE, _DESCRIBE = "kms:CreateKey", "kms:DescribeKey"
+_DESCRIBE = "kms:DescribeKey"
 
 
-class AlibabaKeySuccessor:
-    """`KeySuccessor` for one site of Alibaba Cloud, and the `AliasWire` of its own canaries; no change is retried."""
+class AlibabaKeySuccessor(KeySuccessor[AlibabaSession]):
+    """For one site of Alibaba Cloud, and the `AliasWire` of its own canaries."""
 
-    def __init__(self, session: AlibabaSession) -> None:
-        """Take a session made for this.
+    clouds = HOME_REGIONS
+    reserved = _RESERVED
 
-        Raises:
-            InvalidInputError: it can do more than that.
-        """
-        require_purpose(session, Purpose.SUCCEED)
-        self._session = session
+    def _create(self, key: EncryptionKey, tags: Mapping[str, str]) -> Receipt:
+        """As `create`, in the same instance, of whose quota of keys it takes one.
 
-    def create(self, key: EncryptionKey, decision: str) -> Receipt:
-        """Make a key like this one, in the same instance: spec, usage, key policy, and tags but the cloud's own.
-
-        It takes one of the instance's quota of keys. A schedule of rotation is not copied; a key whose policy names
-        itself is refused.
-
-        Raises:
-            OutcomeUnknownError: there may be a new key; list them before anything else.
-            AccessDeniedError: the role lacks a permission.
-            RefusedError: nothing was made; Rejected.LimitExceeded is a quota that is used up.
-            ThrottledError: rejected before execution; nothing was made.
+        Of a refusal the code Rejected.LimitExceeded is a quota that is used up.
 
         API: KMS DescribeKey and GetKeyPolicy, then CreateKey, which knows no token against a second one.
         """
-        require_creatable(key, decision, HOME_REGIONS)
         instance, usage = self._described(key)
-        policy = self._policy(key)
-        require_policy_of_any_key(key, policy)
-        tags = successor_tags(key, decision, _RESERVED)
-        answer = self._call(
-            key,
+        policy = self._policy_of(key)
+        return self._session.change(
+            key.ref.shard,
+            "kms",
             "CreateKey",
+            lambda answer: named(part(answer, "KeyMetadata"), "KeyId"),
             Description=f"Takes the place of {key.ref.native_id}",
             KeySpec=key.spec,
             KeyUsage=usage,
@@ -71,18 +46,6 @@ class AlibabaKeySuccessor:
             Policy=policy,
             Tags=json_list([{"TagKey": name, "TagValue": value} for name, value in sorted(tags.items())]),
         )
-        with after_sending(_CREATE):
-            return Receipt(named(answer, "RequestId"), named(part(answer, "KeyMetadata"), "KeyId"))
-
-    def move_alias(self, alias: str, holder: EncryptionKey, heir: EncryptionKey) -> Receipt:
-        """Move the alias, and back where a canary fails.
-
-        Raises:
-            ProviderError: as `providers.succeeding.moved`.
-
-        API: KMS UpdateAlias, Encrypt and Decrypt.
-        """
-        return moved(self, alias, holder, heir, HOME_REGIONS)
 
     def seal(self, named: str, key: EncryptionKey) -> Sealed:
         """A canary by an id or alias. API: KMS Encrypt with a context of its own."""
@@ -99,9 +62,7 @@ class AlibabaKeySuccessor:
 
     def point(self, alias: str, key: EncryptionKey) -> Receipt:
         """Let the alias name this key. API: KMS UpdateAlias."""
-        answer = self._call(key, "UpdateAlias", AliasName=alias, KeyId=key.ref.native_id)
-        with after_sending("kms:UpdateAlias"):
-            return Receipt(named(answer, "RequestId"))
+        return self._session.change(key.ref.shard, "kms", "UpdateAlias", AliasName=alias, KeyId=key.ref.native_id)
 
     def _described(self, key: EncryptionKey) -> tuple[str, str]:
         """The instance the key is in, and its usage in the vendor's word."""
@@ -115,14 +76,6 @@ class AlibabaKeySuccessor:
             if named(metadata, "KeySpec") != key.spec:
                 raise unfit(key, "its spec is not what it was")
             return instance, usage
-
-    def _policy(self, key: EncryptionKey) -> str:
-        answer = self._call(key, "GetKeyPolicy", KeyId=key.ref.native_id, PolicyName="default")
-        with as_documented("kms:GetKeyPolicy"):
-            return named(answer, "Policy")
-
-    def _call(self, key: EncryptionKey, operation: str, **parameters: Any) -> Fields:
-        return self._session.call(key.ref.shard, "kms", operation, **parameters)
 
 
 def _context() -> str:

@@ -6,16 +6,14 @@ from collections.abc import Mapping
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError
-from costguard.domain.mends import Mend, MendKind
+from costguard.domain.mends import Mend
 from costguard.domain.network import AddressState, PublicAddress
 from costguard.domain.refs import ResourceRef
 from costguard.providers.alibaba.core.fields import structures_in
-from costguard.providers.alibaba.core.products import HOME_REGIONS
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.network.answers import BOUND_KINDS, to_address
-from costguard.providers.alibaba.network.remediation import receipt_of
 from costguard.providers.kit.core.fields import Fields, as_documented, named, text
-from costguard.providers.kit.network.remediation import gone, refusal, require, require_subject, require_unmoved
+from costguard.providers.kit.network.remediation import gone, refusal, require, require_unmoved
 
 _READ = "vpc:DescribeEipAddresses"
 _PLAIN_MODES = frozenset({"", "NAT"})
@@ -29,13 +27,7 @@ class AddressRemediator:
     def __init__(self, session: AlibabaSession) -> None:
         self._session = session
 
-    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
-        """Release, detach or attach, as the mend says."""
-        if mend.kind is MendKind.RELEASE_ADDRESS:
-            return self._release(mend, before)
-        return self._detach(mend, before) if mend.kind is MendKind.DETACH_ADDRESS else self._attach(mend, before)
-
-    def _release(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def release(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
         """Give the address up, for good.
 
         API: VPC ReleaseEipAddress, which takes those that are bound to nothing and paid by use.
@@ -47,7 +39,7 @@ class AddressRemediator:
         require(mend, text(told, "ChargeType") == "PostPaid", "it is not paid by use")
         return self._send(mend, "ReleaseEipAddress")
 
-    def _detach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def detach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
         """Take the address off the instance or interface it is bound to.
 
         API: VPC UnassociateEipAddress, never forced.
@@ -60,7 +52,7 @@ class AddressRemediator:
         require(mend, mode in _PLAIN_MODES, f"it is bound in mode {mode}, in which it could not be put back")
         return self._send(mend, "UnassociateEipAddress", **_bound(mend, bound))
 
-    def _attach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def attach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
         """Put the address back where it was; what has a public address by now is refused by the cloud.
 
         API: VPC AssociateEipAddress.
@@ -71,7 +63,6 @@ class AddressRemediator:
 
     def _read(self, mend: Mend, before: Mapping[str, str]) -> tuple[PublicAddress, Fields]:
         """The address as it is now, where that is what the mend was decided on."""
-        require_subject(mend, {"address"}, HOME_REGIONS)
         native_id = mend.subject.native_id
         answer = self._session.call(mend.subject.shard, "vpc", "DescribeEipAddresses", AllocationId=native_id)
         with as_documented(_READ):
@@ -88,10 +79,9 @@ class AddressRemediator:
         return address, found[0]
 
     def _send(self, mend: Mend, operation: str, **parameters: str) -> Receipt:
-        answer = self._session.call(
+        return self._session.change(
             mend.subject.shard, "vpc", operation, AllocationId=mend.subject.native_id, **parameters
         )
-        return receipt_of(f"vpc:{operation}", answer)
 
 
 def _bound_to(mend: Mend) -> ResourceRef:

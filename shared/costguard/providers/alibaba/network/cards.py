@@ -22,14 +22,14 @@ from costguard.providers.alibaba.core.paging import numbered_pages
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.network.answers import ref_of, texts_in
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, text
+from costguard.providers.kit.core.gaps import NAMED
 from costguard.providers.kit.core.redaction import without_secrets
 
 PART = "interfaces"
 _LIST, _SIX = "ecs:DescribeNetworkInterfaces", "vpc:DescribeIpv6Addresses"
 _CARDS, _INSTANCES = "NetworkInterfaceSets.NetworkInterfaceSet", "Instances.Instance"
-_PAGE, _INSTANCES_PAGE, _SIX_PAGE, _NAMED_TOGETHER = 500, 100, 50, 100
+_PAGE, _INSTANCES_PAGE, _SIX_PAGE, NAMED_TOGETHER = 500, 100, 50, 100
 _PRIMARY = {"Primary": True, "Secondary": False}
-_NAMED = 5  # interfaces named in a gap; the others are counted
 
 
 @dataclass(slots=True)
@@ -70,8 +70,8 @@ def read_interfaces(
             if not cards and not machines.cards:
                 prove_permitted(session, shard, "ecs", "DescribeInstances")
         missing = [native_id for native_id in machines.cards if native_id not in cards]
-        for start in range(0, len(missing), _NAMED_TOGETHER):
-            cards |= _listed(session, shard, missing[start : start + _NAMED_TOGETHER])
+        for start in range(0, len(missing), NAMED_TOGETHER):
+            cards |= _listed(session, shard, missing[start : start + NAMED_TOGETHER])
         left = [native_id for native_id in missing if native_id not in cards]
         if left:
             gaps.append(errors.gap(shard, PART, _kept_from_us(left)))
@@ -179,7 +179,7 @@ def _open_six(session: AlibabaSession, shard: Shard, cards: Mapping[str, _Card])
     gaps: list[Gap] = []
     with_prefixes = [native_id for native_id, card in cards.items() if card.has_prefixes]
     if with_prefixes:
-        names = without_secrets(", ".join(with_prefixes[:_NAMED]))
+        names = without_secrets(", ".join(with_prefixes[:NAMED]))
         gaps.append(Gap(shard, PART, GapKind.UNREADABLE, f"IPv6 prefixes of interfaces are not followed: {names}"))
     if not any(card.six for card in cards.values()):
         return gaps
@@ -208,6 +208,6 @@ def _whole(card: _Card) -> NetworkInterface:
 
 
 def _kept_from_us(ids: Sequence[str]) -> TruncatedReadError:
-    names = without_secrets(", ".join(ids[:_NAMED])) + (", …" if len(ids) > _NAMED else "")
+    names = without_secrets(", ".join(ids[:NAMED])) + (", …" if len(ids) > NAMED else "")
     message = f"{_LIST}: instances have {len(ids)} interfaces that are not listed: {names}"
     return TruncatedReadError(message, operation=_LIST, code="MissingItem")

@@ -21,6 +21,7 @@ from costguard.providers.alibaba.core.session import AlibabaSession, next_token
 from costguard.providers.alibaba.network.answers import ref_of
 from costguard.providers.alibaba.network.rules import Ports, RuleLists, canonical, lists_named, to_range, to_rule
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, flag, named, text
+from costguard.providers.kit.core.gaps import named_gaps
 from costguard.providers.kit.core.paging import by_token
 
 PART = "groups"
@@ -64,7 +65,8 @@ def read_groups(
         native_id for native_id, told in listed.items() if _holds_rules(told) or used is None or native_id in used
     ]
     rules = _each(wanted, lambda native_id: read_rules(session, shard, native_id))
-    gaps = list(errors.named_gaps(shard, PART, rules.failures, f"{len(listed)} groups"))
+    failures = ((shard, native_id, err) for native_id, err in rules.failures.items())
+    gaps = list(named_gaps(PART, failures, f"{len(listed)} groups", errors.gap))
     lists = read_lists(session, shard, (told for each in rules.answers.values() for told in each.permissions))
     kept = {native_id: told for native_id, told in listed.items() if native_id not in rules.failures}
     groups: list[SecurityGroup] = []

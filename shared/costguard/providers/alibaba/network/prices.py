@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.money import HourlyRate, Money
@@ -26,6 +26,7 @@ from costguard.domain.refs import Shard
 from costguard.providers.alibaba.billing.answers import amount_in
 from costguard.providers.alibaba.billing.prices import CURRENCIES
 from costguard.providers.alibaba.core.fields import items_in, structures_in
+from costguard.providers.kit.core.calls import Calls
 from costguard.providers.kit.core.fields import Fields, as_documented, part, text
 
 log = logging.getLogger(__name__)
@@ -38,13 +39,6 @@ _HOURS_A_DAY = 24  # bandwidth is quoted by the day
 _DEAREST = Decimal(100_000)  # an hour of anything
 _USUAL_LINES = frozenset({"", "BGP"})  # the documents name no price module for others
 _METERED = "PayByLcu"
-
-
-class Calls(Protocol):
-    """The part of `AlibabaSession` that prices need."""
-
-    def call(self, shard: Shard, service: str, operation: str, /, **parameters: Any) -> Mapping[str, Any]:
-        """One request, retried within the deadline; raises ProviderError."""
 
 
 @dataclass(frozen=True, slots=True)

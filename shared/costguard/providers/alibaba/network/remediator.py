@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from typing_extensions import assert_never
-
 from costguard.domain.actions import Receipt
-from costguard.domain.mends import Mend, MendKind
+from costguard.domain.mends import Mend
 from costguard.providers.alibaba.compute.instances import API as INSTANCES
 from costguard.providers.alibaba.compute.instances import METADATA, imds_v1
 from costguard.providers.alibaba.core.fields import json_list, structures_in
@@ -16,76 +14,40 @@ from costguard.providers.alibaba.core.products import HOME_REGIONS
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.network.address_remediator import AddressRemediator
 from costguard.providers.alibaba.network.answers import LOGGED_KINDS, to_flow_log
-from costguard.providers.alibaba.network.remediation import receipt_of
 from costguard.providers.alibaba.network.rule_remediator import RuleRemediator
-from costguard.providers.kit.core.changes import after_sending
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, text
-from costguard.providers.kit.iam.purposes import Purpose, require_purpose
-from costguard.providers.kit.network.remediation import gone, refusal, require, require_subject, require_unmoved
+from costguard.providers.kit.network.remediation import NetworkRemediator, gone, refusal, require, require_unmoved
 
-_LOGS, _LOG, _UNLOG = "vpc:DescribeFlowLogs", "vpc:CreateFlowLog", "vpc:DeleteFlowLog"
-_OPTIONS = "ecs:ModifyInstanceMetadataOptions"
+_LOGS = "vpc:DescribeFlowLogs"
 _TYPES = {kind: word for word, kind in LOGGED_KINDS.items()}
 _DESTINATION = re.compile(r"([a-z0-9][a-z0-9-]{1,61}[a-z0-9])/([a-z0-9][a-z0-9_-]{1,61}[a-z0-9])", re.ASCII)
 _MARK = "costguard"
 """What the names of our flow logs begin with: no other is ever deleted."""
 
 
-class AlibabaNetworkRemediator:
-    """`NetworkRemediator` for one site of Alibaba Cloud, from a session that can do nothing else; never a retry."""
+class AlibabaNetworkRemediator(NetworkRemediator[AlibabaSession]):
+    """For one site of Alibaba Cloud.
 
-    def __init__(self, session: AlibabaSession) -> None:
-        """Take a session made for mending networks.
+    Narrowing a rule, and taking that back, are two calls: what the first one added is named where the second fails.
+    """
 
-        Raises:
-            InvalidInputError: it can do more than that.
-        """
-        require_purpose(session, Purpose.MEND)
-        self._session = session
-        self._addresses = AddressRemediator(session)
-        self._rules = RuleRemediator(session)
+    clouds = HOME_REGIONS
 
-    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
-        """Read what the mend is about, refuse if it is not what `before` says, and make the change: once.
+    @property
+    def addresses(self) -> AddressRemediator:
+        """What changes public addresses."""
+        return AddressRemediator(self._session)
 
-        Narrowing a rule, and taking that back, are two calls: what the first one added is named where the second fails.
-
-        Raises:
-            OutcomeUnknownError: it may have taken effect, or half of it has; read before anything else.
-            AccessDeniedError: the role lacks a permission of `Feature.FIX_NETWORK`, or one to read.
-            NotFoundError: what it is about is gone.
-            RefusedError: the cloud refused, or what is there is not what `before` says; nothing changed.
-            ThrottledError: rejected before execution; nothing changed.
-        """
-        kind = mend.kind
-        match kind:
-            case MendKind.RELEASE_ADDRESS | MendKind.DETACH_ADDRESS | MendKind.ATTACH_ADDRESS:
-                return self._addresses.change(mend, before)
-            case MendKind.REVOKE_RULE | MendKind.NARROW_RULE | MendKind.RESTORE_RULE:
-                return self._rules.change(mend, before)
-            case MendKind.ENABLE_FLOW_LOGS:
-                return self._log_flows(mend)
-            case MendKind.REMOVE_FLOW_LOGS:
-                return self._end_log(mend)
-            case MendKind.REQUIRE_IMDSV2 | MendKind.ALLOW_IMDSV1:
-                return self._set_metadata(mend, before, v1=kind is MendKind.ALLOW_IMDSV1)
-            case (
-                MendKind.SET_ROTATION
-                | MendKind.ROTATE_KEY
-                | MendKind.CREATE_SUCCESSOR
-                | MendKind.MOVE_ALIAS
-                | MendKind.RESTORE_ALIAS
-            ):
-                raise refusal(mend, "that is about a key, not a network")
-            case _:
-                assert_never(kind)
+    @property
+    def rules(self) -> RuleRemediator:
+        """What changes rules of security groups."""
+        return RuleRemediator(self._session)
 
     def _log_flows(self, mend: Mend) -> Receipt:
         """All traffic, to `project/logstore`, which must be there; nothing is logged until it has begun.
 
         API: VPC CreateFlowLog, which knows no ClientToken.
         """
-        require_subject(mend, _TYPES, HOME_REGIONS)
         where = _DESTINATION.fullmatch(mend.parameters.get("destination", ""))
         if where is None:
             raise refusal(mend, "the destination is not `project/logstore` of the Simple Log Service")
@@ -95,25 +57,23 @@ class AlibabaNetworkRemediator:
         with as_documented(_LOGS):
             active = [log for log in (to_flow_log(subject.shard, told) for told in listed) if log.covers == subject]
         require(mend, not active, "there is a flow log already")
-        answer = self._session.call(
+        return self._session.change(
             subject.shard,
             "vpc",
             "CreateFlowLog",
+            lambda answer: named(answer, "FlowLogId"),
             **resource,
             TrafficType="All",
             ProjectName=where[1],
             LogStoreName=where[2],
             FlowLogName=f"{_MARK}-{subject.native_id}"[:128],
         )
-        with after_sending(_LOG):
-            return receipt_of(_LOG, answer, named(answer, "FlowLogId"))
 
-    def _end_log(self, mend: Mend) -> Receipt:
+    def _end_flow_log(self, mend: Mend) -> Receipt:
         """Delete the flow log that we made, by its id; one that is not ours is left alone.
 
         API: VPC DeleteFlowLog.
         """
-        require_subject(mend, _TYPES, HOME_REGIONS)
         native_id = mend.parameters.get("flow_log", "")
         require(mend, bool(native_id), "it does not say which flow log")
         listed = [told for told in self._logs(mend, FlowLogId=native_id) if told.get("FlowLogId") == native_id]
@@ -123,20 +83,18 @@ class AlibabaNetworkRemediator:
             log, ours = to_flow_log(mend.subject.shard, listed[0]), text(listed[0], "FlowLogName").startswith(_MARK)
         require(mend, log.covers == mend.subject, f"it logs {log.covers}")
         require(mend, ours, "it is not one that was made here")
-        answer = self._session.call(mend.subject.shard, "vpc", "DeleteFlowLog", FlowLogId=native_id)
-        return receipt_of(_UNLOG, answer)
+        return self._session.change(mend.subject.shard, "vpc", "DeleteFlowLog", FlowLogId=native_id)
 
     def _logs(self, mend: Mend, **parameters: str) -> list[Fields]:
         answer = self._session.call(mend.subject.shard, "vpc", "DescribeFlowLogs", **parameters)
         with as_documented(_LOGS):
             return structures_in(answer, "FlowLogs.FlowLog", _LOGS)
 
-    def _set_metadata(self, mend: Mend, before: Mapping[str, str], *, v1: bool) -> Receipt:
+    def _set_imds(self, mend: Mend, before: Mapping[str, str], *, v1: bool) -> Receipt:
         """Whether metadata answers without a session token. One that answers nobody is left so.
 
         API: ECS ModifyInstanceMetadataOptions. What is left out takes its default, so all that is told is said again.
         """
-        require_subject(mend, {"instance"}, HOME_REGIONS)
         native_id = mend.subject.native_id
         answer = self._session.call(
             mend.subject.shard,
@@ -158,7 +116,7 @@ class AlibabaNetworkRemediator:
             mend, now is not None and endpoint == "enabled", "it is not told how its metadata answers, or to nobody"
         )
         require(mend, now is not v1, "it is so already")
-        answer = self._session.call(
+        return self._session.change(
             mend.subject.shard,
             "ecs",
             "ModifyInstanceMetadataOptions",
@@ -167,4 +125,3 @@ class AlibabaNetworkRemediator:
             HttpTokens="optional" if v1 else "required",
             **({"InstanceMetadataTags": tags} if tags else {}),
         )
-        return receipt_of(_OPTIONS, answer)

@@ -11,17 +11,15 @@ from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from costguard.domain.actions import Receipt
-from costguard.domain.errors import InvalidInputError, ProviderError
-from costguard.domain.mends import Mend, MendKind
+from costguard.domain.errors import OutcomeUnknownError, ProviderError
+from costguard.domain.mends import Mend
 from costguard.domain.network import Direction, NetworkRule
-from costguard.guards.network.rule_text import read_rule, rule_text
-from costguard.providers.alibaba.core.products import HOME_REGIONS
+from costguard.guards.network.rule_text import rule_text
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.network.groups import RULES_API, read_rules
-from costguard.providers.alibaba.network.remediation import half_done, receipt_of
 from costguard.providers.alibaba.network.rules import RuleLists, direction_of, to_permission, to_rule
 from costguard.providers.kit.core.fields import Fields, as_documented, text
-from costguard.providers.kit.network.remediation import gone, refusal, require, require_subject, require_unmoved
+from costguard.providers.kit.network.remediation import gone, imaged, listed, refusal, require, require_unmoved
 
 _ADD, _TAKE = "ecs:AuthorizeSecurityGroup", "ecs:RevokeSecurityGroup"
 _MOST = 100  # rules of a call
@@ -40,21 +38,15 @@ class RuleRemediator:
     def __init__(self, session: AlibabaSession) -> None:
         self._session = session
 
-    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
-        """Revoke, narrow or restore, as the mend says."""
-        if mend.kind is MendKind.REVOKE_RULE:
-            return self._revoke(mend, before)
-        return self._narrow(mend, before) if mend.kind is MendKind.NARROW_RULE else self._restore(mend)
-
-    def _revoke(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def revoke(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
         """Take the rule away.
 
         API: ECS RevokeSecurityGroup by SecurityGroupRuleId, which errs where there is no such rule.
         """
         rule, _ = self._decided_on(mend, before)
-        return receipt_of(_TAKE, self._take(mend, [rule.rule_id]))
+        return self._take(mend, [rule.rule_id])
 
-    def _narrow(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def narrow(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
         """Rules for the narrower networks first, then away with the wide one; the receipt names the new rules.
 
         Raises:
@@ -69,19 +61,15 @@ class RuleRemediator:
         made = self._made(mend, narrowed, {each.rule_id for each in others} | {rule.rule_id}, "the wide one stands")
         return self._then_take(mend, made, [rule.rule_id], "the wide one stands")
 
-    def _restore(self, mend: Mend) -> Receipt:
+    def restore(self, mend: Mend) -> Receipt:
         """The rule of the before-image again, then away with those that stand in its place.
 
         Raises:
             OutcomeUnknownError: also where the old rule is there again, and those in its place still are too.
         """
-        require_subject(mend, {"security_group"}, HOME_REGIONS)
-        try:
-            rule = read_rule(mend.parameters.get("rule", ""))
-        except InvalidInputError as err:
-            raise refusal(mend, "it has no image of a rule") from err
+        rule = imaged(mend)
         found = self._rules(mend)
-        instead = [each for each in mend.parameters.get("instead_of", "").split(",") if each]
+        instead = listed(mend, "instead_of")
         missing = [each for each in instead if each not in found]
         if missing:
             raise gone(mend, ", ".join(missing), RULES_API)
@@ -91,13 +79,12 @@ class RuleRemediator:
         require(mend, not _any_same([rule], left), "such a rule is there already")
         added = self._add(mend, [rule])
         if not instead:
-            return receipt_of(_ADD, added)
+            return added
         made = self._made(mend, [rule], set(found), "those in its place stand")
         return self._then_take(mend, made, instead, "those in its place stand")
 
     def _decided_on(self, mend: Mend, before: Mapping[str, str]) -> tuple[NetworkRule, list[NetworkRule]]:
         """The rule as it is now, where that is what the mend was decided on; and the group's others."""
-        require_subject(mend, {"security_group"}, HOME_REGIONS)
         direction = mend.parameters.get("direction")
         require(mend, direction == Direction.INGRESS.value, "only rules of the way in are mended")
         require(mend, not mend.parameters.get("version"), "groups have no versions here")
@@ -119,13 +106,13 @@ class RuleRemediator:
         with as_documented(RULES_API):
             return {text(told, "SecurityGroupRuleId"): (to_rule(told, RuleLists()), told) for told in permissions}
 
-    def _add(self, mend: Mend, rules: Sequence[NetworkRule]) -> Fields:
+    def _add(self, mend: Mend, rules: Sequence[NetworkRule]) -> Receipt:
         require(mend, 0 < len(rules) <= _MOST, f"{len(rules)} rules are not from 1 to {_MOST}")
         try:
             permissions = [to_permission(rule) for rule in rules]
         except ValueError as err:
             raise refusal(mend, str(err)) from err
-        return self._session.call(
+        return self._session.change(
             mend.subject.shard,
             "ecs",
             "AuthorizeSecurityGroup",
@@ -143,31 +130,38 @@ class RuleRemediator:
         try:
             found = self._rules(mend)
         except ProviderError as err:
-            raise half_done(added, left, err, _ADD) from err
+            raise _half_done(added, left, err, _ADD) from err
         made = [
             name for rule in rules for name, (each, _) in found.items() if name not in earlier and _same(each, rule)
         ]
         if len(made) != len(rules):
             seen = f"{added} and {len(made)} of {len(rules)} are seen"
-            raise half_done(seen, left, None, _ADD)
+            raise _half_done(seen, left, None, _ADD)
         return made
 
     def _then_take(self, mend: Mend, made: Sequence[str], rule_ids: Sequence[str], left: str) -> Receipt:
         try:
-            answer = self._take(mend, rule_ids)
+            return self._take(mend, rule_ids, ",".join(made))
         except ProviderError as err:
             added = f"{', '.join(made)} were added"
-            raise half_done(added, left, err, _TAKE) from err
-        return receipt_of(_TAKE, answer, ",".join(made))
+            raise _half_done(added, left, err, _TAKE) from err
 
-    def _take(self, mend: Mend, rule_ids: Sequence[str]) -> Fields:
-        return self._session.call(
+    def _take(self, mend: Mend, rule_ids: Sequence[str], made: str = "") -> Receipt:
+        return self._session.change(
             mend.subject.shard,
             "ecs",
             "RevokeSecurityGroup",
+            lambda _: made,
             SecurityGroupId=mend.subject.native_id,
             SecurityGroupRuleId=list(rule_ids),
         )
+
+
+def _half_done(done: str, left: str, err: ProviderError | None, operation: str) -> OutcomeUnknownError:
+    """The error of a mend of two calls whose second one failed, or was not made."""
+    because = "" if err is None else f": {err}"
+    message = f"{operation}: half done: {done}, and {left}{because}"
+    return OutcomeUnknownError(message, operation=operation, code="HalfDone")
 
 
 def _narrower(mend: Mend, rule: NetworkRule) -> list[str]:
@@ -175,7 +169,7 @@ def _narrower(mend: Mend, rule: NetworkRule) -> list[str]:
     require(mend, len(rule.peers) == 1, "it lets in no network")
     wide = ip_network(rule.peers[0])
     try:
-        wanted = [ip_network(each) for each in mend.parameters.get("peers", "").split(",") if each]
+        wanted = [ip_network(each) for each in listed(mend, "peers")]
     except ValueError as err:
         raise refusal(mend, f"no networks: {err}") from err
     require(mend, bool(wanted), "no networks to narrow it to")

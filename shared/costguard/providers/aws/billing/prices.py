@@ -14,8 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from decimal import Decimal
-from fnmatch import fnmatchcase
-from typing import Any, Protocol
+from typing import Any
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
@@ -23,6 +22,8 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
 from costguard.policy.model.policy import PriceOverride
 from costguard.providers.aws.billing import price_table
+from costguard.providers.kit.billing.prices import negotiated
+from costguard.providers.kit.core.calls import Lists
 from costguard.providers.kit.core.fields import as_documented, moment, part, text
 
 log = logging.getLogger(__name__)
@@ -43,15 +44,6 @@ _SYSTEMS = {"linux": "Linux", "windows": "Windows", "rhel": "RHEL", "red hat": "
 _SPOT_PRODUCTS = {"Linux": "Linux/UNIX", "Windows": "Windows", "RHEL": "Red Hat Enterprise Linux", "SUSE": "SUSE Linux"}
 
 
-class AwsCalls(Protocol):
-    """The part of `AwsSession` that prices need."""
-
-    def pages(
-        self, shard: Shard, service: str, operation: str, result_key: str, /, **parameters: Any
-    ) -> Iterator[Sequence[Any]]:
-        """The lists under `result_key`, page by page; raises ProviderError."""
-
-
 @dataclass(frozen=True, slots=True)
 class Product:
     """What has one price: an instance type in a region under an operating system and tenancy, in API words."""
@@ -66,7 +58,7 @@ class Product:
 class AwsPrices:
     """`PriceSource` for AWS. What was asked once is kept; threads may share it (two may ask the same at once)."""
 
-    def __init__(self, session: AwsCalls, overrides: Sequence[PriceOverride], *, now: datetime) -> None:
+    def __init__(self, session: Lists, overrides: Sequence[PriceOverride], *, now: datetime) -> None:
         self._session = session
         self._overrides = tuple(overrides)
         self._now = now.astimezone(timezone.utc)
@@ -112,9 +104,9 @@ class AwsPrices:
         if instance.billing is Billing.SPOT:
             spot = self._spot.get((instance.ref.account, product, instance.zone)) if product else None
             return HourlyRate(spot, "aws-spot", self._today) if spot else None
-        negotiated = override_for(instance, self._overrides)
-        if negotiated is not None:
-            return HourlyRate(negotiated, "policy", self._today)
+        agreed = negotiated(instance, self._overrides)
+        if agreed is not None:
+            return HourlyRate(agreed, "policy", self._today)
         if product is None:
             return None
         live = self._on_demand.get(product)
@@ -124,7 +116,7 @@ class AwsPrices:
         asked = {
             product: instance.ref.account
             for instance in instances
-            if instance.billing is not Billing.SPOT and override_for(instance, self._overrides) is None
+            if instance.billing is not Billing.SPOT and negotiated(instance, self._overrides) is None
             for product in [_product(instance)]
             if product is not None and product.cloud in PRICE_LIST_REGIONS and product not in self._on_demand
         }
@@ -196,16 +188,6 @@ class AwsPrices:
                     self._spot.setdefault((account, product, zone), price)
         except ProviderError as err:
             log.warning("spot prices not read", extra={"shard": str(shard), "cause": str(err)})
-
-
-def override_for(instance: Instance, overrides: Iterable[PriceOverride]) -> Money | None:
-    """The first override whose cloud and one of whose globs match."""
-    for override in overrides:
-        if override.cloud == instance.ref.cloud and any(
-            fnmatchcase(instance.instance_type, pattern) for pattern in override.instance_types
-        ):
-            return override.hourly
-    return None
 
 
 def product_batches(products: Iterable[Product]) -> Sequence[Sequence[Product]]:

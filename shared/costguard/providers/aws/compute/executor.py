@@ -4,66 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
-from typing_extensions import assert_never
-
-from costguard.domain.actions import Action, Receipt, Verb
+from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.providers.aws.compute.attached import CASE_TAG, DECISION_TAG
-from costguard.providers.aws.core.session import HOME_REGIONS, AwsSession
+from costguard.providers.aws.core.session import HOME_REGIONS, AwsSession, request_id
+from costguard.providers.kit.compute.executor import Executor
 from costguard.providers.kit.core.changes import (
     after_sending,
-    require_acting,
     require_instance,
     require_set,
     require_volume,
     unfit,
 )
-from costguard.providers.kit.core.fields import named, part, parts, text
+from costguard.providers.kit.core.fields import named, parts, text
 
 _LONGEST_TAG = 256
 _LONGEST_DESCRIPTION = 255
 
 
-class AwsExecutor:
-    """`ActionExecutor` for one partition of AWS; one resource a call, never a retry."""
+class AwsExecutor(Executor[AwsSession]):
+    """For one partition of AWS. No force, no hibernation, no skipped shutdown.
 
-    def __init__(self, session: AwsSession) -> None:
-        """Take a session made for acting.
+    API: EC2 StopInstances, StartInstances, TerminateInstances with one id (a batch may partly succeed
+    across zones), CreateSnapshot of one volume, CreateSnapshots of every volume of one instance.
+    """
 
-        Raises:
-            InvalidInputError: `session` is read-only: whoever wires this would act where nothing may be done.
-        """
-        require_acting(AwsSession.__name__, may_change=session.may_change)
-        self._session = session
+    def _stop(self, action: Action) -> Receipt:
+        return self._change(action, "StopInstances", "StoppingInstances")
 
-    def execute(self, action: Action) -> Receipt:
-        """Start `action`; return once AWS has accepted it. Accepted is not done.
+    def _start(self, action: Action) -> Receipt:
+        return self._change(action, "StartInstances", "StartingInstances")
 
-        No force, no hibernation, no skipped shutdown: the machine goes down as its owner would do it.
+    def _terminate(self, action: Action) -> Receipt:
+        return self._change(action, "TerminateInstances", "TerminatingInstances")
 
-        Raises:
-            OutcomeUnknownError: the call may have taken effect; describe before anything else.
-            AccessDeniedError: the role lacks a permission listed in permissions.py.
-            RefusedError: AWS refused, or the action does not fit its resource; nothing changed.
-            ThrottledError: rejected before execution; nothing changed.
-
-        API: EC2 StopInstances, StartInstances, TerminateInstances with one id (a batch may partly succeed
-        across zones), CreateSnapshot of one volume, CreateSnapshots of every volume of one instance.
-        """
-        verb = action.verb
-        if verb is Verb.STOP:
-            return self._change(action, "StopInstances", "StoppingInstances")
-        if verb is Verb.START:
-            return self._change(action, "StartInstances", "StartingInstances")
-        if verb is Verb.TERMINATE:
-            return self._change(action, "TerminateInstances", "TerminatingInstances")
-        if verb is Verb.SNAPSHOT:
-            return self._snapshot_set(action) if action.copies else self._snapshot(action)
-        if verb is Verb.WARN:
-            raise unfit(action, "warning people is not the cloud's business")
-        if verb is Verb.MEND:
-            raise unfit(action, "keys and networks are changed through clients of their own")
-        assert_never(verb)
+    def _snapshot(self, action: Action) -> Receipt:
+        return self._snapshot_set(action) if action.copies else self._snapshot_one(action)
 
     def _change(self, action: Action, operation: str, result_key: str) -> Receipt:
         require_instance(action, HOME_REGIONS, "an AWS instance")
@@ -71,14 +47,14 @@ class AwsExecutor:
         answer = self._session.call(action.resource.shard, "ec2", operation, InstanceIds=[native_id])
         with after_sending(f"ec2:{operation}"):
             changed = [text(item, "InstanceId") for item in parts(answer, result_key)]
-            receipt = Receipt(request_id=_request_id(answer))
+            receipt = Receipt(request_id=request_id(answer))
         if changed != [native_id]:
             api = f"ec2:{operation}"
             message = f"{api}: answered about {changed}, not about {native_id} alone; it may have taken effect"
             raise OutcomeUnknownError(message, operation=api, code="UnexpectedAnswer")
         return receipt
 
-    def _snapshot(self, action: Action) -> Receipt:
+    def _snapshot_one(self, action: Action) -> Receipt:
         require_volume(action, HOME_REGIONS, "an AWS volume")
         instance, volume = action.subject.native_id, action.resource.native_id
         answer = self._session.call(
@@ -91,7 +67,7 @@ class AwsExecutor:
         )
         with after_sending("ec2:CreateSnapshot"):
             native_id, copied = text(answer, "SnapshotId"), text(answer, "VolumeId") or volume
-            receipt = Receipt(request_id=_request_id(answer), native_id=native_id)
+            receipt = Receipt(request_id=request_id(answer), native_id=native_id)
         if not native_id or copied != volume:
             message = f"ec2:CreateSnapshot: answered without a snapshot of {volume}"
             raise OutcomeUnknownError(message, operation="ec2:CreateSnapshot", code="UnexpectedAnswer")
@@ -113,7 +89,7 @@ class AwsExecutor:
             made = {named(item, "VolumeId"): named(item, "SnapshotId") for item in parts(answer, "Snapshots")}
             volumes = [volume.native_id for volume in action.copies]
             others = sorted(made.keys() - set(volumes))
-            receipt = Receipt(_request_id(answer), ",".join(made[each] for each in (*volumes, *others) if each in made))
+            receipt = Receipt(request_id(answer), ",".join(made[each] for each in (*volumes, *others) if each in made))
         missing = sorted(set(volumes) - made.keys())
         if missing:
             message = f"{api}: answered without a snapshot of {', '.join(missing)}; the others may have been made"
@@ -135,7 +111,3 @@ def _tags(action: Action, name: str) -> list[dict[str, Any]]:
     if any(len(value) > _LONGEST_TAG for value in tags.values()):
         raise unfit(action, f"a tag would be longer than {_LONGEST_TAG} characters")
     return [{"ResourceType": "snapshot", "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
-
-
-def _request_id(answer: dict[str, Any]) -> str:
-    return text(part(answer, "ResponseMetadata"), "RequestId")

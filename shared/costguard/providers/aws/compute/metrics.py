@@ -35,7 +35,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
@@ -57,6 +57,7 @@ from costguard.providers.aws.compute.metric_answers import (
 )
 from costguard.providers.aws.core.errors import gap
 from costguard.providers.kit.compute.metrics import Cells, Window, combine, fold_counts, fold_values
+from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import as_documented
 from costguard.providers.kit.core.gaps import signal_gaps
 
@@ -77,18 +78,6 @@ EC2_DELAY = timedelta(minutes=10)
 
 _OF_MACHINES = frozenset({SignalName.CPU, SignalName.NETWORK})
 _MOST_PAGES = 100  # of one call: its points fit one page
-
-
-class AwsCalls(Protocol):
-    """The part of `AwsSession` that reading needs."""
-
-    def call(self, shard: Shard, service: str, operation: str, /, **params: Any) -> Mapping[str, Any]:
-        """One request, retried within the deadline; raises ProviderError."""
-
-    def pages(
-        self, shard: Shard, service: str, operation: str, result_key: str, /, **params: Any
-    ) -> Iterator[Sequence[Any]]:
-        """The lists under `result_key`, page by page; raises ProviderError."""
 
 
 @dataclass(slots=True)
@@ -131,7 +120,7 @@ class AwsSignals:
 
     def __init__(
         self,
-        session: AwsCalls,
+        session: Reads,
         signals: frozenset[SignalName],
         namespace: str = "CWAgent",
         shown: frozenset[SignalName] = frozenset(),

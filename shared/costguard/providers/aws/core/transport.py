@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from costguard.providers.aws.core.times import parse_timestamp
-from costguard.providers.aws.iam.permissions import ALL_OPERATIONS, OPERATIONS
+from costguard.providers.aws.iam.permissions import KNOWN_OPERATIONS, OPERATIONS
 from costguard.providers.kit.core.gate import Gate
 from costguard.providers.kit.iam.operations import Operation
 
@@ -55,7 +55,7 @@ def _loader() -> Any:
 
 def _narrowed(service: str, model: Mapping[str, Any]) -> Mapping[str, Any]:
     """`model` with the operations of this service that may be called; whole where the table names none."""
-    ours = {name.partition(":")[2] for name in ALL_OPERATIONS if name.startswith(f"{service}:")}
+    ours = {name.partition(":")[2] for name in KNOWN_OPERATIONS if name.startswith(f"{service}:")}
     if not ours:
         return model
     return {**model, "operations": {name: told for name, told in model["operations"].items() if name in ours}}

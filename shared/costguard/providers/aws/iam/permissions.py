@@ -7,20 +7,14 @@ process, and one that changes something only leaves a session made for acting.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from costguard.guards.rules.common import TAGS_DENIED_BY_ROLE
 from costguard.providers.aws.compute.managed import CONTROLLER_KEYS, CONTROLLER_VALUES
 from costguard.providers.aws.iam.grants import allow_keeps, allow_succession
-from costguard.providers.kit.iam.operations import Feature, Operation
-from costguard.providers.kit.iam.purposes import Purpose, reach
-
-
-def _reads(feature: Feature, *names: str) -> Iterable[Operation]:
-    return (Operation(name, feature, (name,)) for name in names)
-
+from costguard.providers.kit.iam.operations import Feature, Operation, changes, reads
+from costguard.providers.kit.iam.purposes import Purpose, known, reaches
 
 SNAPSHOTTING = ("CreateSnapshot", "CreateSnapshots")  # as `ec2:CreateAction` names them: tags are set in no other call
 
@@ -31,9 +25,9 @@ _OPERATIONS = (
     Operation("sso:GetRoleCredentials", Feature.IDENTITY, ()),
     Operation("sso-oidc:CreateToken", Feature.IDENTITY, ()),
     Operation("signin:CreateOAuth2Token", Feature.IDENTITY, ()),
-    *_reads(Feature.MEMBERS, "sts:AssumeRole"),
-    *_reads(Feature.ORGANISATION, "organizations:ListAccounts"),
-    *_reads(
+    *reads(Feature.MEMBERS, "sts:AssumeRole"),
+    *reads(Feature.ORGANISATION, "organizations:ListAccounts"),
+    *reads(
         Feature.INVENTORY,
         "ec2:DescribeRegions",
         "ec2:DescribeInstances",
@@ -45,15 +39,15 @@ _OPERATIONS = (
         "ec2:DescribeAddresses",
         "ec2:DescribeInstanceAttribute",
     ),
-    *_reads(Feature.METRICS, "cloudwatch:ListMetrics", "cloudwatch:GetMetricData"),
-    *_reads(Feature.TRAIL, "cloudtrail:LookupEvents"),
-    *_reads(Feature.PRICES, "pricing:GetProducts", "ec2:DescribeSpotPriceHistory"),
-    *_reads(Feature.BILLING, "ce:GetCostAndUsage", "ce:ListCostAllocationTags", "organizations:DescribeOrganization"),
+    *reads(Feature.METRICS, "cloudwatch:ListMetrics", "cloudwatch:GetMetricData"),
+    *reads(Feature.TRAIL, "cloudtrail:LookupEvents"),
+    *reads(Feature.PRICES, "pricing:GetProducts", "ec2:DescribeSpotPriceHistory"),
+    *reads(Feature.BILLING, "ce:GetCostAndUsage", "ce:ListCostAllocationTags", "organizations:DescribeOrganization"),
     Operation("budgets:DescribeBudgets", Feature.BILLING, ("budgets:ViewBudget",)),
     Operation("budgets:DescribeBudgetNotificationsForAccount", Feature.BILLING, ("budgets:ViewBudget",)),
-    Operation("ec2:StopInstances", Feature.STOP, ("ec2:StopInstances",), changes_something=True),
-    Operation("ec2:StartInstances", Feature.START, ("ec2:StartInstances",), changes_something=True),
-    Operation("ec2:TerminateInstances", Feature.TERMINATE, ("ec2:TerminateInstances",), changes_something=True),
+    *changes(Feature.STOP, "ec2:StopInstances"),
+    *changes(Feature.START, "ec2:StartInstances"),
+    *changes(Feature.TERMINATE, "ec2:TerminateInstances"),
     *(
         Operation(f"ec2:{name}", Feature.SNAPSHOT, (f"ec2:{name}", "ec2:CreateTags"), changes_something=True)
         for name in SNAPSHOTTING
@@ -62,23 +56,21 @@ _OPERATIONS = (
     Operation("sesv2:SendEmail", Feature.MAIL, ("ses:SendEmail", "ses:SendRawEmail"), changes_something=True),
 )
 
-_KEEPING = (Operation("ec2:CreateTags", Feature.KEEP_TAG, ("ec2:CreateTags",), changes_something=True),)
+_KEEPING = (*changes(Feature.KEEP_TAG, "ec2:CreateTags"),)
 
 _FREEZING = (
-    *_reads(Feature.FREEZE, "organizations:ListPoliciesForTarget", "iam:ListAttachedGroupPolicies"),
-    *(
-        Operation(name, Feature.FREEZE, (name,), changes_something=True)
-        for name in (
-            "organizations:AttachPolicy",
-            "organizations:DetachPolicy",
-            "iam:AttachGroupPolicy",
-            "iam:DetachGroupPolicy",
-        )
+    *reads(Feature.FREEZE, "organizations:ListPoliciesForTarget", "iam:ListAttachedGroupPolicies"),
+    *changes(
+        Feature.FREEZE,
+        "organizations:AttachPolicy",
+        "organizations:DetachPolicy",
+        "iam:AttachGroupPolicy",
+        "iam:DetachGroupPolicy",
     ),
 )
 
 _KEYS = (
-    *_reads(
+    *reads(
         Feature.KEYS,
         "kms:ListKeys",
         "kms:ListAliases",
@@ -90,19 +82,16 @@ _KEYS = (
     ),
 )
 
-_ROTATING = tuple(
-    Operation(name, Feature.ROTATE, (name,), changes_something=True)
-    for name in ("kms:EnableKeyRotation", "kms:RotateKeyOnDemand")
-)
+_ROTATING = changes(Feature.ROTATE, "kms:EnableKeyRotation", "kms:RotateKeyOnDemand")
 
 _SUCCEEDING = (
-    *_reads(Feature.SUCCEED, "kms:GetKeyPolicy", "kms:Encrypt", "kms:Decrypt", "kms:Sign", "kms:Verify"),
+    *reads(Feature.SUCCEED, "kms:GetKeyPolicy", "kms:Encrypt", "kms:Decrypt", "kms:Sign", "kms:Verify"),
     Operation("kms:CreateKey", Feature.SUCCEED, ("kms:CreateKey", "kms:TagResource"), changes_something=True),
-    Operation("kms:UpdateAlias", Feature.SUCCEED, ("kms:UpdateAlias",), changes_something=True),
+    *changes(Feature.SUCCEED, "kms:UpdateAlias"),
 )
 
 _NETWORK = (
-    *_reads(
+    *reads(
         Feature.NETWORK,
         "ec2:DescribeVpcs",
         "ec2:DescribeSubnets",
@@ -122,16 +111,14 @@ _NETWORK = (
 )
 
 _MENDING = (
-    *(
-        Operation(name, Feature.FIX_NETWORK, (name,), changes_something=True)
-        for name in (
-            "ec2:ReleaseAddress",
-            "ec2:DisassociateAddress",
-            "ec2:AssociateAddress",
-            "ec2:RevokeSecurityGroupIngress",
-            "ec2:AuthorizeSecurityGroupIngress",
-            "ec2:ModifyInstanceMetadataOptions",
-        )
+    *changes(
+        Feature.FIX_NETWORK,
+        "ec2:ReleaseAddress",
+        "ec2:DisassociateAddress",
+        "ec2:AssociateAddress",
+        "ec2:RevokeSecurityGroupIngress",
+        "ec2:AuthorizeSecurityGroupIngress",
+        "ec2:ModifyInstanceMetadataOptions",
     ),
     # passing a role only where records go to a log group, delivering only where they do not
     Operation(
@@ -148,70 +135,19 @@ _MENDING = (
     ),
 )
 
-SECRET_OPERATIONS = {one.name: one for one in _reads(Feature.SECRETS, "secretsmanager:GetSecretValue")}
-"""The whole reach of what reads the settings' own secrets (with that of the SDK's credential providers)."""
+_SECRETS = reads(Feature.SECRETS, "secretsmanager:GetSecretValue")
 
-OPERATIONS = {
-    operation.name: operation
-    for operation in (*_NETWORK, *_KEYS, *_OPERATIONS)  # what several are for counts as the last one's
-    if operation.feature is not Feature.MAIL
-}
-
-# assuming a role: a profile of the SDK may say that its credentials are a role's
-_MAILING = frozenset({Feature.IDENTITY, Feature.MEMBERS, Feature.MAIL})
-MAIL_OPERATIONS = {operation.name: operation for operation in _OPERATIONS if operation.feature in _MAILING}
-"""The whole reach of a session that sends mail: it can change no machine, and those that can send no mail."""
-
-FREEZE_OPERATIONS = reach(Purpose.FREEZE, *_OPERATIONS, *_FREEZING)
-"""The whole reach of a session that freezes launches: it can touch no machine, and no other can touch a policy.
-
-What its role needs is narrower than these names: see freeze_policy.py.
-"""
-
-ROTATION_OPERATIONS = reach(Purpose.ROTATE, *_OPERATIONS, *_KEYS, *_ROTATING)
-"""The whole reach of a session that rotates keys: nothing that disables, deletes or imports one is in any table."""
-
-SUCCESSION_OPERATIONS = reach(Purpose.SUCCEED, *_OPERATIONS, *_KEYS, *_SUCCEEDING)
-"""The whole reach of a session that makes a key in another's place and moves its alias; the old one stays as it is."""
-
-MENDING_OPERATIONS = reach(Purpose.MEND, *_OPERATIONS, *_NETWORK, *_MENDING)
-"""The whole reach of a session that mends networks.
-
-Nothing that deletes a group, route, subnet, VPC or instance is in any table.
-"""
-
-KEEP_OPERATIONS = reach(Purpose.KEEP_TAG, *_OPERATIONS, *_KEEPING)
-"""The whole reach of a session that writes a Keep on a machine: it removes no tag, and no other sets one by itself."""
-
-REACH: Mapping[Purpose, Mapping[str, Operation]] = MappingProxyType(
-    {
-        Purpose.GUARD: OPERATIONS,
-        Purpose.MAIL: MAIL_OPERATIONS,
-        Purpose.FREEZE: FREEZE_OPERATIONS,
-        Purpose.ROTATE: ROTATION_OPERATIONS,
-        Purpose.SUCCEED: SUCCESSION_OPERATIONS,
-        Purpose.MEND: MENDING_OPERATIONS,
-        Purpose.KEEP_TAG: KEEP_OPERATIONS,
-    }
+REACH = reaches(
+    *(*_NETWORK, *_KEYS, *_OPERATIONS, *_KEEPING, *_FREEZING, *_ROTATING, *_SUCCEEDING, *_MENDING, *_SECRETS),
+    by_sdk={Feature.IDENTITY, Feature.MEMBERS},  # a profile may say that its credentials are a role's
 )
-"""What a session may send, by what it is for."""
-
-ALL_OPERATIONS = {
-    **OPERATIONS,
-    **MAIL_OPERATIONS,
-    **FREEZE_OPERATIONS,
-    **ROTATION_OPERATIONS,
-    **SUCCESSION_OPERATIONS,
-    **MENDING_OPERATIONS,
-    **KEEP_OPERATIONS,
-    **SECRET_OPERATIONS,
-}
-"""The whole reach of the program."""
+OPERATIONS = REACH[Purpose.GUARD]
+KNOWN_OPERATIONS = known(REACH)
 
 
 def permission_for(operation: str) -> str:
     """The permissions `operation` needs, for people; the operation's own name where it is not listed."""
-    known = ALL_OPERATIONS.get(operation)
+    known = KNOWN_OPERATIONS.get(operation)
     return operation if known is None else " and ".join(known.permissions)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from costguard.guards.rules.common import KEEP_TAG
 from costguard.providers.aws.core.objects import OBJECT_OPERATIONS
-from costguard.providers.aws.iam.permissions import SECRET_OPERATIONS, SNAPSHOTTING, policy_document
+from costguard.providers.aws.iam.permissions import SNAPSHOTTING, policy_document
 from costguard.providers.kit.iam.operations import ACTING, Feature
 from costguard.providers.kit.iam.policy_documents import (
     EVERYWHERE,
@@ -147,7 +147,7 @@ def _statements(purpose: Purpose, narrow: Narrowing) -> list[Statement]:
         return _files(purpose, narrow)
     if purpose.name == "secrets":
         secrets = [f"arn:{narrow.partition}:secretsmanager:*:*:secret:{narrow.name}*"]
-        return [_allow("ReadOwnSecrets", sorted(SECRET_OPERATIONS), secrets)]
+        return [_allow("ReadOwnSecrets", ["secretsmanager:GetSecretValue"], secrets)]
     if purpose.name == "freeze":
         return _freezes_of_groups(narrow)
     if purpose.name == "freeze-organisation":

@@ -17,7 +17,7 @@ from costguard.domain.keys import (
     RotationMeans,
 )
 from costguard.domain.money import Money
-from costguard.providers.kit.kms.matrix import KeyFacts, MatrixRow, rotatability_of
+from costguard.providers.kit.kms.matrix import KeyFacts, MatrixRow, by_successor, no_means, rotatability_of
 
 SHORTEST_DAYS, LONGEST_DAYS = 90, 2560
 """API: KMS EnableKeyRotation, RotationPeriodInDays; 365 where it is not named, which costguard always does."""
@@ -41,70 +41,51 @@ _FIRST_TWO = RotationCost(CostKind.FIRST_TWO, _A_KEY, _PRICES, _PRICES_AS_OF)
 _NEW_KEY = RotationCost(CostKind.NEW_KEY, _A_KEY, _PRICES, _PRICES_AS_OF)
 _GUIDE = 'KMS developer guide, "Rotate AWS KMS keys"'
 _CAPPED = f"{MOST_ON_DEMAND} rotations on demand in a key's life"
-_BY_SUCCESSOR = frozenset({RotationMeans.SUCCESSOR})
 
 
 MATRIX: tuple[MatrixRow, ...] = (
-    MatrixRow(
+    no_means(
         "managed by AWS (`aws/…`)",
         lambda key: key.manager is KeyManager.CLOUD,
-        Rotatability(
-            frozenset(),
-            note=f"AWS rotates it every {AWS_MANAGED_DAYS} days by itself; nobody else can, nor change the period",
-            source=_GUIDE,
-            cost=_FREE,
-        ),
+        f"AWS rotates it every {AWS_MANAGED_DAYS} days by itself; nobody else can, nor change the period",
+        _GUIDE,
+        _FREE,
     ),
-    MatrixRow(
+    no_means(
         "a replica of a multi-region key",
         lambda key: key.multi_region is MultiRegion.REPLICA,
-        Rotatability(
-            frozenset(),
-            note="follows its primary, whose rotation counts for every region",
-            source=_GUIDE,
-            cost=UNKNOWN_COST,
-        ),
+        "follows its primary, whose rotation counts for every region",
+        _GUIDE,
+        UNKNOWN_COST,
     ),
-    MatrixRow(
+    by_successor(
         "for MACs (`HMAC_…`)",
         lambda key: key.usage is KeyUsage.MAC,
-        Rotatability(
-            _BY_SUCCESSOR,
-            note="never by itself or on demand; only the old key verifies old MACs, so moving its alias fails them",
-            source=_GUIDE,
-            cost=_NEW_KEY,
-        ),
+        "never by itself or on demand; only the old key verifies old MACs, so moving its alias fails them",
+        _GUIDE,
+        _NEW_KEY,
     ),
-    MatrixRow(
+    by_successor(
         "asymmetric, for signatures",
         lambda key: not key.symmetric and key.usage is KeyUsage.SIGN,
-        Rotatability(
-            _BY_SUCCESSOR,
-            note="never by itself or on demand; users of the public key need the new one",
-            source=f"{_GUIDE}; UpdateAlias",
-            succeeds=True,
-            cost=_NEW_KEY,
-        ),
+        "never by itself or on demand; users of the public key need the new one",
+        f"{_GUIDE}; UpdateAlias",
+        _NEW_KEY,
+        succeeds=True,
     ),
-    MatrixRow(
+    by_successor(
         "asymmetric (key agreement, RSA encryption)",
         lambda key: not key.symmetric,
-        Rotatability(
-            _BY_SUCCESSOR,
-            note="never by itself or on demand; old data names no key, so moving the alias fails its decryption",
-            source=_GUIDE,
-            cost=_NEW_KEY,
-        ),
+        "never by itself or on demand; old data names no key, so moving the alias fails its decryption",
+        _GUIDE,
+        _NEW_KEY,
     ),
-    MatrixRow(
+    by_successor(
         "in a custom key store (CloudHSM or external)",
         lambda key: key.origin is KeyOrigin.CUSTOM_STORE,
-        Rotatability(
-            _BY_SUCCESSOR,
-            note="never by itself or on demand",
-            source=_GUIDE,
-            cost=_NEW_KEY,
-        ),
+        "never by itself or on demand",
+        _GUIDE,
+        _NEW_KEY,
     ),
     MatrixRow(
         "symmetric, imported material",

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from costguard.domain.errors import DeniedByOrganisationError, NotFoundError, ProviderError, RefusedError
@@ -20,8 +19,8 @@ from costguard.providers.aws.core.closed_regions import VOLUMES, require_open
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.kms.answers import KeyAnswers, Rotations, asks_for, facts_of, key_named, state_of, to_key
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, parts, text
+from costguard.providers.kit.core.gaps import named_gaps
 from costguard.providers.kit.core.paging import by_token
-from costguard.providers.kit.core.redaction import without_secrets
 
 CALLS_A_KEY = 4
 """At most: DescribeKey, GetKeyRotationStatus, ListKeyRotations and ListResourceTags, one page each.
@@ -31,7 +30,6 @@ A key with imported material takes three, one that never rotates two, one that A
 
 _KEYS_PAGE, _ALIASES_PAGE, _ROTATIONS_PAGE, _TAGS_PAGE, _VOLUMES_PAGE = 1000, 100, 1000, 50, 500  # the most each gives
 _KEYS_IN_FLIGHT = 8  # half of a client's connections
-_NAMED = 5  # keys named in a gap; the others are counted
 _NOT_TOLD = ("UnsupportedOperationException", "KMSInvalidStateException")
 
 T = TypeVar("T")
@@ -73,7 +71,8 @@ class AwsKeys:
         looks = [_Look(self._session, shard, native_id) for native_id in ids]
         with ThreadPoolExecutor(min(_KEYS_IN_FLIGHT, len(looks)), thread_name_prefix="keys") as pool:
             found = list(pool.map(lambda look: look.key(names[look.native_id], used_by[look.native_id]), looks))
-        gaps += _gaps(shard, {look.native_id: look.failures for look in looks})
+        failures = ((shard, look.native_id, err) for look in looks for err in look.failures)
+        gaps += named_gaps("details", failures, f"{len(looks)} keys", errors.gap)
         return KeyInventory(shard, tuple(key for key in found if key is not None), tuple(gaps))
 
     def look(self, ref: ResourceRef) -> EncryptionKey | None:
@@ -253,17 +252,3 @@ def _pages(
             return parts(answer, result_key)
 
     return by_token(api, ask, items_in, lambda answer: named(answer, "NextMarker") if flag(answer, "Truncated") else "")
-
-
-def _gaps(shard: Shard, failures: Mapping[str, Sequence[ProviderError]]) -> Iterator[Gap]:
-    """One gap for each way of failing, with the keys it is about."""
-    keys_of: dict[tuple[str, str], list[str]] = {}
-    first: dict[tuple[str, str], ProviderError] = {}
-    for native_id, errs in failures.items():
-        for err in errs:
-            keys_of.setdefault((err.operation, err.code), []).append(native_id)
-            first.setdefault((err.operation, err.code), err)
-    for way, keys in keys_of.items():
-        gap = errors.gap(shard, "details", first[way])
-        names = ", ".join([without_secrets(key) for key in keys[:_NAMED]] + (["…"] if len(keys) > _NAMED else []))
-        yield replace(gap, detail=f"{gap.detail} ({len(keys)} of {len(failures)} keys: {names})")

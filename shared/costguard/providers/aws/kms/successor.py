@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from typing import Any
+from collections.abc import Mapping
 
 from costguard.domain.actions import Receipt
 from costguard.domain.keys import EncryptionKey, KeyUsage
 from costguard.providers.aws.core.session import HOME_REGIONS, AwsSession
-from costguard.providers.kit.core.changes import after_sending
-from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, text
-from costguard.providers.kit.iam.purposes import Purpose, require_purpose
-from costguard.providers.kit.kms.successor import (
-    CANARY,
-    CONTEXT,
-    Sealed,
-    moved,
-    require_creatable,
-    require_policy_of_any_key,
-    successor_tags,
-    unfit,
-)
+from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part
+from costguard.providers.kit.kms.successor import CANARY, CONTEXT, KeySuccessor, Sealed, unfit
 
 _USAGES = {KeyUsage.ENCRYPT: "ENCRYPT_DECRYPT", KeyUsage.SIGN: "SIGN_VERIFY"}
 _ALGORITHMS = (
@@ -35,40 +24,26 @@ _ALGORITHMS = (
 _RESERVED = ("aws:",)  # tags that only AWS may write
 
 
-class AwsKeySuccessor:
-    """`KeySuccessor` for one partition of AWS, and the `AliasWire` of its own canaries; never a retry of a change."""
+class AwsKeySuccessor(KeySuccessor[AwsSession]):
+    """For one partition of AWS, and the `AliasWire` of its own canaries."""
 
-    def __init__(self, session: AwsSession) -> None:
-        """Take a session made for this.
+    clouds = HOME_REGIONS
+    reserved = _RESERVED
 
-        Raises:
-            InvalidInputError: it can do more than that.
-        """
-        require_purpose(session, Purpose.SUCCEED)
-        self._session = session
+    def _create(self, key: EncryptionKey, tags: Mapping[str, str]) -> Receipt:
+        """As `create`. Grants are not copied.
 
-    def create(self, key: EncryptionKey, decision: str) -> Receipt:
-        """Make a key like this one: spec, usage, key policy, and tags but those that AWS keeps for itself.
-
-        Grants are not copied, nor is a schedule of rotation. A key whose policy names its own ARN is refused. So is,
-        by AWS, a policy under which this role could not set another: its safety check against locking oneself out is
-        left on.
-
-        Raises:
-            OutcomeUnknownError: there may be a new key; list them before anything else.
-            AccessDeniedError: the role or the old key's policy lacks a permission.
-            RefusedError: nothing was made.
-            ThrottledError: rejected before execution; nothing was made.
+        Refused by AWS is a policy under which this role could not set another: its safety check against locking
+        oneself out is left on.
 
         API: KMS GetKeyPolicy, then CreateKey, which knows no token against a second one.
         """
-        require_creatable(key, decision, HOME_REGIONS)
-        policy = self._policy(key)
-        require_policy_of_any_key(key, policy)
-        tags = successor_tags(key, decision, _RESERVED)
-        answer = self._call(
-            key,
+        policy = self._policy_of(key)
+        return self._session.change(
+            key.ref.shard,
+            "kms",
             "CreateKey",
+            lambda answer: named(part(answer, "KeyMetadata"), "KeyId"),
             Description=f"Takes the place of {key.ref.native_id}",
             KeySpec=key.spec,
             KeyUsage=_USAGES[key.usage],
@@ -77,18 +52,6 @@ class AwsKeySuccessor:
             Policy=policy,
             Tags=[{"TagKey": name, "TagValue": value} for name, value in sorted(tags.items())],
         )
-        with after_sending("kms:CreateKey"):
-            return Receipt(_request_id(answer), named(part(answer, "KeyMetadata"), "KeyId"))
-
-    def move_alias(self, alias: str, holder: EncryptionKey, heir: EncryptionKey) -> Receipt:
-        """Move the alias, and back where a canary fails. KMS takes up to minutes until every request sees it.
-
-        Raises:
-            ProviderError: as `providers.succeeding.moved`.
-
-        API: KMS UpdateAlias; Encrypt and Decrypt, for keys that sign Sign and Verify.
-        """
-        return moved(self, alias, holder, heir, HOME_REGIONS)
 
     def seal(self, named: str, key: EncryptionKey) -> Sealed:
         """A canary by an id or alias. API: KMS Encrypt with a context of its own, or Sign."""
@@ -113,17 +76,7 @@ class AwsKeySuccessor:
 
     def point(self, alias: str, key: EncryptionKey) -> Receipt:
         """Let the alias name this key. API: KMS UpdateAlias."""
-        answer = self._call(key, "UpdateAlias", AliasName=alias, TargetKeyId=key.ref.native_id)
-        with after_sending("kms:UpdateAlias"):
-            return Receipt(_request_id(answer))
-
-    def _policy(self, key: EncryptionKey) -> str:
-        answer = self._call(key, "GetKeyPolicy", KeyId=key.ref.native_id, PolicyName="default")
-        with as_documented("kms:GetKeyPolicy"):
-            return named(answer, "Policy")
-
-    def _call(self, key: EncryptionKey, operation: str, **parameters: Any) -> dict[str, Any]:
-        return self._session.call(key.ref.shard, "kms", operation, **parameters)
+        return self._session.change(key.ref.shard, "kms", "UpdateAlias", AliasName=alias, TargetKeyId=key.ref.native_id)
 
 
 def _algorithm(key: EncryptionKey) -> str:
@@ -148,7 +101,3 @@ def _bytes_in(answer: Fields, field: str) -> bytes:
         message = f"{field} is missing"
         raise TypeError(message)
     return found
-
-
-def _request_id(answer: Fields) -> str:
-    return text(part(answer, "ResponseMetadata"), "RequestId")

@@ -12,8 +12,6 @@ from costguard.domain.network import AddressState, PublicAddress
 from costguard.domain.refs import ResourceRef
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.network.answers import Place, to_address
-from costguard.providers.aws.network.remediation import request_id
-from costguard.providers.kit.core.changes import after_sending
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, parts, text
 from costguard.providers.kit.network.remediation import gone, refusal, require, require_unmoved
 
@@ -123,9 +121,7 @@ class AddressRemediator:
 
     def _change(self, mend: Mend, operation: str, **parameters: Any) -> Receipt:
         """These changes answer with nothing of note."""
-        answer = self._session.call(mend.subject.shard, "ec2", operation, **parameters)
-        with after_sending(f"ec2:{operation}"):
-            return Receipt(request_id(answer))
+        return self._session.change(mend.subject.shard, "ec2", operation, **parameters)
 
 
 def _is_kept_by_aws(card: Fields) -> bool:

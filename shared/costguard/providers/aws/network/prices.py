@@ -22,7 +22,8 @@ from costguard.domain.money import HourlyRate, Money
 from costguard.domain.network import Unpriced
 from costguard.domain.refs import Shard
 from costguard.providers.aws.billing import price_table
-from costguard.providers.aws.billing.prices import CURRENCIES, PRICE_LIST_REGIONS, AwsCalls, hourly_on_demand, parsed
+from costguard.providers.aws.billing.prices import CURRENCIES, PRICE_LIST_REGIONS, hourly_on_demand, parsed
+from costguard.providers.kit.core.calls import Lists
 from costguard.providers.kit.core.fields import as_documented, part, text
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ def table_rates(shard: Shard, *, read: bool = True) -> NetworkRates:
 class AwsNetworkPrices:
     """Asks the price list for what a region has; threads may share it."""
 
-    def __init__(self, session: AwsCalls) -> None:
+    def __init__(self, session: Lists) -> None:
         self._session = session
         self._known: dict[tuple[str, str, str], Mapping[_Usage, HourlyRate] | None] = {}
         self._silent: set[str] = set()

@@ -4,104 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from typing_extensions import assert_never
-
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import RefusedError
-from costguard.domain.mends import Mend, MendKind
+from costguard.domain.mends import Mend
 from costguard.providers.aws.compute.instances import imds_v1
-from costguard.providers.aws.core.session import HOME_REGIONS, AwsSession
+from costguard.providers.aws.core.session import HOME_REGIONS, AwsSession, request_id
 from costguard.providers.aws.network.address_remediator import AddressRemediator
 from costguard.providers.aws.network.answers import Place, to_flow_log
-from costguard.providers.aws.network.remediation import request_id
 from costguard.providers.aws.network.rule_remediator import RuleRemediator
 from costguard.providers.kit.core.changes import after_sending
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, parts, text
 from costguard.providers.kit.core.redaction import without_secrets
-from costguard.providers.kit.iam.purposes import Purpose, require_purpose
-from costguard.providers.kit.network.remediation import gone, refusal, require, require_subject, require_unmoved
+from costguard.providers.kit.network.remediation import NetworkRemediator, gone, require, require_unmoved
 
-_KINDS: Mapping[MendKind, tuple[str, ...]] = {
-    MendKind.RELEASE_ADDRESS: ("address",),
-    MendKind.DETACH_ADDRESS: ("address",),
-    MendKind.ATTACH_ADDRESS: ("address",),
-    MendKind.REVOKE_RULE: ("security_group",),
-    MendKind.NARROW_RULE: ("security_group",),
-    MendKind.RESTORE_RULE: ("security_group",),
-    MendKind.ENABLE_FLOW_LOGS: ("vpc", "subnet", "interface"),
-    MendKind.REMOVE_FLOW_LOGS: ("vpc", "subnet", "interface"),
-    MendKind.REQUIRE_IMDSV2: ("instance",),
-    MendKind.ALLOW_IMDSV1: ("instance",),
-}
 _LOGGED = {"vpc": "VPC", "subnet": "Subnet", "interface": "NetworkInterface"}
-_OF_A_KEY = "that is about a key, not a network"
 _PAGE = 1000
 
 
-class AwsNetworkRemediator:
-    """`NetworkRemediator` for one partition of AWS; one setting a call, never a retry."""
+class AwsNetworkRemediator(NetworkRemediator[AwsSession]):
+    """For one partition of AWS.
 
-    def __init__(self, session: AwsSession) -> None:
-        """Take a session made for mending.
+    AWS can refuse no change to what has moved meanwhile, so everything is read just before.
+    """
 
-        Raises:
-            InvalidInputError: it can do more than that.
-        """
-        require_purpose(session, Purpose.MEND)
-        self._session = session
-        self._addresses = AddressRemediator(session)
-        self._rules = RuleRemediator(session)
+    clouds = HOME_REGIONS
 
-    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:  # noqa: C901 - one case a kind
-        """Make the change, unless what is there is not what `before` says. Called once per intent, never retried.
+    @property
+    def addresses(self) -> AddressRemediator:
+        """What changes public addresses."""
+        return AddressRemediator(self._session)
 
-        AWS can refuse no change to what has moved meanwhile, so everything is read just before, and nothing is
-        sent about what has moved since `before`.
-
-        Raises:
-            OutcomeUnknownError: the call may have taken effect, or half of the change has; read before anything else.
-            AccessDeniedError: the role lacks a permission listed in permissions.py.
-            RefusedError: AWS refused, or what is there is not what `before` says; nothing changed.
-            NotFoundError: what it is about is gone; nothing changed.
-            ThrottledError: rejected before execution; nothing changed.
-            UnavailableError: it could not be read just before; nothing changed.
-
-        API: what each kind sends stands with it.
-        """
-        kinds = _KINDS.get(mend.kind, ())
-        require(mend, bool(kinds), _OF_A_KEY)
-        require_subject(mend, kinds, HOME_REGIONS)
-        match mend.kind:
-            case MendKind.RELEASE_ADDRESS:
-                return self._addresses.release(mend, before)
-            case MendKind.DETACH_ADDRESS:
-                return self._addresses.detach(mend, before)
-            case MendKind.ATTACH_ADDRESS:
-                return self._addresses.attach(mend, before)
-            case MendKind.REVOKE_RULE:
-                return self._rules.revoke(mend, before)
-            case MendKind.NARROW_RULE:
-                return self._rules.narrow(mend, before)
-            case MendKind.RESTORE_RULE:
-                return self._rules.restore(mend)
-            case MendKind.ENABLE_FLOW_LOGS:
-                return self._log_flows(mend)
-            case MendKind.REMOVE_FLOW_LOGS:
-                return self._end_flow_log(mend)
-            case MendKind.REQUIRE_IMDSV2:
-                return self._set_imds(mend, before, "required")
-            case MendKind.ALLOW_IMDSV1:
-                return self._set_imds(mend, before, "optional")
-            case (
-                MendKind.SET_ROTATION
-                | MendKind.ROTATE_KEY
-                | MendKind.CREATE_SUCCESSOR
-                | MendKind.MOVE_ALIAS
-                | MendKind.RESTORE_ALIAS
-            ):
-                raise refusal(mend, _OF_A_KEY)
-            case _:
-                assert_never(mend.kind)
+    @property
+    def rules(self) -> RuleRemediator:
+        """What changes rules of security groups."""
+        return RuleRemediator(self._session)
 
     def _log_flows(self, mend: Mend) -> Receipt:
         """Begin to record all traffic: to a bucket, or with a role to a log group.
@@ -156,7 +92,7 @@ class AwsNetworkRemediator:
         with as_documented("ec2:DescribeFlowLogs"):
             return [each for page in pages for each in parts({"page": page}, "page")]
 
-    def _set_imds(self, mend: Mend, before: Mapping[str, str], tokens: str) -> Receipt:
+    def _set_imds(self, mend: Mend, before: Mapping[str, str], *, v1: bool) -> Receipt:
         """Whether metadata wants a session token; the endpoint itself and its hop limit stay as they are.
 
         API: EC2 DescribeInstances, ModifyInstanceMetadataOptions.
@@ -171,7 +107,7 @@ class AwsNetworkRemediator:
             told = imds_v1(part(machines[0], "MetadataOptions"))
         require(mend, told is not None, "AWS tells nothing of its metadata options")
         require_unmoved(mend, {"imds_v1": "true" if told else "false"}, before)
-        operation = "ModifyInstanceMetadataOptions"
+        tokens, operation = ("optional" if v1 else "required"), "ModifyInstanceMetadataOptions"
         answer = self._session.call(mend.subject.shard, "ec2", operation, InstanceId=native_id, HttpTokens=tokens)
         with after_sending(f"ec2:{operation}"):
             if text(part(answer, "InstanceMetadataOptions"), "HttpTokens") != tokens:

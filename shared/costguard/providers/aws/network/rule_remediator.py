@@ -11,13 +11,12 @@ from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, Prov
 from costguard.domain.mends import Mend
 from costguard.domain.network import EVERY_PORT, Direction, NetworkRule
 from costguard.guards.network.rule_text import read_rule, rule_text
-from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.core.session import AwsSession, request_id
 from costguard.providers.aws.network.parts import is_kept_by_a_service
-from costguard.providers.aws.network.remediation import by_its_list, request_id, same
 from costguard.providers.aws.network.rules import NO_NUMBER, group_rule, network
 from costguard.providers.kit.core.changes import after_sending
 from costguard.providers.kit.core.fields import as_documented, named, parts, tags_of
-from costguard.providers.kit.network.remediation import gone, refusal, require, require_unmoved
+from costguard.providers.kit.network.remediation import gone, imaged, listed, refusal, require, require_unmoved
 
 _GROUPS = "DescribeSecurityGroups"
 _RULES, _AUTHORIZE, _REVOKE = (
@@ -63,7 +62,7 @@ class RuleRemediator:
         peers = _networks(mend)
         require(mend, bool(peers), "no networks to narrow it to")
         narrower = [_of_one(wide, peer) for peer in dict.fromkeys(peers)]
-        there = any(same(each, found) for each in narrower for found in rules)
+        there = any(_same(each, found) for each in narrower for found in rules)
         require(mend, not there, "one of the narrower rules is there already")
         made = self._authorize(mend, narrower)
         return Receipt(self._half_done(mend, made, [wide.rule_id]), ",".join(made))
@@ -79,15 +78,15 @@ class RuleRemediator:
         """
         rule, rules = _imaged(mend), self._rules(mend)
         by_id = {found.rule_id: found for found in rules}
-        instead = [each for each in mend.parameters.get("instead_of", "").split(",") if each]
+        instead = listed(mend, "instead_of")
         for native_id in instead:
             if native_id not in by_id:
                 raise gone(mend, f"rule {native_id}", f"ec2:{_RULES}", _NO_RULE)
             stands = by_id[native_id]
-            narrowed = len(stands.peers) == 1 and same(stands, _of_one(rule, stands.peers[0]))
+            narrowed = len(stands.peers) == 1 and _same(stands, _of_one(rule, stands.peers[0]))
             require(mend, narrowed, f"{native_id} is another rule by now")
         left = [found for native_id, found in by_id.items() if native_id not in instead]
-        require(mend, not any(same(each, rule) for each in left), "such a rule is there already")
+        require(mend, not any(_same(each, rule) for each in left), "such a rule is there already")
         made = self._authorize(mend, [rule])
         return Receipt(self._half_done(mend, made, instead) if instead else "", ",".join(made))
 
@@ -162,18 +161,29 @@ class RuleRemediator:
             raise OutcomeUnknownError(message, operation=err.operation, code=err.code) from err
 
 
+def _same(rule: NetworkRule, other: NetworkRule) -> bool:
+    """Whether two rules match and say the same, whatever they are called."""
+    return _bare(rule) == _bare(other)
+
+
+def _by_its_list(rule: NetworkRule) -> NetworkRule:
+    """The rule as EC2 has it: where it names a prefix list it is about that, whatever networks are in it now."""
+    return replace(rule, peers=(), unresolved=(rule.peer_list,)) if rule.peer_list else rule
+
+
+def _bare(rule: NetworkRule) -> NetworkRule:
+    return replace(_by_its_list(rule), rule_id="", priority=0, description="")
+
+
 def _networks(mend: Mend) -> list[str]:
     try:
-        return [network(each) for each in mend.parameters.get("peers", "").split(",") if each]
+        return [network(each) for each in listed(mend, "peers")]
     except ValueError as err:
         raise refusal(mend, str(err)) from err
 
 
 def _imaged(mend: Mend) -> NetworkRule:
-    try:
-        rule = read_rule(mend.parameters.get("rule", ""))
-    except InvalidInputError as err:
-        raise refusal(mend, str(err)) from err
+    rule = imaged(mend)
     require(mend, rule.direction is Direction.INGRESS, "only rules that let somebody in are changed")
     return rule
 
@@ -188,7 +198,7 @@ def _as_read_here(mend: Mend, before: Mapping[str, str]) -> Mapping[str, str]:
     if "peer_list" not in before.get("rule", ""):
         return before
     try:
-        return {**before, "rule": rule_text(by_its_list(read_rule(before["rule"])))}
+        return {**before, "rule": rule_text(_by_its_list(read_rule(before["rule"])))}
     except InvalidInputError as err:
         raise refusal(mend, str(err)) from err
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -14,8 +14,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, Launch
 from costguard.ports import LaunchReport
 from costguard.providers.kit.core.fields import Fields, as_documented, parts
-from costguard.providers.kit.core.gaps import DEADLINE
-from costguard.providers.kit.core.redaction import without_secrets
+from costguard.providers.kit.core.gaps import DEADLINE, named_gaps
 
 REMEMBERED = timedelta(days=90)
 """How long all three clouds can be asked for an event."""
@@ -31,7 +30,6 @@ _BEFORE, _AFTER = timedelta(minutes=15), timedelta(minutes=15)
 """Around the moment a machine says it was made, which is told to the minute at worst: an order may take minutes."""
 _AT_THE_EDGE = timedelta(minutes=5)  # asked a little later than we looked at the clock, the oldest moment is refused
 _LONGEST_NAME = 256
-_NAMED = 5  # machines named in a gap; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,8 @@ def looked_up(
             continue
         if launch is not None:
             launches[instance.ref] = launch
-    return LaunchReport(launches, tuple(_gaps(failures, len(instances), gap)))
+    named = ((ref.shard, ref.native_id, err) for ref, err in failures.items())
+    return LaunchReport(launches, tuple(named_gaps(LAUNCHES, named, f"{len(instances)} machines", gap)))
 
 
 def launch_among(
@@ -144,18 +143,3 @@ def name_in(text: str) -> str:
         message = "a name of nobody"
         raise ValueError(message)
     return text
-
-
-def _gaps(
-    failures: Mapping[ResourceRef, ProviderError], asked: int, gap: Callable[[Shard, str, ProviderError], Gap]
-) -> list[Gap]:
-    """One for each way of failing."""
-    refs_of: dict[tuple[Shard, str, str], list[ResourceRef]] = {}
-    for ref, err in failures.items():
-        refs_of.setdefault((ref.shard, err.operation, err.code), []).append(ref)
-    found = []
-    for (shard, _, _), refs in refs_of.items():
-        one = gap(shard, LAUNCHES, failures[refs[0]])
-        names = ", ".join([without_secrets(ref.native_id) for ref in refs[:_NAMED]] + (["…"] if refs[_NAMED:] else []))
-        found.append(replace(one, detail=f"{one.detail} ({len(refs)} of {asked} machines: {names})"))
-    return found

@@ -12,3 +12,7 @@ class Keys:
     key_id: str
     secret: str = field(repr=False)
     token: str = field(default="", repr=False)
+
+
+NO_CREDENTIALS = "NoCredentials"
+"""A code of our own: there are no keys."""

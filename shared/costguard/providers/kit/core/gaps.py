@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from costguard.domain.errors import (
@@ -14,11 +14,12 @@ from costguard.domain.errors import (
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
+from costguard.providers.kit.core.redaction import without_secrets
 
 DEADLINE = "DeadlineExceeded"
 """A code of our own: not asked, because the time allowed is used up."""
 
-_NAMED = 5  # instances named in a gap; the others are counted
+NAMED = 5  # things named in a gap; the others are counted
 
 
 def gap_kind(error: ProviderError) -> GapKind:
@@ -34,6 +35,22 @@ def gap_kind(error: ProviderError) -> GapKind:
     if isinstance(error, UnavailableError):
         return GapKind.UNAVAILABLE
     return GapKind.UNREADABLE
+
+
+def named_gaps(
+    what: str,
+    failures: Iterable[tuple[Shard, str, ProviderError]],
+    of: str,
+    gap: Callable[[Shard, str, ProviderError], Gap],
+) -> Iterator[Gap]:
+    """One gap for each way of failing in a shard, naming some of the ids; `of` counts all asked for (`12 keys`)."""
+    ways: dict[tuple[Shard, str, str], list[tuple[str, ProviderError]]] = {}
+    for shard, native_id, err in failures:
+        ways.setdefault((shard, err.operation, err.code), []).append((native_id, err))
+    for (shard, _, _), found in ways.items():
+        one = gap(shard, what, found[0][1])
+        names = ", ".join([without_secrets(native_id) for native_id, _ in found[:NAMED]] + ["…"] * (len(found) > NAMED))
+        yield replace(one, detail=f"{one.detail} ({len(found)} of {of}: {names})")
 
 
 def signal_gaps(
@@ -53,5 +70,5 @@ def signal_gaps(
         if len(refs) == seen:
             yield found
             continue
-        names = [ref.native_id for ref in refs[:_NAMED]] + (["…"] if len(refs) > _NAMED else [])
+        names = [ref.native_id for ref in refs[:NAMED]] + (["…"] if len(refs) > NAMED else [])
         yield replace(found, detail=f"{found.detail} ({len(refs)} of {seen} instances: {', '.join(names)})")

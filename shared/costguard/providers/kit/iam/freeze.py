@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from costguard.domain.actions import LaunchFreeze
+from typing_extensions import assert_never
+
+from costguard.domain.actions import FreezeVia, LaunchFreeze, Receipt
 from costguard.domain.errors import RefusedError
 from costguard.domain.refs import Shard
 from costguard.policy.budget.freeze_ids import misfit
 from costguard.ports import Target
+from costguard.providers.kit.core.session import Session
+from costguard.providers.kit.iam.purposes import OnlyFor, Purpose
 
 NOT_ENABLED = "PoliciesNotEnabled"
 """A code of our own: the organisation has this kind of policy switched off."""
-
 
 WayIn = Callable[[str], "Target | None"]
 """The target whose role leads into an account, None where no role does."""
@@ -25,6 +29,77 @@ class _Entering(Protocol):
 
 def own_keys_only(_: str) -> None:
     """The way in where no role leads anywhere."""
+
+
+_SessionT = TypeVar("_SessionT", bound=Session[Any, Any])
+
+
+class Freeze(OnlyFor[_SessionT], ABC):
+    """`FreezeControl` for one cloud, from a session that can do nothing else.
+
+    `ways_in` tells the target whose role leads into an account; without one the caller's own keys are used.
+    """
+
+    purpose: ClassVar = Purpose.FREEZE
+
+    def __init__(self, session: _SessionT, ways_in: WayIn = own_keys_only) -> None:
+        super().__init__(session)
+        self._ways_in = ways_in
+
+    def attached(self, freeze: LaunchFreeze) -> tuple[str, ...]:
+        """Every policy attached to the target itself, by what a freeze calls it; not of those it inherits.
+
+        Raises:
+            RefusedError: the freeze does not fit this cloud, or the organisation has no such policies.
+            ProviderError: not read in full.
+        """
+        shard = self._shard(freeze)
+        if freeze.via is FreezeVia.ORGANISATION:
+            return self._of_target(shard, freeze)
+        if freeze.via is FreezeVia.GROUP:
+            return self._of_group(shard, freeze)
+        assert_never(freeze.via)
+
+    def attach(self, freeze: LaunchFreeze) -> Receipt:
+        """Attach the freeze's policy to its target, once.
+
+        Raises:
+            OutcomeUnknownError: it may be attached; read `attached` before anything else.
+            AccessDeniedError: the role lacks the permission, or this is not the policy it may attach.
+            RefusedError: the cloud refused; nothing changed.
+            ThrottledError: rejected before execution, or the organisation is being changed by somebody; not repeated.
+        """
+        return self._change(freeze, "Attach")
+
+    def detach(self, freeze: LaunchFreeze) -> Receipt:
+        """Detach the freeze's policy from its target, once; errors as `attach`."""
+        return self._change(freeze, "Detach")
+
+    @abstractmethod
+    def _of_target(self, shard: Shard, freeze: LaunchFreeze) -> tuple[str, ...]:
+        """As `attached`, of a part of the organisation."""
+
+    @abstractmethod
+    def _of_group(self, shard: Shard, freeze: LaunchFreeze) -> tuple[str, ...]:
+        """As `attached`, of a group of people."""
+
+    @abstractmethod
+    def _on_target(self, freeze: LaunchFreeze, verb: str) -> tuple[str, str, Mapping[str, Any]]:
+        """Service, operation and parameters that attach to a part of the organisation, or detach; `verb` says which."""
+
+    @abstractmethod
+    def _on_group(self, freeze: LaunchFreeze, verb: str) -> tuple[str, str, Mapping[str, Any]]:
+        """As `_on_target`, for a group of people."""
+
+    def _change(self, freeze: LaunchFreeze, verb: str) -> Receipt:
+        shard = self._shard(freeze)
+        asked = self._on_target if freeze.via is FreezeVia.ORGANISATION else self._on_group
+        service, operation, what = asked(freeze, verb)
+        return self._session.change(shard, service, operation, **what)
+
+    def _shard(self, freeze: LaunchFreeze) -> Shard:
+        require_fit(freeze, self._session.cloud)
+        return shard_of(freeze, self._session, self._ways_in)
 
 
 def require_fit(freeze: LaunchFreeze, cloud: str) -> None:

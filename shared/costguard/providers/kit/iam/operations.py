@@ -53,3 +53,13 @@ class Operation:
     feature: Feature
     permissions: tuple[str, ...]
     changes_something: bool = False
+
+
+def reads(feature: Feature, *names: str) -> tuple[Operation, ...]:
+    """Operations that change nothing, each with the permission of its own name."""
+    return tuple(Operation(name, feature, (name,)) for name in names)
+
+
+def changes(feature: Feature, *names: str) -> tuple[Operation, ...]:
+    """Operations that change something, each with the permission of its own name."""
+    return tuple(Operation(name, feature, (name,), changes_something=True) for name in names)

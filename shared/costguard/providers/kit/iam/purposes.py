@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import Protocol
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from costguard.domain.errors import InvalidInputError
 from costguard.providers.kit.iam.operations import Feature, Operation
 
 
 class Purpose(str, Enum):
-    """Each has a table of operations of its own in a provider's permissions.py, and they share none that changes."""
+    """Each has a table of operations of its own in a provider's permissions.py, and they share none that changes.
+
+    So a session that guards can send no mail, touch no policy, rotate no key and change no network, and what can do one
+    of these can touch no machine. What disables, deletes or imports a key, deletes a group, route, subnet, VPC or
+    instance by way of the network, resets all rules of a group at once, or removes a tag, is in no table at all.
+    """
 
     GUARD = "guarding machines"
     MAIL = "mail"
@@ -21,6 +26,7 @@ class Purpose(str, Enum):
     SUCCEED = "making a successor"
     MEND = "mending networks"
     KEEP_TAG = "writing a keep on a machine"
+    SECRET = "reading a secret of the settings"  # noqa: S105 - a purpose
 
     def narrowed(self, wanted: Purpose) -> Purpose:
         """What comes from a session of this purpose: only one that guards may become another."""
@@ -30,18 +36,44 @@ class Purpose(str, Enum):
 _GETTING_THERE = frozenset({Feature.IDENTITY, Feature.MEMBERS})
 _FEATURES: Mapping[Purpose, frozenset[Feature]] = MappingProxyType(
     {
+        Purpose.MAIL: frozenset({Feature.IDENTITY, Feature.MAIL}),
         Purpose.FREEZE: _GETTING_THERE | {Feature.FREEZE},
         Purpose.ROTATE: _GETTING_THERE | {Feature.KEYS, Feature.ROTATE},
         Purpose.SUCCEED: _GETTING_THERE | {Feature.KEYS, Feature.SUCCEED},
         Purpose.MEND: _GETTING_THERE | {Feature.NETWORK, Feature.FIX_NETWORK},
         Purpose.KEEP_TAG: _GETTING_THERE | {Feature.KEEP_TAG},
+        Purpose.SECRET: frozenset({Feature.SECRETS}),
     }
 )
+_SHARED = _GETTING_THERE | {Feature.KEYS, Feature.NETWORK}
+_APART = frozenset[Feature]().union(*_FEATURES.values()) - _SHARED
+
+Reach = Mapping[Purpose, Mapping[str, Operation]]
+"""What a session may send, by what it is for."""
 
 
-def reach(purpose: Purpose, *operations: Operation) -> dict[str, Operation]:
-    """Of these operations those that the purpose needs, by name; the same on every cloud."""
-    return {operation.name: operation for operation in operations if operation.feature in _FEATURES[purpose]}
+def reaches(
+    *operations: Operation,
+    also: Mapping[Purpose, Collection[str]] = MappingProxyType({}),
+    by_sdk: Collection[Feature] = (),
+) -> Reach:
+    """What each purpose that this cloud serves needs; of guarding, all that no other purpose has for itself.
+
+    Where one name stands more than once, for several features, it counts as the last of them that the purpose has.
+    `also` are names that a purpose needs of another feature, `by_sdk` features that credential providers of the SDK
+    send for themselves, whatever it is for.
+    """
+    found = {Purpose.GUARD: {one.name: one for one in operations if one.feature not in _APART}}
+    for purpose, features in _FEATURES.items():
+        if any(one.feature in features - _SHARED for one in operations):
+            needed = {one.name: one for one in operations if one.feature in features or one.feature in by_sdk}
+            found[purpose] = needed | {name: found[Purpose.GUARD][name] for name in also.get(purpose, ())}
+    return MappingProxyType(found)
+
+
+def known(reach: Reach) -> Mapping[str, Operation]:
+    """Every operation of every kind of session."""
+    return {name: operation for table in reach.values() for name, operation in table.items()}
 
 
 class Purposeful(Protocol):
@@ -61,3 +93,21 @@ def require_purpose(session: Purposeful, purpose: Purpose) -> None:
     if session.purpose is not purpose:
         message = f"{purpose.value} needs a session that can do nothing else: only_for(Purpose.{purpose.name})"
         raise InvalidInputError(message)
+
+
+SessionT = TypeVar("SessionT", bound=Purposeful)
+
+
+class OnlyFor(Generic[SessionT]):
+    """What changes one kind of thing: it takes a session that reaches no other."""
+
+    purpose: ClassVar[Purpose]
+
+    def __init__(self, session: SessionT) -> None:
+        """Take a session made for this purpose.
+
+        Raises:
+            InvalidInputError: it can do more than that.
+        """
+        require_purpose(session, self.purpose)
+        self._session = session

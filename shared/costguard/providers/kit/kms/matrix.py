@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyUsage, MultiRegion, Rotatability, RotationMeans
+from costguard.domain.keys import (
+    KeyManager,
+    KeyOrigin,
+    KeyUsage,
+    MultiRegion,
+    Rotatability,
+    RotationCost,
+    RotationMeans,
+)
 from costguard.report.keys.costs import rotation_cost_words
 
 
@@ -41,6 +49,22 @@ class MatrixRow:
     when: str
     holds: Callable[[KeyFacts], bool]
     allows: Rotatability
+
+
+_BY_SUCCESSOR = frozenset({RotationMeans.SUCCESSOR})
+
+
+def no_means(when: str, holds: Callable[[KeyFacts], bool], note: str, source: str, cost: RotationCost) -> MatrixRow:
+    """A kind of key that nobody but its vendor gives new material."""
+    return MatrixRow(when, holds, Rotatability(frozenset(), note=note, source=source, cost=cost))
+
+
+def by_successor(
+    when: str, holds: Callable[[KeyFacts], bool], note: str, source: str, cost: RotationCost, *, succeeds: bool = False
+) -> MatrixRow:
+    """A kind of key in whose place another has to be made; `succeeds`: costguard can make it."""
+    allows = Rotatability(_BY_SUCCESSOR, note=note, source=source, cost=cost, succeeds=succeeds)
+    return MatrixRow(when, holds, allows)
 
 
 IN_NO_ROW = Rotatability(frozenset(), note="a kind of key that costguard does not know: nothing is done to it")

@@ -2,10 +2,46 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
+from typing import ClassVar
 
+from costguard.domain.actions import Receipt
 from costguard.domain.errors import RefusedError
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyState, RotationMeans
+from costguard.providers.kit.iam.purposes import OnlyFor, Purpose, SessionT
+
+
+class KeyRotator(OnlyFor[SessionT], ABC):
+    """The port of that name for `clouds`, from a session that can do nothing else; one key a call, never a retry."""
+
+    purpose: ClassVar = Purpose.ROTATE
+    clouds: ClassVar[Collection[str]]
+
+    def set_period(self, key: EncryptionKey, days: int) -> Receipt:
+        """Turn automatic rotation on with this period, or change the period.
+
+        Raises:
+            OutcomeUnknownError: it may have taken effect; read the key before anything else.
+            AccessDeniedError: the role, or the key's own policy, lacks the permission.
+            RefusedError: the cloud refused, or the period does not fit the key; nothing changed.
+            ThrottledError: rejected before execution; nothing changed.
+        """
+        require_period(key, days, self.clouds)
+        return self._set_period(key, days)
+
+    def rotate(self, key: EncryptionKey) -> Receipt:
+        """Rotate now; the schedule of automatic rotation stays as it is. Errors as `set_period`."""
+        require_on_demand(key, self.clouds)
+        return self._rotate(key)
+
+    @abstractmethod
+    def _set_period(self, key: EncryptionKey, days: int) -> Receipt:
+        """Set a period that fits the key."""
+
+    @abstractmethod
+    def _rotate(self, key: EncryptionKey) -> Receipt:
+        """Rotate what rotates on demand."""
 
 
 def require_period(key: EncryptionKey, days: int, clouds: Collection[str]) -> None:

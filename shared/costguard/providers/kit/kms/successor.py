@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import OutcomeUnknownError, ProviderError, RefusedError
 from costguard.domain.keys import EncryptionKey
 from costguard.guards.keys.succession import DECISION, MOVED_BACK, SUCCESSOR_OF, can_be_made_again, is_alike
+from costguard.providers.kit.core.fields import as_documented, named
+from costguard.providers.kit.core.session import Session
+from costguard.providers.kit.iam.purposes import OnlyFor, Purpose
 
 CANARY_FAILED = "CanaryFailed"
 """A code of our own: the alias was moved and is back, as a canary did not come through."""
@@ -41,6 +45,69 @@ class AliasWire(Protocol):
 
     def point(self, alias: str, key: EncryptionKey) -> Receipt:
         """Let the alias, with its prefix, name this key."""
+
+
+_SessionT = TypeVar("_SessionT", bound=Session[Any, Any])
+
+
+class KeySuccessor(OnlyFor[_SessionT], ABC):
+    """The port of that name for `clouds`, and the `AliasWire` of its own canaries; never a retry of a change.
+
+    Tags that begin with a word of `reserved` only the cloud may write.
+    """
+
+    purpose: ClassVar = Purpose.SUCCEED
+    clouds: ClassVar[Collection[str]]
+    reserved: ClassVar[tuple[str, ...]]
+
+    def create(self, key: EncryptionKey, decision: str) -> Receipt:
+        """Make a key like this one: spec, usage, key policy, and tags but those that the cloud keeps for itself.
+
+        A schedule of rotation is not copied. A key whose policy names itself is refused.
+
+        Raises:
+            OutcomeUnknownError: there may be a new key; list them before anything else.
+            AccessDeniedError: the role, or the old key's policy, lacks a permission.
+            RefusedError: nothing was made.
+            ThrottledError: rejected before execution; nothing was made.
+        """
+        require_creatable(key, decision, self.clouds)
+        return self._create(key, successor_tags(key, decision, self.reserved))
+
+    def move_alias(self, alias: str, holder: EncryptionKey, heir: EncryptionKey) -> Receipt:
+        """Move the alias, and back where a canary fails; it may take minutes until every request sees it.
+
+        Raises:
+            ProviderError: as `moved`.
+        """
+        return moved(self, alias, holder, heir, self.clouds)
+
+    @abstractmethod
+    def _create(self, key: EncryptionKey, tags: Mapping[str, str]) -> Receipt:
+        """As `create`, of a key that another can be made like."""
+
+    @abstractmethod
+    def seal(self, named: str, key: EncryptionKey) -> Sealed:
+        """As of `AliasWire`."""
+
+    @abstractmethod
+    def holds(self, key: EncryptionKey, sealed: Sealed) -> bool:
+        """As of `AliasWire`."""
+
+    @abstractmethod
+    def point(self, alias: str, key: EncryptionKey) -> Receipt:
+        """As of `AliasWire`. API: KMS UpdateAlias."""
+
+    def _policy_of(self, key: EncryptionKey) -> str:
+        """The key's policy, where another key may have the same. API: KMS GetKeyPolicy."""
+        answer = self._call(key, "GetKeyPolicy", KeyId=key.ref.native_id, PolicyName="default")
+        with as_documented("kms:GetKeyPolicy"):
+            policy = named(answer, "Policy")
+        require_policy_of_any_key(key, policy)
+        return policy
+
+    def _call(self, key: EncryptionKey, operation: str, **parameters: Any) -> dict[str, Any]:
+        return self._session.call(key.ref.shard, "kms", operation, **parameters)
 
 
 def require_creatable(key: EncryptionKey, decision: str, clouds: Collection[str]) -> None:

@@ -2,10 +2,151 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
+from typing import ClassVar, Protocol
 
-from costguard.domain.errors import NotFoundError, RefusedError
-from costguard.domain.mends import Mend
+from typing_extensions import assert_never
+
+from costguard.domain.actions import Receipt
+from costguard.domain.errors import InvalidInputError, NotFoundError, RefusedError
+from costguard.domain.mends import Mend, MendKind
+from costguard.domain.network import NetworkRule
+from costguard.guards.network.rule_text import read_rule
+from costguard.providers.kit.iam.purposes import OnlyFor, Purpose, SessionT
+
+_LOGGED = ("interface", "subnet", "vpc")
+
+
+class Addresses(Protocol):
+    """Changes what one public address is bound to; read anew just before, and refused where it is not as `before`."""
+
+    def release(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+        """Give the address up, for good."""
+
+    def detach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+        """Take the address off what it is bound to."""
+
+    def attach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+        """Bind the address to the private one it was taken off."""
+
+
+class Rules(Protocol):
+    """Changes one rule of a security group, never the whole group; read anew just before."""
+
+    def revoke(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+        """Take one rule away."""
+
+    def narrow(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+        """The same for fewer: the narrower rules first, so that nobody of them is cut off in between.
+
+        Raises:
+            OutcomeUnknownError: also where the narrower rules are there, and the wide one could not be taken away.
+        """
+
+    def restore(self, mend: Mend) -> Receipt:
+        """Put back a rule as its image has it, and then take away what stands in its place.
+
+        Raises:
+            OutcomeUnknownError: also where the rule is back, and the others could not be taken away.
+        """
+
+
+class NetworkRemediator(OnlyFor[SessionT], ABC):
+    """The port of that name for `clouds`, from a session that can do nothing else; one setting a call, no retry."""
+
+    purpose: ClassVar = Purpose.MEND
+    clouds: ClassVar[Collection[str]]
+
+    @property
+    @abstractmethod
+    def addresses(self) -> Addresses:
+        """What changes public addresses."""
+
+    @property
+    @abstractmethod
+    def rules(self) -> Rules:
+        """What changes rules of security groups."""
+
+    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:  # noqa: C901 - one case a kind
+        """Make the change, unless what is there is not what `before` says. Called once per intent, never retried.
+
+        Everything is read just before, and nothing is sent about what has moved since `before`.
+
+        Raises:
+            OutcomeUnknownError: the call may have taken effect, or half of the change has; read before anything else.
+            AccessDeniedError: the role lacks a permission listed in permissions.py.
+            RefusedError: the cloud refused, or what is there is not what `before` says; nothing changed.
+            NotFoundError: what it is about is gone; nothing changed.
+            ThrottledError: rejected before execution; nothing changed.
+            UnavailableError: it could not be read just before; nothing changed.
+
+        API: what each kind sends stands with it.
+        """
+        match mend.kind:
+            case MendKind.RELEASE_ADDRESS:
+                return self.addresses.release(self._of(mend, "address"), before)
+            case MendKind.DETACH_ADDRESS:
+                return self.addresses.detach(self._of(mend, "address"), before)
+            case MendKind.ATTACH_ADDRESS:
+                return self.addresses.attach(self._of(mend, "address"), before)
+            case MendKind.REVOKE_RULE:
+                return self.rules.revoke(self._of(mend, "security_group"), before)
+            case MendKind.NARROW_RULE:
+                return self.rules.narrow(self._of(mend, "security_group"), before)
+            case MendKind.RESTORE_RULE:
+                return self.rules.restore(self._of(mend, "security_group"))
+            case MendKind.ENABLE_FLOW_LOGS:
+                return self._log_flows(self._of(mend, *_LOGGED))
+            case MendKind.REMOVE_FLOW_LOGS:
+                return self._end_flow_log(self._of(mend, *_LOGGED))
+            case MendKind.REQUIRE_IMDSV2:
+                return self._set_imds(self._of(mend, "instance"), before, v1=False)
+            case MendKind.ALLOW_IMDSV1:
+                return self._set_imds(self._of(mend, "instance"), before, v1=True)
+            case (
+                MendKind.SET_ROTATION
+                | MendKind.ROTATE_KEY
+                | MendKind.CREATE_SUCCESSOR
+                | MendKind.MOVE_ALIAS
+                | MendKind.RESTORE_ALIAS
+            ):
+                raise refusal(mend, "that is about a key, not a network")
+            case _:
+                assert_never(mend.kind)
+
+    def _of(self, mend: Mend, *kinds: str) -> Mend:
+        require_subject(mend, kinds, self.clouds)
+        return mend
+
+    @abstractmethod
+    def _log_flows(self, mend: Mend) -> Receipt:
+        """Begin to record all traffic, where `destination` says; nothing where there is a record already."""
+
+    @abstractmethod
+    def _end_flow_log(self, mend: Mend) -> Receipt:
+        """End the record that `flow_log` names; what it has recorded stays where it is."""
+
+    @abstractmethod
+    def _set_imds(self, mend: Mend, before: Mapping[str, str], *, v1: bool) -> Receipt:
+        """Whether metadata answers without a session token; the endpoint itself stays as it is."""
+
+
+def imaged(mend: Mend) -> NetworkRule:
+    """The rule that the mend puts back.
+
+    Raises:
+        RefusedError: it has no image of one.
+    """
+    try:
+        return read_rule(mend.parameters.get("rule", ""))
+    except InvalidInputError as err:
+        raise refusal(mend, str(err)) from err
+
+
+def listed(mend: Mend, name: str) -> list[str]:
+    """The words of a parameter that holds several: networks, or rules."""
+    return [each.strip() for each in mend.parameters.get(name, "").split(",") if each.strip()]
 
 
 def require_subject(mend: Mend, kinds: Collection[str], clouds: Collection[str]) -> None:

@@ -8,18 +8,18 @@ answer the price is unknown.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from fnmatch import fnmatchcase
-from typing import Any, Protocol
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Instance, InstanceDetail, Volume
 from costguard.policy.model.policy import PriceOverride
+from costguard.providers.kit.billing.prices import negotiated
+from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, named, part, text
 from costguard.providers.tencent.compute.instance_types import ZONES
 from costguard.providers.tencent.compute.instances import POSTPAID, PREPAID, SPOT
@@ -39,18 +39,6 @@ _TIERS = (
 """Until when each price of a pay-as-you-go hour holds: longer use costs less, where the later ones are there at all."""
 
 
-class Calls(Protocol):
-    """The part of `TencentSession` that prices need."""
-
-    def call(self, shard: Shard, service: str, action: str, /, **parameters: Any) -> dict[str, Any]:
-        """One request; raises ProviderError."""
-
-    def pages(
-        self, shard: Shard, service: str, action: str, result_key: str, /, **parameters: Any
-    ) -> Iterator[list[Any]]:
-        """The list under `result_key` of every page; raises ProviderError."""
-
-
 @dataclass(frozen=True, slots=True)
 class Product:
     """What has one price: an instance type in a zone under a charge type."""
@@ -64,7 +52,7 @@ class Product:
 class TencentPrices:
     """`PriceSource` for Tencent Cloud. What was asked once is kept; threads may share it (two may ask at once)."""
 
-    def __init__(self, session: Calls, overrides: Sequence[PriceOverride], *, now: datetime) -> None:
+    def __init__(self, session: Reads, overrides: Sequence[PriceOverride], *, now: datetime) -> None:
         self._session = session
         self._overrides = tuple(overrides)
         self._now = now.astimezone(timezone.utc)
@@ -81,7 +69,7 @@ class TencentPrices:
         is spread over its hours. A dedicated host is paid for as a host, so its machines have no price.
         A policy's price is what was negotiated for on-demand use, so Spot is never priced by it.
         """
-        self._read(instance for instance in instances if self._override(instance) is None)
+        self._read(instance for instance in instances if negotiated(instance, self._overrides) is None)
         found = {instance.ref: self._rate(instance) for instance in instances}
         return {ref: rate for ref, rate in found.items() if rate is not None}
 
@@ -98,20 +86,10 @@ class TencentPrices:
         del volume
         return None
 
-    def _override(self, instance: Instance) -> Money | None:
-        if instance.billing is Billing.SPOT:
-            return None
-        for override in self._overrides:
-            if override.cloud == instance.ref.cloud and any(
-                fnmatchcase(instance.instance_type, pattern) for pattern in override.instance_types
-            ):
-                return override.hourly
-        return None
-
     def _rate(self, instance: Instance) -> HourlyRate | None:
-        negotiated = self._override(instance)
-        if negotiated is not None:
-            return HourlyRate(negotiated, "policy", self._today)
+        agreed = negotiated(instance, self._overrides)
+        if agreed is not None:
+            return HourlyRate(agreed, "policy", self._today)
         product = _product(instance)
         quoted = None if product is None else self._quoted.get(product)
         if quoted is None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from costguard.domain.errors import TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
@@ -17,6 +17,7 @@ from costguard.domain.resources import (
     SnapshotState,
     Volume,
 )
+from costguard.providers.kit.core.calls import Lists
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, text, whole
 from costguard.providers.tencent.compute.instances import TERMINATION_PROTECTION, attached_disk_ids
 from costguard.providers.tencent.core.fields import tags_of, told
@@ -33,17 +34,8 @@ _BOUND = frozenset({"BIND", "BINDING"})
 """AddressStatus counts, not InstanceId: an unbound address was seen with the machine it had been bound to."""
 
 
-class Calls(Protocol):
-    """The part of `TencentSession` that reading needs."""
-
-    def pages(
-        self, shard: Shard, service: str, action: str, result_key: str, /, **parameters: Any
-    ) -> Iterator[list[Any]]:
-        """The list under `result_key` of every page; raises ProviderError."""
-
-
 def read_attached(
-    session: Calls, shard: Shard, instances: Sequence[Instance], described: Mapping[str, Fields]
+    session: Lists, shard: Shard, instances: Sequence[Instance], described: Mapping[str, Fields]
 ) -> Iterator[InstanceDetail]:
     """A detail for each of `instances`; `described` holds their DescribeInstances elements by id.
 
@@ -70,7 +62,7 @@ def read_attached(
         )
 
 
-def kept_addresses(session: Calls, shard: Shard, ids: Sequence[str]) -> Mapping[str, Sequence[tuple[ResourceRef, str]]]:
+def kept_addresses(session: Lists, shard: Shard, ids: Sequence[str]) -> Mapping[str, Sequence[tuple[ResourceRef, str]]]:
     """Elastic addresses bound to these instances, by id, with the address each stands for.
 
     API: VPC DescribeAddresses, which without a filter by type leaves plain public addresses out.
@@ -98,7 +90,7 @@ def with_kept_address(instance: Instance, addresses: Mapping[str, Sequence[tuple
     return replace(instance, public_ip_is_kept=kept)
 
 
-def _volumes(session: Calls, shard: Shard, named_disks: Mapping[str, frozenset[str]]) -> defaultdict[str, list[Volume]]:
+def _volumes(session: Lists, shard: Shard, named_disks: Mapping[str, frozenset[str]]) -> defaultdict[str, list[Volume]]:
     """Disks by instance: those that the CBS says are attached, and by id those that it did not name so.
 
     A disk attached to several machines has the list of them in InstanceIdList, which no filter is said to know.
@@ -148,7 +140,7 @@ def _take(
             found[native_id].append(volume)
 
 
-def _snapshots(session: Calls, shard: Shard, ids: Sequence[str]) -> defaultdict[str, list[Snapshot]]:
+def _snapshots(session: Lists, shard: Shard, ids: Sequence[str]) -> defaultdict[str, list[Snapshot]]:
     found: defaultdict[str, list[Snapshot]] = defaultdict(list)
     for batch in _batches(ids, _VALUES):
         for item in _items(session, shard, SNAPSHOTS, "SnapshotSet", "disk-id", batch):
@@ -198,7 +190,7 @@ def _started_at(item: Fields) -> datetime:
 
 
 def _items(
-    session: Calls, shard: Shard, operation: str, key: str, filter_name: str, values: Sequence[str]
+    session: Lists, shard: Shard, operation: str, key: str, filter_name: str, values: Sequence[str]
 ) -> Iterator[Any]:
     service, action = operation.split(":")
     wanted = [{"Name": filter_name, "Values": list(values)}]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any, Protocol
+from typing import Any
 
 from costguard.domain.deployments import Deployment
 from costguard.domain.refs import Shard
@@ -22,6 +22,7 @@ from costguard.providers.kit.compute.audit_log import (
     looked_up,
     name_in,
 )
+from costguard.providers.kit.core.calls import Calls
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, parts, text
 from costguard.providers.kit.core.paging import by_token
 from costguard.providers.tencent.core import errors
@@ -35,13 +36,6 @@ _OF_INSTANCES = "instance/"
 _SERVICE_ROLES = ("_QCSRole", "_QCSLinkedRole")
 _ANY_ROLE = "roleUser"
 """What older documents say a role is called in events, whichever it is."""
-
-
-class Calls(Protocol):
-    """The part of `TencentSession` that reading needs."""
-
-    def call(self, shard: Shard, service: str, action: str, /, **parameters: Any) -> dict[str, Any]:
-        """One request; raises ProviderError."""
 
 
 class TencentAuditLog:
@@ -84,7 +78,7 @@ class TencentAuditLog:
 
         def ask(page: dict[str, str]) -> dict[str, Any]:
             more = {"NextToken": int(page["NextToken"])} if page else {}
-            return self._session.call(
+            answer = self._session.call(
                 account,
                 "cloudaudit",
                 "DescribeEvents",
@@ -94,6 +88,7 @@ class TencentAuditLog:
                 LookupAttributes=[{"AttributeKey": "EventName", "AttributeValue": event}],
                 **more,
             )
+            return dict(answer)
 
         return by_token(LOOKUP, ask, _listed, _next_page)
 

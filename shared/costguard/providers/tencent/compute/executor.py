@@ -5,16 +5,15 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from typing_extensions import assert_never
-
-from costguard.domain.actions import Action, Receipt, Verb
+from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import (
     NotFoundError,
     OutcomeUnknownError,
     ProviderError,
 )
 from costguard.domain.resources import InstanceState
-from costguard.providers.kit.core.changes import after_sending, require_acting, require_instance, require_volume, unfit
+from costguard.providers.kit.compute.executor import Executor
+from costguard.providers.kit.core.changes import after_sending, require_instance, require_volume, unfit
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, text
 from costguard.providers.tencent.compute.attached import CASE_TAG, DECISION_TAG, SNAPSHOTS, to_snapshot
 from costguard.providers.tencent.compute.instances import POSTPAID, SPOT, TERMINATE, state_of
@@ -27,48 +26,25 @@ _LONGEST_NAME = 60
 _MAY_END = frozenset({InstanceState.RUNNING, InstanceState.STOPPED})
 
 
-class TencentExecutor:
-    """`ActionExecutor` for one site of Tencent Cloud; one resource a call, never a retry."""
+class TencentExecutor(Executor[TencentSession]):
+    """For one site of Tencent Cloud.
+
+    A stop asks for no further charges, and shuts the machine down as its owner would do it, without force.
+    Where its type must go on being charged, the cloud refuses or says so afterwards (StopChargingMode).
+
+    API: CVM StopInstances, StartInstances and TerminateInstances with one id, CBS CreateSnapshot of one disk.
+    """
 
     def __init__(self, session: TencentSession) -> None:
-        """Take a session made for acting.
-
-        Raises:
-            InvalidInputError: `session` is read-only: whoever wires this would act where nothing may be done.
-        """
-        require_acting(TencentSession.__name__, may_change=session.may_change)
-        self._session = session
+        super().__init__(session)
         self._ended: set[str] = set()
         self._ending = threading.Lock()
 
-    def execute(self, action: Action) -> Receipt:
-        """Start `action`; return once Tencent Cloud has accepted it. Accepted is not done.
+    def _stop(self, action: Action) -> Receipt:
+        return self._change(action, "StopInstances", StopType="SOFT", StoppedMode="STOP_CHARGING")
 
-        A stop asks for no further charges, and shuts the machine down as its owner would do it, without force.
-        Where its type must go on being charged, the cloud refuses or says so afterwards (StopChargingMode).
-
-        Raises:
-            OutcomeUnknownError: the call may have taken effect; describe before anything else.
-            AccessDeniedError: the role lacks a permission listed in permissions.py.
-            RefusedError: Tencent Cloud refused, or the action does not fit its resource; nothing changed.
-            ThrottledError: rejected before execution; nothing changed.
-
-        API: CVM StopInstances, StartInstances and TerminateInstances with one id, CBS CreateSnapshot of one disk.
-        """
-        verb = action.verb
-        if verb is Verb.STOP:
-            return self._change(action, "StopInstances", StopType="SOFT", StoppedMode="STOP_CHARGING")
-        if verb is Verb.START:
-            return self._change(action, "StartInstances")
-        if verb is Verb.TERMINATE:
-            return self._terminate(action)
-        if verb is Verb.SNAPSHOT:
-            return self._snapshot(action)
-        if verb is Verb.WARN:
-            raise unfit(action, "warning people is not the cloud's business")
-        if verb is Verb.MEND:
-            raise unfit(action, "keys and networks are changed through clients of their own")
-        assert_never(verb)
+    def _start(self, action: Action) -> Receipt:
+        return self._change(action, "StartInstances")
 
     def _change(self, action: Action, operation: str, **how: Any) -> Receipt:
         require_instance(action, HOME_REGIONS, "a Tencent Cloud instance")

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Accelerator, AcceleratorKind
+from costguard.providers.kit.core.calls import Lists
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, named, part, parts, text, whole
 from costguard.providers.tencent.core.fields import told
 
@@ -44,15 +45,6 @@ class TypeFacts:
     card_memory_gib: float | None
     fpgas: float
     has_local_disks: bool | None
-
-
-class Calls(Protocol):
-    """The part of `TencentSession` that learning needs."""
-
-    def pages(
-        self, shard: Shard, service: str, action: str, result_key: str, /, **parameters: Any
-    ) -> Iterator[list[Any]]:
-        """The list under `result_key` of every page; raises ProviderError."""
 
 
 def family_of(instance_type: str) -> str:
@@ -194,7 +186,7 @@ class TypeCatalogue:
     _known: dict[str, TypeFacts] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def learn(self, session: Calls, shard: Shard, instance_types: Iterable[str]) -> frozenset[str]:
+    def learn(self, session: Lists, shard: Shard, instance_types: Iterable[str]) -> frozenset[str]:
         """Ask for what is not known yet; returns the types that nothing describes.
 
         Raises:
@@ -215,7 +207,7 @@ class TypeCatalogue:
         with self._lock:
             return self._known.get(instance_type)
 
-    def _read(self, session: Calls, shard: Shard, operation: str, key: str, names: Sequence[str], read: Any) -> None:
+    def _read(self, session: Lists, shard: Shard, operation: str, key: str, names: Sequence[str], read: Any) -> None:
         by_type = [{"Name": "instance-type", "Values": list(names)}]
         service, action = operation.split(":")
         entries: dict[str, list[Mapping[str, Any]]] = {}

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Keeper, ManagedBy
 from costguard.providers.kit.compute.instances import tag_value
+from costguard.providers.kit.core.calls import Lists
 from costguard.providers.kit.core.fields import as_documented, named, text
 from costguard.providers.tencent.core.errors import UNSUPPORTED
 
@@ -39,15 +40,6 @@ _NAMES: tuple[tuple[re.Pattern[str], Keeper], ...] = (
 )
 
 
-class Calls(Protocol):
-    """The part of `TencentSession` that reading memberships needs."""
-
-    def pages(
-        self, shard: Shard, service: str, action: str, result_key: str, /, **parameters: Any
-    ) -> Iterator[list[Any]]:
-        """The list under `result_key` of every page; raises ProviderError."""
-
-
 def keeper_of(tags: Mapping[str, str], name: str) -> ManagedBy | None:
     """The controller that an instance with these tags and this name gives away, or None."""
     for pattern, keeper in _TAGS:
@@ -61,7 +53,7 @@ def keeper_of(tags: Mapping[str, str], name: str) -> ManagedBy | None:
     return None
 
 
-def read_memberships(session: Calls, shard: Shard) -> Mapping[str, ManagedBy]:
+def read_memberships(session: Lists, shard: Shard) -> Mapping[str, ManagedBy]:
     """Every machine of the shard that a cluster or a scaling group lists as its own, by id; clusters go first.
 
     Raises:
@@ -84,7 +76,7 @@ def read_memberships(session: Calls, shard: Shard) -> Mapping[str, ManagedBy]:
     return found
 
 
-def _items(session: Calls, shard: Shard, service: str, action: str, key: str, **asked: Any) -> Iterator[Any]:
+def _items(session: Lists, shard: Shard, service: str, action: str, key: str, **asked: Any) -> Iterator[Any]:
     try:
         for page in session.pages(shard, service, action, key, **asked):
             yield from page

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from math import ceil
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from costguard.domain.errors import AccessDeniedError, ProviderError, ThrottledError, UnavailableError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.signals import HOUR, SignalName
 from costguard.providers.kit.compute.metrics import Cells, Window, fold_counts, fold_values
+from costguard.providers.kit.core.calls import Calls
 from costguard.providers.kit.core.fields import as_documented
 from costguard.providers.kit.core.pacing import THIS_MACHINE
 from costguard.providers.tencent.compute.metric_answers import OPERATION, Points, points_in
@@ -135,13 +136,6 @@ NAMESPACE = "QCE/CVM"
 BY_MACHINE = ("InstanceId",)
 """The dimension of every metric of a machine, by its page (248/6843)."""
 _CALLS_IN_FLIGHT = 8
-
-
-class Calls(Protocol):
-    """The part of `TencentSession` that reading needs."""
-
-    def call(self, shard: Shard, service: str, action: str, /, **parameters: Any) -> dict[str, Any]:
-        """One request, retried within the deadline; raises ProviderError."""
 
 
 @dataclass(frozen=True, slots=True)

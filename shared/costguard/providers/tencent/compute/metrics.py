@@ -35,13 +35,13 @@ from costguard.domain.resources import AcceleratorKind, Instance
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, Statistic
 from costguard.ports import SignalReport
 from costguard.providers.kit.compute.metrics import Cells, Window
+from costguard.providers.kit.core.calls import Calls
 from costguard.providers.kit.core.gaps import signal_gaps
 from costguard.providers.tencent.compute.metric_answers import FINEST, Known, metric_names, period_for
 from costguard.providers.tencent.compute.metric_calls import (
     BY_MACHINE,
     NAMESPACE,
     Asking,
-    Calls,
     Job,
     Metric,
     Pages,

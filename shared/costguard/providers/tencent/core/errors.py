@@ -17,6 +17,7 @@ from costguard.domain.errors import (
 )
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap
+from costguard.providers.kit.core.credentials import NO_CREDENTIALS
 from costguard.providers.kit.core.gaps import DEADLINE, gap_kind
 from costguard.providers.kit.core.redaction import without_secrets
 from costguard.providers.tencent.core.transport import SendingError
@@ -25,8 +26,6 @@ from costguard.providers.tencent.iam.permissions import permission_for
 UNSUPPORTED = "UnsupportedByEndpoint"
 """A code of our own: a stand-in for Tencent Cloud does not know the product or the operation."""
 
-NO_CREDENTIALS = "NoCredentials"
-WRONG_ACCOUNT = "WrongAccount"
 
 _THROTTLED = ("RequestLimitExceeded", "LimitExceeded.ActionLimited", "LimitExceeded.LimitedAccess")
 _THROTTLED_HERE = {"sts": ("InvalidParameter.OverLimit",)}  # elsewhere the same words may mean something else

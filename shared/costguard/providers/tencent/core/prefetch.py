@@ -14,7 +14,7 @@ _PAGES = 4  # of 100 machines, about 0.2 MB each: enough for 40 a second at a di
 _Page = TypeVar("_Page")
 
 
-class Ahead(Generic[_Page]):
+class Prefetch(Generic[_Page]):
     """`read` gives the page that begins at an offset, of `size` items; used by one thread.
 
     Only what is announced is asked for, so a list of one page costs one request. Leaving waits for what is under way.

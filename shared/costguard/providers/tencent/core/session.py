@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
-from costguard.domain.errors import ProviderError, TruncatedReadError
+from typing_extensions import Unpack
+
+from costguard.domain.errors import TruncatedReadError
 from costguard.domain.refs import Shard
-from costguard.ports import CallCount, Target
 from costguard.providers.kit.core.credentials import Keys
-from costguard.providers.kit.core.fields import as_documented, whole
-from costguard.providers.kit.core.gate import Gate
-from costguard.providers.kit.core.pacing import Pacer, pacer_for
-from costguard.providers.kit.core.retry import RetryPolicy
-from costguard.providers.kit.iam.purposes import Purpose
+from costguard.providers.kit.core.fields import Fields, account_id, as_documented, named, text, whole
+from costguard.providers.kit.core.redaction import without_secrets
+from costguard.providers.kit.core.session import Common, Identity, Nature
+from costguard.providers.kit.core.signing import Entered, SigningSession
 from costguard.providers.tencent.core import errors
-from costguard.providers.tencent.core.credentials import OWN, Identity, Roles
-from costguard.providers.tencent.core.prefetch import Ahead
-from costguard.providers.tencent.core.products import HOME_REGIONS, PAGES, Paging, known_cloud
+from costguard.providers.tencent.core.prefetch import Prefetch
+from costguard.providers.tencent.core.products import HOME_REGIONS, PAGES, Paging
 from costguard.providers.tencent.core.rates import RATES
 from costguard.providers.tencent.core.transport import SendingError, Transport
 from costguard.providers.tencent.iam.permissions import REACH
 
 _MOST_PAGES = 10_000  # a million instances
 
+_NATURE = Nature(
+    name="Tencent Cloud",
+    kind="site",
+    home_regions=HOME_REGIONS,
+    reach=REACH,
+    rates=RATES,
+    role_lasts=timedelta(hours=2),  # what AssumeRole gives unless asked otherwise, and every role allows
+    is_stale=errors.is_stale,
+)
+_RENEW_AFTER = _NATURE.role_lasts * 0.8
 
-class TencentSession:
-    """Credentials, clients and requests for one site of Tencent Cloud; serves many threads.
 
-    `may_change` False refuses, before anything leaves the process, whatever permissions.py does not list
-    as reading. `endpoint` stands in for every product; it may be http on this machine only.
-    `deadline` returns the seconds left; no wait goes past it. `now` is the clock on the wall. `pages`: how long the
-    pages of each list are. `mark` is what its role sessions are called, and in its user agent: see
-    `domain/deployments.py`.
+class TencentSession(SigningSession):
+    """As `SigningSession`, for one site of Tencent Cloud. There are no dry runs.
+
+    `endpoint` stands in for every product; it may be http on this machine only. `pages`: how long the pages of each
+    list are.
 
     Raises:
         InvalidInputError: `cloud` is no site of Tencent Cloud, or `endpoint` no safe address.
@@ -43,101 +49,18 @@ class TencentSession:
     def __init__(
         self,
         *,
-        cloud: str = "tencent",
         keys: Keys | None,
-        endpoint: str = "",
-        may_change: bool = False,
-        home_region: str = "",
-        deadline: Callable[[], float] | None = None,
-        pacer: Pacer | None = None,
         now: Callable[[], datetime],
-        purpose: Purpose = Purpose.GUARD,
+        endpoint: str = "",
         pages: Mapping[str, Paging] = PAGES,
-        mark: str = "",
+        **common: Unpack[Common],
     ) -> None:
-        self.cloud = known_cloud(cloud)
-        self.home_region = home_region or HOME_REGIONS[cloud]
-        self.may_change = may_change
-        self.purpose = purpose
-        self._operations = REACH[purpose]
         self._pages = pages
-        self._keys = keys
-        self._endpoint = endpoint
-        self._deadline = deadline
-        self._pacer = pacer or pacer_for(RATES, endpoint)
-        self._patience = RetryPolicy(self._pacer, deadline)
-        self.now = now
-        self._gate = Gate(self._operations, may_change=may_change)
-        self.mark = mark or "costguard"
-        self._transport = Transport(cloud, endpoint, agent=self.mark)
-        self._roles = Roles(self._ask_sts, keys, now, self.mark)
-        self._date: datetime | None = None
+        super().__init__(_NATURE, endpoint, keys, now, common)
 
-    def acting(self) -> TencentSession:
-        """A session that may change things, for the same accounts, with credentials and connections of its own."""
-        return self._twin()
-
-    def only_for(self, purpose: Purpose, *, may_change: bool = True) -> TencentSession:
-        """A session that knows this purpose's operations and no other; unless it `may_change`, it only reads."""
-        return self._twin(purpose, may_change=may_change)
-
-    def _twin(self, purpose: Purpose = Purpose.GUARD, *, may_change: bool = True) -> TencentSession:
-        twin = TencentSession(
-            cloud=self.cloud,
-            keys=self._keys,
-            endpoint=self._endpoint,
-            may_change=may_change,
-            home_region=self.home_region,
-            deadline=self._deadline,
-            pacer=self._pacer,
-            now=self.now,
-            pages=self._pages,
-            purpose=self.purpose.narrowed(purpose),
-            mark=self.mark,
-        )
-        twin._roles.routes = self._roles.routes  # shared: accounts found later count as well
-        return twin
-
-    def identity(self) -> Identity:
-        """Who we are, asked once: the first request of all.
-
-        Raises:
-            AccessDeniedError: no credentials, or Tencent Cloud does not accept them.
-        """
-        return self._roles.identity()
-
-    def for_account(self, target: Target, account: str) -> None:
-        """Make `account` readable: with our own credentials, or the target's role there.
-
-        The role is a `qcs::` ARN, a name, or either with `{account}` in it.
-
-        Raises:
-            AccessDeniedError: no role to assume, it may not be assumed, or it leads to another account.
-        """
-        self._roles.routes[account] = target
-        self._roles.enter(account)
-
-    def call(self, shard: Shard, service: str, action: str, /, **parameters: Any) -> dict[str, Any]:
-        """One request (`call(shard, "cvm", "DescribeInstances", Limit=100)`) and the fields of its answer.
-
-        Reads are tried again on throttling and passing faults while time lasts; a change is sent once.
-        An empty region means the home region.
-
-        Raises:
-            OutcomeUnknownError: a change was sent and its answer lost.
-            ProviderError: another of its kinds, see domain/errors.py.
-        """
-        operation = f"{service}:{action}"
-        self._gate.check(operation)
-        region = shard.region or self.home_region
-        key = self._roles.enter(shard.account)
-        try:
-            return self._send(key, region, service, action, parameters)
-        except ProviderError as err:
-            if key == OWN or not errors.is_stale(err) or self._operations[operation].changes_something:
-                raise
-            self._roles.forget(key)
-        return self._send(self._roles.enter(shard.account), region, service, action, parameters)
+    def _begin(self) -> None:
+        super()._begin()
+        self._transport = Transport(self.cloud, self._endpoint, agent=self.mark)
 
     def pages(
         self, shard: Shard, service: str, action: str, result_key: str, /, **parameters: Any
@@ -166,7 +89,7 @@ class TencentSession:
             return _listed(answer, result_key, operation), total
 
         seen, most, last = 0, 0, None
-        with Ahead(page, paging.most) as ahead:
+        with Prefetch(page, paging.most) as ahead:
             for _ in range(_MOST_PAGES):
                 items, total = ahead.take(seen, most)
                 yield items
@@ -178,40 +101,37 @@ class TencentSession:
                 most = max(most, total)
         raise _cut_short(operation, f"more than {_MOST_PAGES} pages", "TooManyPages")
 
-    def ask_time(self) -> datetime | None:
-        """The cloud's clock, to the second, by the `Date` of an answer of STS; None where no answer told it."""
-        self._date = None
-        with suppress(ProviderError):  # what it says of us is not the question, and a wrong clock is refused
-            self.call(Shard(self.cloud, ""), "sts", "GetCallerIdentity")
-        return self._date
-
-    def calls_made(self) -> Sequence[CallCount]:
-        """Every operation this session sent, counted where requests leave the process."""
-        return self._gate.calls_made()
-
     def close(self) -> None:
         """Close all connections."""
         self._transport.close()
 
-    def _ask_sts(self, key: str, action: str, parameters: dict[str, Any]) -> dict[str, Any]:
-        self._gate.check(f"sts:{action}")
-        return self._send(key, self.home_region, "sts", action, parameters)
+    def _role_name(self, role: str, account: str) -> str:
+        return role if role.startswith("qcs::") else f"qcs::cam::uin/{account}:roleName/{role}"
 
-    def _send(self, key: str, region: str, service: str, action: str, parameters: dict[str, Any]) -> dict[str, Any]:
-        operation = f"{service}:{action}"
-        changes = self._operations[operation].changes_something
-        return self._patience.ask(
-            operation,
-            lambda: self._pacer.reserve(key, region, operation),
-            lambda: self._send_once(key, region, service, action, parameters, changes=changes),
-            changes=changes,
+    def _issued(self, credentials: Fields, asked_at: datetime) -> tuple[Keys, datetime]:
+        keys = Keys(named(credentials, "TmpSecretId"), named(credentials, "TmpSecretKey"), named(credentials, "Token"))
+        # counted from before the request: by our clock the keys are then older than they are, never younger
+        return keys, asked_at + _RENEW_AFTER
+
+    def _identity_in(self, answer: Fields) -> Identity:
+        return Identity(
+            account=account_id(answer, "AccountId"),
+            arn=without_secrets(text(answer, "Arn")),
+            kind=without_secrets(text(answer, "Type")),
         )
 
+    def _lane(self, held: Entered, region: str, operation: str) -> tuple[str, str, str]:
+        return held.account, region, operation
+
+    def _sender(
+        self, held: Entered, region: str, service: str, operation: str, parameters: Mapping[str, Any], *, changes: bool
+    ) -> Callable[[], dict[str, Any]]:
+        return lambda: self._send_once(held.keys, region, service, operation, parameters, changes=changes)
+
     def _send_once(
-        self, key: str, region: str, service: str, action: str, parameters: dict[str, Any], *, changes: bool
+        self, keys: Keys, region: str, service: str, action: str, parameters: Mapping[str, Any], *, changes: bool
     ) -> dict[str, Any]:
         operation = f"{service}:{action}"
-        keys = self._roles.keys_of(key)
         try:
             reply = self._transport.send(
                 keys,

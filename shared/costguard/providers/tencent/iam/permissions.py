@@ -6,16 +6,11 @@ process, and one that changes something only leaves a session made for acting.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from costguard.providers.kit.iam.operations import Feature, Operation
-from costguard.providers.kit.iam.purposes import Purpose, reach
-
-
-def _reads(feature: Feature, *names: str) -> Iterable[Operation]:
-    return (Operation(name, feature, (name,)) for name in names)
+from costguard.providers.kit.iam.operations import Feature, Operation, changes, reads
+from costguard.providers.kit.iam.purposes import Purpose, known, reaches
 
 
 def _finance(*actions: str) -> Iterable[Operation]:
@@ -24,9 +19,9 @@ def _finance(*actions: str) -> Iterable[Operation]:
 
 _OPERATIONS = (
     Operation("sts:GetCallerIdentity", Feature.IDENTITY, ()),
-    *_reads(Feature.MEMBERS, "sts:AssumeRole"),
-    *_reads(Feature.ORGANISATION, "organization:DescribeOrganizationMembers"),
-    *_reads(
+    *reads(Feature.MEMBERS, "sts:AssumeRole"),
+    *reads(Feature.ORGANISATION, "organization:DescribeOrganizationMembers"),
+    *reads(
         Feature.INVENTORY,
         "region:DescribeRegions",
         "cvm:DescribeInstances",
@@ -39,10 +34,10 @@ _OPERATIONS = (
         "cbs:DescribeSnapshots",
         "vpc:DescribeAddresses",
     ),
-    *_reads(Feature.METRICS, "monitor:DescribeBaseMetrics", "monitor:GetMonitorData"),
-    *_reads(Feature.PRICES, "cbs:InquiryPriceCreateDisks"),
-    *_reads(Feature.TRAIL, "cloudaudit:DescribeEvents"),
-    *_reads(
+    *reads(Feature.METRICS, "monitor:DescribeBaseMetrics", "monitor:GetMonitorData"),
+    *reads(Feature.PRICES, "cbs:InquiryPriceCreateDisks"),
+    *reads(Feature.TRAIL, "cloudaudit:DescribeEvents"),
+    *reads(
         Feature.KEYS,
         "kms:GetRegions",
         "kms:GetServiceStatus",
@@ -50,7 +45,7 @@ _OPERATIONS = (
         "tag:DescribeResourceTagsByResourceIds",
     ),
     # vpc:DescribeAddresses is above: kept addresses are a part of the inventory
-    *_reads(
+    *reads(
         Feature.NETWORK,
         "vpc:DescribeVpcs",
         "vpc:DescribeSubnets",
@@ -82,35 +77,30 @@ _OPERATIONS = (
         "DescribeCostExplorerSummary",
         "DescribeBudget",
     ),
-    Operation("cvm:StopInstances", Feature.STOP, ("cvm:StopInstances",), changes_something=True),
-    Operation("cvm:StartInstances", Feature.START, ("cvm:StartInstances",), changes_something=True),
-    Operation("cvm:TerminateInstances", Feature.TERMINATE, ("cvm:TerminateInstances",), changes_something=True),
-    Operation("cbs:CreateSnapshot", Feature.SNAPSHOT, ("cbs:CreateSnapshot",), changes_something=True),
+    *changes(Feature.STOP, "cvm:StopInstances"),
+    *changes(Feature.START, "cvm:StartInstances"),
+    *changes(Feature.TERMINATE, "cvm:TerminateInstances"),
+    *changes(Feature.SNAPSHOT, "cbs:CreateSnapshot"),
 )
 
-_KEEPING = (Operation("tag:TagResources", Feature.KEEP_TAG, ("tag:TagResources",), changes_something=True),)
+_KEEPING = (*changes(Feature.KEEP_TAG, "tag:TagResources"),)
 
 _FREEZING = (
-    *_reads(Feature.FREEZE, "organization:ListPoliciesForTarget", "cam:ListAttachedGroupPolicies"),
-    *(
-        Operation(name, Feature.FREEZE, (name,), changes_something=True)
-        for name in (
-            "organization:AttachPolicy",
-            "organization:DetachPolicy",
-            "cam:AttachGroupPolicy",
-            "cam:DetachGroupPolicy",
-        )
+    *reads(Feature.FREEZE, "organization:ListPoliciesForTarget", "cam:ListAttachedGroupPolicies"),
+    *changes(
+        Feature.FREEZE,
+        "organization:AttachPolicy",
+        "organization:DetachPolicy",
+        "cam:AttachGroupPolicy",
+        "cam:DetachGroupPolicy",
     ),
 )
 
-_ROTATING = tuple(
-    Operation(name, Feature.ROTATE, (name,), changes_something=True)
-    for name in ("kms:EnableKeyRotation", "kms:RotateKey")
-)
+_ROTATING = changes(Feature.ROTATE, "kms:EnableKeyRotation", "kms:RotateKey")
 
 _MENDING = tuple(
-    Operation(name, Feature.FIX_NETWORK, (name,), changes_something=True)
-    for name in (
+    changes(
+        Feature.FIX_NETWORK,
         "vpc:ReleaseAddresses",
         "vpc:DisassociateAddress",
         "vpc:AssociateAddress",
@@ -122,56 +112,19 @@ _MENDING = tuple(
     )
 )
 
-SECRET_OPERATIONS = {one.name: one for one in _reads(Feature.SECRETS, "ssm:GetSecretValue")}
-"""The whole reach of what reads the settings' own secrets."""
+_SECRETS = reads(Feature.SECRETS, "ssm:GetSecretValue")
 
-OPERATIONS = {operation.name: operation for operation in _OPERATIONS}
-
-FREEZE_OPERATIONS = reach(Purpose.FREEZE, *_OPERATIONS, *_FREEZING)
-"""The whole reach of a session that freezes launches: it can touch no machine, and no other can touch a policy."""
-
-ROTATION_OPERATIONS = {
-    **reach(Purpose.ROTATE, *_OPERATIONS, *_ROTATING),
-    "cbs:DescribeDisks": OPERATIONS["cbs:DescribeDisks"],
-}
-"""The whole reach of a session that rotates keys: it reads them with what they encrypt, and no other can rotate one.
-
-Nothing here disables a key or its rotation, deletes or archives it, or imports material.
-"""
-
-MENDING_OPERATIONS = {
-    **reach(Purpose.MEND, *_OPERATIONS, *_MENDING),
-    "vpc:DescribeAddresses": OPERATIONS["vpc:DescribeAddresses"],
-}
-"""The whole reach of a session that mends networks: it reads them, and no other can change one.
-
-Nothing that deletes a group, route, subnet, VPC or instance is in any table, and nothing that resets all rules of a
-group at once.
-"""
-
-KEEP_OPERATIONS = reach(Purpose.KEEP_TAG, *_OPERATIONS, *_KEEPING)
-"""The whole reach of a session that writes a Keep on a machine: it removes no tag, and no other sets one by itself."""
-
-REACH: Mapping[Purpose, Mapping[str, Operation]] = MappingProxyType(
-    {
-        Purpose.GUARD: OPERATIONS,
-        Purpose.FREEZE: FREEZE_OPERATIONS,
-        Purpose.ROTATE: ROTATION_OPERATIONS,
-        Purpose.MEND: MENDING_OPERATIONS,
-        Purpose.KEEP_TAG: KEEP_OPERATIONS,
-    }
+REACH = reaches(
+    *_OPERATIONS,
+    *_KEEPING,
+    *_FREEZING,
+    *_ROTATING,
+    *_MENDING,
+    *_SECRETS,
+    also={Purpose.ROTATE: ("cbs:DescribeDisks",), Purpose.MEND: ("vpc:DescribeAddresses",)},
 )
-"""What a session may send, by what it is for."""
-
-KNOWN_OPERATIONS = {
-    **OPERATIONS,
-    **FREEZE_OPERATIONS,
-    **ROTATION_OPERATIONS,
-    **MENDING_OPERATIONS,
-    **KEEP_OPERATIONS,
-    **SECRET_OPERATIONS,
-}
-"""Of every kind of session."""
+OPERATIONS = REACH[Purpose.GUARD]
+KNOWN_OPERATIONS = known(REACH)
 
 ALSO_USED = {
     Feature.PRICES: ("cvm:DescribeZoneInstanceConfigInfos",),

@@ -24,7 +24,7 @@ from costguard.providers.kit.iam.policy_documents import (
 )
 from costguard.providers.tencent.core.objects import OBJECT_OPERATIONS
 from costguard.providers.tencent.iam.freeze_policy import role_policy
-from costguard.providers.tencent.iam.permissions import ALSO_USED, SECRET_OPERATIONS, policy_document
+from costguard.providers.tencent.iam.permissions import ALSO_USED, policy_document
 
 Statement = dict[str, Any]
 
@@ -109,7 +109,7 @@ def _statements(purpose: Purpose, narrow: Narrowing) -> list[Statement]:
         return [_files(purpose, narrow)]
     if purpose.name == "secrets":
         secrets = [f"qcs::ssm::{_owner(narrow)}:secret/creatorUin/*/{narrow.name}*"]
-        return [{"effect": "allow", "action": sorted(SECRET_OPERATIONS), "resource": secrets}]
+        return [{"effect": "allow", "action": ["ssm:GetSecretValue"], "resource": secrets}]
     if purpose.name == "freeze":
         return list(role_policy(LaunchFreeze("", "tencent", FreezeVia.GROUP, "", ""))["statement"])
     if purpose.name == "freeze-organisation":

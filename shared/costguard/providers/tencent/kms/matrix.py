@@ -15,67 +15,51 @@ from costguard.domain.keys import (
     RotationCost,
     RotationMeans,
 )
-from costguard.providers.kit.kms.matrix import KeyFacts, MatrixRow, rotatability_of
+from costguard.providers.kit.kms.matrix import KeyFacts, MatrixRow, by_successor, no_means, rotatability_of
 
 SHORTEST_DAYS, LONGEST_DAYS = 7, 365
 """API: KMS EnableKeyRotation, RotateDays; 365 where it is not named, which costguard always does."""
 
 _PAIRS = frozenset({KeyUsage.ENCRYPT, KeyUsage.SIGN})
-_BY_SUCCESSOR = frozenset({RotationMeans.SUCCESSOR})
 _ERRORS = 'KMS API 2019-01-18, "Error Codes"'
 _NEW_KEY = RotationCost(CostKind.NEW_KEY)
 _NO_MOVE = "no alias can be moved: it is a property of its key"
 
 MATRIX: tuple[MatrixRow, ...] = (
-    MatrixRow(
+    no_means(
         "made by a cloud product for itself (`Owner` is no `user`)",
         lambda key: key.manager is KeyManager.CLOUD,
-        Rotatability(
-            frozenset(),
-            note="only keys that users made can be changed; no page says whether the product rotates its own",
-            source=f"{_ERRORS}: NotUserCreatedCmk",
-            cost=UNKNOWN_COST,
-        ),
+        "only keys that users made can be changed; no page says whether the product rotates its own",
+        f"{_ERRORS}: NotUserCreatedCmk",
+        UNKNOWN_COST,
     ),
-    MatrixRow(
+    no_means(
         "a replica synchronised from another region",
         lambda key: key.multi_region is MultiRegion.REPLICA,
-        Rotatability(
-            frozenset(),
-            note="follows the key it was synchronised from; unproven: how soon",
-            source=f"{_ERRORS}: RotateNotSupported",
-            cost=UNKNOWN_COST,
-        ),
+        "follows the key it was synchronised from; unproven: how soon",
+        f"{_ERRORS}: RotateNotSupported",
+        UNKNOWN_COST,
     ),
-    MatrixRow(
+    by_successor(
         "asymmetric (`ASYMMETRIC_…`: decryption, signing)",
         lambda key: not key.symmetric and key.usage in _PAIRS,
-        Rotatability(
-            _BY_SUCCESSOR,
-            note=f"never by itself or on demand; users of the public key need the new one; {_NO_MOVE}",
-            source='KMS documentation, "Key rotation"',
-            cost=_NEW_KEY,
-        ),
+        f"never by itself or on demand; users of the public key need the new one; {_NO_MOVE}",
+        'KMS documentation, "Key rotation"',
+        _NEW_KEY,
     ),
-    MatrixRow(
+    by_successor(
         "symmetric, imported material (`EXTERNAL`)",
         lambda key: key.origin is KeyOrigin.IMPORTED and key.usage is KeyUsage.ENCRYPT,
-        Rotatability(
-            _BY_SUCCESSOR,
-            note=f"never by itself or on demand; no other material can be imported into the same key; {_NO_MOVE}",
-            source=f"{_ERRORS}: ExternalCmkCanNotRotate, RotateNotSupported",
-            cost=_NEW_KEY,
-        ),
+        f"never by itself or on demand; no other material can be imported into the same key; {_NO_MOVE}",
+        f"{_ERRORS}: ExternalCmkCanNotRotate, RotateNotSupported",
+        _NEW_KEY,
     ),
-    MatrixRow(
+    by_successor(
         "symmetric, in an exclusive or managed cluster (`HsmClusterId`)",
         lambda key: key.origin is KeyOrigin.CUSTOM_STORE and key.symmetric and key.usage is KeyUsage.ENCRYPT,
-        Rotatability(
-            _BY_SUCCESSOR,
-            note=f"unproven: no page says that such keys rotate, so neither kind of rotation is offered; {_NO_MOVE}",
-            source="KMS API 2019-01-18, KeyMetadata",
-            cost=_NEW_KEY,
-        ),
+        f"unproven: no page says that such keys rotate, so neither kind of rotation is offered; {_NO_MOVE}",
+        "KMS API 2019-01-18, KeyMetadata",
+        _NEW_KEY,
     ),
     MatrixRow(
         "symmetric, material made by KMS (`TENCENT_KMS`)",

@@ -6,13 +6,13 @@ Permissions: those of `Feature.KEYS` in permissions.py, and CBS DescribeDisks.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
 
 from costguard.domain.errors import AccessDeniedError, ProviderError, RefusedError, TruncatedReadError
 from costguard.domain.keys import EncryptionKey, KeyInventory, KeyManager
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
+from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, text, whole
 from costguard.providers.kit.core.redaction import without_secrets
 from costguard.providers.tencent.compute.attached import DISKS
@@ -29,22 +29,10 @@ _OLDEST_FIRST = {"OrderType": 1}  # a key made meanwhile is then on the last pag
 _NEVER_OPENED = 0
 
 
-class Calls(Protocol):
-    """The part of `TencentSession` that reading needs."""
-
-    def call(self, shard: Shard, service: str, action: str, /, **parameters: Any) -> dict[str, Any]:
-        """One request; raises ProviderError."""
-
-    def pages(
-        self, shard: Shard, service: str, action: str, result_key: str, /, **parameters: Any
-    ) -> Iterator[list[Any]]:
-        """The list under `result_key` of every page; raises ProviderError."""
-
-
 class TencentKeys:
     """`KeySource` for one site of Tencent Cloud."""
 
-    def __init__(self, session: Calls) -> None:
+    def __init__(self, session: Reads) -> None:
         self._session = session
         self._offered: dict[str, frozenset[str]] = {}
         self._asking = threading.Lock()

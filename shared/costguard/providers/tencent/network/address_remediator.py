@@ -23,7 +23,6 @@ from costguard.providers.tencent.network.addresses import (
     state_of,
 )
 from costguard.providers.tencent.network.answers import to_interface
-from costguard.providers.tencent.network.remediation import receipt_of
 
 _CARDS = "vpc:DescribeNetworkInterfaces"
 _TAKEN_OFF = frozenset({"instance", "interface"})
@@ -138,5 +137,4 @@ class AddressRemediator:
             yield from page
 
     def _send(self, mend: Mend, action: str, **parameters: Any) -> Receipt:
-        answer = self._session.call(mend.subject.shard, "vpc", action, **parameters)
-        return receipt_of(f"vpc:{action}", answer)
+        return self._session.change(mend.subject.shard, "vpc", action, **parameters)

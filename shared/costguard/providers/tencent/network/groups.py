@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from costguard.domain.errors import NotFoundError, ProviderError
 from costguard.domain.network import RuleOrder, SecurityGroup
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, text, whole
 from costguard.providers.tencent.core.fields import tags_of
 from costguard.providers.tencent.network.answers import ref_of, texts
-from costguard.providers.tencent.network.calls import Calls
 from costguard.providers.tencent.network.rules import (
     Ports,
     Templates,
@@ -39,7 +39,7 @@ class Groups:
     untold: list[ProviderError] = field(default_factory=list)
 
 
-def read_groups(session: Calls, shard: Shard) -> Groups:
+def read_groups(session: Reads, shard: Shard) -> Groups:
     """Every group with its rules. One whose rules could not be read is left out, and that is a failure.
 
     API: VPC DescribeSecurityGroups, 100 a page; DescribeSecurityGroupAssociationStatistics for 100 at once;
@@ -68,7 +68,7 @@ def read_groups(session: Calls, shard: Shard) -> Groups:
     return read
 
 
-def read_policies(session: Calls, group: ResourceRef) -> Fields:
+def read_policies(session: Reads, group: ResourceRef) -> Fields:
     """The rules of one group as they are now.
 
     Raises:
@@ -83,7 +83,7 @@ def read_policies(session: Calls, group: ResourceRef) -> Fields:
 
 
 def read_templates(
-    session: Calls, shard: Shard, policies: Iterable[Fields], failures: list[ProviderError]
+    session: Reads, shard: Shard, policies: Iterable[Fields], failures: list[ProviderError]
 ) -> Templates:
     """What the templates named in these rules stand for; what cannot be read is left out.
 
@@ -104,7 +104,7 @@ def read_templates(
 
 
 class _Templates:
-    def __init__(self, session: Calls, shard: Shard, failures: list[ProviderError]) -> None:
+    def __init__(self, session: Reads, shard: Shard, failures: list[ProviderError]) -> None:
         self._session = session
         self._shard = shard
         self._failures = failures
@@ -141,7 +141,7 @@ class _Templates:
         return found
 
 
-def _in_use(session: Calls, shard: Shard, ids: Sequence[str], failures: list[ProviderError]) -> Mapping[str, bool]:
+def _in_use(session: Reads, shard: Shard, ids: Sequence[str], failures: list[ProviderError]) -> Mapping[str, bool]:
     """Whether anything is in a group: TotalCount leaves out the groups that name it."""
     used: dict[str, bool] = {}
     try:
@@ -158,7 +158,7 @@ def _in_use(session: Calls, shard: Shard, ids: Sequence[str], failures: list[Pro
     return used
 
 
-def _policies(session: Calls, shard: Shard, ids: Sequence[str], failures: list[ProviderError]) -> Mapping[str, Fields]:
+def _policies(session: Reads, shard: Shard, ids: Sequence[str], failures: list[ProviderError]) -> Mapping[str, Fields]:
     def one(native_id: str) -> Fields | ProviderError:
         try:
             return read_policies(session, ref_of(shard, "security_group", native_id))

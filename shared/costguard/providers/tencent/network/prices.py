@@ -19,11 +19,11 @@ from costguard.domain.errors import ProviderError
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.network import Unpriced
 from costguard.domain.refs import Shard
+from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, amount, as_documented, flag, part, text, whole
 from costguard.providers.tencent.core.fields import told
 from costguard.providers.tencent.core.products import CURRENCIES
 from costguard.providers.tencent.network.addresses import PREPAID, known_address
-from costguard.providers.tencent.network.calls import Calls
 
 ADDRESSES_AS_OF = "2022-10-31"
 GATEWAYS_AS_OF = "2022-05-20"
@@ -148,7 +148,7 @@ def _listed(shard: Shard, price: Decimal | None, as_of: str = ADDRESSES_AS_OF) -
 class NetworkPrices:
     """What was asked once is kept, also that there was no answer; threads may share it."""
 
-    def __init__(self, session: Calls, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, session: Reads, *, now: Callable[[], datetime]) -> None:
         self._session = session
         self._now = now
         self._known: dict[Bandwidth, Money | None] = {}

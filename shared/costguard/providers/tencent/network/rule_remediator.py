@@ -13,15 +13,14 @@ from ipaddress import ip_network
 from typing import Any
 
 from costguard.domain.actions import Receipt
-from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError
+from costguard.domain.errors import OutcomeUnknownError, ProviderError
 from costguard.domain.mends import Mend
 from costguard.domain.network import Direction, NetworkRule, Permission
-from costguard.guards.network.rule_text import read_rule, rule_text
-from costguard.providers.kit.core.fields import Fields, as_documented, named
-from costguard.providers.kit.network.remediation import gone, refusal, require, require_unmoved
+from costguard.guards.network.rule_text import rule_text
+from costguard.providers.kit.core.fields import as_documented, named
+from costguard.providers.kit.network.remediation import gone, imaged, listed, refusal, require, require_unmoved
 from costguard.providers.tencent.core.session import TencentSession
 from costguard.providers.tencent.network.groups import POLICIES, read_policies
-from costguard.providers.tencent.network.remediation import receipt_of
 from costguard.providers.tencent.network.rules import (
     SIDES,
     Templates,
@@ -103,15 +102,15 @@ class RuleRemediator:
         API: VPC DescribeSecurityGroupPolicies; CreateSecurityGroupPolicies, or ReplaceSecurityGroupPolicy of the first
         that stands in its place, and DeleteSecurityGroupPolicies of the others, each with Version.
         """
-        rule = _imaged(mend)
+        rule = imaged(mend)
         rules = self._list(mend, rule.direction)
-        instead = [_place(mend, each) for each in mend.parameters.get("instead_of", "").split(",") if each]
+        instead = [_place(mend, each) for each in listed(mend, "instead_of")]
         require(mend, not any(same(each, rule) for each in rules.rules), "such a rule is there already")
         if any(place >= len(rules.rules) for place in instead):
             raise gone(mend, "a rule that stands in its place", POLICIES)
         stand = [rules.rules[place] for place in instead]
         narrowed = all(same(replace(each, peers=rule.peers), rule) and _is_within(each, rule) for each in stand)
-        peers = {each.strip() for each in mend.parameters.get("peers", "").split(",") if each.strip()}
+        peers = set(listed(mend, "peers"))
         as_made = not (instead and peers) or {peer for each in stand for peer in each.peers} == set(
             _networks(mend, peers)
         )
@@ -177,14 +176,14 @@ class RuleRemediator:
     ) -> Receipt:
         """One request about one direction, which the cloud refuses where the list is at another version by now."""
         action = f"{what}SecurityGroup{'Policy' if what == 'Replace' else 'Policies'}"
-        answer: Fields = self._session.call(
+        return self._session.change(
             mend.subject.shard,
             "vpc",
             action,
+            lambda _: made,
             SecurityGroupId=mend.subject.native_id,
             SecurityGroupPolicySet={"Version": rules.version, SIDES[rules.direction]: list(policies)},
         )
-        return receipt_of(f"vpc:{action}", answer, made)
 
 
 def _second_half(mend: Mend, done: str, rest: Callable[[], Receipt]) -> Receipt:
@@ -198,7 +197,7 @@ def _second_half(mend: Mend, done: str, rest: Callable[[], Receipt]) -> Receipt:
 
 def _narrower(mend: Mend, wide: NetworkRule) -> list[str]:
     """The networks that are to be let in instead, each within what is let in now."""
-    said = [each.strip() for each in mend.parameters.get("peers", "").split(",") if each.strip()]
+    said = listed(mend, "peers")
     require(mend, bool(said), "no networks to narrow it to")
     peers = _networks(mend, said)
     outside = [peer for peer in peers if not _is_within(replace(wide, peers=(peer,)), wide)]
@@ -229,13 +228,6 @@ def _policy(mend: Mend, rule: NetworkRule, place: int) -> dict[str, Any]:
     if policy is None:
         raise refusal(mend, "a rule of Tencent Cloud is about one network or group")
     return {"PolicyIndex": place, **policy}
-
-
-def _imaged(mend: Mend) -> NetworkRule:
-    try:
-        return read_rule(mend.parameters.get("rule", ""))
-    except InvalidInputError as err:
-        raise refusal(mend, str(err)) from err
 
 
 def _place(mend: Mend, rule_id: str) -> int:

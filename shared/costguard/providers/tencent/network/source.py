@@ -24,6 +24,7 @@ from costguard.domain.network import (
 )
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap
+from costguard.providers.kit.core.calls import Reads
 from costguard.providers.kit.core.fields import Fields, as_documented, named, parts, text
 from costguard.providers.tencent.compute.attached import ADDRESSES
 from costguard.providers.tencent.core import errors
@@ -41,7 +42,6 @@ from costguard.providers.tencent.network.answers import (
     to_subnet,
     to_vpc,
 )
-from costguard.providers.tencent.network.calls import Calls
 from costguard.providers.tencent.network.groups import read_groups
 from costguard.providers.tencent.network.prices import Cost, NetworkPrices, cost_of_address, cost_of_gateway
 from costguard.providers.tencent.network.rules import entry_rules, quintuple_rules
@@ -57,7 +57,7 @@ _FORWARDS = "DestinationIpPortTranslationNatRuleSet"
 class TencentNetwork:
     """`NetworkSource` for one site of Tencent Cloud."""
 
-    def __init__(self, session: Calls, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, session: Reads, *, now: Callable[[], datetime]) -> None:
         self._session = session
         self._prices = NetworkPrices(session, now=now)
 
@@ -122,7 +122,7 @@ class TencentNetwork:
 class _Reading:
     """One pass over a shard, part by part. `unread`: why a part has nothing; `bindings`: what addresses lead to."""
 
-    def __init__(self, session: Calls, shard: Shard, prices: NetworkPrices) -> None:
+    def __init__(self, session: Reads, shard: Shard, prices: NetworkPrices) -> None:
         self._session = session
         self._shard = shard
         self._prices = prices
