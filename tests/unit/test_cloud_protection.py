@@ -199,6 +199,18 @@ def test_what_cannot_stop_is_read_by_its_own_ladder() -> None:
     assert advance(noticed, seen(spot, rule=ending, detail=detail(spot))).wants is Verb.SNAPSHOT
 
 
+def test_what_cannot_stop_any_more_is_sent_back_to_the_notice_of_its_own_ladder() -> None:
+    """That ladder has no second notice behind a stop: in its place stands the end, which would come unannounced."""
+    limits = replace(LOOSE.limits, unstoppable_may_terminate=True)
+    ending = with_digest(replace(LOOSE, limits=limits))
+    spot = replace(STOPPED, cannot_stop="one_time_spot")
+    told = loose_case(1, *BEHIND_STOP, Verb.WARN, rule_digest=ending.digest, terms=terms(ending))
+    of_it = {"rule": ending, "finding": finding(spot, Verdict.COMPLIANT)}
+    step = advance(told, seen(spot, detail=detail(spot, protected_by=(TERMINATION,)), **of_it))
+    assert step.case is not None
+    assert (step.wants, step.case.rung, step.case.reason) == (None, 0, held_by(TERMINATION))
+
+
 def test_all_that_sends_a_case_back_to_its_notice_is_named() -> None:
     both = detail(STOPPED, protected_by=(TERMINATION, STOP))
     told = loose_case(RUNGS[Verb.SNAPSHOT], *BEHIND_STOP, Verb.WARN)

@@ -1,4 +1,4 @@
-"""Which deployment this is, which others there are, and which one of them acts."""
+"""Which deployment this is, and the mark by which others know it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from costguard.adapters.ledgers.open import open_ledger
 from costguard.bootstrap import open_surroundings
 from costguard.connections import Connections
 from costguard.domain.deployments import Deployment, deployments_in
-from costguard.domain.reasons import ReasonCode
 from costguard.engine.memory import Memory
 from costguard.guards.rules.common import Mode
-from costguard.planning.deployments import barred_by, leads, names_of, others_of
+from costguard.planning.deployments import barred_by
 from costguard.policy.model.policy import with_policy_digest
 from costguard.policy.model.terms import canonical_json
 from costguard.ports import Target
@@ -74,41 +73,12 @@ def test_the_longest_mark_is_a_session_name_on_every_cloud() -> None:
     assert len(str(longest)) == 39
 
 
-def test_of_others_neither_is_barred_by_itself() -> None:
-    assert others_of(OWN, {OWN: NOW}) == {}
-    assert barred_by(OWN, {}, "") is None
-
-
-@pytest.mark.parametrize(
-    ("leading", "others", "unread", "acts"),
-    [
-        ("", [EU], False, False),
-        ("research", [EU], False, True),
-        ("platform-eu", [EU], False, False),
-        ("platform-eu", [], False, True),
-        ("platform-eu", [], True, False),
-        ("", [], True, True),
-        ("research", [], True, True),
-        ("research", [EU, NAMESAKE], False, False),
-        ("platform-eu", [NAMESAKE], False, False),
-        ("research", [NAMESAKE], False, False),
-    ],
-)
-def test_who_acts(leading: str, others: list[Deployment], unread: bool, acts: bool) -> None:  # noqa: FBT001
-    found = barred_by(OWN, dict.fromkeys(others, NOW), leading, unread=unread)
-
-    assert (found is None) is acts
-    assert found is None or found.code is ReasonCode.OTHER_DEPLOYMENT
-
-
 def test_the_reason_names_the_other_and_what_to_do() -> None:
     found = barred_by(OWN, {EU: NOW, NAMESAKE: NOW - DAY}, "research")
 
     assert found is not None
-    assert found.facts["others"] == names_of([NAMESAKE, EU]) == "platform-eu (1a2b3c4d), research (00000002)"
     assert "platform-eu (1a2b3c4d)" in sentence(found)
     assert "Both are called research" in sentence(found)
-    assert not leads(OWN, [NAMESAKE], "research")
 
 
 def test_a_ledger_is_called_the_same_for_ever(memory: Memory) -> None:

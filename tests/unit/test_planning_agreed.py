@@ -89,6 +89,13 @@ def test_what_was_not_agreed_to_is_left_out() -> None:
     assert not both.refuses_all
 
 
+def test_nobody_agreed_to_what_is_next_in_line() -> None:
+    """Whatever gives its room in a cap back, nothing is done instead that the file does not say."""
+    other = of_another_machine()
+    both = plan(STEP, other, due=(action(),), next_in_line=(action(other.after),))
+    assert in_both(both, both).plan == replace(both, next_in_line=())
+
+
 def test_an_action_left_out_of_the_file_is_not_done() -> None:
     other = of_another_machine()
     both = in_both(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.builders import DAY, NOW, case, detail, fact, instance, policy, rule, shard_facts, snapshot, volume
+from tests.builders import DAY, NOW, SHARD, case, detail, fact, instance, policy, rule, shard_facts, snapshot, volume
 
 from costguard.cases import Case, ClimbedRung
 from costguard.domain.actions import Verb
-from costguard.domain.resources import Instance, InstanceDetail
+from costguard.domain.reasons import ReasonCode
+from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail
 from costguard.planning import Plan, PlanInputs, build_plan
 from costguard.policy.diff.rule_changes import terms
 
@@ -55,3 +56,16 @@ def test_copies_that_are_made_already_are_no_risk_ahead() -> None:
     last = case(rung=2, climbed=climbed, since=NOW - DAY, rule_digest=ENDS.digest, terms=terms(ENDS))
     copied = detail(SPOT, snapshots=(snapshot(started_at=NOW - 2 * DAY),))
     assert risks(plan_of(SPOT, copied, last)) == (Verb.TERMINATE, ())
+
+
+def test_a_held_case_shows_the_copies_that_are_missing_and_none_that_are_made() -> None:
+    """All volumes at once or none: a set that is complete is not asked for again."""
+    told = case(rung=1, climbed=(ClimbedRung(Verb.WARN, NOW - 10 * DAY),), rule_digest=ENDS.digest, terms=terms(ENDS))
+    half_read = shard_facts(fact(SPOT), gaps=(Gap(SHARD, "inventory", GapKind.DENIED, "denied"),))
+    given = PlanInputs("idle_gpu", "run-1", NOW, policy(ENDS), (half_read,), cases=(told,))
+    together = replace(TWO, copied_together=True)
+    made = replace(together, snapshots=tuple(snapshot(each, started_at=NOW - DAY) for each in TWO.volumes))
+    missing, complete = (build_plan(replace(given, details={SPOT.ref: found})) for found in (together, made))
+    assert [held.action.copies for held in missing.held] == [tuple(each.ref for each in TWO.volumes)]
+    assert complete.held == ()
+    assert [move.after.reason.code for move in complete.transitions] == [ReasonCode.SHARD_INCOMPLETE]

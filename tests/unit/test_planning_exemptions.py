@@ -72,6 +72,24 @@ def test_an_exemption_says_by_whose_word(machine: Instance, house: dict[str, Any
 @pytest.mark.parametrize(
     "house",
     [
+        {"protection": Protection(accounts=(ACCOUNT,))},
+        {"accounts": (account(ACCOUNT, protected=True),)},
+        {"exemptions": (AGREED,)},
+    ],
+)
+def test_a_keep_by_tag_is_named_only_where_nothing_else_protects(house: dict[str, Any]) -> None:
+    """It ends by itself, and a case under it waits for that; whatever else protects ends the case."""
+    kept_for_now = instance(tags={"costguard:keep-until": "2026-03-11T12:30:00+00:00"})
+    protected = instance(tags={**kept_for_now.tags, "Keep": "yes"})
+    by_tag = kept(ReasonCode.KEPT_BY_TAG, tag="costguard:keep-until", until="2026-03-11T12:30+00:00")
+    assert exemption(kept_for_now, policy(), NOW) == by_tag
+    assert exemption(kept_for_now, policy(**house), NOW) == exemption(instance(), policy(**house), NOW)
+    assert exemption(protected, policy(**house), NOW) == kept(ReasonCode.PROTECTED_TAG, tag="Keep", value="yes")
+
+
+@pytest.mark.parametrize(
+    "house",
+    [
         {},
         {"accounts": (account(ACCOUNT, protected=False), account("9", protected=True))},
         {"protection": Protection(accounts=("9",))},

@@ -207,7 +207,6 @@ def _wait_begun_anew(case: Case, rungs: Sequence[Rung], now: datetime) -> Case:
     climbed = tuple(step for step in case.climbed if step.verb is Verb.STOP) if behind_stop else ()
     return replace(
         case,
-        status=CaseStatus.OPEN,
         rung=rung,
         climbed=climbed,
         since=now,

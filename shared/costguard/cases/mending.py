@@ -222,7 +222,6 @@ def _promised(seen: MendSeen) -> Mend | None:
 def _begun_anew(case: Case, now: datetime) -> Case:
     return replace(
         case,
-        status=CaseStatus.OPEN,
         rung=0,
         climbed=(),
         since=now,
@@ -232,7 +231,6 @@ def _begun_anew(case: Case, now: datetime) -> Case:
         refused_at=None,
         snoozed_until=None,
         decision_id="",
-        reason=Reason(ReasonCode.RULE_LOOSENED),
     )
 
 

@@ -139,10 +139,10 @@ def _twin(action: Action, step: Transition | None, now: _Fresh) -> Action | Reas
 def _not_due(action: Action, fresh: Transition, now: _Fresh) -> Reason:
     """Why a case wants nothing of the kind now: what a rail or its mode says, where it stands, or another step."""
     case = fresh.after
-    kept = now.kept.get(case.case_id, ())
+    kept = now.kept.get(case.case_id)
     if kept:
         return kept[0].reason
-    other = now.due.get(case.case_id, ())
+    other = now.due.get(case.case_id)
     return _differs("verb", action.verb, other[0].verb) if other else case.reason
 
 

@@ -144,7 +144,7 @@ def _advanced(inputs: MendInputs) -> Iterator[_Wanted]:
 
 
 def _seen(inputs: MendInputs, subject: ResourceRef, case: Case | None, judged: Judged | None) -> MendSeen:
-    rule = judged.rule if judged is not None else _named(inputs.rules, case)
+    rule = judged.rule if judged is not None else None
     if rule is not None and account_key(subject) in inputs.observing:
         rule = at_most(rule, Mode.OBSERVE)
     snooze = inputs.snoozes.get(str(subject))
@@ -170,10 +170,6 @@ def _seen(inputs: MendInputs, subject: ResourceRef, case: Case | None, judged: J
     )
 
 
-def _named(rules: tuple[MendRule, ...], case: Case | None) -> MendRule | None:
-    return next((rule for rule in rules if case is not None and rule.name == case.rule), None)
-
-
 def _rail(
     item: _Wanted, verb: Verb, limits: Mapping[str, RuleLimit], used: Mapping[str, int], told: Mapping[str, int]
 ) -> Reason | None:
@@ -184,7 +180,7 @@ def _rail(
         return Reason(ReasonCode.CAP_ACTIONS, {"allowed": NOTICES_A_RUN, "used": NOTICES_A_RUN}) if full else None
     if item.judged.bar is not None:
         return item.judged.bar
-    allowed, so_far = limits[item.case.rule].max_actions, used.get(item.case.rule, 0)
+    allowed, so_far = limits[item.case.rule].max_actions, used[item.case.rule]
     if so_far + 1 > allowed:
         return Reason(ReasonCode.CAP_ACTIONS, {"allowed": allowed, "used": so_far})
     return None
