@@ -35,13 +35,13 @@ from costguard.domain.resources import (
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, floor_hour
 from costguard.engine.scan import Reading
 from costguard.ports import Discovery, SignalReport, Target
-from costguard.providers.alibaba.core.rates import RATES as ALIBABA_RATES
-from costguard.providers.alibaba.core.rates import region_of
-from costguard.providers.aws.core.rates import RATES as AWS_RATES
-from costguard.providers.aws.core.rates import family_of
+from costguard.providers.alibaba.core.session import RATES as ALIBABA_RATES
+from costguard.providers.alibaba.core.session import region_of
+from costguard.providers.aws.core.session import RATES as AWS_RATES
+from costguard.providers.aws.core.session import family_of
 from costguard.providers.kit.core.pacing import Pacer
 from costguard.providers.kit.core.retry import RetryPolicy
-from costguard.providers.tencent.core.rates import RATES as TENCENT_RATES
+from costguard.providers.tencent.core.session import RATES as TENCENT_RATES
 
 CLOUDS = ("aws", "alibaba", "tencent")
 RATES = {"aws": AWS_RATES, "alibaba": ALIBABA_RATES, "tencent": TENCENT_RATES}

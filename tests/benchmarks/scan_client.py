@@ -96,7 +96,7 @@ def batched(url: str, *, quick: bool = False) -> int:
     session = _session()
     size = 250
     if quick:
-        from costguard.providers.aws.core.times import parse_timestamp
+        from costguard.providers.aws.core.transport import parse_timestamp
 
         factory: Any = session.get_component("response_parser_factory")
         factory.set_parser_defaults(timestamp_parser=parse_timestamp)

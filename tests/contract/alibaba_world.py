@@ -33,8 +33,7 @@ from costguard.providers.alibaba.compute.executor import AlibabaExecutor
 from costguard.providers.alibaba.compute.instance_types import TypeCatalogue
 from costguard.providers.alibaba.compute.metrics import AlibabaSignals
 from costguard.providers.alibaba.compute.source import AlibabaInventory
-from costguard.providers.alibaba.core.rates import RATES
-from costguard.providers.alibaba.core.session import AlibabaSession
+from costguard.providers.alibaba.core.session import RATES, AlibabaSession
 from costguard.providers.alibaba.iam.permissions import OPERATIONS
 from costguard.providers.alibaba.iam.preflight import AlibabaPreflight
 from costguard.providers.kit.core.pacing import Pacer

@@ -23,7 +23,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from cloudstand.aws.hastening import hastening
 from cloudstand.aws.patching import applied
-from costguard.providers.aws.core.rates import RATES
+from costguard.providers.aws.core.session import RATES
 from costguard.providers.kit.core.pacing import Pacer
 
 _MADE_UP_TOKEN = re.compile(rb"&NextToken=again")

@@ -36,8 +36,7 @@ from costguard.providers.tencent.compute.executor import TencentExecutor
 from costguard.providers.tencent.compute.instance_types import TypeCatalogue
 from costguard.providers.tencent.compute.metrics import TencentSignals
 from costguard.providers.tencent.compute.source import TencentInventory
-from costguard.providers.tencent.core.rates import RATES
-from costguard.providers.tencent.core.session import TencentSession
+from costguard.providers.tencent.core.session import RATES, TencentSession
 from costguard.providers.tencent.iam.permissions import OPERATIONS
 from costguard.providers.tencent.iam.preflight import TencentPreflight
 

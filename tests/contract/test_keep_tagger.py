@@ -14,10 +14,10 @@ from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.domain.refs import ResourceRef
 from costguard.guards.rules.common import KEEP_TAG
 from costguard.ports import KeepTagger
-from costguard.providers.alibaba.compute.keep_tagger import AlibabaKeepTagger
-from costguard.providers.aws.compute.keep_tagger import AwsKeepTagger
+from costguard.providers.alibaba.compute.executor import AlibabaKeepTagger
+from costguard.providers.aws.compute.executor import AwsKeepTagger
 from costguard.providers.kit.iam.purposes import Purpose
-from costguard.providers.tencent.compute.keep_tagger import TencentKeepTagger
+from costguard.providers.tencent.compute.executor import TencentKeepTagger
 
 TAGGERS: dict[str, Callable[[Any], KeepTagger]] = {
     "aws": AwsKeepTagger,

@@ -11,7 +11,7 @@ from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import CLOUDS, ResourceRef
 from costguard.policy.syntax import cloud_values
 from costguard.policy.syntax.problems import BadValueError
-from costguard.providers.aws.core.times import parse_timestamp
+from costguard.providers.aws.core.transport import parse_timestamp
 
 PART = st.one_of(st.sampled_from([*CLOUDS, "111122223333", "us-east-1", "instance", "i-0abc", ""]), texts())
 

@@ -41,8 +41,7 @@ from costguard.ports import Target
 from costguard.providers.aws.compute.executor import AwsExecutor
 from costguard.providers.aws.compute.instance_types import TypeCatalogue
 from costguard.providers.aws.compute.source import AwsInventory
-from costguard.providers.aws.core.rates import RATES
-from costguard.providers.aws.core.session import AwsSession
+from costguard.providers.aws.core.session import RATES, AwsSession
 from costguard.providers.kit.core.pacing import Pacer
 
 SHARD = b.SHARD

@@ -14,8 +14,7 @@ from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine
 from costguard.estimates.purchases import months_on
 from costguard.providers.alibaba.billing.answers import Item, Row, Sum, amount_in, payer_in, row_of, sum_of, tags_in
 from costguard.providers.alibaba.billing.calendar import Cycle, Term, begin_of, day_of, days_between
-from costguard.providers.alibaba.billing.lines import Payer, amortised, lines_of, with_known_types
-from costguard.providers.alibaba.billing.regions import region_of
+from costguard.providers.alibaba.billing.lines import Payer, amortised, lines_of, region_of, with_known_types
 from costguard.providers.alibaba.billing.totals import compared, last_filled, tax_lines, unrecorded_lines
 from costguard.providers.alibaba.billing.vendor_budgets import UNTOLD, budget_of
 from costguard.providers.alibaba.core.errors import fields_of

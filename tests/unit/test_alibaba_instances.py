@@ -13,9 +13,8 @@ from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, In
 from costguard.providers.alibaba.compute.instance_types import facts_of, may_carry_accelerator, unread_facts
 from costguard.providers.alibaba.compute.instances import elastic_address, secondary_interfaces, to_instance
 from costguard.providers.alibaba.compute.managed import keeper_of
-from costguard.providers.alibaba.core.fields import flattened, items_in, json_list
+from costguard.providers.alibaba.core.fields import flattened, items_in, json_list, time_of
 from costguard.providers.alibaba.core.products import host_of, is_region
-from costguard.providers.alibaba.core.times import time_of
 
 SHARD = Shard("alibaba", "1234567890123456", "cn-hangzhou")
 A10 = Accelerator(AcceleratorKind.NVIDIA_GPU, "A10", 1, 24.0)

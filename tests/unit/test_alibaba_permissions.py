@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from costguard.providers.alibaba.core.products import PRODUCTS
-from costguard.providers.alibaba.core.rates import RATES, region_of
+from costguard.providers.alibaba.core.session import RATES, region_of
 from costguard.providers.alibaba.iam.permissions import KNOWN_OPERATIONS, OPERATIONS, permission_for, policy_document
 from costguard.providers.kit.iam.operations import ACTING, READING, SPENDING, Feature
 

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from costguard.providers.alibaba.core.rates import RATES as ALIBABA
+from costguard.providers.alibaba.core.session import RATES as ALIBABA
 from costguard.providers.kit.core.pacing import Pacer, pacer_for
-from costguard.providers.tencent.core.prefetch import Prefetch
-from costguard.providers.tencent.core.rates import RATES as TENCENT
+from costguard.providers.tencent.core.session import RATES as TENCENT
+from costguard.providers.tencent.core.session import Prefetch
 
 
 @pytest.mark.parametrize(

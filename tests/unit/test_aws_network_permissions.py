@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import botocore.session
 
-from costguard.providers.aws.core.rates import family_of
+from costguard.providers.aws.core.session import family_of
 from costguard.providers.aws.iam.permissions import OPERATIONS, REACH, permission_for, policy_document
 from costguard.providers.kit.iam.operations import Feature
 from costguard.providers.kit.iam.purposes import Purpose

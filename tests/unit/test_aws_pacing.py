@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from costguard.providers.aws.core.rates import RATES, family_of
+from costguard.providers.aws.core.session import RATES, family_of
 from costguard.providers.aws.iam.permissions import OPERATIONS
 from costguard.providers.kit.core.pacing import Pacer
 

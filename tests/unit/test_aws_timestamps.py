@@ -9,7 +9,7 @@ from botocore.utils import parse_timestamp as slow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from costguard.providers.aws.core.times import parse_timestamp
+from costguard.providers.aws.core.transport import parse_timestamp
 
 FORMS = [
     "2026-01-02T03:04:05Z",

@@ -15,11 +15,10 @@ from costguard.domain.errors import ProviderError, TruncatedReadError
 from costguard.domain.money import Money
 from costguard.domain.refs import Shard
 from costguard.domain.spend import ChargeCategory, PricingCategory, SpendScope
-from costguard.providers.tencent.billing.answers import Row, amount_in, to_row
+from costguard.providers.tencent.billing.answers import Row, amount_in, region_number, region_word, to_row
 from costguard.providers.tencent.billing.cost_explorer import CostExplorer
 from costguard.providers.tencent.billing.lines import Charges, day_of
 from costguard.providers.tencent.billing.reading import Bill, Span
-from costguard.providers.tencent.billing.regions import region_number, region_word
 from costguard.providers.tencent.billing.requests import BillReader, Month, Payer
 from costguard.providers.tencent.billing.vendor_budgets import read_budgets
 

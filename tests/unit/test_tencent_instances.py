@@ -19,8 +19,7 @@ from costguard.providers.tencent.compute.instance_types import (
 )
 from costguard.providers.tencent.compute.instances import attached_disk_ids, to_instance
 from costguard.providers.tencent.compute.managed import keeper_of
-from costguard.providers.tencent.core.fields import tags_of
-from costguard.providers.tencent.core.times import moment, parse_moment
+from costguard.providers.tencent.core.fields import moment, parse_moment, tags_of
 
 SHARD = Shard("tencent", "100012345678", "ap-singapore")
 T4 = Accelerator(AcceleratorKind.NVIDIA_GPU, "T4", 1)

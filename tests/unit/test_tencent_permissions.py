@@ -7,7 +7,7 @@ import pytest
 from costguard.domain.errors import InvalidInputError
 from costguard.providers.kit.iam.operations import ACTING, READING, SPENDING, Feature
 from costguard.providers.tencent.core.products import GLOBAL, PAGES, VERSIONS, known_cloud
-from costguard.providers.tencent.core.rates import RATES
+from costguard.providers.tencent.core.session import RATES
 from costguard.providers.tencent.iam.permissions import (
     KNOWN_OPERATIONS,
     OPERATIONS,

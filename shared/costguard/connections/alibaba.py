@@ -132,7 +132,7 @@ def _trail(wiring: Wiring, session: AlibabaSession) -> CloudAuditLog:
 
 
 def _keeping(wiring: Wiring, session: AlibabaSession) -> KeepTagger:
-    from costguard.providers.alibaba.compute.keep_tagger import AlibabaKeepTagger
+    from costguard.providers.alibaba.compute.executor import AlibabaKeepTagger
 
     twin = session.only_for(Purpose.KEEP_TAG)
     wiring.close_later(twin.close)

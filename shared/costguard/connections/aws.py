@@ -125,7 +125,7 @@ def _trail(wiring: Wiring, session: AwsSession) -> CloudAuditLog:
 
 
 def _keeping(wiring: Wiring, session: AwsSession) -> KeepTagger:
-    from costguard.providers.aws.compute.keep_tagger import AwsKeepTagger
+    from costguard.providers.aws.compute.executor import AwsKeepTagger
 
     twin = session.only_for(Purpose.KEEP_TAG)
     wiring.close_later(twin.close)

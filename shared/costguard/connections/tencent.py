@@ -115,7 +115,7 @@ def connect(wiring: Wiring) -> CloudPorts:
 
 
 def _keeping(wiring: Wiring, session: TencentSession) -> KeepTagger:
-    from costguard.providers.tencent.compute.keep_tagger import TencentKeepTagger
+    from costguard.providers.tencent.compute.executor import TencentKeepTagger
 
     twin = session.only_for(Purpose.KEEP_TAG)
     wiring.close_later(twin.close)

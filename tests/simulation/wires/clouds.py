@@ -35,13 +35,13 @@ from costguard.providers.alibaba.compute import instance_types as alibaba_types
 from costguard.providers.alibaba.compute.executor import AlibabaExecutor
 from costguard.providers.alibaba.compute.metrics import AlibabaSignals
 from costguard.providers.alibaba.compute.source import AlibabaInventory
-from costguard.providers.alibaba.core.rates import RATES as ALIBABA_RATES
+from costguard.providers.alibaba.core.session import RATES as ALIBABA_RATES
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.aws.compute import instance_types as aws_types
 from costguard.providers.aws.compute.executor import AwsExecutor
 from costguard.providers.aws.compute.metrics import AwsSignals
 from costguard.providers.aws.compute.source import AwsInventory
-from costguard.providers.aws.core.rates import RATES as AWS_RATES
+from costguard.providers.aws.core.session import RATES as AWS_RATES
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.kit.core.credentials import Keys
 from costguard.providers.kit.core.pacing import Pacer
@@ -50,7 +50,7 @@ from costguard.providers.tencent.compute.executor import TencentExecutor
 from costguard.providers.tencent.compute.metrics import TencentSignals
 from costguard.providers.tencent.compute.source import TencentInventory
 from costguard.providers.tencent.core.products import PAGES
-from costguard.providers.tencent.core.rates import RATES as TENCENT_RATES
+from costguard.providers.tencent.core.session import RATES as TENCENT_RATES
 from costguard.providers.tencent.core.session import TencentSession
 
 ADDRESSES = {"aws": "127.0.0.1:1", "alibaba": "127.0.0.1:2", "tencent": "127.0.0.1:3"}

@@ -28,7 +28,7 @@ _POOLED = (  # what the providers read side by side, here one after another
     "costguard.providers.aws.compute.metrics",
     "costguard.providers.alibaba.compute.metrics",
     "costguard.providers.tencent.compute.metric_calls",
-    "costguard.providers.tencent.core.prefetch",
+    "costguard.providers.tencent.core.session",
     "costguard.providers.kit.core.accounts",
 )
 

@@ -35,8 +35,7 @@ from costguard.providers.alibaba.billing.calendar import (
     end_of,
     final_until,
 )
-from costguard.providers.alibaba.billing.lines import Payer, amortised, lines_of, with_known_types
-from costguard.providers.alibaba.billing.regions import region_of
+from costguard.providers.alibaba.billing.lines import Payer, amortised, lines_of, region_of, with_known_types
 from costguard.providers.alibaba.billing.totals import compared, last_filled, tax_lines, unrecorded_lines
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.products import HOME_REGIONS

@@ -9,11 +9,9 @@ from costguard.domain.errors import TruncatedReadError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceDetail, Snapshot, SnapshotState, Volume
 from costguard.providers.alibaba.compute.instances import elastic_address, secondary_interfaces
-from costguard.providers.alibaba.core.empty_lists import prove_permitted
-from costguard.providers.alibaba.core.fields import structures_in, tags_of
-from costguard.providers.alibaba.core.paging import numbered_pages
+from costguard.providers.alibaba.core.fields import needed_time, structures_in, tags_of
+from costguard.providers.alibaba.core.paging import numbered_pages, prove_permitted
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.alibaba.core.times import needed_time
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, text, whole
 
 DECISION_TAG = "costguard:decision-id"

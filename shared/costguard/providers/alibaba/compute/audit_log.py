@@ -13,9 +13,8 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, Launch
 from costguard.ports import LaunchReport
 from costguard.providers.alibaba.core import errors
-from costguard.providers.alibaba.core.fields import items_in
+from costguard.providers.alibaba.core.fields import items_in, needed_time
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.alibaba.core.times import needed_time
 from costguard.providers.kit.compute.audit_log import (
     Window,
     deployments_among,

@@ -7,14 +7,32 @@ from typing import Any
 
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import OutcomeUnknownError
+from costguard.domain.refs import ResourceRef
 from costguard.providers.alibaba.compute.attached import CASE_TAG, DECISION_TAG
 from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import structures_in
 from costguard.providers.alibaba.core.products import HOME_REGIONS
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.kit.compute.executor import Executor
+from costguard.providers.kit.compute.keep_tagger import KeepTagger
 from costguard.providers.kit.core.changes import after_sending, require_instance, require_volume, unfit
 from costguard.providers.kit.core.fields import named, text
+
+
+class AlibabaKeepTagger(KeepTagger[AlibabaSession]):
+    """For one site of Alibaba Cloud. API: ECS TagResources; a key that is there gets the new value."""
+
+    def _write(self, machine: ResourceRef, key: str, value: str) -> Receipt:
+        return self._session.change(
+            machine.shard,
+            "ecs",
+            "TagResources",
+            RegionId=machine.region,
+            ResourceType="instance",
+            ResourceId=[machine.native_id],
+            Tag=[{"Key": key, "Value": value}],
+        )
+
 
 _LONGEST_TAG = 128
 _LONGEST_TEXT = 128  # of a name; a description may have 256

@@ -5,8 +5,7 @@ from __future__ import annotations
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Accelerator, Billing, Instance, InstanceState
 from costguard.providers.alibaba.compute.managed import keeper_of
-from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of
-from costguard.providers.alibaba.core.times import time_of
+from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of, time_of
 from costguard.providers.kit.core.fields import Fields, flag, named, part, text
 
 API = "ecs:DescribeInstances"

@@ -17,8 +17,8 @@ from costguard.providers.alibaba.compute.attached import addresses_of_cards, rea
 from costguard.providers.alibaba.compute.instance_types import CATALOGUE, TypeCatalogue, may_carry_accelerator
 from costguard.providers.alibaba.compute.instances import API, METADATA, secondary_interfaces, to_instance
 from costguard.providers.alibaba.core import accounts, errors
-from costguard.providers.alibaba.core.empty_lists import prove_permitted
 from costguard.providers.alibaba.core.fields import json_list
+from costguard.providers.alibaba.core.paging import prove_permitted
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.kit.compute.instances import Described, Reading, batches, by_id
 from costguard.providers.kit.core.fields import Fields, as_documented, named, text

@@ -5,12 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from costguard.domain.errors import TruncatedReadError
+from costguard.domain.errors import ProviderError, TruncatedReadError, UnavailableError
 from costguard.domain.refs import Shard
+from costguard.providers.alibaba.core.errors import WOULD_BE_ALLOWED
 from costguard.providers.alibaba.core.fields import structures_in
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.kit.core.fields import Fields, as_documented, named, whole
 from costguard.providers.kit.core.paging import MOST_PAGES
+
+
+def prove_permitted(session: AlibabaSession, shard: Shard, service: str, operation: str, **parameters: Any) -> None:
+    """Return where a dry run says that asking is permitted, and in no other case.
+
+    Raises:
+        AccessDeniedError: it is not permitted.
+        ProviderError: it could not be found out.
+    """
+    api = f"{service}:{operation}"
+    try:
+        session.call(shard, service, operation, **parameters, DryRun=True)
+    except ProviderError as err:
+        if err.code in WOULD_BE_ALLOWED:
+            return
+        raise
+    message = f"{api}: a dry run was answered like the call itself, so it proves nothing"
+    raise UnavailableError(message, operation=api, code="DryRunIgnored")
 
 
 def numbered_pages(

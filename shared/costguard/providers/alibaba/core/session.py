@@ -11,18 +11,63 @@ from typing_extensions import Unpack
 from costguard.domain.errors import AccessDeniedError, RefusedError
 from costguard.domain.refs import Shard
 from costguard.providers.alibaba.core import errors
-from costguard.providers.alibaba.core.fields import flattened, items_in
+from costguard.providers.alibaba.core.fields import flattened, items_in, needed_time
 from costguard.providers.alibaba.core.products import HOME_REGIONS, PRODUCTS, host_of
-from costguard.providers.alibaba.core.rates import RATES, region_of
-from costguard.providers.alibaba.core.times import needed_time
 from costguard.providers.alibaba.core.transport import Question, Transport, WireError, check_endpoint
-from costguard.providers.alibaba.iam.permissions import REACH
+from costguard.providers.alibaba.iam.permissions import KNOWN_OPERATIONS, REACH
 from costguard.providers.kit.core.credentials import Keys
 from costguard.providers.kit.core.fields import Fields, account_id, named, text
 from costguard.providers.kit.core.paging import by_token
 from costguard.providers.kit.core.redaction import without_secrets
 from costguard.providers.kit.core.session import Common, Identity, Nature
 from costguard.providers.kit.core.signing import Entered, SigningSession
+
+# How fast each action may be asked, of one account in one region: burst, and requests a second. ECS throttles by
+# account, region and action, with limits that only Quota Center tells, and lets nothing through for the rest of the
+# minute once exceeded: these stay well below what the documents give as examples. CloudMonitor, STS and bills are
+# counted by account, whatever the region; CloudMonitor by the second. A twenty-fifth of its limit may be used at once
+# and 88 % of it a second after that: requests may bunch up on their way by nearly a tenth of a second before a second,
+# wherever it begins, holds more than the limit.
+
+_USUAL = {
+    "ecs": (20.0, 10.0),
+    "vpc": (20.0, 10.0),
+    "vpcpeer": (5.0, 5.0),
+    # of 50 reads a second in a region (20 in older documents), which whatever describes keys there shares
+    "kms": (5.0, 15.0),
+    "cms": (2.0, 44.0),  # of 50 a second, which the account's other users share
+    "sts": (20.0, 20.0),  # of 100 a second
+    "resourcedirectory": (5.0, 5.0),
+    "ram": (5.0, 5.0),
+    "bss": (2.0, 8.0),  # of 10 a second
+    "actiontrail": (1.0, 1.0),  # of 2 a second
+}
+_CHANGES = (5.0, 1.0)
+_OTHER = {
+    "ecs:DescribePrice": (5.0, 2.0),  # throttled hard
+    # limits of ECS hold by the minute, and pages come one after another: ten thousand instances are one burst
+    "ecs:DescribeInstances": (100.0, 10.0),
+    # no batch of either: a request a group, a request a route table
+    "ecs:DescribeSecurityGroupAttribute": (100.0, 20.0),
+    "vpc:DescribeRouteEntryList": (100.0, 10.0),
+}
+_WHOLE_ACCOUNT = frozenset({"cms", "sts", "resourcedirectory", "ram", "bss", "dm", "actiontrail"})
+
+
+def _rate_of(operation: str) -> tuple[float, float]:
+    if KNOWN_OPERATIONS[operation].changes_something:
+        return _CHANGES
+    return _OTHER.get(operation) or _USUAL[operation.partition(":")[0]]
+
+
+RATES: Mapping[str, tuple[float, float]] = {operation: _rate_of(operation) for operation in KNOWN_OPERATIONS}
+"""By operation: each is counted apart."""
+
+
+def region_of(operation: str, region: str) -> str:
+    """The region its limit is counted in; empty where all regions share one."""
+    return "" if operation.partition(":")[0] in _WHOLE_ACCOUNT else region
+
 
 _READ_SECONDS = 30.0  # one request in all
 _CHANGE_SECONDS = 90.0  # the SDK itself waits 86 s for CreateSnapshot

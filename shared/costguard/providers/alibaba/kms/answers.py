@@ -9,7 +9,7 @@ from datetime import datetime
 
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyOrigin, KeyState, KeyUsage, RotationSetting
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.alibaba.core.times import needed_time, time_of
+from costguard.providers.alibaba.core.fields import needed_time, time_of
 from costguard.providers.alibaba.kms.matrix import rotatability
 from costguard.providers.kit.core.fields import Fields, named, text
 from costguard.providers.kit.kms.matrix import IN_NO_ROW, KeyFacts

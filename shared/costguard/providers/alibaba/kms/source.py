@@ -19,9 +19,8 @@ from costguard.domain.keys import EncryptionKey, KeyInventory
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
 from costguard.providers.alibaba.core import errors
-from costguard.providers.alibaba.core.empty_lists import prove_permitted
 from costguard.providers.alibaba.core.fields import structures_in
-from costguard.providers.alibaba.core.paging import moved, numbered_pages
+from costguard.providers.alibaba.core.paging import moved, numbered_pages, prove_permitted
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.kms.answers import Surroundings, to_key, unread_key
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, text

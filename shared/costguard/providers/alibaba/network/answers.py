@@ -24,8 +24,7 @@ from costguard.domain.network import (
     Vpc,
 )
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of
-from costguard.providers.alibaba.core.times import time_of
+from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of, time_of
 from costguard.providers.alibaba.network.rules import canonical, to_entry, to_range
 from costguard.providers.kit.core.fields import Fields, flag, named, part, text, whole
 

@@ -15,8 +15,8 @@ from costguard.domain.network import RuleOrder, SecurityGroup
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap
 from costguard.providers.alibaba.core import errors
-from costguard.providers.alibaba.core.empty_lists import prove_permitted
 from costguard.providers.alibaba.core.fields import items_in, structures_in, tags_of
+from costguard.providers.alibaba.core.paging import prove_permitted
 from costguard.providers.alibaba.core.session import AlibabaSession, next_token
 from costguard.providers.alibaba.network.answers import ref_of
 from costguard.providers.alibaba.network.rules import Ports, RuleLists, canonical, lists_named, to_range, to_rule

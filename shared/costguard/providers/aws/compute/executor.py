@@ -6,9 +6,11 @@ from typing import Any
 
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import OutcomeUnknownError
+from costguard.domain.refs import ResourceRef
 from costguard.providers.aws.compute.attached import CASE_TAG, DECISION_TAG
 from costguard.providers.aws.core.session import HOME_REGIONS, AwsSession, request_id
 from costguard.providers.kit.compute.executor import Executor
+from costguard.providers.kit.compute.keep_tagger import KeepTagger
 from costguard.providers.kit.core.changes import (
     after_sending,
     require_instance,
@@ -17,6 +19,15 @@ from costguard.providers.kit.core.changes import (
     unfit,
 )
 from costguard.providers.kit.core.fields import named, parts, text
+
+
+class AwsKeepTagger(KeepTagger[AwsSession]):
+    """For one partition of AWS. API: EC2 CreateTags, which overwrites the value of a key that is there."""
+
+    def _write(self, machine: ResourceRef, key: str, value: str) -> Receipt:
+        tags = [{"Key": key, "Value": value}]
+        return self._session.change(machine.shard, "ec2", "CreateTags", Resources=[machine.native_id], Tags=tags)
+
 
 _LONGEST_TAG = 256
 _LONGEST_DESCRIPTION = 255

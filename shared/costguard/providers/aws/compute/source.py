@@ -17,7 +17,7 @@ from costguard.providers.aws.compute.commitments import with_reservations, with_
 from costguard.providers.aws.compute.instance_types import CATALOGUE, TypeCatalogue, may_carry_accelerator
 from costguard.providers.aws.compute.instances import to_instance
 from costguard.providers.aws.core import accounts, errors
-from costguard.providers.aws.core.closed_regions import require_open
+from costguard.providers.aws.core.accounts import require_open
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.kit.compute.instances import Described, Reading, batches, by_id, known_among
 from costguard.providers.kit.core.fields import as_documented, named, text

@@ -18,13 +18,11 @@ from costguard.domain.money import Money
 from costguard.domain.spend import ChargeCategory, SpendLine, SpendScope
 from costguard.providers.kit.core.fields import Fields, as_documented, parts, text, whole
 from costguard.providers.kit.core.redaction import without_secrets
-from costguard.providers.tencent.billing.answers import amount_in, is_platform
+from costguard.providers.tencent.billing.answers import amount_in, is_platform, region_number
 from costguard.providers.tencent.billing.lines import DAY, day_of
-from costguard.providers.tencent.billing.regions import region_number
 from costguard.providers.tencent.billing.requests import Calls, Month, Payer
-from costguard.providers.tencent.core.fields import told
+from costguard.providers.tencent.core.fields import moment, told, written_local
 from costguard.providers.tencent.core.products import CURRENCIES
-from costguard.providers.tencent.core.times import moment, written_local
 
 _OPERATION = "billing:DescribeCostExplorerSummary"
 _PAGE = 100

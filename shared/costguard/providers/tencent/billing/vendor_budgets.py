@@ -11,8 +11,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.spend import SpendScope, VendorBudget
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, parts, text, whole
 from costguard.providers.kit.core.redaction import without_secrets
-from costguard.providers.tencent.billing.answers import amount_in
-from costguard.providers.tencent.billing.regions import region_word
+from costguard.providers.tencent.billing.answers import amount_in, region_word
 from costguard.providers.tencent.billing.requests import Calls
 from costguard.providers.tencent.core.fields import told
 from costguard.providers.tencent.core.products import CURRENCIES

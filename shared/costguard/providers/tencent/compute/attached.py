@@ -20,8 +20,7 @@ from costguard.domain.resources import (
 from costguard.providers.kit.core.calls import Lists
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, text, whole
 from costguard.providers.tencent.compute.instances import TERMINATION_PROTECTION, attached_disk_ids
-from costguard.providers.tencent.core.fields import tags_of, told
-from costguard.providers.tencent.core.times import moment
+from costguard.providers.tencent.core.fields import moment, tags_of, told
 
 DECISION_TAG = "costguard:decision-id"
 CASE_TAG = "costguard:case"

@@ -10,16 +10,38 @@ from costguard.domain.errors import (
     NotFoundError,
     OutcomeUnknownError,
     ProviderError,
+    RefusedError,
 )
+from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceState
 from costguard.providers.kit.compute.executor import Executor
+from costguard.providers.kit.compute.keep_tagger import KeepTagger
 from costguard.providers.kit.core.changes import after_sending, require_instance, require_volume, unfit
-from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, text
+from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, parts, text
 from costguard.providers.tencent.compute.attached import CASE_TAG, DECISION_TAG, SNAPSHOTS, to_snapshot
 from costguard.providers.tencent.compute.instances import POSTPAID, SPOT, TERMINATE, state_of
 from costguard.providers.tencent.core.fields import told
 from costguard.providers.tencent.core.products import HOME_REGIONS
 from costguard.providers.tencent.core.session import TencentSession
+
+_API = "tag:TagResources"
+
+
+class TencentKeepTagger(KeepTagger[TencentSession]):
+    """For one site of Tencent Cloud. API: Tag TagResources, which tells what failed inside a success."""
+
+    def _write(self, machine: ResourceRef, key: str, value: str) -> Receipt:
+        name = f"qcs::cvm:{machine.region}:uin/{machine.account}:instance/{machine.native_id}"
+        tags = [{"TagKey": key, "TagValue": value}]
+        answer = self._session.call(machine.shard, "tag", "TagResources", ResourceList=[name], Tags=tags)
+        with after_sending(_API):
+            failed = parts(answer, "FailedResources")
+            if not failed:
+                return Receipt(request_id=named(answer, "RequestId"))
+            code = named(failed[0], "Code")
+        message = f"{_API}: {machine} was not tagged: {code}"
+        raise RefusedError(message, operation=_API, code=code)
+
 
 _LONGEST_TAG = 255
 _LONGEST_NAME = 60

@@ -7,8 +7,7 @@ from costguard.domain.resources import Accelerator, Billing, Instance, InstanceS
 from costguard.providers.kit.core.fields import Fields, flag, named, part, text, whole
 from costguard.providers.tencent.compute.instance_types import disks_of, is_local
 from costguard.providers.tencent.compute.managed import keeper_of
-from costguard.providers.tencent.core.fields import tags_of, told
-from costguard.providers.tencent.core.times import moment
+from costguard.providers.tencent.core.fields import moment, tags_of, told
 
 INSTANCE_STORE_ROOT = "instance_store_root"
 TERMINATION_PROTECTION = "termination_protection"

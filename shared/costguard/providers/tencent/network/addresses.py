@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from costguard.domain.network import AddressState, NetworkInterface, PublicAddress
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.kit.core.fields import Fields, flag, named, text
-from costguard.providers.tencent.core.fields import tags_of, told
-from costguard.providers.tencent.core.times import moment
+from costguard.providers.tencent.core.fields import moment, tags_of, told
 from costguard.providers.tencent.network.answers import ref_of
 
 PLAIN = "WanIP"

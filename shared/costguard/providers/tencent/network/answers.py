@@ -21,8 +21,7 @@ from costguard.domain.network import (
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.kit.core.fields import Fields, flag, named, part, parts, text, whole
-from costguard.providers.tencent.core.fields import tags_of, told
-from costguard.providers.tencent.core.times import moment
+from costguard.providers.tencent.core.fields import moment, tags_of, told
 from costguard.providers.tencent.network.rules import network
 
 QUINTUPLE = "QUINTUPLE"
