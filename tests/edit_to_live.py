@@ -37,9 +37,9 @@ from costguard.cli.policy.recording import recording_of, with_common_windows, wr
 from costguard.cli.program import Program
 from costguard.connections.people import notifier_over
 from costguard.connections.policies import open_bundles
-from costguard.engine.delivery import deliver_due
-from costguard.engine.policy_in_force import named, published_in_force, tell_of_policy
-from costguard.engine.scan import scan
+from costguard.engine.notify.delivery import deliver_due
+from costguard.engine.policy.in_force import named, published_in_force, tell_of_policy
+from costguard.engine.run.scan import scan
 from costguard.faas.http import HttpRequest
 from costguard.faas.slack_actions import answer_request
 from costguard.policy.documents.loader import load_policy

@@ -11,10 +11,10 @@ from tests.builders import NOW
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.adapters.object_stores.folder import FolderStore
 from costguard.adapters.policy_sources.published import BundleShelf
-from costguard.engine.agreeing import Word, agree, ask_approver
-from costguard.engine.memory import Memory
-from costguard.engine.policy_in_force import PolicyInForce, published_in_force
-from costguard.engine.publishing import Published, Wish, publish, roll_back
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.policy.agreeing import Word, agree, ask_approver
+from costguard.engine.policy.in_force import PolicyInForce, published_in_force
+from costguard.engine.policy.publishing import Published, Wish, publish, roll_back
 from costguard.policy.documents.bundle import bundle_name
 from costguard.ports import PolicyText
 

@@ -22,9 +22,9 @@ from costguard.domain.actions import Verb
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.engine.answers import notice_decision
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.outbox_notice import Notice, NoticeState
+from costguard.engine.answers.answers import notice_decision
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.ledger.outbox.notice import Notice, NoticeState
 from costguard.faas.http import HttpReply, HttpRequest
 from costguard.faas.request_context import RequestContext
 from costguard.faas.slack_actions import answer_request, answer_slack

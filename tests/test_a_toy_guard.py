@@ -38,7 +38,7 @@ from costguard.guards.toys.judge import NAME, judge
 
 
 def _run(world, run_id, deadline):
-    from costguard.engine.run import carry_out
+    from costguard.engine.run.run import carry_out
 
     report = carry_out(world, _plan(world, run_id, None).plan, deadline=deadline)
     return GuardRun(figures_of(report), report.plan)
@@ -53,13 +53,13 @@ def _plan(world, run_id, progress):
 
 
 def _messages(world):
-    from costguard.engine.notices import Words
+    from costguard.engine.notify.notices import Words
 
     return Words(warning=None, news=_news)
 
 
 def _news(world, index):
-    from costguard.engine.repositories.outbox_notice import Notice
+    from costguard.engine.ledger.outbox.notice import Notice
 
     for each in index.plan.findings:
         where, now = world.policy.default_channel, world.clock.now()
@@ -180,7 +180,7 @@ def test_a_function_runs_the_toy_guard_as_itself_and_refuses_one_that_is_not_the
     assert done["again"]["duplicate"] is True
     assert done["told"] == ["Toys lie about"]
     assert done["cases"] == []
-    assert "costguard.engine.instance_hand" not in done["loaded"]
+    assert "costguard.engine.guards.machines.handler" not in done["loaded"]
     assert done["refused"].startswith("there is no guard 'dolls'; there is idle_gpu, budget, ")
     assert done["refused"].endswith("toys")
 

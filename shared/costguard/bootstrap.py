@@ -16,10 +16,10 @@ from costguard.ports import Clock, Notifier, RecordStore, Target
 if TYPE_CHECKING:
     from costguard.domain.reasons import Reason
     from costguard.domain.refs import ResourceRef
-    from costguard.engine.memory import Memory
-    from costguard.engine.policy_in_force import PolicyInForce
-    from costguard.engine.surroundings import Surroundings
-    from costguard.engine.undo import Undoers
+    from costguard.engine.answers.undo import Undoers
+    from costguard.engine.ledger.memory import Memory
+    from costguard.engine.policy.in_force import PolicyInForce
+    from costguard.engine.run.run_context import Surroundings
     from costguard.settings import Settings
 
 
@@ -122,7 +122,7 @@ def published_policy(settings: Settings, memory: Memory, clock: Clock) -> Policy
         ProviderError: a bundle could not be read.
     """
     from costguard.connections.policies import open_bundles
-    from costguard.engine.published import standing
+    from costguard.engine.policy.published import standing
 
     return standing(open_bundles(settings, settings.policy, clock), memory, clock.now()).policy
 
@@ -134,7 +134,7 @@ def open_memory(settings: Settings) -> Memory:
         InvalidInputError: not an address of a ledger.
         LedgerError: it cannot be opened.
     """
-    from costguard.engine.memory import Memory
+    from costguard.engine.ledger.memory import Memory
 
     return Memory.over(open_store(settings.ledger.reveal()))
 
@@ -188,7 +188,7 @@ def open_surroundings(
     from costguard.connections import Connections
     from costguard.engine.guards.registry import runner_of
     from costguard.engine.guards.runner import Port
-    from costguard.engine.surroundings import Surroundings
+    from costguard.engine.run.run_context import Surroundings
 
     reads = runner_of(guard).ports
     changes = reads if may_act else frozenset()
@@ -235,7 +235,7 @@ def open_undoers(settings: Settings, subject: ResourceRef, clock: Clock) -> Iter
         InvalidInputError: no target of the policy is in that cloud.
     """
     from costguard.connections import Connections
-    from costguard.engine.undo import Undoers
+    from costguard.engine.answers.undo import Undoers
 
     policy = read_policy(settings)
     targets = [target for target in targets_of(policy, settings) if target.cloud == subject.cloud]
@@ -271,9 +271,9 @@ def run_function(
         InvalidInputError: there is no such guard, and nothing was read or written.
         UnavailableError: no instance, or no key, was seen while something could not be read; all the rest was done.
     """
+    from costguard.engine.digest.digest_watchdog import DIGEST, tell_of_overdue_digest
     from costguard.engine.guards.registry import runner_of
-    from costguard.engine.overdue import DIGEST, tell_of_overdue_digest
-    from costguard.engine.policy_in_force import named, policy_figures, tell_of_policy
+    from costguard.engine.policy.in_force import named, policy_figures, tell_of_policy
 
     runner = None if guard == DIGEST else runner_of(guard)
     clock = clock or own_clock(settings)
@@ -287,7 +287,7 @@ def run_function(
             tell_of_policy(memory, found, settings.language, clock.now())
             told = tell_digest(settings, found.policy, memory, run_id, clock)
             if settings.audit_days is not None:
-                from costguard.engine.repositories.audit_prune import prune
+                from costguard.engine.ledger.audit.prune import prune
 
                 told["audit_pruned"] = prune(memory.store, timedelta(settings.audit_days), clock.now()).entries
             return {**told, **policy_figures(found)}
@@ -309,8 +309,8 @@ def open_phase(
 
     Without `may_act` no executor is built, whatever the policy says.
     """
-    from costguard.engine.overdue import tell_of_overdue_digest
-    from costguard.engine.policy_in_force import named, tell_of_policy
+    from costguard.engine.digest.digest_watchdog import tell_of_overdue_digest
+    from costguard.engine.policy.in_force import named, tell_of_policy
 
     memory = open_memory(settings)
     with closing(memory.store):
@@ -361,7 +361,7 @@ def _policy_in_force(settings: Settings, memory: Memory, clock: Clock) -> Policy
 
 def _named_by_settings(settings: Settings, memory: Memory, clock: Clock) -> PolicyInForce:
     from costguard.connections.policies import is_published, open_bundles, policy_source
-    from costguard.engine.policy_in_force import PolicyInForce, policy_in_force, published_in_force
+    from costguard.engine.policy.in_force import PolicyInForce, policy_in_force, published_in_force
 
     if not settings.policy:
         return PolicyInForce(read_policy(settings))

@@ -27,9 +27,9 @@ from pathlib import Path
 
 from costguard.backtest import HORIZONS, Machine, Tally, Terms, replay, tallied
 from costguard.domain.signals import HOUR
-from costguard.engine.history import read_record
-from costguard.engine.history_book import Book
-from costguard.engine.history_instances import unlisted
+from costguard.engine.history.book import Book
+from costguard.engine.history.history import read_record
+from costguard.engine.history.instances import unlisted
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText

@@ -25,7 +25,7 @@ from cloudstand.aws.hastening import hastening
 from cloudstand.aws.patching import applied
 from cloudstand.wire.server import WireServer
 from cloudstand.wire.wsgi import serving
-from costguard.engine.memory import Memory
+from costguard.engine.ledger.memory import Memory
 from costguard.providers.aws.core.store import DynamoDbLedger
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

@@ -27,10 +27,10 @@ from tests.builders import policy, rule  # noqa: E402
 
 from costguard.domain.errors import CostguardError, NotFoundError  # noqa: E402
 from costguard.domain.money import Money  # noqa: E402
-from costguard.engine.memory import Memory  # noqa: E402
-from costguard.engine.phases import Phases  # noqa: E402
-from costguard.engine.run import RunReport, run, summary  # noqa: E402
-from costguard.engine.surroundings import Surroundings  # noqa: E402
+from costguard.engine.ledger.memory import Memory  # noqa: E402
+from costguard.engine.run.phases.phases import Phases  # noqa: E402
+from costguard.engine.run.run import RunReport, run, summary  # noqa: E402
+from costguard.engine.run.run_context import Surroundings  # noqa: E402
 from costguard.guards.rules.common import Limits, Mode  # noqa: E402
 from costguard.policy.model.policy import Policy  # noqa: E402
 from costguard.ports import Target  # noqa: E402

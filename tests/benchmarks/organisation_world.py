@@ -33,7 +33,7 @@ from costguard.domain.resources import (
     Volume,
 )
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, floor_hour
-from costguard.engine.scan import Reading
+from costguard.engine.run.scan import Reading
 from costguard.ports import Discovery, SignalReport, Target
 from costguard.providers.alibaba.core.session import RATES as ALIBABA_RATES
 from costguard.providers.alibaba.core.session import region_of

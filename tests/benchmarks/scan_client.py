@@ -42,7 +42,7 @@ class FixedClock:
 def costguard(url: str) -> int:
     """The engine's scan over the AWS adapters, read-only, with the last 14 days of use."""
     from costguard.domain.signals import SignalName
-    from costguard.engine.scan import Lookback, Reading, scan
+    from costguard.engine.run.scan import Lookback, Reading, scan
     from costguard.guards.rules.idle import IdleBounds
     from costguard.ports import Target
     from costguard.providers.aws.billing.prices import AwsPrices

@@ -29,7 +29,7 @@ from tests.benchmarks import fleet, loopback_alibaba, loopback_tencent
 
 from costguard.connections import Connections
 from costguard.domain.findings import Verdict
-from costguard.engine import scan as scanning
+from costguard.engine.run import scan as scanning
 from costguard.planning.build import judge_all
 from costguard.policy.documents.defaults import default_policy
 from costguard.ports import Target

@@ -19,8 +19,8 @@ from cloudstand.fleets import EAST, PRODUCT, RESEARCH
 from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.cli.exits import Exit
 from costguard.domain.refs import Shard
-from costguard.engine.key_look import look_at_keys
-from costguard.engine.scan import Reading
+from costguard.engine.guards.keys.look import look_at_keys
+from costguard.engine.run.scan import Reading
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import Target
 from costguard.sandbox.demo_fleet import demo_fleet

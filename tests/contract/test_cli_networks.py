@@ -18,8 +18,8 @@ from tests.world_ports.networks import WorldNetworks
 from cloudstand.world.network import Networks
 from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.cli.exits import Exit
-from costguard.engine.network_look import NetworkLook, look_at_networks
-from costguard.engine.scan import Reading
+from costguard.engine.guards.networks.look import NetworkLook, look_at_networks
+from costguard.engine.run.scan import Reading
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import Target
 from costguard.report.network.sarif import fingerprint

@@ -18,7 +18,7 @@ from costguard.cli.exits import Exit
 from costguard.domain.actions import Action, Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import InstanceState
-from costguard.engine.memory import Memory
+from costguard.engine.ledger.memory import Memory
 from costguard.sandbox.sandbox import Sandbox
 
 

@@ -18,7 +18,7 @@ from tests.runtime_api import SmallLambda
 from tests.slack_rig import HOUR, KEEP_24H, OWNER, POLICY, Office, Rig, Watch, stopping_case
 
 from cloudstand.slack import SlackRequest
-from costguard.engine.memory import Memory
+from costguard.engine.ledger.memory import Memory
 from costguard.providers.aws.core.store import DynamoDbLedger
 
 ROOT = Path(__file__).parents[2]

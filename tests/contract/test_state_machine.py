@@ -30,10 +30,10 @@ from costguard.adapters.object_stores.folder import FolderStore
 from costguard.bootstrap import open_memory, open_surroundings
 from costguard.domain.deployments import deployments_in
 from costguard.domain.resources import GapKind
-from costguard.engine.blobs import RunBlobs
-from costguard.engine.phases import PLAN, Decided, Left
-from costguard.engine.phases_book import PhaseBook
-from costguard.engine.run import run
+from costguard.engine.run.phases.blobs import RunBlobs
+from costguard.engine.run.phases.book import PhaseBook
+from costguard.engine.run.phases.phases import PLAN, Decided, Left
+from costguard.engine.run.run import run
 from costguard.faas.events import Host
 from costguard.faas.invocation import parse_invocation
 from costguard.faas.local import context_of

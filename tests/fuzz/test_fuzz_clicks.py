@@ -29,7 +29,7 @@ from costguard.adapters.notifiers.slack.requests import (
     signed,
 )
 from costguard.domain.answers import AnswerKind, AnswerRef
-from costguard.engine.repositories.publications import seq_of
+from costguard.engine.ledger.publications import seq_of
 from costguard.faas.http import HttpRequest
 from costguard.faas.slack_actions import answer_slack
 from costguard.report.words.sentences import Language

@@ -17,11 +17,11 @@ from tests.fuzz.mutations import Mutated, json_junk, mutated
 from costguard.cases import Case
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import LedgerError
-from costguard.engine.repositories.codec import from_body, to_body, value_of
-from costguard.engine.repositories.policies import GoodPolicy
-from costguard.engine.repositories.runs import RunRecord
-from costguard.engine.repositories.snoozes import Snooze
-from costguard.engine.repositories.switch import SwitchState
+from costguard.engine.ledger.codec import from_body, to_body, value_of
+from costguard.engine.ledger.people.snoozes import Snooze
+from costguard.engine.ledger.people.switch import SwitchState
+from costguard.engine.ledger.policies import GoodPolicy
+from costguard.engine.ledger.runs import RunRecord
 from costguard.ports import Record
 
 ACTION = Action("d-1", "d-1", Verb.STOP, b.ref(), b.ref(), "epoch-1", "case-1", 1, "research", "digest")

@@ -28,9 +28,9 @@ from costguard.cli.program import Program
 from costguard.connections.objects import open_objects
 from costguard.connections.people import notifier_over
 from costguard.connections.secrets import open_secret_store
-from costguard.engine.answers import snooze
-from costguard.engine.repositories.codec import value_of
-from costguard.engine.repositories.intents import Intent
+from costguard.engine.answers.answers import snooze
+from costguard.engine.ledger.codec import value_of
+from costguard.engine.ledger.intents import Intent
 from costguard.guards.rules.common import KEEP_TAG
 from costguard.ports import Check, Message, Put
 from costguard.ports import Record as Row

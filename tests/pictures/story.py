@@ -13,10 +13,10 @@ from tests.world_ports.keys import WorldKeys
 from tests.world_ports.networks import WorldNetworks
 from tests.world_ports.spend import WorldSpend
 
-from costguard.engine.budget import run_budgets
-from costguard.engine.budget_sights import keep_budgets
-from costguard.engine.key_audit import run_keys
-from costguard.engine.network_audit import run_networks
+from costguard.engine.guards.budgets.run import run_budgets
+from costguard.engine.guards.budgets.snapshots import keep_budgets
+from costguard.engine.guards.keys.run import run_keys
+from costguard.engine.guards.networks.run import run_networks
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import AnswerTerms

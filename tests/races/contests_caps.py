@@ -11,7 +11,7 @@ from tests.races.contest import NOW, Answer, Attempt, Lot, Race, body_of
 
 from costguard.domain.money import Money
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.repositories.caps import CapRepository
+from costguard.engine.ledger.caps import CapRepository
 from costguard.ports import RecordStore
 
 GUARD = "idle_gpu"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from tests.races.contest import NOW, Answer, Attempt, Lot, Race, audited, body_of
 
-from costguard.engine.delivery import deliver_due
-from costguard.engine.repositories.approvals import ApprovalRepository
-from costguard.engine.repositories.outbox import OutboxRepository
-from costguard.engine.repositories.outbox_notice import Notice
+from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.outbox import OutboxRepository
+from costguard.engine.ledger.people.approvals import ApprovalRepository
+from costguard.engine.notify.delivery import deliver_due
 from costguard.ports import Delivery, Message, RecordStore
 
 _SKEW = timedelta(seconds=10)  # between one process's clock and the next

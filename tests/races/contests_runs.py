@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from tests.races.contest import NOW, Answer, Attempt, Lot, Race, audited, body_of
 
-from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWhat
-from costguard.engine.repositories.runs import RunRepository
+from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat
+from costguard.engine.ledger.runs import RunRepository
 from costguard.ports import RecordStore
 
 _SHARD = "aws:111122223333:us-east-1"

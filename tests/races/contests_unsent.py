@@ -13,9 +13,9 @@ from costguard.cases import Case
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import VersionConflictError
 from costguard.domain.money import Money
-from costguard.engine.aftermath import give_back_unsent
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.caps import Claim
+from costguard.engine.ledger.caps import Claim
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.settlement import give_back_unsent
 from costguard.ports import RecordStore
 
 GUARD = "idle_gpu"

@@ -18,11 +18,11 @@ from tests.scenario.stage import DAY, START
 
 from cloudstand.world.cloud import World
 from costguard.domain.refs import ResourceRef
-from costguard.engine import answers
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.audit_verify import verify
-from costguard.engine.repositories.codec import value_of
-from costguard.engine.repositories.intents import Intent
+from costguard.engine.answers import answers
+from costguard.engine.ledger.audit.verify import verify
+from costguard.engine.ledger.codec import value_of
+from costguard.engine.ledger.intents import Intent
+from costguard.engine.ledger.memory import Memory
 from costguard.ports import RecordStore
 
 DAYS = 8

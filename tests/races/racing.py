@@ -14,7 +14,7 @@ from tests.races.contests import CONTESTS
 from tests.races.crew import Crew
 from tests.races.places import Place, open_store
 
-from costguard.engine.repositories.audit_verify import verify
+from costguard.engine.ledger.audit.verify import verify
 from costguard.ports import RecordStore
 
 LOT = 250

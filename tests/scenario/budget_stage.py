@@ -16,8 +16,8 @@ from cloudstand.world.billing import charges
 from costguard.domain.money import Money
 from costguard.domain.resources import InstanceState
 from costguard.domain.spend import SpendScope
-from costguard.engine.budget import BudgetRun, run_budgets
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.guards.budgets.run import BudgetRun, run_budgets
+from costguard.engine.run.run_context import Surroundings
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
 from costguard.guards.rules.common import Limits, Mode
 from costguard.policy.model.policy import Policy

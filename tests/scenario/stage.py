@@ -28,11 +28,11 @@ from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import NoticeError
 from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef
-from costguard.engine import answers
-from costguard.engine.memory import Memory
-from costguard.engine.run import RunReport, make_plan, run
-from costguard.engine.scan import Reading
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.answers import answers
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.run import RunReport, make_plan, run
+from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.scan import Reading
 from costguard.planning import Plan
 from costguard.policy.model.policy import Policy
 from costguard.ports import ActionExecutor, Clock, Delivery, KeepTagger, Message, RecordStore, Target

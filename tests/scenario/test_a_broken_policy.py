@@ -14,8 +14,8 @@ from tests.scenario.stage import CLOUDS, START, Stage, idle_machine
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.memory import Memory
-from costguard.engine.policy_in_force import policy_in_force, tell_of_broken_policy
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.policy.in_force import policy_in_force, tell_of_broken_policy
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 

@@ -22,9 +22,9 @@ from costguard.domain.findings import Verdict
 from costguard.domain.money import Money
 from costguard.domain.resources import InstanceState
 from costguard.domain.spend import ChargeCategory, SpendScope
-from costguard.engine.budget_look import look
-from costguard.engine.budget_told import budget_reports
-from costguard.engine.repositories.outbox_notice import Notice, NoticeState
+from costguard.engine.guards.budgets.budget_reports import budget_reports
+from costguard.engine.guards.budgets.look import look
+from costguard.engine.ledger.outbox.notice import Notice, NoticeState
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, PeriodKind
 

@@ -15,7 +15,7 @@ from cloudstand.world import workload as does
 from costguard.domain.errors import AccessDeniedError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import InstanceDetail, Inventory
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.run.run_context import Surroundings
 from costguard.ports import Discovery, InventorySource, Target
 
 

@@ -18,10 +18,10 @@ from cloudstand.world import workload as does
 from costguard.cli.look.budgets import story_lines
 from costguard.cli.wrapping import wrapped
 from costguard.domain.spend import SpendScope
-from costguard.engine.budget import run_budgets
-from costguard.engine.budget_look import look
-from costguard.engine.budget_told import budget_reports
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.guards.budgets.budget_reports import budget_reports
+from costguard.engine.guards.budgets.look import look
+from costguard.engine.guards.budgets.run import run_budgets
+from costguard.engine.run.run_context import Surroundings
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
 from costguard.guards.rules.common import Limits, Mode
 from costguard.policy.documents.loader import load_policy

@@ -16,10 +16,10 @@ from costguard.cases import CaseStatus, Phase
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.key_audit import plan_keys
-from costguard.engine.recheck import Found, Rechecked, in_doubt, recheck
-from costguard.engine.repositories.audit_people import told_again
-from costguard.engine.repositories.audit_verify import verify
+from costguard.engine.answers.recheck import Found, Rechecked, in_doubt, recheck
+from costguard.engine.guards.keys.run import plan_keys
+from costguard.engine.ledger.audit.people import told_again
+from costguard.engine.ledger.audit.verify import verify
 from costguard.guards.rules.common import Selector
 
 LOST = OutcomeUnknownError("the answer was lost", operation="TerminateInstances")

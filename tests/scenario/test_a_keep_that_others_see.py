@@ -18,8 +18,8 @@ from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, Prov
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceDetail
-from costguard.engine import answers
-from costguard.engine.run import carry_out, make_plan, summary
+from costguard.engine.answers import answers
+from costguard.engine.run.run import carry_out, make_plan, summary
 from costguard.guards.rules.common import KEEP_TAG, Mode
 from costguard.ports import KeepTagger
 

@@ -21,9 +21,9 @@ from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError
 from costguard.domain.keys import EncryptionKey, KeyOrigin, KeyState, KeyUsage, RotationMeans
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.engine import answers
-from costguard.engine.key_audit import KeyRun, run_keys
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.answers import answers
+from costguard.engine.guards.keys.run import KeyRun, run_keys
+from costguard.engine.run.run_context import Surroundings
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
 from costguard.policy.keys.terms import with_key_digest

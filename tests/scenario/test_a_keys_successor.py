@@ -22,12 +22,12 @@ from costguard.domain.keys import EncryptionKey, KeyState, RotationMeans
 from costguard.domain.mends import MendKind
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.engine import answers
-from costguard.engine.key_audit import KeyRun, run_keys
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.intents import Intent
-from costguard.engine.surroundings import Surroundings
-from costguard.engine.undo import Undoers, Undone, undo, undoing_of
+from costguard.engine.answers import answers
+from costguard.engine.answers.undo import Undoers, Undone, undo, undoing_of
+from costguard.engine.guards.keys.run import KeyRun, run_keys
+from costguard.engine.ledger.intents import Intent
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.run_context import Surroundings
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.keys.succession import DECISION, SUCCESSOR_OF
 from costguard.guards.rules.common import Mode

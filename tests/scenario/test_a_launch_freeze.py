@@ -22,7 +22,7 @@ from costguard.adapters.notifiers.robots.layout import laid_out
 from costguard.adapters.notifiers.slack.blocks import message_blocks
 from costguard.domain.actions import FreezeVia, LaunchFreeze, Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, UnavailableError
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.run.run_context import Surroundings
 from costguard.guards.budget.rules import BudgetStep, StepKind
 from costguard.guards.rules.common import Mode
 from costguard.planning.freeze import FreezePhase

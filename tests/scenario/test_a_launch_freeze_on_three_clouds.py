@@ -21,11 +21,11 @@ from costguard.domain.actions import FreezeVia
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.spend import SpendScope
-from costguard.engine.delivery import deliver_due
-from costguard.engine.freeze import FreezeResult, freeze
-from costguard.engine.memory import Memory
-from costguard.engine.surroundings import Surroundings
-from costguard.engine.thaw import thaw
+from costguard.engine.guards.budgets.freeze import FreezeResult, freeze
+from costguard.engine.guards.budgets.thaw import thaw
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.notify.delivery import deliver_due
+from costguard.engine.run.run_context import Surroundings
 from costguard.estimates.spent import Spent
 from costguard.guards.budget.judge import BudgetStatus
 from costguard.guards.budget.periods import period_at

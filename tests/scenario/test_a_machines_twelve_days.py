@@ -27,10 +27,10 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, Gap, GapKind, InstanceDetail, Inventory
 from costguard.domain.savings import Standing
-from costguard.engine import answers
-from costguard.engine.repositories.audit_verify import verify
-from costguard.engine.run import carry_out, make_plan, run, summary
-from costguard.engine.savings import savings_report
+from costguard.engine.answers import answers
+from costguard.engine.ledger.audit.verify import verify
+from costguard.engine.run.run import carry_out, make_plan, run, summary
+from costguard.engine.savings.savings import savings_report
 from costguard.guards.rules.common import Consent, Mode
 from costguard.ports import Discovery, Target
 

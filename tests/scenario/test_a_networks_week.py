@@ -32,15 +32,15 @@ from costguard.domain.network import Direction, NetworkInventory, NetworkRule
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.savings import Standing
-from costguard.engine import answers
-from costguard.engine.hands import Cleared
-from costguard.engine.memory import Memory
-from costguard.engine.network_audit import NetworkRun, plan_networks, run_networks
-from costguard.engine.network_hand import NetworkHand
-from costguard.engine.savings import savings_report
-from costguard.engine.scan import Reading
-from costguard.engine.surroundings import Surroundings
-from costguard.engine.undo import Undoers, undo, undoing_of
+from costguard.engine.answers import answers
+from costguard.engine.answers.undo import Undoers, undo, undoing_of
+from costguard.engine.guards.networks.handler import NetworkHand
+from costguard.engine.guards.networks.run import NetworkRun, plan_networks, run_networks
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.action_handler import Cleared
+from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.scan import Reading
+from costguard.engine.savings.savings import savings_report
 from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
 from costguard.guards.rules.common import Mode
 from costguard.planning import Plan, PlanIndex

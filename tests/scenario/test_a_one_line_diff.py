@@ -10,7 +10,7 @@ import pytest
 from tests.published_rig import ENFORCES, FIRST, HOUR, SECOND, Office
 from tests.scenario.stage import START, Stage
 
-from costguard.engine.policy_in_force import tell_of_policy
+from costguard.engine.policy.in_force import tell_of_policy
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 

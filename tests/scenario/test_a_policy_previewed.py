@@ -23,8 +23,8 @@ from costguard.cli.policy.recording import (
     write_recording,
 )
 from costguard.domain.errors import InvalidInputError
-from costguard.engine.run import make_plan
-from costguard.engine.scan import scan
+from costguard.engine.run.run import make_plan
+from costguard.engine.run.scan import scan
 from costguard.guards.rules.common import Mode, Selector
 from costguard.guards.rules.idle import IdleBounds
 from costguard.policy.model.policy import Policy

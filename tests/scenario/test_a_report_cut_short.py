@@ -18,9 +18,9 @@ from cloudstand.world import workload
 from cloudstand.world.fleet import MachineSpec
 from costguard.adapters.object_stores.folder import FolderStore
 from costguard.cases import CaseStatus, Phase
-from costguard.engine.memory import Memory
-from costguard.engine.phases import Phases
-from costguard.engine.run import RunReport, carry_out, run, summary
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.phases.phases import Phases
+from costguard.engine.run.run import RunReport, carry_out, run, summary
 from costguard.ports import Delivery, Message
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

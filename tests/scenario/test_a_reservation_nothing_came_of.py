@@ -14,8 +14,8 @@ from tests.scenario.stage import DAY, START, Stage, idle_machine
 
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.repositories.caps import Claim, Reservation
-from costguard.engine.run import run
+from costguard.engine.ledger.caps import Claim, Reservation
+from costguard.engine.run.run import run
 
 HOUR = timedelta(hours=1)
 ONE_A_DAY = policy(rule(limits=replace(rule().limits, actions_per_day=1)))

@@ -18,9 +18,9 @@ from cloudstand.world.records import Operation
 from cloudstand.world.workload import BUSY, idle
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
-from costguard.engine.reporting import of_owner, report_facts
-from costguard.engine.repositories.shadows import ShadowRepository
-from costguard.engine.run import summary
+from costguard.engine.digest.reporting import of_owner, report_facts
+from costguard.engine.ledger.shadows import ShadowRepository
+from costguard.engine.run.run import summary
 from costguard.guards.rules.common import Mode, Selector, Step
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning.plan import Differs

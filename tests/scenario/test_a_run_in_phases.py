@@ -16,10 +16,10 @@ from costguard.cases import CaseStatus
 from costguard.domain.errors import StalePlanError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import GapKind
-from costguard.engine.blobs import BlobRef, packed
-from costguard.engine.phases import ACT, SCAN, PartSeen, Phases
-from costguard.engine.phases_book import PhaseBook
-from costguard.engine.run import RunReport, run
+from costguard.engine.run.phases.blobs import BlobRef, packed
+from costguard.engine.run.phases.book import PhaseBook
+from costguard.engine.run.phases.phases import ACT, SCAN, PartSeen, Phases
+from costguard.engine.run.run import RunReport, run
 
 HOUR = timedelta(hours=1)
 ACCOUNTS = {

@@ -19,9 +19,9 @@ from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Billing, InstanceDetail, SnapshotState
-from costguard.engine.act import act
-from costguard.engine.instance_hand import InstanceHand
-from costguard.engine.run import committed
+from costguard.engine.guards.machines.handler import InstanceHand
+from costguard.engine.run.act import act
+from costguard.engine.run.run import committed
 from costguard.guards.rules.common import Step
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan

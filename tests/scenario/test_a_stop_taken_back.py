@@ -11,7 +11,7 @@ from tests.scenario.stage import CLOUDS, DAY, Stage, idle_machine
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.errors import InvalidInputError, StalePlanError
 from costguard.domain.resources import InstanceState
-from costguard.engine.undo import Undoers, Undone, undo, undoing_of
+from costguard.engine.answers.undo import Undoers, Undone, undo, undoing_of
 
 
 @pytest.fixture(params=CLOUDS)

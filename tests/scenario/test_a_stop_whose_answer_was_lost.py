@@ -16,7 +16,7 @@ from costguard.cli.main import run
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, StalePlanError
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.undo import Undoers, Undone, undo, undoing_of
+from costguard.engine.answers.undo import Undoers, Undone, undo, undoing_of
 
 HOUR = timedelta(hours=1)
 LOST = OutcomeUnknownError("the answer was lost", operation="StopInstances")

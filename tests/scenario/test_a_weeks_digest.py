@@ -13,9 +13,9 @@ from tests.scenario.stage import DAY, START, Stage, idle_machine
 from cloudstand.world import workload
 from costguard.adapters.object_stores.folder import FolderStore
 from costguard.domain.errors import UnavailableError
-from costguard.engine.digest import DigestRun, Means, digest_summary, plan_digest, run_digest
-from costguard.engine.reporting import look_now, report_facts
-from costguard.engine.repositories.looks import LookRepository
+from costguard.engine.digest.digest import DigestRun, Means, digest_summary, plan_digest, run_digest
+from costguard.engine.digest.reporting import look_now, report_facts
+from costguard.engine.ledger.looks import LookRepository
 from costguard.guards.rules.common import Selector
 from costguard.policy.model.policy import Owner
 from costguard.report.charts.values import Chart

@@ -14,7 +14,7 @@ from tests.scenario.stage import DAY
 
 from cloudstand.world import workload as does
 from costguard.domain.errors import RejectedNoticeError
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.run.run_context import Surroundings
 from costguard.ports import Delivery, Message
 
 FINANCE, RESEARCH = "slack:#finance", "slack:#research"

@@ -18,9 +18,9 @@ from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.domain.actions import Outcome
 from costguard.domain.errors import OutcomeUnknownError
-from costguard.engine.repositories.audit import hash_of
-from costguard.engine.repositories.audit_prune import prune
-from costguard.engine.repositories.audit_verify import verify
+from costguard.engine.ledger.audit.audit import hash_of
+from costguard.engine.ledger.audit.prune import prune
+from costguard.engine.ledger.audit.verify import verify
 
 AUDITED = ("audit", "audit_head", "audit_words", "audit_person", "run", "run_heads", "run_latest")
 

@@ -12,8 +12,8 @@ from tests.builders import policy
 from tests.scenario.budget_stage import HOUR, STOP_IDLE, BudgetStage, machine, research
 from tests.scenario.stage import DAY
 
-from costguard.engine.budget import LOOK_HOLDS, under_budgets
-from costguard.engine.budget_look import look
+from costguard.engine.guards.budgets.look import look
+from costguard.engine.guards.budgets.run import LOOK_HOLDS, under_budgets
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.world_ports.trail import WorldAuditLog
 
 from cloudstand.world.records import Operation
 from costguard.domain.resources import GapKind
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.run.run_context import Surroundings
 from costguard.guards.rules.common import Selector
 from costguard.policy.model.policy import Owner
 

@@ -20,7 +20,7 @@ from cloudstand.world.workload import Workload
 from costguard.bootstrap import open_surroundings
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Billing, Keeper, ManagedBy
-from costguard.engine.run import RunReport, run
+from costguard.engine.run.run import RunReport, run
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
 from costguard.sandbox.sandbox import EXTERNAL_ID, ROLE, STARTS_AT, Sandbox

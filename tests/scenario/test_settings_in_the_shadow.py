@@ -11,7 +11,7 @@ from tests.scenario.test_a_keys_month import KeyStage, enforcing
 from tests.scenario.test_a_networks_week import NetworkStage, forbidding
 
 from costguard.domain.findings import Verdict
-from costguard.engine.repositories.shadows import ShadowRepository
+from costguard.engine.ledger.shadows import ShadowRepository
 from costguard.guards.keys.rules import KeyRule
 from costguard.guards.network.rules import Check
 from costguard.guards.rules.common import Mode

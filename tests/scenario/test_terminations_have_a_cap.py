@@ -17,7 +17,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.errors import RefusedError
 from costguard.domain.money import Money
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.run import carry_out
+from costguard.engine.run.run import carry_out
 from costguard.guards.rules.common import Step
 from costguard.planning import cap_of
 

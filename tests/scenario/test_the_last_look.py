@@ -16,10 +16,10 @@ from costguard.cases import Case, CaseStatus, ClimbedRung, decision_id
 from costguard.domain.actions import Action, Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.engine.act import act
-from costguard.engine.hands import Cleared
-from costguard.engine.instance_hand import InstanceHand
-from costguard.engine.run import carry_out, committed
+from costguard.engine.guards.machines.handler import InstanceHand
+from costguard.engine.run.act import act
+from costguard.engine.run.action_handler import Cleared
+from costguard.engine.run.run import carry_out, committed
 from costguard.guards.rules.common import Limits, Mode
 from costguard.planning import Plan, Transition
 from costguard.planning.agreed import in_both

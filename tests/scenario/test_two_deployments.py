@@ -19,8 +19,8 @@ from cloudstand.world.records import Operation
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.domain.deployments import Deployment
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.scan import Reading
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.scan import Reading
 from costguard.guards.rules.common import Mode
 
 

@@ -19,10 +19,10 @@ from costguard.domain.actions import Verb
 from costguard.domain.money import Money
 from costguard.domain.savings import SavingEntry, SavingsReport, Standing, Worth
 from costguard.domain.spend import ChargeCategory, SpendScope
-from costguard.engine.budget import run_budgets
-from costguard.engine.run import RunReport
-from costguard.engine.savings import savings_report
-from costguard.engine.undo import Undoers, undo, undoing_of
+from costguard.engine.answers.undo import Undoers, undo, undoing_of
+from costguard.engine.guards.budgets.run import run_budgets
+from costguard.engine.run.run import RunReport
+from costguard.engine.savings.savings import savings_report
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
 from costguard.guards.rules.common import Limits, Mode, Step
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from tests.simulation.planting import Bug, Edit
 
-_ACT = "costguard.engine.act"
-_HAND = "costguard.engine.instance_hand"
-_HANDS = "costguard.engine.hands"
-_RUN = "costguard.engine.run"
-_NOTICES = "costguard.engine.notices"
-_TELL = "costguard.engine.telling"
-_MEMORY = "costguard.engine.memory"
+_ACT = "costguard.engine.run.act"
+_HAND = "costguard.engine.guards.machines.handler"
+_HANDS = "costguard.engine.run.action_handler"
+_RUN = "costguard.engine.run.run"
+_NOTICES = "costguard.engine.notify.notices"
+_TELL = "costguard.engine.notify.notifying"
+_MEMORY = "costguard.engine.ledger.memory"
 _ADVANCE = "costguard.cases.advance"
 _LAST = "costguard.planning.last_look"
-_INTENTS = "costguard.engine.repositories.intents"
-_SNOOZES = "costguard.engine.repositories.snoozes"
+_INTENTS = "costguard.engine.ledger.intents"
+_SNOOZES = "costguard.engine.ledger.people.snoozes"
 
 TOLD_AS_THE_CASE_SAYS = Edit(
     _HANDS,
@@ -198,7 +198,7 @@ _DOING = (
         (7,),
         (
             Edit(
-                "costguard.engine.aftermath",
+                "costguard.engine.run.settlement",
                 "    return reserved.decision_id not in sent\n",
                 "    return True\n",
             ),

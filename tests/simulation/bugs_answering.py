@@ -7,7 +7,7 @@ from tests.simulation.planting import Bug, Edit
 _ANSWERING = "costguard.cases.answering"
 _ADVANCE = "costguard.cases.advance"
 _LAST = "costguard.planning.last_look"
-_REPLIES = "costguard.engine.replies"
+_REPLIES = "costguard.engine.answers.replies"
 _SPEAKS = "ref.case_id == case.case_id and speaks_for(ref.decision_id, case)"
 
 ANSWERING: tuple[Bug, ...] = (

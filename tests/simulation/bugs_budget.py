@@ -7,10 +7,10 @@ from tests.simulation.planting import Bug, Edit
 _BUDGET = "costguard.guards.budget.judge"
 _ALERTS = "costguard.guards.budget.alerts"
 _STEPS = "costguard.guards.budget.steps"
-_ENGINE = "costguard.engine.budget"
-_TELL = "costguard.engine.budget_telling"
-_LOOK = "costguard.engine.budget_look"
-_BILLS = "costguard.engine.bills"
+_ENGINE = "costguard.engine.guards.budgets.run"
+_TELL = "costguard.engine.guards.budgets.notifying"
+_LOOK = "costguard.engine.guards.budgets.look"
+_BILLS = "costguard.engine.guards.budgets.bills"
 _BILLED = "costguard.estimates.billed"
 _METER = "costguard.estimates.meter"
 _MERGING = "costguard.planning.merging"
@@ -276,7 +276,7 @@ _TELLING = (
         (14,),
         (
             Edit(
-                "costguard.engine.budget_before",
+                "costguard.engine.guards.budgets.before",
                 "OpenPeriod(replace(rule, amount=then.amount), period, then.name)",
                 "OpenPeriod(rule, period, then.name)",
             ),
@@ -385,7 +385,7 @@ _SHARING = (
         (6,),
         (
             Edit(
-                "costguard.engine.repositories.intents",
+                "costguard.engine.ledger.intents",
                 "            if same and held.case_id != action.case_id:",
                 "            if False:",
             ),

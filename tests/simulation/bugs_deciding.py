@@ -15,8 +15,8 @@ _SIGNALS = "costguard.domain.signals"
 _PROTECTION = "costguard.policy.model.protection"
 _SPELLING = "costguard.guards.rules.spelling"
 _CLOUD = "costguard.guards.idle.cloud_protection"
-_CAPS = "costguard.engine.repositories.caps"
-_HAND = "costguard.engine.instance_hand"
+_CAPS = "costguard.engine.ledger.caps"
+_HAND = "costguard.engine.guards.machines.handler"
 _LAST = "costguard.planning.last_look"
 
 NO_GRACE_AT_LAST = Edit(
@@ -241,12 +241,12 @@ _LADDER = (
                 "return plain_time",
             ),
             Edit(
-                "costguard.engine.hands",
+                "costguard.engine.run.action_handler",
                 "grace_end=policy.calendar.after if policy.calendar is not None else plain_time,",
                 "grace_end=plain_time,",
             ),
             Edit(
-                "costguard.engine.notices",
+                "costguard.engine.notify.notices",
                 "world.policy.calendar.after if world.policy.calendar else plain_time",
                 "plain_time",
             ),
@@ -344,7 +344,7 @@ _LADDER = (
         (3,),
         (
             Edit(
-                "costguard.engine.scan",
+                "costguard.engine.run.scan",
                 '        return ShardFacts(shard, (), (gap_of(err, shard, "inventory"),))',
                 "        del err\n        return ShardFacts(shard, ())",
             ),

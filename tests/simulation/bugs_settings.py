@@ -9,15 +9,15 @@ from tests.simulation.planting import Bug, Edit
 _ADVANCE = "costguard.cases.advance"
 _CASE = "costguard.cases.mending"
 _PLAN = "costguard.planning.mending"
-_KEY_HAND = "costguard.engine.key_hand"
-_KEY_LOOK = "costguard.engine.key_look"
-_NET_HAND = "costguard.engine.network_hand"
-_NET_LOOK = "costguard.engine.network_look"
-_SIGHTINGS = "costguard.engine.network_sightings"
+_KEY_HAND = "costguard.engine.guards.keys.handler"
+_KEY_LOOK = "costguard.engine.guards.keys.look"
+_NET_HAND = "costguard.engine.guards.networks.handler"
+_NET_LOOK = "costguard.engine.guards.networks.look"
+_SIGHTINGS = "costguard.engine.guards.networks.sightings"
 _WAYS = "costguard.guards.network.admin_paths"
 _NET_MENDS = "costguard.guards.network.remediation"
-_HANDS = "costguard.engine.hands"
-_UNDO = "costguard.engine.undo"
+_HANDS = "costguard.engine.run.action_handler"
+_UNDO = "costguard.engine.answers.undo"
 
 _OTHER_KEY_MEND = Edit(
     _KEY_HAND,
@@ -46,7 +46,7 @@ _TOLD = (
         (15,),
         (
             Edit(
-                "costguard.engine.telling",
+                "costguard.engine.notify.notifying",
                 "if arrived is not None and arrived.proven and arrived.delivered_at is not None:\n"
                 "            after = noticed(case, arrived.delivered_at, arrived.announced)",
                 "if arrived is not None:\n            after = noticed(case, clock.now())",
@@ -213,7 +213,7 @@ _SPARED = (
         (20,),
         (
             Edit(
-                "costguard.engine.act",
+                "costguard.engine.run.act",
                 '    return Reason(ReasonCode.KILL_SWITCH, {"by": state.by, "cause": state.reason}) if state.paused',
                 "    return None if state.paused",
             ),
@@ -332,7 +332,7 @@ _SPARED = (
         (18,),
         (
             Edit(
-                "costguard.engine.network_hand",
+                "costguard.engine.guards.networks.handler",
                 "sightings.used(self._read.pop(), self._world.clock.now())",
                 "self._read.pop()",
             ),

@@ -20,8 +20,8 @@ from costguard.cases.answering import Refused
 from costguard.domain.answers import Answer, AnswerKind, Person
 from costguard.domain.errors import CostguardError
 from costguard.domain.resources import InstanceState
-from costguard.engine import answers
-from costguard.engine.replies import reply
+from costguard.engine.answers import answers
+from costguard.engine.answers.replies import reply
 from costguard.policy.model.policy import Policy
 
 if TYPE_CHECKING:

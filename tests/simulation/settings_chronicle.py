@@ -15,7 +15,7 @@ from costguard.domain.actions import Action
 from costguard.domain.keys import EncryptionKey
 from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.engine.repositories.codec import from_body
+from costguard.engine.ledger.codec import from_body
 from costguard.ports import Put
 
 

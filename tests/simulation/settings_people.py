@@ -22,7 +22,7 @@ from costguard.domain.actions import Outcome, Verb
 from costguard.domain.keys import KeyState
 from costguard.domain.network import Direction, NetworkRule, PublicAddress, SecurityGroup
 from costguard.domain.refs import ResourceRef
-from costguard.engine import answers
+from costguard.engine.answers import answers
 from costguard.ports import Message
 
 if TYPE_CHECKING:

@@ -30,14 +30,14 @@ from cloudstand.world.network import Networks
 from costguard.domain.actions import Outcome
 from costguard.domain.errors import CostguardError, UnavailableError
 from costguard.domain.refs import ResourceRef
-from costguard.engine.key_audit import run_keys
-from costguard.engine.memory import Memory
-from costguard.engine.network_audit import run_networks
-from costguard.engine.policy_in_force import policy_in_force, tell_of_broken_policy
-from costguard.engine.run import RunReport
-from costguard.engine.scan import Reading
-from costguard.engine.surroundings import Surroundings
-from costguard.engine.undo import Undoers, undo, undoing_of
+from costguard.engine.answers.undo import Undoers, undo, undoing_of
+from costguard.engine.guards.keys.run import run_keys
+from costguard.engine.guards.networks.run import run_networks
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.policy.in_force import policy_in_force, tell_of_broken_policy
+from costguard.engine.run.run import RunReport
+from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.scan import Reading
 from costguard.faas.invocation import parse_invocation
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText, Target

@@ -29,12 +29,12 @@ from cloudstand.world.billing import billed_until
 from cloudstand.world.cloud import World
 from cloudstand.world.records import Operation, OtherCharge
 from costguard.domain.errors import CostguardError, UnavailableError
-from costguard.engine.budget import BudgetRun, run_budgets
-from costguard.engine.memory import Memory
-from costguard.engine.policy_in_force import policy_in_force, tell_of_broken_policy
-from costguard.engine.run import RunReport, carry_out, make_plan, run
-from costguard.engine.scan import Reading
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.guards.budgets.run import BudgetRun, run_budgets
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.policy.in_force import policy_in_force, tell_of_broken_policy
+from costguard.engine.run.run import RunReport, carry_out, make_plan, run
+from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.scan import Reading
 from costguard.faas.invocation import parse_invocation
 from costguard.planning.agreed import in_both
 from costguard.policy.model.policy import Policy

@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 
 from costguard.adapters.ledgers.sql import SqlLedger, sqlite_engine
 from costguard.domain.errors import LedgerError
-from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWhat, ChainHead, entry_key, hash_of
-from costguard.engine.repositories.audit_verify import verify
-from costguard.engine.repositories.runs import RunRepository
+from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat, ChainHead, entry_key, hash_of
+from costguard.engine.ledger.audit.verify import verify
+from costguard.engine.ledger.runs import RunRepository
 from costguard.ports import Check, Put, Record
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

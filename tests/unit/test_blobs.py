@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from tests.builders import fact, shard_facts
 
 from costguard.domain.errors import NotFoundError, StalePlanError
-from costguard.engine.blobs import MOST_UNPACKED, BlobRef, RunBlobs, packed, unpacked
-from costguard.engine.phases import Decided, Left, Outset, PartDone, Parts, PartSeen
+from costguard.engine.run.phases.blobs import MOST_UNPACKED, BlobRef, RunBlobs, packed, unpacked
+from costguard.engine.run.phases.phases import Decided, Left, Outset, PartDone, Parts, PartSeen
 
 SEEDS = st.integers(0, 2**32)
 HANDED_ON = (Outset, Parts, PartSeen, Decided, Left, PartDone)

@@ -19,7 +19,7 @@ from tests.world_ports.spend import WorldSpend
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing
 from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendScope
-from costguard.engine.budget_look import look
+from costguard.engine.guards.budgets.look import look
 from costguard.estimates.burn import known
 from costguard.estimates.commitments import Ground, Term, terms_in
 from costguard.estimates.exchange import ExchangeRate

@@ -20,8 +20,8 @@ from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.audit import ENTRY
+from costguard.engine.ledger.audit.audit import ENTRY
+from costguard.engine.ledger.memory import Memory
 from costguard.guards.rules.common import Mode
 from costguard.settings import Secret, Settings
 

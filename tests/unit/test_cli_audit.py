@@ -16,8 +16,8 @@ from costguard.bootstrap import run_function
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWhat
+from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat
+from costguard.engine.ledger.memory import Memory
 from costguard.settings import Secret, Settings, load_settings
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -94,7 +94,15 @@ def test_a_scan_imports_nothing_it_does_not_need_up_to_its_first_request() -> No
     }
     needless = [name for name in HEAVY if name not in {"pydantic", "boto3", "botocore"}]
 
-    command = [sys.executable, "-c", SCAN, *needless, "boto3", "costguard.engine.run", "costguard.report.waste.views"]
+    command = [
+        sys.executable,
+        "-c",
+        SCAN,
+        *needless,
+        "boto3",
+        "costguard.engine.run.run",
+        "costguard.report.waste.views",
+    ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603 - as above
 
     assert done.stdout.split("\n")[0] == "3 ['boto3'] False"

@@ -18,9 +18,9 @@ from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.domain.actions import FreezeVia, LaunchFreeze
 from costguard.domain.refs import CLOUDS
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.audit import AuditWhat
-from costguard.engine.repositories.audit_people import told_again
+from costguard.engine.ledger.audit.audit import AuditWhat
+from costguard.engine.ledger.audit.people import told_again
+from costguard.engine.ledger.memory import Memory
 from costguard.planning.freeze import FreezePhase, FreezeState
 from costguard.report.budget.freeze_views import freeze_lines, freezes_json, freezes_table, phase_words
 from costguard.report.tables import Tone

@@ -13,9 +13,9 @@ from costguard.adapters.ledgers import open_ledger
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.domain.errors import RejectedNoticeError
-from costguard.engine.delivery import deliver_due
-from costguard.engine.repositories.outbox import OutboxRepository
-from costguard.engine.repositories.outbox_notice import Notice
+from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.outbox import OutboxRepository
+from costguard.engine.notify.delivery import deliver_due
 from costguard.ports import Delivery, Message
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

@@ -23,7 +23,7 @@ from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.connections.policies import open_bundles
 from costguard.domain.errors import InvalidInputError
-from costguard.engine.policy_in_force import published_in_force
+from costguard.engine.policy.in_force import published_in_force
 from costguard.providers.kit.core.credentials import Keys
 from costguard.settings import Access, AccessKey, Secret, Settings
 

@@ -28,8 +28,8 @@ from costguard.domain.actions import Saving, Verb
 from costguard.domain.money import Money
 from costguard.domain.savings import MachineBill, SavingChange, Standing
 from costguard.domain.spend import SpendScope
-from costguard.engine.memory import Memory
-from costguard.engine.savings import savings_report
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.savings.savings import savings_report
 from costguard.report.savings import focus as savings_focus
 from costguard.settings import Secret, load_settings
 

@@ -13,9 +13,9 @@ from tests.builders import usd
 from costguard.adapters.ledgers import open_ledger
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.engine.delivery import EDITS_END, deliver_due
-from costguard.engine.repositories.outbox import OutboxRepository
-from costguard.engine.repositories.outbox_notice import Notice, NoticeState
+from costguard.engine.ledger.outbox.notice import Notice, NoticeState
+from costguard.engine.ledger.outbox.outbox import OutboxRepository
+from costguard.engine.notify.delivery import EDITS_END, deliver_due
 from costguard.ports import Choice, Delivery, Message
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

@@ -13,7 +13,7 @@ from costguard.adapters.ledgers.open import open_ledger
 from costguard.bootstrap import open_surroundings
 from costguard.connections import Connections
 from costguard.domain.deployments import Deployment, deployments_in
-from costguard.engine.memory import Memory
+from costguard.engine.ledger.memory import Memory
 from costguard.guards.rules.common import Mode
 from costguard.planning.deployments import barred_by
 from costguard.policy.model.policy import with_policy_digest

@@ -23,7 +23,7 @@ from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import Shard, Subject
 from costguard.domain.resources import Billing, Gap, GapKind, InstanceState
-from costguard.engine.doctor_checks import (
+from costguard.engine.doctor.checks import (
     LedgerSeen,
     Traces,
     caller_check,
@@ -38,7 +38,7 @@ from costguard.engine.doctor_checks import (
     switch_check,
     verbs_of,
 )
-from costguard.engine.repositories.switch import SwitchState
+from costguard.engine.ledger.people.switch import SwitchState
 from costguard.guards.rules.common import Limits, Mode, Selector, Step
 from costguard.planning import judge_all
 from costguard.policy.model.policy import Owner, Policy

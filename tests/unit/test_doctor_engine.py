@@ -23,9 +23,9 @@ from costguard.domain.deployments import Deployment
 from costguard.domain.errors import AccessDeniedError, LedgerError, OutcomeUnknownError, ProviderError, UnavailableError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory
-from costguard.engine.doctor import Practice, examine_ledger, examine_policy, examine_switch, examine_targets
-from costguard.engine.memory import Memory
-from costguard.engine.scan import Reading
+from costguard.engine.doctor.doctor import Practice, examine_ledger, examine_policy, examine_switch, examine_targets
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.scan import Reading
 from costguard.guards.rules.idle import SHIPPED_BOUNDS
 from costguard.ports import Caller, Discovery, Permit, Record, Result, Target
 from costguard.report.doctor.checks import Check, Code, Question

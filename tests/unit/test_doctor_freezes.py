@@ -12,9 +12,9 @@ from tests.builders import policy
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.actions import FreezeVia, LaunchFreeze, Receipt
 from costguard.domain.errors import AccessDeniedError, RefusedError, UnavailableError
-from costguard.engine.doctor_freezes import examine_freezes
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.audit import AuditWhat
+from costguard.engine.doctor.freezes import examine_freezes
+from costguard.engine.ledger.audit.audit import AuditWhat
+from costguard.engine.ledger.memory import Memory
 from costguard.planning.freeze import FreezePhase, FreezeState
 from costguard.report.doctor.checks import Check, Code, Health
 

@@ -11,8 +11,8 @@ from costguard.domain.keys import EncryptionKey, KeyInventory
 from costguard.domain.network import NetworkInventory, Vpc
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.doctor_settings import examine_keys, examine_networks
-from costguard.engine.scan import Reading
+from costguard.engine.doctor.settings import examine_keys, examine_networks
+from costguard.engine.run.scan import Reading
 from costguard.ports import Discovery, Target
 from costguard.report.doctor.checks import Check, Code, Health
 

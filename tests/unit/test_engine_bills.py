@@ -16,9 +16,9 @@ from costguard.domain.errors import ThrottledError
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.domain.spend import ChargeCategory, SpendLine, SpendReport, SpendScope, VendorBudget
-from costguard.engine.bills import READ_EVERY, Bills, payers, read_bills
-from costguard.engine.repositories.bills import BillRepository
-from costguard.engine.workers import ThreadWorkers
+from costguard.engine.guards.budgets.bills import READ_EVERY, Bills, payers, read_bills
+from costguard.engine.ledger.money.bills import BillRepository
+from costguard.engine.run.workers import ThreadWorkers
 from costguard.estimates.condense import condensed
 from costguard.ports import RecordStore, Target
 

@@ -12,7 +12,7 @@ import pytest
 from cloudstand.clock import MovedClock
 from costguard.cli.operate.bundling.build import reached
 from costguard.domain.errors import InvalidInputError
-from costguard.engine.phases import Phases
+from costguard.engine.run.phases.phases import Phases
 from costguard.faas import phases
 from costguard.faas.events import Host
 from costguard.faas.local import context_of
@@ -83,7 +83,7 @@ def test_the_bundle_of_idle_gpu_holds_its_phases_and_no_other_does() -> None:
     for function in sorted((package.parents[1] / "functions").glob("*/handler.py")):
         shipped = reached(package, function.read_text("utf-8"))
         assert ("costguard/faas/phases.py" in shipped) == (function.parent.name == "idle_gpu")
-        assert ("costguard/engine/phases.py" in shipped) == (function.parent.name == "idle_gpu")
+        assert ("costguard/engine/run/phases/phases.py" in shipped) == (function.parent.name == "idle_gpu")
 
 
 def test_what_lambda_calls_is_there_by_name() -> None:

@@ -21,9 +21,9 @@ from costguard.domain.money import HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, InstanceState, Inventory, Volume
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading
-from costguard.engine.history import read_record
-from costguard.engine.history_export import JOURNAL, Exported, export_history, part_name
-from costguard.engine.scan import Reading
+from costguard.engine.history.export import JOURNAL, Exported, export_history, part_name
+from costguard.engine.history.history import read_record
+from costguard.engine.run.scan import Reading
 from costguard.ports import Discovery, SignalReport, Target
 
 NOW = datetime(2026, 3, 10, 9, 30, tzinfo=timezone.utc)

@@ -18,11 +18,11 @@ from costguard.cases import Case, CaseStatus, Phase
 from costguard.domain.answers import AnswerRef
 from costguard.domain.errors import LedgerError
 from costguard.domain.keep_tokens import KeepToken, keep_token
-from costguard.engine.answers import snooze
-from costguard.engine.keep_pages import answer_keep
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.audit_people import told_again
-from costguard.engine.repositories.outbox_notice import Notice, NoticeState
+from costguard.engine.answers.answers import snooze
+from costguard.engine.answers.keep_pages import answer_keep
+from costguard.engine.ledger.audit.people import told_again
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.ledger.outbox.notice import Notice, NoticeState
 from costguard.ports import Record, RecordStore
 from costguard.report.notices.keep_page import HEADERS, STATUS, KeepPage, Screen, keep_page, length_words
 from costguard.report.words.sentences import Language

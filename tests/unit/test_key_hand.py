@@ -19,11 +19,11 @@ from costguard.domain.keys import EncryptionKey, KeyInventory, KeyState, Rotatio
 from costguard.domain.mends import MendKind
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.engine.hands import Cleared
-from costguard.engine.key_hand import KeyHand
-from costguard.engine.key_look import judged_key
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.outbox_notice import Notice
+from costguard.engine.guards.keys.handler import KeyHand
+from costguard.engine.guards.keys.look import judged_key
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.run.action_handler import Cleared
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
 from costguard.policy.keys.terms import with_key_digest

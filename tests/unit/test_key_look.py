@@ -25,11 +25,11 @@ from costguard.domain.mends import MendKind
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.key_audit import KeyRun, key_figures, run_keys
-from costguard.engine.key_look import KeyLook, look_at_keys
-from costguard.engine.memory import Memory
-from costguard.engine.scan import Reading
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.guards.keys.look import KeyLook, look_at_keys
+from costguard.engine.guards.keys.run import KeyRun, key_figures, run_keys
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.scan import Reading
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import KeySource, PolicyText, Target

@@ -18,10 +18,10 @@ from costguard.domain.facts import InstanceFact
 from costguard.domain.money import HourlyRate
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind, Instance, Launch
-from costguard.engine.launches import KEPT_FREE, MOST_A_SHARD, MOST_TIME, known_launches, launched
-from costguard.engine.memory import Memory
-from costguard.engine.scan import Reading
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.launches import KEPT_FREE, MOST_A_SHARD, MOST_TIME, known_launches, launched
+from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.scan import Reading
 from costguard.guards.rules.common import Selector
 from costguard.planning import PlanInputs, build_plan
 from costguard.policy.model.policy import Owner, Policy

@@ -15,8 +15,8 @@ from costguard.domain.errors import VersionConflictError
 from costguard.domain.findings import Evidence, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.signals import SignalName, SignalSummary
-from costguard.engine.repositories.looks import DigestRecord, LookRepository
-from costguard.engine.sights import DAYS_KEPT, look_of
+from costguard.engine.ledger.looks import DigestRecord, LookRepository
+from costguard.engine.run.snapshots import DAYS_KEPT, look_of
 from costguard.planning import Plan
 from costguard.ports import Check, Put, RecordStore
 from costguard.report.facts import Sight, figures_of

@@ -23,12 +23,12 @@ from costguard.domain.network import NetworkInventory
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.memory import Memory
-from costguard.engine.network_audit import NetworkRun, network_figures, run_networks
-from costguard.engine.network_look import NetworkLook, look_at_networks
-from costguard.engine.network_sightings import LONGEST_HOLE, Sightings, SightingsRepository, first_seen, sighted
-from costguard.engine.scan import Reading
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.guards.networks.look import NetworkLook, look_at_networks
+from costguard.engine.guards.networks.run import NetworkRun, network_figures, run_networks
+from costguard.engine.guards.networks.sightings import LONGEST_HOLE, Sightings, SightingsRepository, first_seen, sighted
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.scan import Reading
 from costguard.guards.network.rules import Check
 from costguard.planning.mending import Judged
 from costguard.policy.documents.loader import load_policy

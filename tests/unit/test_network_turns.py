@@ -14,9 +14,9 @@ from costguard.cases import Case
 from costguard.domain.actions import Action
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.engine.hands import Cleared
-from costguard.engine.network_audit import plan_networks
-from costguard.engine.network_hand import TURN, NetworkHand
+from costguard.engine.guards.networks.handler import TURN, NetworkHand
+from costguard.engine.guards.networks.run import plan_networks
+from costguard.engine.run.action_handler import Cleared
 from costguard.planning import PlanIndex
 
 HOUR = timedelta(hours=1)

@@ -20,11 +20,11 @@ from tests.slack_rig import http
 from cloudstand.slack import SlackRequest
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.domain.errors import InvalidInputError, ProviderError
-from costguard.engine.delivery import deliver_due
-from costguard.engine.policy_in_force import tell_of_policy
-from costguard.engine.repositories.audit import ENTRY
-from costguard.engine.repositories.audit_people import told_again
-from costguard.engine.repositories.publications import Agreement, Publication
+from costguard.engine.ledger.audit.audit import ENTRY
+from costguard.engine.ledger.audit.people import told_again
+from costguard.engine.ledger.publications import Agreement, Publication
+from costguard.engine.notify.delivery import deliver_due
+from costguard.engine.policy.in_force import tell_of_policy
 from costguard.faas.http import HttpReply
 from costguard.faas.request_context import RequestContext
 from costguard.faas.slack_actions import answer_slack

@@ -29,13 +29,13 @@ from costguard.adapters.object_stores.folder import FolderStore
 from costguard.adapters.policy_sources.published import BundleShelf
 from costguard.domain.errors import InvalidInputError, LedgerError, ProviderError
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.agreeing import Word, agree, ask_approver
-from costguard.engine.policy_in_force import named, tell_of_policy
-from costguard.engine.publishing import chronicle
-from costguard.engine.repositories.audit import ENTRY
-from costguard.engine.repositories.audit_people import told_again
-from costguard.engine.repositories.audit_verify import verify
-from costguard.engine.repositories.publications import Agreement, Publication
+from costguard.engine.ledger.audit.audit import ENTRY
+from costguard.engine.ledger.audit.people import told_again
+from costguard.engine.ledger.audit.verify import verify
+from costguard.engine.ledger.publications import Agreement, Publication
+from costguard.engine.policy.agreeing import Word, agree, ask_approver
+from costguard.engine.policy.in_force import named, tell_of_policy
+from costguard.engine.policy.publishing import chronicle
 from costguard.guards.rules.common import Mode, Selector
 from costguard.policy.diff.loosening import loosenings, observes_only
 from costguard.policy.documents.bundle import bundle_bytes, bundle_digest, bundle_files

@@ -15,10 +15,10 @@ import sqlalchemy as sa
 
 from costguard.adapters.ledgers.sql import SqlLedger, sqlite_engine
 from costguard.domain.errors import VersionConflictError
-from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWhat, ChainHead, entry_key, hash_of
-from costguard.engine.repositories.audit_verify import AuditVerdict, verify
-from costguard.engine.repositories.codec import record_of
-from costguard.engine.repositories.runs import RunRepository
+from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat, ChainHead, entry_key, hash_of
+from costguard.engine.ledger.audit.verify import AuditVerdict, verify
+from costguard.engine.ledger.codec import record_of
+from costguard.engine.ledger.runs import RunRepository
 from costguard.ports import Check, Put, Record, RecordStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

@@ -19,7 +19,7 @@ from costguard.adapters.ledgers import open_ledger
 from costguard.domain.errors import LedgerError
 from costguard.domain.money import Money
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.repositories.caps import CapRepository, CapUsage
+from costguard.engine.ledger.caps import CapRepository, CapUsage
 from costguard.ports import RecordStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

@@ -13,10 +13,10 @@ from tests.contract.ledger_fakes import InterferingStore
 from costguard.adapters.ledgers import open_ledger
 from costguard.cases import Case, CaseStatus
 from costguard.domain.errors import VersionConflictError
-from costguard.engine.repositories.audit import AuditTrail
-from costguard.engine.repositories.audit_verify import verify
-from costguard.engine.repositories.cases import CaseRepository
-from costguard.engine.repositories.runs import RunRepository
+from costguard.engine.ledger.audit.audit import AuditTrail
+from costguard.engine.ledger.audit.verify import verify
+from costguard.engine.ledger.cases import CaseRepository
+from costguard.engine.ledger.runs import RunRepository
 from costguard.ports import RecordStore
 
 

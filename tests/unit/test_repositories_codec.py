@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import costguard.engine.repositories
+import costguard.engine.ledger
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase
 from costguard.domain.actions import Action, Saving, Verb
 from costguard.domain.errors import LedgerError, NewerSchemaError
@@ -26,8 +26,8 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, ScopeRef, Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.domain.signals import SignalName, SignalSummary
-from costguard.engine.repositories.codec import from_body, to_body, value_of
-from costguard.engine.repositories.schemas import UPCASTERS, newest_schema, upcast
+from costguard.engine.ledger.codec import from_body, to_body, value_of
+from costguard.engine.ledger.schemas import UPCASTERS, newest_schema, upcast
 from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan, Rehearsed, RuleLimit, Transition
 from costguard.ports import Record
@@ -236,11 +236,11 @@ def test_no_upcaster_is_missing_between_the_first_and_the_newest_schema() -> Non
 
 
 def test_importing_the_repositories_imports_no_heavy_library() -> None:
-    folder = Path(costguard.engine.repositories.__file__).parent
+    folder = Path(costguard.engine.ledger.__file__).parent
     modules = sorted(path.stem for path in folder.glob("*.py"))
     program = (
         "import importlib, sys\n"
-        f"for name in {modules!r}: importlib.import_module('costguard.engine.repositories.' + name)\n"
+        f"for name in {modules!r}: importlib.import_module('costguard.engine.ledger.' + name)\n"
         "import costguard.adapters.ledgers\n"
         "print(sorted({'sqlalchemy', 'boto3', 'psycopg'} & set(sys.modules)))"
     )

@@ -15,9 +15,9 @@ from costguard.adapters.ledgers import open_ledger
 from costguard.domain.actions import Action, Outcome, Receipt, Verb
 from costguard.domain.errors import LedgerError
 from costguard.domain.refs import ResourceRef
-from costguard.engine.repositories.audit_verify import verify
-from costguard.engine.repositories.intents import Intent, IntentRepository
-from costguard.engine.repositories.runs import RunRepository
+from costguard.engine.ledger.audit.verify import verify
+from costguard.engine.ledger.intents import Intent, IntentRepository
+from costguard.engine.ledger.runs import RunRepository
 from costguard.ports import RecordStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

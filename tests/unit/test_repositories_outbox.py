@@ -12,10 +12,10 @@ from tests.contract.ledger_fakes import InterferingStore, fail
 
 from costguard.adapters.ledgers import open_ledger
 from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.engine.delivery import deliver_due
-from costguard.engine.repositories.audit_verify import verify
-from costguard.engine.repositories.outbox import OutboxRepository
-from costguard.engine.repositories.outbox_notice import CLAIM_LASTS, Notice, NoticeState
+from costguard.engine.ledger.audit.verify import verify
+from costguard.engine.ledger.outbox.notice import CLAIM_LASTS, Notice, NoticeState
+from costguard.engine.ledger.outbox.outbox import OutboxRepository
+from costguard.engine.notify.delivery import deliver_due
 from costguard.ports import Delivery, Message, RecordStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

@@ -15,11 +15,11 @@ from costguard.adapters.ledgers import open_ledger
 from costguard.cases.answering import Vote
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
 from costguard.domain.refs import ResourceRef
-from costguard.engine.repositories.approvals import Approval, ApprovalRepository
-from costguard.engine.repositories.audit_people import told_again
-from costguard.engine.repositories.audit_verify import verify
-from costguard.engine.repositories.snoozes import Snooze, SnoozeRepository
-from costguard.engine.repositories.switch import KillSwitch, SwitchState
+from costguard.engine.ledger.audit.people import told_again
+from costguard.engine.ledger.audit.verify import verify
+from costguard.engine.ledger.people.approvals import Approval, ApprovalRepository
+from costguard.engine.ledger.people.snoozes import Snooze, SnoozeRepository
+from costguard.engine.ledger.people.switch import KillSwitch, SwitchState
 from costguard.ports import Record, RecordStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

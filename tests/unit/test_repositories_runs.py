@@ -10,8 +10,8 @@ from tests.contract.ledger_fakes import InterferingStore
 
 from costguard.adapters.ledgers import open_ledger
 from costguard.domain.errors import LedgerError
-from costguard.engine.repositories.audit import AuditEntry, AuditTrail, AuditWhat
-from costguard.engine.repositories.runs import RunRecord, RunRepository
+from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat
+from costguard.engine.ledger.runs import RunRecord, RunRepository
 from costguard.ports import RecordStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

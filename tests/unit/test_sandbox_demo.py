@@ -15,11 +15,11 @@ from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.engine import answers
-from costguard.engine.memory import Memory
-from costguard.engine.run import RunReport, run
-from costguard.engine.scan import Reading
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.answers import answers
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.run import RunReport, run
+from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.scan import Reading
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import Delivery, Message, Target
 from costguard.sandbox.demo_fleet import demo_fleet

@@ -15,9 +15,9 @@ from costguard.domain.money import Money
 from costguard.domain.refs import Shard
 from costguard.domain.savings import SavingChange, Standing
 from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendReport, SpendScope
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.codec import to_body
-from costguard.engine.savings_bills import keep_bill
+from costguard.engine.ledger.codec import to_body
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.savings.bills import keep_bill
 from costguard.estimates.coverage import uncovered_in
 from costguard.ports import Record, Target
 

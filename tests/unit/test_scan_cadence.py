@@ -25,11 +25,11 @@ from costguard.domain.signals import (
     floor_hour,
     reads_back,
 )
-from costguard.engine.hands import Cleared
-from costguard.engine.instance_hand import InstanceHand
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.outbox_notice import Notice
-from costguard.engine.scan import Reading, scan_shard
+from costguard.engine.guards.machines.handler import InstanceHand
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.run.action_handler import Cleared
+from costguard.engine.run.scan import Reading, scan_shard
 from costguard.guards.rules.common import Step
 from costguard.guards.rules.idle import IdleBounds
 from costguard.ports import Delivery, Discovery, SignalReport, Target

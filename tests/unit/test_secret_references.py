@@ -16,7 +16,7 @@ import pytest
 from cloudstand.clock import MovedClock
 from costguard.connections.secrets import KEPT_FOR, SecretKeeper, open_secret_store
 from costguard.domain.errors import AccessDeniedError, InvalidInputError, NotFoundError, ProviderError
-from costguard.engine.doctor_settings import examine_secrets
+from costguard.engine.doctor.settings import examine_secrets
 from costguard.faas.handler import build_handler, build_http_handler
 from costguard.providers.alibaba.core.secrets import AlibabaSecrets
 from costguard.providers.aws.core.secrets import AwsSecrets

@@ -37,8 +37,8 @@ from tests.slack_rig import (
 from costguard.cases import CaseStatus, Phase, decision_id
 from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.engine.answers import notice_decision
-from costguard.engine.memory import Memory
+from costguard.engine.answers.answers import notice_decision
+from costguard.engine.ledger.memory import Memory
 from costguard.faas.request_context import RequestContext, within
 from costguard.faas.slack_actions import answer_request, answer_slack
 from costguard.guards.rules.common import Mode

@@ -15,12 +15,12 @@ from tests.simulation.store import MemoryLedger, Shelf
 
 from costguard.cases import Phase
 from costguard.cases.answering import Vote
-from costguard.engine.memory import Memory, claim_views, notice_views
-from costguard.engine.notices import INSTANCE_WORDS
-from costguard.engine.repositories.outbox import OutboxRepository
-from costguard.engine.repositories.outbox_notice import Notice, NoticeState
-from costguard.engine.run import committed, longest_wait
-from costguard.engine.telling import tell
+from costguard.engine.ledger.memory import Memory, claim_views, notice_views
+from costguard.engine.ledger.outbox.notice import Notice, NoticeState
+from costguard.engine.ledger.outbox.outbox import OutboxRepository
+from costguard.engine.notify.notices import INSTANCE_WORDS
+from costguard.engine.notify.notifying import tell
+from costguard.engine.run.run import committed, longest_wait
 from costguard.planning import Plan
 from costguard.ports import Delivery
 

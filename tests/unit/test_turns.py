@@ -19,11 +19,11 @@ from tests.world_ports.networks import WorldNetworks
 from cloudstand.clock import MovedClock
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import GapKind, InstanceDetail, Inventory
-from costguard.engine.key_audit import run_keys
-from costguard.engine.network_audit import run_networks
-from costguard.engine.run import RunReport, run
-from costguard.engine.scan import Reading
-from costguard.engine.turns import Turns, in_turn, not_reached, reading_until
+from costguard.engine.guards.keys.run import run_keys
+from costguard.engine.guards.networks.run import run_networks
+from costguard.engine.run.run import RunReport, run
+from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan_cursor import Turns, in_turn, not_reached, reading_until
 from costguard.ports import Discovery, InventorySource, Target
 
 Result = TypeVar("Result")

@@ -10,8 +10,8 @@ import pytest
 from tests.scenario.test_a_networks_week import NetworkStage, closing
 
 from costguard.domain.errors import StalePlanError
-from costguard.engine.memory import Memory
-from costguard.engine.undo import Undoers, undo, undoing_of
+from costguard.engine.answers.undo import Undoers, undo, undoing_of
+from costguard.engine.ledger.memory import Memory
 from costguard.ports import Check, Put, Record, RecordStore
 
 HOUR = timedelta(hours=1)

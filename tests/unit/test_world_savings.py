@@ -23,8 +23,8 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import InstanceState
 from costguard.domain.savings import SavingChange, Sighting, Standing
 from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendScope
-from costguard.engine.aftermath import settle_observed
-from costguard.engine.memory import Memory
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.settlement import settle_observed
 from costguard.planning import Plan, Transition
 from costguard.planning.savings import confirmed_saving
 from costguard.ports import Target

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from costguard.cli.demo_facts import Copies, DemoDay, Ending, Names, Runs, Told
     from costguard.domain.money import Money
     from costguard.domain.refs import Subject
-    from costguard.engine.run import RunReport
-    from costguard.engine.surroundings import Surroundings
+    from costguard.engine.run.run import RunReport
+    from costguard.engine.run.run_context import Surroundings
     from costguard.sandbox.sandbox import Sandbox
     from costguard.sandbox.story import StoryEvent
 
@@ -149,13 +149,13 @@ def _days(sandbox: Sandbox, guards: Guards, days: int, language: Language) -> It
 def _every_guard(guards: Guards, *, with_settings: bool) -> Runs:
     """One run of each guard; the two about machines go over one look at the clouds."""
     from costguard.cli.demo_facts import Runs
-    from costguard.engine.budget import run_budgets
-    from costguard.engine.budget_look import rules_watched
-    from costguard.engine.budget_told import budget_reports
-    from costguard.engine.key_audit import run_keys
-    from costguard.engine.network_audit import run_networks
-    from costguard.engine.run import carry_out, plan_from
-    from costguard.engine.scan import scan
+    from costguard.engine.guards.budgets.budget_reports import budget_reports
+    from costguard.engine.guards.budgets.look import rules_watched
+    from costguard.engine.guards.budgets.run import run_budgets
+    from costguard.engine.guards.keys.run import run_keys
+    from costguard.engine.guards.networks.run import run_networks
+    from costguard.engine.run.run import carry_out, plan_from
+    from costguard.engine.run.scan import scan
 
     world = guards.machines
     now, idle = world.clock.now().isoformat(), replace(world, guard=IDLE_GPU)
@@ -177,8 +177,8 @@ def _said(event: StoryEvent, language: Language) -> str:
 
 def _ending(world: Surroundings, sandbox: Sandbox, lived: Sequence[DemoDay], names: Names) -> Ending:
     from costguard.cli.demo_facts import Ending, left_alone, saved_by, unmeasured
-    from costguard.engine.repositories.audit_verify import verify
-    from costguard.engine.savings import realised_now
+    from costguard.engine.ledger.audit.verify import verify
+    from costguard.engine.savings.savings import realised_now
 
     now, last = world.clock.now(), lived[-1].plan
     return Ending(

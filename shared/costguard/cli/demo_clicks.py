@@ -14,8 +14,8 @@ from costguard.report.words.sentences import Language
 if TYPE_CHECKING:
     from cloudstand.slack import SlackRequest
     from costguard.domain.refs import ResourceRef
-    from costguard.engine.repositories.outbox_notice import Notice
-    from costguard.engine.surroundings import Surroundings
+    from costguard.engine.ledger.outbox.notice import Notice
+    from costguard.engine.run.run_context import Surroundings
     from costguard.faas.http import HttpReply
     from costguard.sandbox.sandbox import Sandbox
 

@@ -16,9 +16,9 @@ from costguard.domain.money import Money, hours, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Subject
 from costguard.domain.savings import GOING_ON, Standing
-from costguard.engine.budget import BudgetRun
-from costguard.engine.repositories.audit_verify import AuditVerdict
-from costguard.engine.run import RunReport
+from costguard.engine.guards.budgets.run import BudgetRun
+from costguard.engine.ledger.audit.verify import AuditVerdict
+from costguard.engine.run.run import RunReport
 from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan
 from costguard.planning.realised import Realised

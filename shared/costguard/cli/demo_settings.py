@@ -12,7 +12,7 @@ from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.engine.run import RunReport
+from costguard.engine.run.run import RunReport
 from costguard.planning import Held, Plan
 from costguard.report.guard_views import view_of
 from costguard.report.json_values import reason_json

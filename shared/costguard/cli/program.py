@@ -19,7 +19,7 @@ from costguard.report.words.sentences import Language
 from costguard.settings import Secret, Settings, process_settings, references_in
 
 if TYPE_CHECKING:
-    from costguard.engine.memory import Memory
+    from costguard.engine.ledger.memory import Memory
     from costguard.ports import Clock
     from costguard.sandbox.sandbox import Sandbox
 

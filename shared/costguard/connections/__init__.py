@@ -17,8 +17,8 @@ from costguard.domain.errors import InvalidInputError
 from costguard.domain.keys import RotationMeans
 from costguard.domain.refs import CLOUDS, provider_of
 from costguard.domain.signals import SignalName
-from costguard.engine.repositories.identity import IdentityRepository
-from costguard.engine.scan import Reading
+from costguard.engine.ledger.identity import IdentityRepository
+from costguard.engine.run.scan import Reading
 from costguard.guards.budget.rules import StepKind
 from costguard.guards.rules.common import Mode
 from costguard.policy.model.policy import Policy

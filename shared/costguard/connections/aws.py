@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from costguard.connections.ports import CloudPorts, Wiring
-from costguard.engine.scan import Reading
+from costguard.engine.run.scan import Reading
 from costguard.ports import (
     ActionExecutor,
     CallLog,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from costguard.domain.signals import SignalName
-from costguard.engine.scan import Reading
+from costguard.engine.run.scan import Reading
 from costguard.policy.model.policy import Policy
 from costguard.ports import (
     ActionExecutor,

@@ -6,7 +6,7 @@ from functools import partial
 
 from costguard.connections.keys import keys_of
 from costguard.connections.ports import CloudPorts, Wiring
-from costguard.engine.scan import Reading
+from costguard.engine.run.scan import Reading
 from costguard.ports import (
     ActionExecutor,
     CallLog,

@@ -25,7 +25,7 @@ from costguard.ports import Clock
 from costguard.settings import Settings, process_settings
 
 if TYPE_CHECKING:
-    from costguard.engine.phases import Phases
+    from costguard.engine.run.phases.phases import Phases
 
 log = logging.getLogger(__name__)
 GUARD = IDLE_GPU
@@ -94,7 +94,7 @@ def _run(
 ) -> dict[str, object]:
     from costguard.bootstrap import open_phase
     from costguard.connections.objects import open_objects
-    from costguard.engine.phases import Phases
+    from costguard.engine.run.phases.phases import Phases
 
     objects = open_objects(settings, clock)
     if objects is None:
@@ -117,7 +117,7 @@ def _figures(phase: Phase, part: int, phases: Phases, deadline: datetime | None)
     if phase is Phase.ACT:
         return {"calls": phases.act(part, deadline)}
     if phase is Phase.REPORT:
-        from costguard.engine.run import summary
+        from costguard.engine.run.run import summary
 
         figures = summary(phases.report(deadline))
         if figures.get("gaps") and not figures.get("instances_seen"):

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from costguard.bootstrap import open_memory, published_policy, read_policy
 from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError, ProviderError
-from costguard.engine.memory import Memory
+from costguard.engine.ledger.memory import Memory
 from costguard.policy.documents.last_good import Usable, usable
 from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, PolicyText
@@ -22,7 +22,7 @@ from costguard.report.words.sentences import Language
 from costguard.settings import Settings
 
 if TYPE_CHECKING:
-    from costguard.engine.published import Bundles
+    from costguard.engine.policy.published import Bundles
 
 log = logging.getLogger(__name__)
 

@@ -33,9 +33,9 @@ from costguard.adapters.notifiers.slack.requests import (
 from costguard.cases.answering import LONGEST_KEEP, Accepted, Weighed
 from costguard.domain.answers import Answer, AnswerKind
 from costguard.domain.errors import CostguardError
-from costguard.engine.replies import look, reply
-from costguard.engine.repositories.nonces import nonce_of
-from costguard.engine.repositories.publications import seq_of
+from costguard.engine.answers.replies import look, reply
+from costguard.engine.ledger.people.nonces import nonce_of
+from costguard.engine.ledger.publications import seq_of
 from costguard.faas.http import HttpReply, HttpRequest
 from costguard.faas.request_context import FEEDBACK, RequestContext, open_desk, within
 from costguard.ports import Clock
@@ -118,7 +118,7 @@ def _clicked(click: Click, desk: RequestContext) -> HttpReply:
 
 def _approved_policy(click: Click, desk: RequestContext) -> HttpReply:
     """An approver's word for a published policy that loosens."""
-    from costguard.engine import agreeing  # here: a click about a machine needs none of it
+    from costguard.engine.policy import agreeing  # here: a click about a machine needs none of it
     from costguard.report.policy.publishing import WordCode
 
     if click.kind is not AnswerKind.APPROVE or desk.bundles is None:
@@ -187,7 +187,7 @@ def _submitted(sent: Submission, desk: RequestContext) -> HttpReply:
 
 
 def _commanded(command: Command, desk: RequestContext) -> HttpReply:
-    from costguard.engine import slash  # here: a click, which is what is waited for, needs none of it
+    from costguard.engine.answers import slash  # here: a click, which is what is waited for, needs none of it
 
     asked = slash.Asked(command.by, command.channel, command.text)
     told = slash.told(desk.memory, desk.policy, asked, desk.language, desk.clock.now())
@@ -198,7 +198,7 @@ def _commanded(command: Command, desk: RequestContext) -> HttpReply:
 
 def _keep_page(request: HttpRequest, settings: Settings, clock: Clock) -> HttpReply:
     """The page behind a Keep link, for channels that have no buttons."""
-    from costguard.engine.keep_pages import answer_keep
+    from costguard.engine.answers.keep_pages import answer_keep
     from costguard.report.notices.keep_page import HEADERS
 
     secret = settings.link_secret.reveal()

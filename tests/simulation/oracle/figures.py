@@ -17,7 +17,7 @@ from tests.simulation.oracle.trust import Sight, why_not
 from tests.simulation.rules import PolicyVersion
 
 from cloudstand.world.vendors import vendor_of
-from costguard.engine.budget_look import BudgetLook
+from costguard.engine.guards.budgets.look import BudgetLook
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation

@@ -15,7 +15,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import InstanceState, SnapshotState
-from costguard.engine.run import RunReport
+from costguard.engine.run.run import RunReport
 from costguard.guards.rules.common import Mode
 
 if TYPE_CHECKING:

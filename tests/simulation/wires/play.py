@@ -12,7 +12,7 @@ from tests.simulation.simulation import Simulation, Verdict
 from tests.simulation.wires.clouds import Provider, WireExecutor, WireInventory, Wires, WireSignals
 from tests.simulation.wires.stories import WireScenario
 
-from costguard.engine.scan import Reading
+from costguard.engine.run.scan import Reading
 from costguard.ports import ActionExecutor, Target
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from costguard.cases import Case
-    from costguard.engine.memory import Memory
-    from costguard.engine.recheck import Rechecked
+    from costguard.engine.answers.recheck import Rechecked
+    from costguard.engine.ledger.memory import Memory
 
 RECHECK_EXAMPLES = examples(
     "costguard recheck i-0123456789abcdef0",
@@ -69,8 +69,8 @@ def recheck(
 
 
 def _rechecked(here: CliContext, memory: Memory, resource: str, who: str) -> Sequence[Rechecked]:
+    from costguard.engine.answers.recheck import in_doubt
     from costguard.engine.guards.registry import GUARDS
-    from costguard.engine.recheck import in_doubt
 
     doubted = {guard: in_doubt(memory, guard) for guard in GUARDS}
     chosen = {
@@ -90,8 +90,8 @@ def _rechecked(here: CliContext, memory: Memory, resource: str, who: str) -> Seq
 def _of_guard(here: CliContext, memory: Memory, guard: str, cases: tuple[Case, ...], who: str) -> tuple[Rechecked, ...]:
     from costguard.bootstrap import open_surroundings
     from costguard.cli.progress import shard_progress
+    from costguard.engine.answers.recheck import recheck as recheck_by
     from costguard.engine.guards.registry import runner_of
-    from costguard.engine.recheck import recheck as recheck_by
 
     with (
         open_surroundings(here.settings, guard, memory=memory, clock=here.clock, may_act=False) as world,
@@ -106,7 +106,7 @@ def _of_guard(here: CliContext, memory: Memory, guard: str, cases: tuple[Case, .
 
 
 def _status(done: Sequence[Rechecked]) -> Exit:
-    from costguard.engine.recheck import Found
+    from costguard.engine.answers.recheck import Found
 
     found = {one.found for one in done}
     if found & {Found.UNSEEN, Found.MOVED}:

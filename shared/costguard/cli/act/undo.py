@@ -16,7 +16,7 @@ from costguard.report.words.sentences import Language, explain, phrase
 
 if TYPE_CHECKING:
     from costguard.domain.actions import Action
-    from costguard.engine.undo import Undoing, Undone
+    from costguard.engine.answers.undo import Undoing, Undone
 
 UNDO_EXAMPLES = examples(
     "costguard undo 3f1c9a5d2b7e4c60a1b2c3d4",
@@ -49,7 +49,7 @@ def undo(
     who, why = who_says(by), text_of(reason, "--reason")
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         from costguard.bootstrap import open_undoers
-        from costguard.engine import undo as undoing
+        from costguard.engine.answers import undo as undoing
 
         with ledger_in_use(here) as memory:
             back = undoing.undoing_of(memory, action_id)

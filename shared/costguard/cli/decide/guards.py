@@ -12,9 +12,9 @@ from costguard.report.guard_views import view_of
 from costguard.report.words.sentences import Language, clean, explain
 
 if TYPE_CHECKING:
-    from costguard.engine.budget_look import BudgetLook
-    from costguard.engine.memory import Memory
-    from costguard.engine.surroundings import Surroundings
+    from costguard.engine.guards.budgets.look import BudgetLook
+    from costguard.engine.ledger.memory import Memory
+    from costguard.engine.run.run_context import Surroundings
     from costguard.planning import Plan
 
 
@@ -48,7 +48,7 @@ def ready_to_carry_out(
     """
     if looked is None:
         return world
-    from costguard.engine.budget import under_budgets
+    from costguard.engine.guards.budgets.run import under_budgets
 
     under = under_budgets(world, looked)
     for action in agreed.due:

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from costguard.domain.actions import Action, ActionResult
     from costguard.domain.reasons import Reason
-    from costguard.engine.budget_look import BudgetLook
-    from costguard.engine.repositories.outbox_notice import Notice
-    from costguard.engine.run import RunReport
-    from costguard.engine.surroundings import Surroundings
+    from costguard.engine.guards.budgets.look import BudgetLook
+    from costguard.engine.ledger.outbox.notice import Notice
+    from costguard.engine.run.run import RunReport
+    from costguard.engine.run.run_context import Surroundings
     from costguard.planning import Plan
     from costguard.planning.agreed import Agreement
     from costguard.report.tables import Table
@@ -129,8 +129,8 @@ def apply(
     agreed = read_plan(Path(plan))
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
         from costguard.bootstrap import open_surroundings, read_policy
-        from costguard.engine.act import pause_reason
-        from costguard.engine.run import carry_out
+        from costguard.engine.run.act import pause_reason
+        from costguard.engine.run.run import carry_out
         from costguard.planning.agreed import in_both
 
         language = here.language
@@ -169,7 +169,7 @@ def run_id_of(guard: str, now: datetime) -> str:
 
 def _budgets(world: Surroundings, looked: BudgetLook, language: Language) -> tuple[Table, ...]:
     """Where the budgets stand that the plan follows from."""
-    from costguard.engine.budget_told import budget_reports
+    from costguard.engine.guards.budgets.budget_reports import budget_reports
     from costguard.report.budget.views import budgets_table
 
     reports = budget_reports(world, looked)
@@ -216,7 +216,7 @@ def _applied(
     agreed: Plan, both: Agreement, report: RunReport | None, results: Sequence[ActionResult], language: Language
 ) -> Answer:
     from costguard.cli.decide.plan_file import plan_hash
-    from costguard.engine.repositories.codec import to_body
+    from costguard.engine.ledger.codec import to_body
     from costguard.report.plan.to_json import left_json, result_json
     from costguard.report.plan.views import left_line, results_table
 

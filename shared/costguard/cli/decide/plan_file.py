@@ -16,8 +16,8 @@ from typing import Any
 
 from costguard.cases import Case, CaseStatus
 from costguard.domain.errors import InvalidInputError, LedgerError, StalePlanError
-from costguard.engine.memory import Memory
-from costguard.engine.repositories.codec import from_body, to_body
+from costguard.engine.ledger.codec import from_body, to_body
+from costguard.engine.ledger.memory import Memory
 from costguard.planning import Plan
 from costguard.policy.model.policy import Policy
 from costguard.report.plan.to_json import plan_json

@@ -182,7 +182,7 @@ def _console_budgets(here: CliContext, only: frozenset[str]) -> tuple[list[Vendo
     from costguard.connections import Connections
     from costguard.domain.errors import ProviderError
     from costguard.domain.refs import Shard
-    from costguard.engine.scan import gap_of
+    from costguard.engine.run.scan import gap_of
 
     policy = read_policy(here.settings)
     targets = targets_of(policy, here.settings)
@@ -215,8 +215,8 @@ def _look(here: CliContext, only: str = "") -> tuple[datetime, Sequence[BudgetRe
         InvalidInputError: the policy has no budget of that name.
     """
     from costguard.bootstrap import open_surroundings, read_policy
-    from costguard.engine.budget_look import look
-    from costguard.engine.budget_told import budget_reports
+    from costguard.engine.guards.budgets.budget_reports import budget_reports
+    from costguard.engine.guards.budgets.look import look
 
     policy = read_policy(here.settings)
     names = [rule.name for rule in policy.budgets]

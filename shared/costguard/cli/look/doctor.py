@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from costguard.connections import Connections
-    from costguard.engine.memory import Memory
+    from costguard.engine.ledger.memory import Memory
     from costguard.policy.model.policy import Policy
     from costguard.ports import CallCount, Target
     from costguard.report.doctor.checks import Check, Diagnosis, Health
@@ -69,10 +69,10 @@ def doctor(
 
 def _diagnosis(here: CliContext) -> Diagnosis:
     from costguard.bootstrap import read_policy
-    from costguard.engine.doctor import examine_ledger, examine_switch
-    from costguard.engine.doctor_checks import policy_check
-    from costguard.engine.doctor_runs import examine_runs
-    from costguard.engine.doctor_settings import examine_secrets
+    from costguard.engine.doctor.checks import policy_check
+    from costguard.engine.doctor.doctor import examine_ledger, examine_switch
+    from costguard.engine.doctor.runs import examine_runs
+    from costguard.engine.doctor.settings import examine_secrets
     from costguard.report.doctor.checks import Diagnosis
 
     checks: list[Check] = []
@@ -102,11 +102,11 @@ def _of_targets(
     """What is asked of the clouds, and of the policy that names them."""
     from costguard.connections import Connections
     from costguard.domain.deployments import Deployment
-    from costguard.engine.doctor import Practice, examine_policy, examine_targets
-    from costguard.engine.doctor_bills import examine_bills
-    from costguard.engine.doctor_checks import channel_check
-    from costguard.engine.doctor_freezes import examine_freezes
-    from costguard.engine.doctor_people import UNSIGNED, examine_robots
+    from costguard.engine.doctor.bills import examine_bills
+    from costguard.engine.doctor.checks import channel_check
+    from costguard.engine.doctor.doctor import Practice, examine_policy, examine_targets
+    from costguard.engine.doctor.freezes import examine_freezes
+    from costguard.engine.doctor.people import UNSIGNED, examine_robots
 
     targets = _targets(here, policy)
     with Connections(here.settings, policy, here.clock) as connections, shard_progress("Asking") as step:
@@ -148,7 +148,7 @@ def _called(memory: Memory | LedgerError) -> str:
 
 def _of_settings(policy: Policy, targets: Sequence[Target], connections: Connections) -> Iterator[Check]:
     """What is asked of keys and networks, where the policy has rules for them."""
-    from costguard.engine.doctor_settings import examine_keys, examine_networks
+    from costguard.engine.doctor.settings import examine_keys, examine_networks
 
     if policy.kms_rotation:
         yield from examine_keys(targets, connections.readings, connections.keys())

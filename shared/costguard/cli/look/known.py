@@ -17,11 +17,11 @@ from costguard.domain.errors import InvalidInputError
 from costguard.domain.findings import Finding
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap
-from costguard.engine.answers import find_case, subject_of
+from costguard.engine.answers.answers import find_case, subject_of
 from costguard.engine.guards.registry import runner_of
-from costguard.engine.launches import known_launches
-from costguard.engine.memory import Memory
-from costguard.engine.scan import Scan
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.launches import known_launches
+from costguard.engine.run.scan import Scan
 from costguard.guards import OF_MACHINES
 from costguard.guards.rules.common import MendRule, Rung
 from costguard.planning import judge_all

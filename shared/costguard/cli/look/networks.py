@@ -18,7 +18,7 @@ from costguard.report.words.sentences import gap as gap_words
 from costguard.report.words.sentences import phrase
 
 if TYPE_CHECKING:
-    from costguard.engine.network_look import NetworkLook
+    from costguard.engine.guards.networks.look import NetworkLook
     from costguard.policy.model.policy import Policy
     from costguard.report.network.order import NetworkReport
 
@@ -104,8 +104,8 @@ def networks_answer(here: CliContext, *, whole: bool = False, sarif: str = "") -
 def _look(here: CliContext, read: Policy) -> NetworkLook:
     from costguard.bootstrap import targets_of
     from costguard.connections import Connections
-    from costguard.engine.network_look import look_at_networks
-    from costguard.engine.network_sightings import SightingsRepository, first_seen
+    from costguard.engine.guards.networks.look import look_at_networks
+    from costguard.engine.guards.networks.sightings import SightingsRepository, first_seen
 
     targets = targets_of(read, here.settings)
     with ledger_read_only(here) as memory:

@@ -117,7 +117,7 @@ def scan(
 def _report(here: CliContext, where: _Where, back: timedelta, *, own_policy: bool) -> WasteReport:
     from costguard.bootstrap import read_policy
     from costguard.connections import Connections
-    from costguard.engine import scan as scanning
+    from costguard.engine.run import scan as scanning
     from costguard.guards.rules.idle import shipped_bounds
     from costguard.planning import judge_all
     from costguard.report.waste.day_one import waste_report

@@ -44,7 +44,7 @@ def verify(
     Exit status: 0 it is whole, 14 something was changed, removed or added; each place is named.
     """
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.engine.repositories.audit_verify import verify as verified
+        from costguard.engine.ledger.audit.verify import verify as verified
 
         with ledger_in_use(here) as memory:
             found = verified(memory.store)
@@ -84,7 +84,7 @@ def people(
 ) -> None:
     """Show whose key is whose: entries name people by keys, and this is the only place that tells who they are."""
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.engine.repositories.audit_forget import known_people
+        from costguard.engine.ledger.audit.forget import known_people
 
         with ledger_in_use(here) as memory:
             known = list(known_people(memory.store))
@@ -130,8 +130,8 @@ def forget(
     Exit status: 0 forgotten, 10 they would be (without --yes).
     """
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.engine.repositories.audit_forget import find_person
-        from costguard.engine.repositories.audit_forget import forget as forgotten
+        from costguard.engine.ledger.audit.forget import find_person
+        from costguard.engine.ledger.audit.forget import forget as forgotten
 
         with ledger_in_use(here) as memory:
             key, who = find_person(memory.store, person)
@@ -169,7 +169,7 @@ def prune(
     """
     age = _length(older_than)
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.engine.repositories import audit_prune
+        from costguard.engine.ledger.audit import prune as audit_prune
 
         with ledger_in_use(here) as memory:
             erase = audit_prune.prune if yes else audit_prune.prunable

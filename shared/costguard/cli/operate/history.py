@@ -55,7 +55,7 @@ def export(
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy) as here:
         from costguard.bootstrap import read_policy, targets_of
         from costguard.connections import Connections
-        from costguard.engine.history_export import export_history
+        from costguard.engine.history.export import export_history
         from costguard.guards.rules.idle import FREE_SIGNALS
         from costguard.report.json_values import gap_json
         from costguard.report.words.backtest import say

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import timedelta
 
-    from costguard.engine.answers import Granted
+    from costguard.engine.answers.answers import Granted
 
 _LONGEST_TEXT = 200
 _AS_DEPLOYED = 'settings = { COSTGUARD_PAUSED = "1" }'  # infra/*/variables.tf; it reaches every function
@@ -50,7 +50,7 @@ def snooze(
     """
     lasting = _duration(length)
     with workplace(ctx, lang=lang, sandbox=sandbox, ledger=ledger, cloud=False) as here:
-        from costguard.engine import answers
+        from costguard.engine.answers import answers
         from costguard.report.json_values import moment
         from costguard.report.plan.evidence import utc_words
 
@@ -86,7 +86,7 @@ def approve(
     No rail is lifted but that one: everything else is checked again before the step. Where the policy asks for two
     people (notify.answers.two_approvers_above), two of different names have to say so.
     """
-    from costguard.engine import answers
+    from costguard.engine.answers import answers
 
     given = _Given(ctx, resource, by, guard, policy, ledger, sandbox, as_json, lang)
     _say(given, answers.approve)
@@ -114,7 +114,7 @@ def stop_now(
     No rail is lifted but the wait: it has to be idle still, and everything is checked again. Counts for 24 hours; a
     snooze beats it. Where the policy asks for two people, two of different names have to say so.
     """
-    from costguard.engine import answers
+    from costguard.engine.answers import answers
 
     given = _Given(ctx, resource, by, guard, policy, ledger, sandbox, as_json, lang)
     _say(given, answers.stop_now)
@@ -138,7 +138,7 @@ def disown(
     lang: Lang = None,
 ) -> None:
     """Say that a machine is not its owner's: whoever is next in line is told, and the wait begins again."""
-    from costguard.engine import answers
+    from costguard.engine.answers import answers
 
     given = _Given(ctx, resource, by, guard, policy, ledger, sandbox, as_json, lang)
     _say(given, answers.disown)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from costguard.backtest import BackTest, Grid, Machine, Point, Tallied, Terms
-    from costguard.engine.history import Record
+    from costguard.engine.history.history import Record
     from costguard.policy.model.policy import Policy
     from costguard.report.words.sentences import Language
 
@@ -115,7 +115,7 @@ def _tested(
     cloudwatch_utc: bool,
 ) -> tuple[BackTest, Record]:
     from costguard.backtest import BackTest, Basis
-    from costguard.engine.history import read_record
+    from costguard.engine.history.history import read_record
 
     with shard_progress("Reading") as step:
         record = read_record(history, progress=step, cloudwatch_utc=cloudwatch_utc)
@@ -177,7 +177,7 @@ def _terms(machines: Sequence[Machine], since: str, until: str, every: str) -> T
 
 
 def _hour(text: str, option: str) -> datetime:
-    from costguard.engine.history_times import parse_moment
+    from costguard.engine.history.times import parse_moment
 
     try:
         moment = parse_moment(text).astimezone(timezone.utc)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from costguard.domain.facts import InstanceFact
     from costguard.domain.resources import Gap, Launch
-    from costguard.engine.memory import Memory
+    from costguard.engine.ledger.memory import Memory
     from costguard.policy.model.policy import Policy
     from costguard.report.policy.explain import Explained
 
@@ -90,8 +90,8 @@ def _described(path: Path, policy: Policy, here: CliContext) -> Explained:
 def _looked_up(resource: str, policy: Policy, here: CliContext) -> Explained:
     from costguard.bootstrap import targets_of
     from costguard.connections import Connections
-    from costguard.engine.launches import known_launches
-    from costguard.engine.scan import scan
+    from costguard.engine.run.launches import known_launches
+    from costguard.engine.run.scan import scan
 
     with ledger_read_only(here) as memory:
         region = _region(memory, resource)

@@ -21,7 +21,7 @@ from costguard.guards import IDLE_GPU
 
 if TYPE_CHECKING:
     from costguard.cli.policy.recording import Recording
-    from costguard.engine.memory import Memory
+    from costguard.engine.ledger.memory import Memory
     from costguard.planning import Plan
     from costguard.policy.model.policy import Policy
 
@@ -130,8 +130,8 @@ def _over_one_look(
 ) -> tuple[Plan, Plan, Recording | None]:
     from costguard.bootstrap import open_surroundings
     from costguard.cli.policy.recording import recording_of, with_common_windows
-    from costguard.engine.run import plan_from
-    from costguard.engine.scan import scan
+    from costguard.engine.run.run import plan_from
+    from costguard.engine.run.scan import scan
 
     with (
         open_surroundings(here.settings, IDLE_GPU, policy=new, memory=memory, clock=here.clock, may_act=False) as world,

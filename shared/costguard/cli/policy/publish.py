@@ -21,9 +21,9 @@ from costguard.report.words.sentences import Language
 
 if TYPE_CHECKING:
     from costguard.adapters.policy_sources.published import BundleShelf
-    from costguard.engine.agreeing import Word
-    from costguard.engine.memory import Memory
-    from costguard.engine.publishing import Chronicle, Published, Wish
+    from costguard.engine.ledger.memory import Memory
+    from costguard.engine.policy.agreeing import Word
+    from costguard.engine.policy.publishing import Chronicle, Published, Wish
     from costguard.report.policy.publishing import Entry
 
 _CODE_DIGITS = 8
@@ -76,7 +76,7 @@ def publish(
     text = text_at(ctx, folder)
     commit = commit_of(folder, text)
     with _desk(ctx, to, ledger, lang, make=bool(ledger)) as desk:  # the first thing that many deployments do
-        from costguard.engine.publishing import publish as move
+        from costguard.engine.policy.publishing import publish as move
 
         wish = _wish(by, note or (f"git {commit}" if commit else ""), effective_at, desk)
         done = move(desk.bundles, desk.memory, text, wish, desk.now)
@@ -112,7 +112,7 @@ def rollback(
     The same conditions hold as for publishing: going back to what loosens waits and needs approvals too.
     """
     with _desk(ctx, to, ledger, lang) as desk:
-        from costguard.engine.publishing import roll_back
+        from costguard.engine.policy.publishing import roll_back
 
         wish = _wish(by, note, effective_at, desk)
         done = roll_back(desk.bundles, desk.memory, digest, wish, desk.now)
@@ -136,8 +136,8 @@ def history(
 ) -> None:
     """List what was published, when and by whom, how much of it loosened, and what is in force."""
     with _desk(ctx, to, ledger, lang) as desk:
-        from costguard.engine.asking import waiting_of
-        from costguard.engine.publishing import chronicle
+        from costguard.engine.policy.asking import waiting_of
+        from costguard.engine.policy.publishing import chronicle
         from costguard.report.policy.publishing import history_json, history_table, waiting_lines
 
         found = chronicle(desk.bundles, desk.memory, desk.now)
@@ -180,7 +180,7 @@ def approve(
     Without --code the approver is sent one in Slack, which shows that the word is theirs; with it the approval counts.
     """
     with _desk(ctx, to, ledger, lang) as desk:
-        from costguard.engine.agreeing import Word
+        from costguard.engine.policy.agreeing import Word
 
         if code:
             data, lines = _agreed(desk, Word(digest, approver, code))
@@ -191,7 +191,7 @@ def approve(
 
 def _asked(desk: _Desk, word: Word) -> _Said:
     from costguard.bootstrap import notifier_of
-    from costguard.engine.agreeing import ask_approver
+    from costguard.engine.policy.agreeing import ask_approver
     from costguard.ports import Message
     from costguard.report.policy.publishing import SHORT, code_notice
     from costguard.report.words.sentences import phrase
@@ -204,8 +204,8 @@ def _asked(desk: _Desk, word: Word) -> _Said:
 
 
 def _agreed(desk: _Desk, word: Word) -> _Said:
-    from costguard.engine.agreeing import agree
-    from costguard.engine.asking import waiting_of
+    from costguard.engine.policy.agreeing import agree
+    from costguard.engine.policy.asking import waiting_of
     from costguard.report.plan.evidence import utc_words
     from costguard.report.policy.publishing import SHORT, waiting_json
     from costguard.report.words.sentences import phrase
@@ -254,7 +254,7 @@ def _made(here: CliContext) -> Iterator[Memory]:
 
 
 def _wish(by: str, note: str, effective_at: str, desk: _Desk) -> Wish:
-    from costguard.engine.publishing import Wish
+    from costguard.engine.policy.publishing import Wish
 
     moment = _moment(effective_at, desk.now) if effective_at else None
     return Wish(who_says(by), text_of(note, "--note"), moment, desk.language)
@@ -276,8 +276,8 @@ def _moment(text: str, now: datetime) -> datetime:
 
 
 def _published(done: Published) -> dict[str, Any]:
-    from costguard.engine.asking import waiting_of
-    from costguard.engine.publishing import Chronicle
+    from costguard.engine.policy.asking import waiting_of
+    from costguard.engine.policy.publishing import Chronicle
     from costguard.report.policy.diff import diff_json
     from costguard.report.policy.publishing import entry_json, waiting_json
 
@@ -288,7 +288,7 @@ def _published(done: Published) -> dict[str, Any]:
 
 
 def _emit(done: Published, language: Language, *, as_json: bool) -> None:
-    from costguard.engine.asking import waiting_of
+    from costguard.engine.policy.asking import waiting_of
     from costguard.report.policy.diff import diff_summary, diff_table
     from costguard.report.policy.publishing import SHORT, waiting_lines
     from costguard.report.words.sentences import phrase

@@ -15,11 +15,11 @@ from costguard.domain.facts import ShardFacts
 from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap, InstanceDetail, InstanceState, Launch
-from costguard.engine.launches import known_launches, launched
-from costguard.engine.memory import notice_views
-from costguard.engine.repositories.codec import from_body, to_body
-from costguard.engine.scan import Scan, gap_of
-from costguard.engine.surroundings import Surroundings
+from costguard.engine.ledger.codec import from_body, to_body
+from costguard.engine.ledger.memory import notice_views
+from costguard.engine.run.launches import known_launches, launched
+from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.scan import Scan, gap_of
 from costguard.guards import IDLE_GPU
 from costguard.guards.idle.cloud_protection import Bars
 from costguard.guards.idle.judge import kept_reason

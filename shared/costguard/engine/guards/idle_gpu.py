@@ -9,43 +9,43 @@ from costguard.engine.guards.runner import GuardRun, GuardRunner, Planned, Port
 from costguard.guards import IDLE_GPU
 
 if TYPE_CHECKING:
-    from costguard.engine.hands import Hand
-    from costguard.engine.notices import Words
-    from costguard.engine.scan import Progress
-    from costguard.engine.sights import Looked
-    from costguard.engine.surroundings import Surroundings
+    from costguard.engine.notify.notices import Words
+    from costguard.engine.run.action_handler import Hand
+    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.scan import Progress
+    from costguard.engine.run.snapshots import Looked
     from costguard.planning import Plan
 
 
 def _run(world: Surroundings, run_id: str, deadline: datetime | None) -> GuardRun:
-    from costguard.engine.run import run, summary
+    from costguard.engine.run.run import run, summary
 
     report = run(world, run_id, deadline=deadline)
     return GuardRun(summary(report), report.plan)
 
 
 def _plan(world: Surroundings, run_id: str, progress: Progress) -> Planned:
-    from costguard.engine.run import make_plan
+    from costguard.engine.run.run import make_plan
 
     return Planned(make_plan(world, run_id, progress=progress))
 
 
 def _look(world: Surroundings, progress: Progress) -> Looked:
-    from costguard.engine.reporting import look_at_machines
+    from costguard.engine.digest.reporting import look_at_machines
 
     return look_at_machines(world, progress)
 
 
 def machine_handler(world: Surroundings) -> Hand:
     """What acts on machines."""
-    from costguard.engine.instance_hand import InstanceHand
+    from costguard.engine.guards.machines.handler import InstanceHand
 
     return InstanceHand(world.readings, world.executors, world.memory)
 
 
 def machine_messages(world: Surroundings) -> Words:
     """What people are told of machines."""
-    from costguard.engine.notices import INSTANCE_WORDS
+    from costguard.engine.notify.notices import INSTANCE_WORDS
 
     del world
     return INSTANCE_WORDS
@@ -53,7 +53,7 @@ def machine_messages(world: Surroundings) -> Words:
 
 def fit_to_tell(world: Surroundings, plan: Plan, deadline: datetime | None) -> Plan:
     """Without the warnings of what a cloud protects."""
-    from costguard.engine import close_reads
+    from costguard.engine.run import close_reads
 
     return close_reads.fit_to_tell(world, plan, deadline)
 

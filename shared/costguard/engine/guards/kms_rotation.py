@@ -9,40 +9,40 @@ from costguard.engine.guards.runner import GuardRun, GuardRunner, Planned, Port
 from costguard.guards import KMS_ROTATION
 
 if TYPE_CHECKING:
-    from costguard.engine.hands import Hand
-    from costguard.engine.notices import Words
-    from costguard.engine.run import RunReport
-    from costguard.engine.scan import Progress
-    from costguard.engine.surroundings import Surroundings
+    from costguard.engine.notify.notices import Words
+    from costguard.engine.run.action_handler import Hand
+    from costguard.engine.run.run import RunReport
+    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.scan import Progress
 
 
 def _run(world: Surroundings, run_id: str, deadline: datetime | None) -> GuardRun:
-    from costguard.engine.key_audit import run_keys
+    from costguard.engine.guards.keys.run import run_keys
 
     report = run_keys(world, run_id, deadline=deadline).report
     return GuardRun(_figures(report), report.plan)
 
 
 def _plan(world: Surroundings, run_id: str, progress: Progress) -> Planned:
-    from costguard.engine.key_audit import plan_keys
+    from costguard.engine.guards.keys.run import plan_keys
 
     return Planned(plan_keys(world, run_id, progress=progress)[1])
 
 
 def _handler(world: Surroundings) -> Hand:
-    from costguard.engine.key_hand import KeyHand
+    from costguard.engine.guards.keys.handler import KeyHand
 
     return KeyHand(world.keys, world.rotators, world.memory, world.successors)
 
 
 def _messages(world: Surroundings) -> Words:
-    from costguard.engine.mends import mend_messages
+    from costguard.engine.guards.remediations import mend_messages
 
     return mend_messages(world.policy.kms_rotation)
 
 
 def _figures(report: RunReport) -> dict[str, Any]:
-    from costguard.engine.key_audit import key_figures
+    from costguard.engine.guards.keys.run import key_figures
 
     return key_figures(report)
 

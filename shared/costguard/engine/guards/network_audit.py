@@ -9,40 +9,40 @@ from costguard.engine.guards.runner import GuardRun, GuardRunner, Planned, Port
 from costguard.guards import NETWORK_AUDIT
 
 if TYPE_CHECKING:
-    from costguard.engine.hands import Hand
-    from costguard.engine.notices import Words
-    from costguard.engine.run import RunReport
-    from costguard.engine.scan import Progress
-    from costguard.engine.surroundings import Surroundings
+    from costguard.engine.notify.notices import Words
+    from costguard.engine.run.action_handler import Hand
+    from costguard.engine.run.run import RunReport
+    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.scan import Progress
 
 
 def _run(world: Surroundings, run_id: str, deadline: datetime | None) -> GuardRun:
-    from costguard.engine.network_audit import run_networks
+    from costguard.engine.guards.networks.run import run_networks
 
     report = run_networks(world, run_id, deadline=deadline).report
     return GuardRun(_figures(report), report.plan)
 
 
 def _plan(world: Surroundings, run_id: str, progress: Progress) -> Planned:
-    from costguard.engine.network_audit import plan_networks
+    from costguard.engine.guards.networks.run import plan_networks
 
     return Planned(plan_networks(world, run_id, progress=progress)[1])
 
 
 def _handler(world: Surroundings) -> Hand:
-    from costguard.engine.network_hand import NetworkHand
+    from costguard.engine.guards.networks.handler import NetworkHand
 
     return NetworkHand(world)
 
 
 def _messages(world: Surroundings) -> Words:
-    from costguard.engine.mends import mend_messages
+    from costguard.engine.guards.remediations import mend_messages
 
     return mend_messages(world.policy.network_audit)
 
 
 def _figures(report: RunReport) -> dict[str, Any]:
-    from costguard.engine.network_audit import network_figures
+    from costguard.engine.guards.networks.run import network_figures
 
     return network_figures(report)
 

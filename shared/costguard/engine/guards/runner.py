@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from costguard.domain.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from costguard.engine.budget_look import BudgetLook
-    from costguard.engine.hands import Hand
-    from costguard.engine.notices import Words
-    from costguard.engine.run import RunReport
-    from costguard.engine.scan import Progress, Scan
-    from costguard.engine.sights import Looked
-    from costguard.engine.surroundings import Surroundings
+    from costguard.engine.guards.budgets.look import BudgetLook
+    from costguard.engine.notify.notices import Words
+    from costguard.engine.run.action_handler import Hand
+    from costguard.engine.run.run import RunReport
+    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.scan import Progress, Scan
+    from costguard.engine.run.snapshots import Looked
     from costguard.planning import Plan
     from costguard.policy.model.policy import Policy
 
@@ -81,14 +81,14 @@ def acts_on_nothing(world: Surroundings) -> Hand:
 
 def figures_of(report: RunReport) -> dict[str, Any]:
     """The figures of any run, see `engine.run.summary`."""
-    from costguard.engine.run import summary
+    from costguard.engine.run.run import summary
 
     return summary(report)
 
 
 def machines_now(world: Surroundings, progress: Progress) -> tuple[Policy, Scan]:
     """The machines as they are, and the policy that they are judged by."""
-    from costguard.engine.scan import scan
+    from costguard.engine.run.scan import scan
 
     seen = scan(
         world.readings, world.targets, world.policy.idle_gpu, world.clock, progress=progress, workers=world.workers
@@ -125,7 +125,7 @@ class GuardRunner:
         """What a report shows of the guard's subjects as they are; nothing is written anywhere."""
         if self.look is not None:
             return self.look(world, progress)
-        from costguard.engine.sights import LOOKED_AT, Looked, look_of
+        from costguard.engine.run.snapshots import LOOKED_AT, Looked, look_of
 
         return Looked(look_of(self.plan(world, LOOKED_AT, progress).plan))
 

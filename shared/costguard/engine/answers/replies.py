@@ -1,0 +1,167 @@
+"""What people answer to a notice: weighed, and written before anybody is told so. Effects come with the next run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from typing_extensions import assert_never
+
+from costguard.cases import Case
+from costguard.cases.answering import (
+    CLI,
+    VOTE_VALID_FOR,
+    Accepted,
+    AnswerCode,
+    Ground,
+    Refused,
+    Told,
+    Vote,
+    Weighed,
+    enough,
+    weigh,
+)
+from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.people.snoozes import Snooze
+from costguard.policy.model.policy import AnswerTerms, Policy
+
+HELD = "-held"  # what the id of a notice ends in that tells of a decision waiting for people
+
+
+def reply(
+    memory: Memory,
+    policy: Policy | None,
+    answer: Answer,
+    now: datetime,
+    *,
+    came_through: str = "",
+    case: Case | None = None,
+    policy_usable: bool = True,
+) -> Weighed:
+    """Take an answer: what it came to, written already where it counts. Safe to repeat.
+
+    `came_through` is the channel it came through in the channel's own words: a Slack channel's id, or of a link the
+    address it was sent to. Without `case` the answer is about that of the notice it names; with it the person named a
+    resource by themselves, and where they stood does not matter if they may answer for it.
+
+    Raises:
+        LedgerError: it is not known whether the answer was written.
+    """
+    named, weighed = _weighed(memory, policy, answer, now, came_through, case, policy_usable=policy_usable)
+    if isinstance(weighed, Refused) or named is None:
+        return weighed
+    return _written(memory, answer, named, weighed, now)
+
+
+def look(
+    memory: Memory, policy: Policy | None, answer: Answer, now: datetime, *, came_through: str = ""
+) -> tuple[Case | None, Weighed]:
+    """What an answer would come to, and for which case. Nothing is written."""
+    return _weighed(memory, policy, answer, now, came_through, None, policy_usable=True)
+
+
+def _weighed(
+    memory: Memory,
+    policy: Policy | None,
+    answer: Answer,
+    now: datetime,
+    came_through: str,
+    case: Case | None,
+    *,
+    policy_usable: bool,
+) -> tuple[Case | None, Weighed]:
+    notices = _notices(memory, answer.of)
+    named = case if case is not None else _case_of(memory, notices)
+    ground = _ground(memory, policy, answer, notices, named, now)
+    ground = replace(ground, came_through=came_through, policy_usable=policy_usable, anywhere=case is not None)
+    return named, weigh(answer, ground)
+
+
+def _notices(memory: Memory, of: AnswerRef) -> tuple[Notice, ...]:
+    """What was delivered that offers this answer: the warning, or what told that it waits for people's word."""
+    found = (
+        memory.outbox.get(of.decision_id),
+        memory.outbox.get(of.decision_id + HELD),
+        memory.outbox.said_of(of.case_id),
+    )
+    offered = {notice.notice_id: notice for notice in found if notice is not None and _offers(notice, of)}
+    return tuple(offered.values())
+
+
+def _offers(notice: Notice, of: AnswerRef) -> bool:
+    return bool(notice.receipt) and (
+        notice.decision_id == of.decision_id or any(choice.of == of for choice in notice.choices)
+    )
+
+
+def _case_of(memory: Memory, notices: tuple[Notice, ...]) -> Case | None:
+    """The latest case under the key of the notice, which may be another one by now."""
+    key = next((notice.case_key for notice in notices if notice.case_key), "")
+    return memory.cases.get(key) if key else None
+
+
+def _ground(
+    memory: Memory, policy: Policy | None, answer: Answer, notices: tuple[Notice, ...], case: Case | None, now: datetime
+) -> Ground:
+    told = tuple(Told(notice.channel, notice.receipt.rpartition(":")[0], notice.hourly) for notice in notices)
+    terms = policy.answers if policy is not None else AnswerTerms()
+    ground = Ground(case, told, terms, now)
+    if case is None:
+        return ground
+    owners = policy.owners if policy is not None else ()
+    subject = str(case.subject)
+    snooze, _ = memory.snoozes.of(subject, now)
+    asked = memory.haste.of_case(case.case_id, now)
+    votes: tuple[Vote, ...] = ()
+    if answer.kind is AnswerKind.STOP_NOW:
+        votes = next((haste.votes for haste in asked if haste.of == answer.of), ())
+    elif answer.kind is AnswerKind.APPROVE:
+        votes = memory.approvals.votes(answer.of.decision_id, now)
+    return replace(
+        ground,
+        people=tuple(one for owner in owners if owner.name == case.owner for one in owner.people),
+        votes=votes,
+        asked=frozenset(vote.by for haste in asked for vote in haste.votes),
+        kept_until=snooze.until if snooze is not None else None,
+        disowned=memory.disowned.of(subject)[0],
+    )
+
+
+def _written(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now: datetime) -> Weighed:
+    """What it comes to, once it is written: another answer may have been first, and then its word counts as well."""
+    vote = Vote(str(answer.by), now, now + VOTE_VALID_FOR, accepted.asked)
+    match answer.kind:
+        case AnswerKind.KEEP:
+            return _kept(memory, answer, case, accepted, now)
+        case AnswerKind.STOP_NOW:
+            haste = memory.haste.vote(answer.of, vote, accepted.needed, now)
+            done = enough(haste.votes, haste.needed, now)
+            return replace(accepted, code=AnswerCode.STOP_ASKED if done else AnswerCode.STOP_NEEDS_ANOTHER)
+        case AnswerKind.APPROVE:
+            approval = memory.approvals.vote(answer.of.decision_id, vote, accepted.needed, now)
+            done = approval.valid(now)
+            return replace(accepted, code=AnswerCode.APPROVED if done else AnswerCode.APPROVAL_NEEDS_ANOTHER)
+        case AnswerKind.NOT_MINE:
+            added = memory.disowned.add(str(case.subject), case.owner, str(answer.by), now)
+            return accepted if added else Refused(AnswerCode.DISOWNED_BEFORE, accepted.facts)
+        case _:
+            assert_never(answer.kind)
+
+
+def _kept(memory: Memory, answer: Answer, case: Case, accepted: Accepted, now: datetime) -> Weighed:
+    if accepted.until is None:
+        return Refused(AnswerCode.BAD_LENGTH, accepted.facts)
+    wanted = Snooze(str(case.subject), accepted.until, spoken(answer.by), answer.reason, now)
+    holds = memory.snoozes.lengthen(wanted)
+    if holds == wanted:
+        return accepted
+    return Refused(AnswerCode.KEPT_LONGER, {**accepted.facts, "until": holds.until.isoformat(timespec="minutes")})
+
+
+def spoken(by: Person) -> str:
+    """A person as others read who said something: by name where there is one, and by what was proven."""
+    if by.via == CLI:
+        return by.id
+    return f"{by.name} ({by})" if by.name else str(by)

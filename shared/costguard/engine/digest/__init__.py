@@ -1,0 +1,1 @@
+"""Reports and the weekly digest, from what runs left behind."""

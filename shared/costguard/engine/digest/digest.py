@@ -1,0 +1,194 @@
+"""The weekly digest: gathered from the ledger, kept as one page, told once to every team and the default channel."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from costguard.domain.errors import ProviderError
+from costguard.engine.digest.digest_watchdog import DIGEST
+from costguard.engine.digest.reporting import of_owner, report_facts
+from costguard.engine.ledger.looks import DigestRecord, LookRepository
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.notify.delivery import deliver_due
+from costguard.engine.run.run import NOTICE_WAIT
+from costguard.policy.model.ownership import channel_of
+from costguard.policy.model.policy import Policy
+from costguard.ports import Clock, Notifier, ObjectStore
+from costguard.report.charts.of_facts import burn_charts, busy_chart, idle_charts
+from costguard.report.charts.values import Chart
+from costguard.report.facts import ReportFacts, figures_of
+from costguard.report.notices.digest import Kept, digest_notice
+from costguard.report.notices.machines import Notice as Worded
+from costguard.report.page.page import Drawing, report_page
+from costguard.report.words.sentences import Language
+
+_LOG = logging.getLogger(__name__)
+_BACK = timedelta(days=7)
+_HOLDS = timedelta(days=3)  # a digest that is later than that tells of another week
+_HTML, _PNG = "text/html; charset=utf-8", "image/png"
+
+
+class Drawn(Protocol):
+    """A chart as a picture; `charts.Picture` is one."""
+
+    @property
+    def body(self) -> bytes:
+        """The PNG."""
+
+    @property
+    def replaced(self) -> Sequence[str]:
+        """Labels that no font here could draw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a digest is made and kept with. `objects` None: the page is kept nowhere; `picture` None: no PNG is made."""
+
+    drawing: Drawing
+    picture: Callable[[Chart], Drawn] | None = None
+    objects: ObjectStore | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToTell:
+    """One notice of a digest: `owner` is empty where it is of all."""
+
+    channel: str
+    owner: str
+    notice: Worded
+
+
+@dataclass(frozen=True, slots=True)
+class DigestRun:
+    """What a digest told and kept. `duplicate`: it was sent before, and nothing was sent again."""
+
+    run_id: str
+    facts: ReportFacts | None = None
+    told: tuple[ToTell, ...] = ()
+    kept: Kept = field(default_factory=Kept)
+    delivered: int = 0
+    duplicate: bool = False
+
+
+def plan_digest(memory: Memory, policy: Policy, run_id: str, now: datetime, language: Language) -> DigestRun:
+    """What would be told; nothing is written and nobody is told.
+
+    Raises:
+        LedgerError: memory failed.
+    """
+    facts = _facts(memory, run_id, now)
+    return DigestRun(run_id, facts, tuple(_to_tell(facts, policy, Kept(), language)))
+
+
+def run_digest(
+    memory: Memory,
+    policy: Policy,
+    notifier: Notifier,
+    clock: Clock,
+    run_id: str,
+    means: Means,
+    language: Language = Language.EN,
+) -> DigestRun:
+    """One whole digest. A run id that was completed before does nothing: events are delivered more than once.
+
+    A page that could not be kept is said in the notices, and does not keep them back.
+
+    Raises:
+        LedgerError: memory failed.
+    """
+    now = clock.now()
+    if not memory.runs.begin(run_id, DIGEST, now):
+        return DigestRun(run_id, duplicate=True)
+    facts = _facts(memory, run_id, now)
+    kept = _kept(facts, run_id, means, language)
+    told = tuple(_to_tell(facts, policy, kept, language))
+    for one in told:
+        memory.outbox.enqueue(_notice(one, run_id, now))
+    delivered = deliver_due(memory.outbox, notifier, clock, max_wait=NOTICE_WAIT, language=language)
+    LookRepository(memory.store).keep_digest(DigestRecord(run_id, figures_of(facts), kept.page, len(told)))
+    done = DigestRun(run_id, facts, told, kept, delivered=sum(one.case_key == DIGEST for one in delivered))
+    memory.runs.finish(run_id, digest_summary(done), clock.now())
+    return done
+
+
+def digest_summary(done: DigestRun) -> dict[str, Any]:
+    """The figures of a digest for logs, metrics and the caller of a function."""
+    if done.facts is None:
+        return {"run_id": done.run_id, "guard": DIGEST, "duplicate": True}
+    figures = figures_of(done.facts)
+    return {
+        "run_id": done.run_id,
+        "guard": DIGEST,
+        "duplicate": False,
+        "notices": len(done.told),
+        "delivered": done.delivered,
+        "not_done": 0,
+        "pages_kept": int(bool(done.kept.page)),
+        "kept_at": done.kept.page,
+        "idle": figures.idle,
+        "unmeasured": figures.unmeasured,
+        "gaps": len(done.facts.gaps),
+    }
+
+
+def _facts(memory: Memory, run_id: str, now: datetime) -> ReportFacts:
+    before = LookRepository(memory.store).digest_before(run_id)
+    facts = report_facts(memory, now - _BACK, now)
+    return replace(facts, before=None if before is None else before.figures)
+
+
+def _to_tell(facts: ReportFacts, policy: Policy, kept: Kept, language: Language) -> Iterator[ToTell]:
+    """All of it for the default channel; its own part for every team that has a channel of its own."""
+    if policy.default_channel:
+        yield ToTell(policy.default_channel, "", digest_notice(facts, kept, language))
+    for owner in facts.owners:
+        channel = channel_of(owner, policy)
+        if channel and channel != policy.default_channel:
+            yield ToTell(channel, owner, digest_notice(of_owner(facts, owner), kept, language))
+
+
+def _kept(facts: ReportFacts, run_id: str, means: Means, language: Language) -> Kept:
+    if means.objects is None:
+        return Kept()
+    year, week, _ = facts.at.isocalendar()
+    name = f"digests/{year}-W{week:02d}-{run_id[:12]}"
+    page = report_page(facts, language, means.drawing).encode()
+    try:
+        kept = Kept(page=means.objects.put(f"{name}.html", page, _HTML))
+        chart = _main_chart(facts, language)
+        if chart is None or means.picture is None:
+            return kept
+        picture = means.picture(chart)
+        if picture.replaced:
+            _LOG.warning("no font for some labels of a chart", extra={"labels": len(picture.replaced)})
+        return replace(kept, chart=means.objects.put(f"{name}.png", picture.body, _PNG))
+    except ProviderError as err:
+        _LOG.warning("the digest's page could not be kept", extra={"operation": err.operation, "code": err.code})
+        return Kept(why_not=str(err))
+
+
+def _main_chart(facts: ReportFacts, language: Language) -> Chart | None:
+    """What costs most: idle machines; else the first budget; else how busy the fleet was."""
+    burns = (chart for _, chart in burn_charts(facts, language))
+    return next(idle_charts(facts, language), None) or next(burns, None) or busy_chart(facts, language)
+
+
+def _notice(one: ToTell, run_id: str, now: datetime) -> Notice:
+    return Notice(
+        notice_id=f"{DIGEST}/{run_id}/{one.channel}/{one.owner}",
+        decision_id="",
+        case_key=DIGEST,
+        channel=one.channel,
+        title=one.notice.title,
+        text=one.notice.text,
+        fields=one.notice.fields,
+        lines=one.notice.lines,
+        created_at=now,
+        next_attempt_at=now,
+        holds_until=now + _HOLDS,
+    )

@@ -1,0 +1,1 @@
+"""What enforcing rests on, looked at one by one."""

@@ -1,0 +1,1 @@
+"""Where budgets stand, who is told, and the rules for machines that they make."""

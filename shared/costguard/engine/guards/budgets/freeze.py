@@ -1,0 +1,274 @@
+"""Launch freezes in a run: look at what is attached, announce, write the intent, call once, and look again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+
+from costguard.domain.actions import LaunchFreeze
+from costguard.domain.errors import (
+    CostguardError,
+    InvalidInputError,
+    OutcomeUnknownError,
+    ProviderError,
+    VersionConflictError,
+)
+from costguard.engine.ledger.audit.audit import AuditWhat
+from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.run.run_context import Surroundings
+from costguard.guards.budget.judge import BudgetStatus
+from costguard.guards.budget.rules import BudgetStep, StepKind
+from costguard.guards.rules.common import Mode
+from costguard.planning.freeze import FreezePhase, FreezeSeen, FreezeState, FreezeWants, advance_freeze
+from costguard.ports import Check
+from costguard.report.budget.freeze_notices import FreezeWord, freeze_notice
+from costguard.report.words.sentences import Language
+
+_LOG = logging.getLogger(__name__)
+_CALLS = frozenset({FreezeWants.ATTACH, FreezeWants.DETACH})
+_UNDER_WAY = frozenset({FreezePhase.ATTACHING, FreezePhase.ON, FreezePhase.DETACHING, FreezePhase.ANNOUNCED})
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeResult:
+    """What became of one freeze in a run; `rehearsed`: a gentler mode only says that it would begin."""
+
+    freeze: LaunchFreeze
+    state: FreezeState
+    wanted: FreezeWants | None
+    failed: str = ""
+    rehearsed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the budgets as they stand say of one freeze."""
+
+    asked: bool | None
+    status: BudgetStatus | None
+    wait: timedelta
+    rehearsed: bool
+    at: Decimal | None = None
+
+
+def freeze(world: Surroundings, statuses: Sequence[BudgetStatus], run_id: str) -> tuple[FreezeResult, ...]:
+    """Move every freeze of the policy, and those remembered that it no longer names, one step at most.
+
+    A cloud is asked only where there is something to look at, and nothing is called while the kill switch is set.
+    """
+    remembered = {state.name: state for state in world.memory.freezes.all()}
+    known = {state.name: state.of for state in remembered.values() if state.of is not None}
+    results = []
+    for wanted in {**known, **{each.name: each for each in world.policy.launch_freezes}}.values():
+        asked = _asked(wanted, statuses)
+        if world.policy_problem is not None:  # too old to act on: nothing begins, and only time or people end
+            asked = replace(asked, asked=None)
+        state = remembered.get(wanted.name, FreezeState(wanted.name))
+        begun = state.of is not None and state.phase not in {FreezePhase.OFF, FreezePhase.RELEASED}
+        one = state.of if begun and state.of is not None else wanted  # it ends where it was begun
+        if state.phase is FreezePhase.OFF and asked.asked is not True:
+            if asked.rehearsed:
+                results.append(FreezeResult(one, state, None, rehearsed=True))
+            continue
+        results.append(_moved(world, one, state, asked, run_id))
+    return tuple(results)
+
+
+def _asked(one: LaunchFreeze, statuses: Sequence[BudgetStatus]) -> _Asked:
+    """Asked for by any enforcing budget that is certainly spent so far; unsure where any of them is."""
+    naming = [
+        (status, step)
+        for status in statuses
+        for step in status.rule.steps
+        if step.kind is StepKind.FREEZE and one.name in step.freezes
+    ]
+    enforcing = [(status, step) for status, step in naming if status.rule.mode is Mode.ENFORCE]
+    rehearsed = any(_reached(status, step) for status, step in naming if status.rule.mode is not Mode.ENFORCE)
+    for status, step in enforcing:
+        if _reached(status, step):
+            return _Asked(asked=True, status=status, wait=step.wait, rehearsed=rehearsed, at=step.at)
+    for status, step in enforcing:
+        if _is_unsure(status):
+            return _Asked(asked=None, status=status, wait=step.wait, rehearsed=rehearsed)
+    nobody = next((status for status, _ in enforcing), None)
+    return _Asked(asked=False, status=nobody, wait=timedelta(0), rehearsed=rehearsed)
+
+
+def _reached(status: BudgetStatus, step: BudgetStep) -> bool:
+    standing = status.standing
+    return standing is not None and standing.doubt is None and standing.share is not None and standing.reached(step)
+
+
+def _is_unsure(status: BudgetStatus) -> bool:
+    standing = status.standing
+    return standing is not None and (standing.doubt is not None or standing.share is None)
+
+
+def _moved(
+    world: Surroundings,
+    one: LaunchFreeze,
+    state: FreezeState,
+    asked: _Asked,
+    run_id: str,
+) -> FreezeResult:
+    memory, now = world.memory, world.clock.now()
+    opened = world.freezers.get(one.cloud)
+    if opened is None:
+        return FreezeResult(one, state, None, f"{one.cloud} is not among the clouds that are guarded")
+    try:
+        control = opened()
+        attached: tuple[str, ...] | None = control.attached(one)
+    except (ProviderError, InvalidInputError) as err:  # one freeze, or one cloud, must not keep the rest from running
+        return FreezeResult(one, state, None, str(err))
+    after, wants = advance_freeze(state, _seen(world, one, state, asked, attached))
+    if wants is FreezeWants.ANNOUNCE:
+        amount = asked.status.rule.amount if asked.status is not None else None
+        announced = f"freeze-{one.name}-{after.period}-{after.attempt}"
+        after = replace(after, of=one, announced=announced, at=asked.at, amount=amount)
+    barred = _not_asked_now(world, one, state, asked) if wants is FreezeWants.ATTACH else ""
+    if barred or after == state:
+        return FreezeResult(one, state, None, barred)
+    unturned: tuple[Check, ...] = ()
+    what = AuditWhat.TRANSITION
+    if wants in _CALLS:
+        paused, unchanged = memory.switch.seen()
+        if paused.paused or world.host_paused:
+            return FreezeResult(one, state, None, "paused")
+        what, unturned = AuditWhat.INTENT, (unchanged,)
+    facts = {"policy": one.policy, "target": one.target, "before": list(after.before), "budget": after.budget}
+    try:
+        kept = memory.freezes.move(state, after, what, facts, run_id, now, unturned)
+    except VersionConflictError:
+        return FreezeResult(one, state, None, "another run moved it first")
+    _tell(world, one, state, kept, wants, asked)
+    failed = ""
+    if wants in _CALLS:
+        failed = _call(control.attach if wants is FreezeWants.ATTACH else control.detach, one, world, kept, run_id)
+        if failed:
+            _say(world, FreezeWord.FAILED, one, kept, asked, f"{kept.period}-{now:%Y-%m-%d}", failed)
+    return FreezeResult(one, memory.freezes.get(one.name), wants, failed)
+
+
+def _not_asked_now(world: Surroundings, one: LaunchFreeze, state: FreezeState, asked: _Asked) -> str:
+    """The last look: why it may not begin, by the policy and the outbox of this moment. Mode, step, notice and wait."""
+    try:
+        policy = world.policy_now()
+    except CostguardError as err:
+        return f"the policy could not be read again: {err}"
+    status, now = asked.status, world.clock.now()
+    rule = policy.budget(status.rule.name) if status is not None else None
+    if status is None or status.standing is None or rule is None or rule.mode is not Mode.ENFORCE:
+        return "no budget of the policy asks for it now"
+    looked = status.rule
+    same = (rule.covers, rule.amount, rule.period) == (looked.covers, looked.amount, looked.period)
+    standing = replace(status.standing, rule=rule)
+    steps = [
+        step
+        for step in rule.steps
+        if step.kind is StepKind.FREEZE and one.name in step.freezes and standing.reached(step)
+    ]
+    if not same or not steps or one.name not in {each.name for each in policy.launch_freezes}:
+        return "no budget of the policy asks for it now"
+    notice = world.memory.outbox.get(state.announced) if state.announced else None
+    told = notice.delivered_at if notice is not None and notice.proven else None
+    if told is None or now < told + steps[0].wait:
+        return "its announcement was not delivered, or the wait after it is not over"
+    return ""
+
+
+def _seen(
+    world: Surroundings, one: LaunchFreeze, state: FreezeState, asked: _Asked, attached: tuple[str, ...] | None
+) -> FreezeSeen:
+    status = asked.status
+    period = status.period.key if status is not None and status.period is not None else state.period
+    release = world.memory.freezes.released(one.name)
+    notice = world.memory.outbox.get(state.announced) if state.announced else None
+    return FreezeSeen(
+        now=world.clock.now(),
+        asked=asked.asked,
+        budget=status.rule.name if status is not None else state.budget,
+        period=period,
+        wait=asked.wait,
+        policy=one.policy,
+        attached=attached,
+        delivered_at=notice.delivered_at if notice is not None and notice.proven else None,
+        released=release is not None and release.period == period,
+    )
+
+
+def _call(
+    change: Callable[[LaunchFreeze], object], one: LaunchFreeze, world: Surroundings, state: FreezeState, run_id: str
+) -> str:
+    """One call; what came of it is seen in the next run, whatever was answered now."""
+    outcome, failed = "accepted", ""
+    try:
+        change(one)
+    except OutcomeUnknownError as err:
+        outcome, failed = "unknown", str(err)
+    except ProviderError as err:
+        outcome, failed = "refused", str(err)
+    facts = {"policy": one.policy, "target": one.target, "outcome": outcome, "detail": failed}
+    with suppress(VersionConflictError):  # another run has looked already, and saw what came of it
+        world.memory.freezes.move(state, state, AuditWhat.OUTCOME, facts, run_id, world.clock.now())
+    _LOG.info("launch freeze called", extra={"freeze": one.name, "phase": state.phase.value, "outcome": outcome})
+    return failed
+
+
+def _tell(
+    world: Surroundings,
+    one: LaunchFreeze,
+    before: FreezeState,
+    after: FreezeState,
+    wants: FreezeWants | None,
+    asked: _Asked,
+) -> None:
+    word = _word(before, after, wants)
+    if word is not None:
+        _say(world, word, one, after, asked, str(after.version))
+
+
+def _say(
+    world: Surroundings,
+    word: FreezeWord,
+    one: LaunchFreeze,
+    state: FreezeState,
+    asked: _Asked,
+    once: str,
+    detail: str = "",
+) -> None:
+    """Tell every address of the budget, once for each `once`; the wait is bound to the announcement's own id."""
+    now = world.clock.now()
+    worded = freeze_notice(word, one, state, asked.status, asked.wait, Language(world.language), detail)
+    tell = asked.status.rule.tell if asked.status is not None else ()
+    for number, address in enumerate(tell or tuple(filter(None, (world.policy.default_channel,)))):
+        announced = state.announced if word is FreezeWord.ANNOUNCED and number == 0 else ""
+        world.memory.outbox.enqueue(
+            Notice(
+                notice_id=announced or f"freeze-{one.name}-{once}-{word.value}/{address}",
+                decision_id="",
+                case_key=f"budget/freeze/{one.name}",
+                channel=address,
+                title=worded.title,
+                text=worded.text,
+                fields=worded.fields,
+                lines=worded.lines,
+                created_at=now,
+                next_attempt_at=now,
+            )
+        )
+
+
+def _word(before: FreezeState, after: FreezeState, wants: FreezeWants | None) -> FreezeWord | None:
+    """What people hear: the announcement, that it holds, that it is over; nothing of the steps between."""
+    if wants is FreezeWants.ANNOUNCE:
+        return FreezeWord.ANNOUNCED
+    if after.phase is FreezePhase.ON and before.phase is FreezePhase.ATTACHING:
+        return FreezeWord.FROZEN
+    ended = after.phase in {FreezePhase.OFF, FreezePhase.RELEASED}
+    if ended and before.phase in _UNDER_WAY:
+        return FreezeWord.CALLED_OFF if before.phase is FreezePhase.ANNOUNCED else FreezeWord.THAWED
+    return None

@@ -1,0 +1,1 @@
+"""Keys looked at, judged and rotated."""

@@ -1,0 +1,125 @@
+"""The hand that gives keys new material, or a successor: it reads the key anew, and calls once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from costguard.cases import Case
+from costguard.cases.mending import mend_rungs, mend_terms
+from costguard.domain.actions import Action, Receipt
+from costguard.domain.errors import ProviderError, RefusedError
+from costguard.domain.findings import Verdict
+from costguard.domain.mends import SUCCESSION, Mend, MendKind
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ResourceRef
+from costguard.engine.guards.keys.look import judged_key
+from costguard.engine.guards.keys.succession import Followed, followed, not_again, not_moved_back, not_ours
+from costguard.engine.ledger.memory import Memory
+from costguard.engine.run.action_handler import Cleared, limit_of, out_of_turn, people_heard
+from costguard.guards.keys.judge import before_of
+from costguard.planning import RuleLimit
+from costguard.policy.model.policy import Policy
+from costguard.ports import KeyRotator, KeySource, KeySuccessor
+
+
+class KeyHand:
+    """`Hand` for keys: it turns rotation on, sets its period, rotates, makes a successor and moves an alias to it."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, KeySource],
+        rotators: Mapping[str, Callable[[], KeyRotator]],
+        memory: Memory,
+        successors: Mapping[str, Callable[[], KeySuccessor]] | None = None,
+    ) -> None:
+        self._sources = sources
+        self._rotators = rotators
+        self._memory = memory
+        self._successors = successors or {}
+        self._seen: dict[ResourceRef, Followed] = {}
+
+    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | Cleared:
+        """Why not, after reading the key again; the decision is bound to the version that it was made for."""
+        heard = people_heard(self._memory, case, now)
+        if isinstance(heard, Reason):
+            return heard
+        try:
+            read = self._read(case.subject, action.mend)
+        except ProviderError as err:
+            return Reason(ReasonCode.DETAIL_UNREAD, {"cause": str(err)})
+        if read is None:
+            return Reason(ReasonCode.VANISHED)
+        key = read.key
+        if key.version != case.run_epoch:
+            return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
+        judged = next((one for one in judged_key(key, policy, now, read.line) if one.finding.check == case.check), None)
+        if judged is None or judged.rule is None or judged.rule.digest != action.rule_digest:
+            return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
+        if judged.finding.verdict is not Verdict.VIOLATION:
+            return judged.finding.reason
+        if judged.mend != action.mend or mend_terms(judged.rule, judged.mend) != case.terms:
+            return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
+        if judged.bar is not None:
+            return judged.bar
+        rungs = mend_rungs(judged.rule, judged.mend)
+        early = out_of_turn(self._memory, case, action.verb, judged.rule.mode, rungs, policy, now)
+        forbidden = early or self._forbidden(case, read, judged.mend)
+        if forbidden is not None:
+            return forbidden
+        self._seen[key.ref] = read
+        return Cleared(heard, frozenset({key.ref}), before_of(key))
+
+    def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
+        """That of the rule for keys, where it still says the same."""
+        return limit_of(policy.kms_rotation, action, seen)
+
+    def call(self, action: Action) -> Receipt:
+        """One call, to the key as it was just read.
+
+        Raises:
+            RefusedError: it is no mend of a key that was looked at; nothing was sent.
+        """
+        read, mend = self._seen.pop(action.subject, None), action.mend
+        if read is None or mend is None or mend.subject != read.key.ref:
+            raise RefusedError("this key was not looked at", operation="key")
+        key = read.key
+        if mend.kind in SUCCESSION:
+            return self._succeed(action, mend, read)
+        rotator = self._rotators[action.subject.cloud]()
+        if mend.kind is MendKind.SET_ROTATION:
+            return rotator.set_period(key, int(mend.parameters["days"]))
+        if mend.kind is MendKind.ROTATE_KEY:
+            return rotator.rotate(key)
+        message = f"{mend.kind.value} is no mend of a key"
+        raise RefusedError(message, operation="key")
+
+    def _read(self, ref: ResourceRef, mend: Mend | None) -> Followed | None:
+        """The key as it is now; where another is to take its place, with all that say that they follow it.
+
+        Raises:
+            ProviderError: not read, or not in full.
+        """
+        source = self._sources[ref.cloud]
+        if mend is not None and mend.kind in SUCCESSION:
+            return followed(source.read(ref.shard), ref)
+        key = source.look(ref)
+        return None if key is None else Followed(key)
+
+    def _forbidden(self, case: Case, read: Followed, mend: Mend | None) -> Reason | None:
+        if mend is None or mend.kind not in SUCCESSION:
+            return None
+        if case.subject.cloud not in self._successors:
+            return Reason(ReasonCode.NOT_TO_BE_MENDED, {"detail": "successor"})
+        if mend.kind is MendKind.CREATE_SUCCESSOR:
+            return not_again(self._memory, case)
+        return not_moved_back(self._memory, case) or not_ours(self._memory, read)
+
+    def _succeed(self, action: Action, mend: Mend, read: Followed) -> Receipt:
+        successor = self._successors[action.subject.cloud]()
+        if mend.kind is MendKind.CREATE_SUCCESSOR:
+            return successor.create(read.key, action.action_id)
+        heir = read.line.heir
+        if heir is None or heir.ref.native_id != mend.parameters["successor"]:
+            raise RefusedError("its successor was not looked at", operation="key")
+        return successor.move_alias(mend.parameters["alias"], read.key, heir)

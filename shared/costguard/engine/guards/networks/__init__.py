@@ -1,0 +1,1 @@
+"""Networks looked at, judged and changed."""

@@ -1,0 +1,1 @@
+"""Recorded use, read from files and written to them."""

@@ -1,0 +1,1 @@
+"""The chained journal: written, checked, pruned, and without names of people."""

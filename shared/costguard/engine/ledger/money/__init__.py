@@ -1,0 +1,1 @@
+"""Bills, meters, budget periods, freezes and savings."""

@@ -1,0 +1,1 @@
+"""What people said: approvals, snoozes, the switch, and whose a machine is not."""

@@ -1,0 +1,1 @@
+"""What people are told: notices written, put into the outbox, and delivered."""

@@ -1,0 +1,174 @@
+"""From the outbox to people: one message for one owner and run, sent once, and changed when its subject has.
+
+Delivery is at least once: a crash between sending and recording sends again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
+from costguard.engine.ledger.outbox.notice import CLAIM_LASTS, Notice, NoticeState
+from costguard.engine.ledger.outbox.outbox import OutboxRepository
+from costguard.engine.notify.messages import letter
+from costguard.ports import Clock, Notifier
+from costguard.report.words.sentences import Language
+
+_LOG = logging.getLogger(__name__)
+_FIRST_RETRY, _LAST_RETRY = timedelta(minutes=1), timedelta(hours=1)
+_SHORTEST_WAIT = timedelta(seconds=1)  # a channel that says "after 0 s" for ever must not be asked for ever
+_MOST_AHEAD = 100  # notices claimed ahead of their message: as many as any channel shows in one
+_MOST_EDITS = 50  # messages changed in one run: an edit is a courtesy, and channels ration them
+EDITS_END = timedelta(days=7)  # a message this old is looked at no more
+
+
+def deliver_due(
+    outbox: OutboxRepository,
+    notifier: Notifier,
+    clock: Clock,
+    *,
+    max_wait: timedelta,
+    until: datetime | None = None,
+    language: Language = Language.EN,
+) -> tuple[Notice, ...]:
+    """Send what is due, once each, and return what was delivered; then change the messages whose subjects have.
+
+    The oldest goes first, and with it what may travel in its message: the wait that is longest in coming begins first.
+    A rate limit is waited out and the message sent, as long as all waits together stay within `max_wait`; beyond that,
+    it and what follows on its channel are left for a later run. So is everything that was not begun by `until`.
+
+    Raises:
+        LedgerError: what was sent last may not be recorded and may be sent again.
+    """
+    post = _Post(outbox, notifier, clock, language, until, left=max_wait)
+    delivered = [notice for batch in _batches(outbox.due(clock.now())) for notice in post.send(batch)]
+    post.edit()
+    if post.is_over() and (waiting := outbox.waiting()):
+        _LOG.warning("no time left to send more notices; a later run goes on", extra={"waiting": waiting})
+    return tuple(delivered)
+
+
+def _batches(due: Sequence[Notice]) -> list[list[Notice]]:
+    """What may travel together, in the order of the oldest of each: one run's for one owner, channel and thread."""
+    found: dict[tuple[str, ...], list[Notice]] = {}
+    for notice in due:
+        together = (notice.run_id, notice.channel, notice.owner, notice.thread)
+        found.setdefault(together if notice.run_id else (notice.notice_id,), []).append(notice)
+    return list(found.values())
+
+
+@dataclass(slots=True)
+class _Post:
+    """One round of deliveries: how long it may still wait, and the channels it has given up on."""
+
+    outbox: OutboxRepository
+    notifier: Notifier
+    clock: Clock
+    language: Language
+    until: datetime | None
+    left: timedelta
+    limited: set[str] = field(default_factory=set)
+
+    def is_over(self, wait: timedelta = timedelta(0)) -> bool:
+        """Whether there is no time for another message, or will be none after this wait."""
+        return self.until is not None and self.clock.now() + wait >= self.until
+
+    def send(self, batch: Sequence[Notice]) -> Iterator[Notice]:
+        """Send what of `batch` is nobody else's, in as few messages as the channel can hold."""
+        rest, mine = deque(batch), list[Notice]()
+        while batch[0].channel not in self.limited and not self.is_over():
+            mine = self._still_mine(mine)
+            ahead = [rest.popleft() for _ in range(min(len(rest), _MOST_AHEAD - len(mine)))]
+            mine += self._in_time(self.outbox.claim((notice.notice_id for notice in ahead), self.clock.now()))
+            if mine:
+                together = mine[: self._room(mine)]
+                mine = mine[len(together) :]  # what is claimed and not sent is due again when the claim ends
+                for notice in self._deliver(together):
+                    if notice.state is NoticeState.DELIVERED:
+                        yield notice
+            elif not rest:
+                return
+
+    def _still_mine(self, claimed: Sequence[Notice]) -> list[Notice]:
+        """Without what came to name dates that are past; a claim that may end before its turn comes is renewed."""
+        now = self.clock.now()
+        mine = self._in_time(claimed)
+        if any(notice.claimed_until is None or notice.claimed_until - now < CLAIM_LASTS / 2 for notice in mine):
+            return list(self.outbox.renew(mine, now))
+        return mine
+
+    def _in_time(self, claimed: Sequence[Notice]) -> list[Notice]:
+        now = self.clock.now()  # the clock after the claim: a frozen process may have slept
+        late = [notice for notice in claimed if notice.is_late(now)]
+        if late:
+            self.outbox.drop(late, now)
+        return [notice for notice in claimed if not notice.is_late(now)]
+
+    def _room(self, notices: Sequence[Notice]) -> int:
+        if len(notices) == 1:
+            return 1
+        try:
+            return max(1, self.notifier.capacity(letter(notices, self.language)))
+        except NoticeError:
+            return 1  # the channel has a word to say against each of them, when it is sent
+
+    def _deliver(self, notices: Sequence[Notice]) -> Sequence[Notice]:
+        while notices:
+            try:
+                delivery = self.notifier.send(letter(notices, self.language))
+            except RateLimitedError as err:
+                wait = max(err.retry_after, _SHORTEST_WAIT)
+                if wait > self.left or self.is_over(wait):
+                    self.limited.add(notices[0].channel)
+                    self.outbox.failed(notices, err, self.clock.now(), wait)
+                    return ()
+                self.left -= wait
+                self.clock.sleep(wait.total_seconds())
+                notices = self.outbox.renew(notices, self.clock.now())
+            except RejectedNoticeError as err:
+                if len(notices) > 1:  # one of them may be at fault: each by itself
+                    return [sent for notice in notices for sent in self._deliver([notice])]
+                self.outbox.rejected(notices[0], err, self.clock.now())
+                return ()
+            except NoticeError as err:
+                wait = _back_off(max(notice.attempts for notice in notices) + 1)
+                self.outbox.failed(notices, err, self.clock.now(), wait)
+                return ()
+            else:
+                return self.outbox.delivered(notices, delivery, self.clock.now())
+        return ()
+
+    def edit(self) -> None:
+        """Show in earlier messages what became of their subjects."""
+        messages: dict[tuple[str, str], list[Notice]] = {}
+        for notice in self.outbox.changed():
+            messages.setdefault((notice.channel, notice.receipt), []).append(notice)
+        for (channel, receipt), changed in list(messages.items())[:_MOST_EDITS]:
+            if channel not in self.limited and not self.is_over() and self._edited(channel, receipt, changed[0]):
+                self.outbox.shown(notice.notice_id for notice in changed)
+
+    def _edited(self, channel: str, receipt: str, changed: Notice) -> bool:
+        """Whether nothing is left to be done about this message."""
+        if changed.delivered_at is None or self.clock.now() - changed.delivered_at > EDITS_END:
+            return True
+        found = self.outbox.get_many(changed.beside or (changed.notice_id,))
+        try:
+            self.notifier.edit(receipt, letter(tuple(found.values()), self.language))
+        except RejectedNoticeError as err:
+            _LOG.warning("message cannot be changed", extra={"notice": changed.notice_id, "error": str(err)})
+        except NoticeError as err:
+            if isinstance(err, RateLimitedError):
+                self.limited.add(channel)
+            _LOG.info("message not changed yet", extra={"notice": changed.notice_id, "error": str(err)})
+            return False
+        return True
+
+
+def _back_off(attempts: int) -> timedelta:
+    """1, 2, 4 … minutes, never over an hour."""
+    doublings = min(attempts - 1, 6)  # 2^6 minutes is over an hour
+    return min(_LAST_RETRY, _FIRST_RETRY * (1 << doublings))

@@ -1,0 +1,1 @@
+"""Which policy is in force, who published it, and who agreed."""

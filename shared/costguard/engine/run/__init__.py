@@ -1,0 +1,1 @@
+"""One run: scan, plan, act, report; in one process, or in phases."""

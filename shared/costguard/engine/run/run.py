@@ -1,0 +1,318 @@
+"""One run of a guard: scan → plan → act → report. The only place where the phases meet."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Protocol
+
+from costguard.cases import Case
+from costguard.domain.actions import ActionResult, Verb
+from costguard.domain.findings import Finding
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.resources import Gap
+from costguard.engine.guards.machines.keep_tags import tag_keeps
+from costguard.engine.guards.registry import GUARDS, runner_of
+from costguard.engine.ledger.accounts import AccountRepository
+from costguard.engine.ledger.memory import cap_views, claim_views, notice_views
+from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.notify.notifying import tell
+from costguard.engine.run.act import act, pause_reason
+from costguard.engine.run.case_transitions import moved
+from costguard.engine.run.close_reads import examined_closely
+from costguard.engine.run.deployments import barred_accounts
+from costguard.engine.run.launches import launched
+from costguard.engine.run.nearly_due import planned_when_due
+from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.scan import Lookback, Progress, Scan, no_progress, scan
+from costguard.engine.run.scan_cursor import Turns, not_reached, reading_until
+from costguard.engine.run.settlement import release_unsent, settle_observed
+from costguard.engine.run.shadows import keep_shadows, shadow_figures, with_shadows
+from costguard.engine.run.snapshots import keep_look
+from costguard.guards.rules.common import Mode
+from costguard.planning import Plan, PlanInputs, Transition, build_plan, caps_of, verdicts_on
+from costguard.planning.new_accounts import account_key, observing
+
+_LOG = logging.getLogger(__name__)
+_MOST_GAPS_LOGGED = 20  # the report has them all
+NOTICE_WAIT = timedelta(seconds=30)  # longest total wait for Slack's Retry-After where no deadline is known
+LONGEST_WAIT = timedelta(minutes=5)  # the same of a function: 3,000 machines told of, at ten a message and second
+LEAST_TELLING = timedelta(seconds=10)  # of the 20 seconds and more that a host has left at the deadline
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run found, did, held and told. `duplicate` means this run had already been completed.
+
+    `waiting` counts the notices that are in the outbox still, for whatever reason; `untagged` the keeps that could not
+    be written on their machines.
+    """
+
+    run_id: str
+    plan: Plan | None
+    results: tuple[ActionResult, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    duplicate: bool = False
+    waiting: int = 0
+    untagged: int = 0
+
+
+def make_plan(
+    world: Surroundings,
+    run_id: str,
+    *,
+    deadline: datetime | None = None,
+    progress: Progress = no_progress,
+    lookback: Lookback | None = None,
+    remember: bool = False,
+) -> Plan:
+    """Scan and plan; nothing is written, unless `remember` keeps what the audit trails said and whose turn is next."""
+    turns = Turns(world.memory.store)
+    begin_at = turns.first(world.guard) if deadline is not None else None
+    seen = scan(
+        world.readings,
+        world.targets,
+        (*world.policy.idle_gpu, *world.policy.shadows.idle_gpu),
+        world.clock,
+        deadline=reading_until(world.clock.now(), deadline),
+        lookback=lookback,
+        progress=progress,
+        workers=world.workers,
+        begin_at=begin_at,
+    )
+    if begin_at is not None and remember:
+        turns.keep(world.guard, not_reached(seen.facts, begin_at))
+    return plan_from(world, run_id, seen, deadline=deadline, remember=remember)
+
+
+def plan_from(
+    world: Surroundings, run_id: str, seen: Scan, *, deadline: datetime | None = None, remember: bool = False
+) -> Plan:
+    """The plan for what was seen, with memory and the closer reads it needs; `remember` as for `make_plan`.
+
+    A run, which remembers, waits for what is due within minutes (`nearly_due`); whoever only looks does not.
+    """
+    verdicts = verdicts_on(world.policy, seen.facts, world.clock.now())  # once, however often it is planned
+    plan = partial(_plan_now, world, run_id, seen, verdicts, deadline=deadline, remember=remember)
+    room = partial(world.memory.caps.room_again, world.guard)
+    return planned_when_due(world.clock, plan, room, deadline) if remember else plan()
+
+
+def _plan_now(
+    world: Surroundings,
+    run_id: str,
+    seen: Scan,
+    verdicts: tuple[Finding, ...],
+    *,
+    deadline: datetime | None,
+    remember: bool,
+) -> Plan:
+    memory, now = world.memory, world.clock.now()
+    cases = memory.cases.active(world.guard)
+    notices = notice_views(memory, cases, now)
+    snoozes = memory.snoozes.all()
+    inputs = PlanInputs(
+        guard=world.guard,
+        run_id=run_id,
+        now=now,
+        policy=world.policy,
+        facts=seen.facts,
+        verdicts=verdicts,
+        cases=cases,
+        snoozes={ref: snooze.until for ref, snooze in snoozes.items()},
+        kept_at={ref: snooze.at for ref, snooze in snoozes.items()},
+        notices=notices,
+        claims=claim_views(memory, cases, notices),
+        caps=cap_views(memory, world.guard, caps_of(world.policy.idle_gpu), now),
+        closed_accounts=seen.closed_accounts,
+        gaps=seen.gaps,
+        stop_all=stop_all(world, enforcing=any(rule.mode is Mode.ENFORCE for rule in world.policy.idle_gpu)),
+        doubts=world.doubts,
+        others=_others(world),
+        hastened=memory.haste.granted(now),
+        disowned=memory.disowned.all(),
+        observing=known_accounts(world, {shard.shard: shard.complete for shard in seen.facts}, remember=remember),
+    )
+    trails = launched(world, inputs, deadline=deadline, remember=remember)
+    bars = barred_accounts(world, inputs)
+    gaps = (*inputs.gaps, *trails.gaps, *bars.gaps)
+    inputs = replace(inputs, launches=trails.launches, barred=bars.accounts, gaps=gaps)
+    whole = examined_closely(world, inputs, deadline)
+    return with_shadows(world, whole, build_plan(whole))
+
+
+def known_accounts(world: Surroundings, whole: Mapping[Shard, bool], *, remember: bool) -> dict[str, datetime]:
+    """In which of these accounts every rule only observes, each until when.
+
+    `whole` are the shards that answered, by whether all of them was read; `remember` notes accounts never read before.
+    """
+    repository, now = AccountRepository(world.memory.store), world.clock.now()
+    first_seen = repository.first_seen()
+    if remember:
+        repository.note((account_key(shard) for shard, all_read in whole.items() if all_read), first_seen, now)
+    accounts = {account_key(shard) for shard in whole}
+    return observing(accounts, first_seen, world.policy.observe_new_accounts_for, now)
+
+
+def run(
+    world: Surroundings,
+    run_id: str,
+    *,
+    deadline: datetime | None = None,
+    progress: Progress = no_progress,
+) -> RunReport:
+    """One whole run. A run id that was completed before does nothing: events are delivered more than once."""
+    if not world.memory.runs.begin(run_id, world.guard, world.clock.now()):
+        return RunReport(run_id, None, duplicate=True)
+    plan = make_plan(world, run_id, deadline=deadline, progress=progress, remember=True)
+    log_gaps(plan)
+    return carry_out(world, plan, deadline=deadline)
+
+
+class Gapped(Protocol):
+    """What may have gaps."""
+
+    @property
+    def gaps(self) -> Sequence[Gap]:
+        """What could not be read."""
+
+
+def log_gaps(looked: Gapped) -> None:
+    """A line for each thing that could not be read."""
+    for gap in looked.gaps[:_MOST_GAPS_LOGGED]:
+        facts = {
+            "shard": str(gap.shard),
+            "what": gap.what,
+            "kind": gap.kind.value,
+            "detail": gap.detail,
+            "fix": gap.fix,
+        }
+        _LOG.warning("could not be read", extra=facts)
+
+
+def carry_out(world: Surroundings, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
+    """Commit a plan's transitions, act on what is due, tell people, and close the run's record, as its guard does.
+
+    A plan whose run was completed before does nothing.
+
+    Raises:
+        InvalidInputError: it is a plan of no guard that there is.
+    """
+    runner = runner_of(plan.guard)
+    if not world.memory.runs.begin(plan.run_id, plan.guard, world.clock.now()):
+        return RunReport(plan.run_id, None, duplicate=True)
+    plan = committed(world, plan)
+    results = () if _paused(world) or not plan.due else act(plan, world, runner.handler(world), deadline)
+    if deadline is not None:  # else a run that is late every time would never tell anybody
+        deadline = max(deadline, world.clock.now() + LEAST_TELLING)
+    return concluded(world, plan, results, deadline)
+
+
+def longest_wait(now: datetime, deadline: datetime | None) -> timedelta:
+    """How long one run waits in all for channels that ask for it: those that do not ask have the other half."""
+    return NOTICE_WAIT if deadline is None else max(NOTICE_WAIT, min(LONGEST_WAIT, (deadline - now) / 2))
+
+
+def concluded(
+    world: Surroundings,
+    plan: Plan,
+    results: tuple[ActionResult, ...],
+    deadline: datetime | None = None,
+) -> RunReport:
+    """Tell people of a plan that was carried out, keep what it saw, and close the run's record.
+
+    What could not be told by the deadline is told by later runs.
+    """
+    runner, paused = runner_of(plan.guard), _paused(world)
+    wait = longest_wait(world.clock.now(), deadline)
+    done = {result.action.action_id for result in results if result.outcome is not None}
+    plan = replace(plan, held=tuple(held for held in plan.held if held.action.action_id not in done))
+    plan = plan if paused else runner.fit_to_tell(world, plan, deadline)
+    notices = () if paused else tell(world, plan, runner.messages(world), wait, deadline)
+    settle_observed(world.memory, plan, plan.billed_while_stopped)
+    untagged = tag_keeps(world, plan, deadline)
+    report = RunReport(plan.run_id, plan, results, notices, waiting=world.memory.outbox.waiting(), untagged=untagged)
+    keep_look(world.memory, plan)
+    keep_shadows(world, plan)
+    world.memory.runs.finish(plan.run_id, runner.figures(report), world.clock.now())
+    return report
+
+
+def summary(report: RunReport) -> dict[str, Any]:
+    """The figures of a run for logs, metrics and the caller of a function."""
+    plan = report.plan
+    if plan is None:
+        return {"run_id": report.run_id, "duplicate": True}
+    verdicts: dict[str, int] = {}
+    for finding in plan.findings:
+        verdicts[finding.verdict.value] = verdicts.get(finding.verdict.value, 0) + 1
+    told = {sent.decision_id for sent in report.notices if sent.proven}
+    warned = [action.decision_id in told for action in plan.due if action.verb is Verb.WARN]
+    unread = sum((each.action.verb, each.reason.code) == (Verb.WARN, ReasonCode.DETAIL_UNREAD) for each in plan.held)
+    return {
+        "run_id": report.run_id,
+        "guard": plan.guard,
+        "duplicate": False,
+        "instances_seen": plan.instances_seen,
+        "findings": verdicts,
+        "due": len(plan.due) + unread,  # a warning that there was no time for, or that could not be looked at
+        "done": sum(warned) + sum(result.outcome is not None and result.reason is None for result in report.results),
+        "not_done": warned.count(False) + unread + sum(result.reason is not None for result in report.results),
+        "held": len(plan.held) - unread,
+        "rehearsed": len(plan.rehearsed),
+        "gaps": len(plan.gaps),
+        "notices": len(report.notices),
+        **({"notices_waiting": report.waiting} if report.waiting else {}),
+        **({"keeps_untagged": report.untagged} if report.untagged else {}),
+        **({"shadows": shadow_figures(plan.shadows)} if plan.shadows else {}),
+    }
+
+
+def _others(world: Surroundings) -> Mapping[ResourceRef, tuple[Case, ...]]:
+    """The active cases of every other guard, by subject."""
+    found: dict[ResourceRef, tuple[Case, ...]] = {}
+    for guard in GUARDS:
+        for case in world.memory.cases.active(guard) if guard != world.guard else ():
+            found[case.subject] = (*found.get(case.subject, ()), case)
+    return found
+
+
+def _paused(world: Surroundings) -> bool:
+    return pause_reason(world.memory, host_paused=world.host_paused) is not None
+
+
+def stop_all(world: Surroundings, *, enforcing: bool) -> Reason | None:
+    """Why nothing may be done in this run at all; `enforcing`: whether any of the guard's rules does."""
+    paused = pause_reason(world.memory, host_paused=world.host_paused)
+    if paused is not None:
+        return paused
+    if world.policy_problem is not None:
+        return world.policy_problem
+    if enforcing and not world.memory.store.durable:
+        return Reason(ReasonCode.LEDGER_NOT_DURABLE)
+    return None
+
+
+def committed(world: Surroundings, plan: Plan) -> Plan:
+    """The plan with its transitions written; what another run moved first is dropped from it.
+
+    Where a cap holds something, what was reserved and can never be sent any more is given back, for the next run.
+    """
+    meant = [step for step in plan.transitions if step.before != step.after]
+    written = moved(world.memory, world.workers, meant, plan.run_id, plan.planned_at)
+    lost = {step.after.case_id for step in meant} - written.keys()
+    release_unsent(world.memory, plan)
+    return replace(
+        plan,
+        transitions=tuple(
+            Transition(step.before, written.get(step.after.case_id, step.after))
+            for step in plan.transitions
+            if step.after.case_id not in lost
+        ),
+        due=tuple(action for action in plan.due if action.case_id not in lost),
+        next_in_line=tuple(action for action in plan.next_in_line if action.case_id not in lost),
+    )

@@ -1,0 +1,165 @@
+"""What runs keep of what they saw, so that reports and digests ask no cloud: the last look, and a month of days."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta, timezone
+
+from costguard.domain.facts import InstanceFact, ShardFacts
+from costguard.domain.findings import Evidence, Finding, Verdict
+from costguard.domain.reasons import FactValue, Reason
+from costguard.domain.refs import ResourceRef
+from costguard.domain.signals import SignalName, SignalSummary
+from costguard.engine.ledger.looks import LookRepository, shortened
+from costguard.engine.ledger.memory import Memory
+from costguard.planning import Plan
+from costguard.report.facts import BudgetSight, Look, Sight
+from costguard.report.guard_views import view_of
+
+DAYS_KEPT = 35
+_ONE_DAY = timedelta(days=1)
+_LONGEST_FACT = 600  # letters: a whole way in takes some 300
+_GRAVEST_FIRST = (Verdict.VIOLATION, Verdict.UNMEASURED, Verdict.EXEMPT, Verdict.COMPLIANT)
+
+
+LOOKED_AT = "report"
+"""The run of a look that is no run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look taken now saw of one guard's subjects, and the digest of the policy that it was judged by.
+
+    `budgets`: where they stand, of the guard that is about them.
+    """
+
+    look: Look
+    budgets: tuple[BudgetSight, ...] | None = None
+    policy: str = ""
+
+
+def keep_look(memory: Memory, plan: Plan) -> None:
+    """Remember what this run saw, in the place of what the run before it saw.
+
+    Raises:
+        LedgerError: memory failed.
+    """
+    looks = LookRepository(memory.store)
+    before = looks.get(plan.guard)
+    looks.keep(look_of(plan, before=() if before is None else before.sights))
+
+
+def look_of(plan: Plan, *, before: Iterable[Sight] = (), facts: Sequence[ShardFacts] = ()) -> Look:
+    """What a plan says of what was seen, with the days that `before` knows and `facts` measured over longer windows."""
+    known = {one.ref: one for one in before if one.busy}
+    measured = {fact.instance.ref: fact for shard in facts for fact in shard.instances}
+    sights = [
+        _sight(finding, plan.planned_at, known, measured) for finding in plan.findings if _is_worth(plan.guard, finding)
+    ]
+    held: dict[str, int] = {}
+    for one in plan.held:
+        held[one.reason.code.value] = held.get(one.reason.code.value, 0) + 1
+    return Look(
+        guard=plan.guard,
+        run_id=plan.run_id,
+        at=plan.planned_at,
+        seen=plan.instances_seen,
+        sights=tuple(sorted(sights, key=_gravest)),
+        gaps=tuple(map(shortened, plan.gaps)),
+        held=held,
+        due=len(plan.due),
+        rehearsed=len(plan.rehearsed),
+        accounts=tuple(sorted({f"{one.ref.cloud}:{one.ref.account}" for one in sights})),
+    )
+
+
+def _is_worth(guard: str, finding: Finding) -> bool:
+    """Every machine; of keys also those that are as asked, for their ages; of networks only what is to be looked at."""
+    if not isinstance(finding.subject, ResourceRef):
+        return False
+    return view_of(guard).kept(finding)
+
+
+def _sight(
+    finding: Finding,
+    now: datetime,
+    known: Mapping[ResourceRef, Sight],
+    measured: Mapping[ResourceRef, InstanceFact],
+) -> Sight:
+    ref = finding.subject
+    if not isinstance(ref, ResourceRef):
+        message = f"{ref} is no resource"
+        raise TypeError(message)
+    evidence = finding.evidence
+    gpus = [one for one in evidence.signals if one.name is SignalName.GPU] if evidence is not None else []
+    maxima = [one.maximum for one in gpus if one.maximum is not None and math.isfinite(one.maximum)]
+    days = _of_days(known.get(ref), _measured(evidence, measured.get(ref)), now)
+    return Sight(
+        ref=ref,
+        check=finding.check,
+        verdict=finding.verdict,
+        reason=_short(finding.reason),
+        name=finding.name[:_LONGEST_FACT],
+        instance_type=finding.instance_type,
+        owner=finding.owner[:_LONGEST_FACT],
+        rule=finding.rule,
+        hourly=None if finding.rate is None else finding.rate.money,
+        price_source="" if finding.rate is None else f"{finding.rate.source} {finding.rate.as_of}".strip(),
+        busiest=round(max(maxima), 1) if maxima else None,
+        coverage=None if evidence is None or evidence.coverage is None else round(evidence.coverage, 3),
+        since=None if evidence is None else evidence.since,
+        first_day=min(days, default=None),
+        busy=tuple(days.get(min(days) + _ONE_DAY * at) for at in range((max(days) - min(days)).days + 1))
+        if days
+        else (),
+    )
+
+
+def _measured(
+    evidence: Evidence | None, fact: InstanceFact | None
+) -> Iterator[tuple[datetime, datetime, SignalSummary]]:
+    if evidence is not None:
+        yield from ((evidence.since, evidence.until, one) for one in evidence.signals)
+    for reading in fact.readings if fact is not None else ():
+        yield from ((reading.since, reading.until, one) for one in reading.signals)
+
+
+def _of_days(
+    before: Sight | None, measured: Iterable[tuple[datetime, datetime, SignalSummary]], now: datetime
+) -> dict[date, float | None]:
+    """Each day's highest: a stretch of a window that touches two days counts for both, so that none looks too quiet."""
+    oldest = now.astimezone(timezone.utc).date() - _ONE_DAY * (DAYS_KEPT - 1)
+    found: dict[date, float | None] = {}
+    if before is not None and before.first_day is not None:
+        found.update((before.first_day + _ONE_DAY * at, value) for at, value in enumerate(before.busy))
+    for since, until, signal in measured:
+        if signal.name is not SignalName.GPU or not signal.outline:
+            continue
+        stretch = (until - since) / len(signal.outline)
+        for at, value in enumerate(signal.outline):
+            begin, end = since + stretch * at, since + stretch * (at + 1)
+            for day in _touched(begin, end):
+                known = found.get(day)
+                found[day] = known if value is None else round(value if known is None else max(known, value), 1)
+    return {day: value for day, value in sorted(found.items()) if day >= oldest}
+
+
+def _touched(begin: datetime, end: datetime) -> Iterator[date]:
+    day = begin.astimezone(timezone.utc).date()
+    last = (end.astimezone(timezone.utc) - timedelta(microseconds=1)).date()
+    while day <= last:
+        yield day
+        day += _ONE_DAY
+
+
+def _short(reason: Reason) -> Reason:
+    facts: dict[str, FactValue] = {
+        name: value[:_LONGEST_FACT] if isinstance(value, str) else value for name, value in reason.facts.items()
+    }
+    return replace(reason, facts=facts)
+
+
+def _gravest(sight: Sight) -> tuple[int, str, str]:
+    return (_GRAVEST_FIRST.index(sight.verdict), str(sight.ref), sight.check)

@@ -1,0 +1,1 @@
+"""What was saved, by the ledger and by bills."""
