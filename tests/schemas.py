@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,15 +18,33 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from costguard.report.backtest.shapes import BackTest
+from costguard.report.budget.shapes import Budgets
 from costguard.report.doctor.shapes import Doctor
-from costguard.report.policy.shapes import PolicyDiff, PolicyTest
+from costguard.report.keys.shapes import Keys
+from costguard.report.network.shapes import Networks
+from costguard.report.page.shapes import Report
+from costguard.report.plan.shapes import Plan
+from costguard.report.policy.shapes import PolicyDiff, PolicyExplain, PolicyPlan, PolicyTest
+from costguard.report.savings.shapes import Explained, Savings
 
 FOLDER = Path(__file__).parents[1] / "shared/costguard/report/schemas"
 ANSWERS: Mapping[str, tuple[str, Any]] = {
+    "backtest": ("costguard policy backtest --json", BackTest),
+    "budgets": ("costguard budgets --json", Budgets),
     "doctor": ("costguard doctor --json", Doctor),
+    "keys": ("costguard keys --json", Keys),
+    "networks": ("costguard networks --json", Networks),
+    "plan": ("costguard plan --json", Plan),
     "policy_diff": ("costguard policy diff --json", PolicyDiff),
+    "policy_explain": ("costguard policy explain --json", PolicyExplain),
+    "policy_plan": ("costguard policy plan --json", PolicyPlan),
     "policy_test": ("costguard policy test --json", PolicyTest),
+    "report": ("costguard report --json", Report),
+    "savings": ("costguard savings --json", Savings | Explained),
 }
+_INNERMOST = re.compile(r"[\[{][^\[\]{}]*[\]}]")  # said in one line, where it is short
+_LONG = 160
 _CONFIG = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
@@ -67,13 +86,16 @@ def schema_of(name: str) -> dict[str, Any]:
 
 def text_of(name: str) -> str:
     """The schema as its file has it."""
-    return json.dumps(schema_of(name), indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(schema_of(name), indent=2, ensure_ascii=False)
+    text = re.sub(r"(\\n)+", " ", text)  # of docstrings
+    return _INNERMOST.sub(lambda found: " ".join(found[0].split()) if len(found[0]) < _LONG else found[0], text) + "\n"
 
 
 def outdated() -> list[Path]:
-    """Files that are missing, or are not what the shapes say."""
+    """Files that are missing, or are not what the shapes say, or belong to no answer."""
     made = {FOLDER / f"{name}.schema.json": text_of(name) for name in ANSWERS}
-    return [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    wrong = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    return sorted([*wrong, *(set(FOLDER.glob("*.schema.json")) - made.keys())])
 
 
 def main() -> int:

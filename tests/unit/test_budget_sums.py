@@ -226,6 +226,7 @@ def test_a_kind_of_another_currency_is_shown_with_what_it_counts_as() -> None:
 def test_the_json_stays_exact() -> None:
     metered = [machine("aws", f"i-{n}", Decimal("0.3333"), 10 * HOUR) for n in range(3)]
     status = found([], metered, frozenset())
-    (one,) = budgets_json([BudgetReport(status, NOW)], NOW)["budgets"]
+    answer: Any = budgets_json([BudgetReport(status, NOW)], NOW)
+    (one,) = answer["budgets"]
     assert [Decimal(each["cost"]["amount"]) for each in one["machines"]] == [Decimal("3.333")] * 3
     assert Decimal(one["spent"]["accrued"]["amount"]) == Decimal("9.999")

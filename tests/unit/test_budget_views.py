@@ -129,7 +129,7 @@ def test_every_figure_of_the_json_is_text_and_exact() -> None:
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         return [value] if isinstance(value, float) else [each for one in inner for each in numbers(one)]
 
-    told = budgets_json([report()], NOW)
+    told: Any = budgets_json([report()], NOW)
 
     assert numbers(told) == []
     (one,) = told["budgets"]

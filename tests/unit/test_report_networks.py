@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from importlib.resources import files
+from typing import Any
 
 import jsonschema
 import pytest
@@ -221,7 +222,7 @@ def test_the_json_is_as_documented(language: Language) -> None:
         "compliant",
         *["exempt"] * 2,
     ]
-    first = said["findings"][0]
+    first: Any = said["findings"][0]
     assert first["allowed"]["bar"]["reason"] == "last_admin_path"
     assert first["cis"] == ["6.2", "6.3", "6.4"]
     assert "ec2_securitygroup_allow_ingress_from_internet_to_tcp_port_22" in first["prowler"]

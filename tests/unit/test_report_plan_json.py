@@ -128,7 +128,7 @@ def test_a_finding_names_the_resource_as_its_cloud_does() -> None:
 
 
 def test_evidence_tells_window_coverage_and_every_signal() -> None:
-    evidence = plan_json(plan(), plan_hash="hash")["findings"][0]["evidence"]
+    evidence: Any = plan_json(plan(), plan_hash="hash")["findings"][0]["evidence"]
 
     assert (evidence["since"], evidence["until"]) == ("2026-03-09T12:30:00Z", "2026-03-10T12:30:00Z")
     assert (evidence["coverage"], evidence["newest_at"]) == (0.0, None)
@@ -158,7 +158,7 @@ def test_what_is_held_or_rehearsed_says_the_step_and_the_reason() -> None:
 
 
 def test_amounts_are_exact_text() -> None:
-    saving = plan_json(plan(), plan_hash="hash")["due"][0]["saving"]
+    saving: Any = plan_json(plan(), plan_hash="hash")["due"][0]["saving"]
 
     assert saving["net"] == {"amount": "0.515", "currency": "USD"}
     assert saving["stops_billing"]["amount"] == "0.526"

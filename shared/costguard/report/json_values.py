@@ -49,30 +49,31 @@ def money_json(money: Money | None) -> values.Money | None:
     return None if money is None else {"amount": f"{money.amount:f}", "currency": money.currency}
 
 
-@overload
-def subject_json(subject: ResourceRef) -> values.Resource: ...
-@overload
-def subject_json(subject: Subject) -> values.Resource | values.Subject: ...
-def subject_json(subject: Subject) -> values.Resource | values.Subject:
-    """Who is meant: FOCUS names, the vendor's own id, and our full id."""
-    if not isinstance(subject, ResourceRef):
-        return {
-            "id": str(subject),
-            "provider": None,
-            "cloud": None,
-            "sub_account_id": None,
-            "region_id": None,
-            "resource_id": None,
-            "resource_kind": "scope",
-        }
+def resource_json(ref: ResourceRef) -> values.Resource:
+    """Whom it is about: FOCUS names, the vendor's own id, and our full id."""
+    return {
+        "id": str(ref),
+        "provider": ref.provider,
+        "cloud": ref.cloud,
+        "sub_account_id": ref.account,
+        "region_id": ref.region,
+        "resource_id": ref.native_id,
+        "resource_kind": ref.kind,
+    }
+
+
+def subject_json(subject: Subject) -> values.Subject:
+    """The same of a scope as well, which has an id alone."""
+    if isinstance(subject, ResourceRef):
+        return {**resource_json(subject)}
     return {
         "id": str(subject),
-        "provider": subject.provider,
-        "cloud": subject.cloud,
-        "sub_account_id": subject.account,
-        "region_id": subject.region,
-        "resource_id": subject.native_id,
-        "resource_kind": subject.kind,
+        "provider": None,
+        "cloud": None,
+        "sub_account_id": None,
+        "region_id": None,
+        "resource_id": None,
+        "resource_kind": "scope",
     }
 
 

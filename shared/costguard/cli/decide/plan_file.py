@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from costguard.cases import Case, CaseStatus
 from costguard.domain.errors import InvalidInputError, LedgerError, StalePlanError
@@ -22,6 +22,9 @@ from costguard.planning import Plan
 from costguard.policy.model.policy import Policy
 from costguard.report.plan.to_json import plan_json
 from costguard.report.words.sentences import Language, clean
+
+if TYPE_CHECKING:
+    from costguard.report.plan import shapes
 
 VALID_FOR = timedelta(hours=1)  # long enough to be read and agreed to, short enough that idle is still idle
 _CLOCK_SKEW = timedelta(minutes=5)
@@ -38,7 +41,7 @@ def plan_hash(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def plan_answer(plan: Plan, language: Language) -> dict[str, Any]:
+def plan_answer(plan: Plan, language: Language) -> shapes.Plan:
     """The documented JSON of a plan."""
     return plan_json(plan, plan_hash=plan_hash(to_body(plan)), language=language)
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 from costguard.domain.backtests import ASSUMPTIONS, HORIZONS, BackTest, Point, Tallied, Tally
 from costguard.report.json_values import moment, money_json
 from costguard.report.words.backtest import say
 from costguard.report.words.sentences import Language, clean
 
-BACKTEST_SCHEMA = 1
-_COUNTS = (
-    *("machines", "exempt", "unmeasured", "recorded_hours", "idle_hours", "unmeasured_hours", "stopped", "stops"),
-    *("terminations", "came_back_terminated", "reclaimed_hours", "uncounted_hours", "unpriced_hours"),
-)
+if TYPE_CHECKING:
+    from costguard.report.backtest import shapes
+
+BACKTEST_SCHEMA: Final = 1
 
 
-def backtest_json(test: BackTest, language: Language = Language.EN) -> dict[str, Any]:
+def backtest_json(test: BackTest, language: Language = Language.EN) -> shapes.Replayed:
     """The whole back-test for machines; amounts are exact decimal strings, one for each currency."""
     return {
         "schema": BACKTEST_SCHEMA,
@@ -34,7 +33,7 @@ def backtest_json(test: BackTest, language: Language = Language.EN) -> dict[str,
     }
 
 
-def _tallied(found: Tallied) -> dict[str, Any]:
+def _tallied(found: Tallied) -> shapes.Tallied:
     return {
         "policy_digest": found.policy_digest,
         "unmatched": found.unmatched,
@@ -44,9 +43,21 @@ def _tallied(found: Tallied) -> dict[str, Any]:
     }
 
 
-def _tally(tally: Tally) -> dict[str, Any]:
+def _tally(tally: Tally) -> shapes.Tally:
     return {
-        **{name: getattr(tally, name) for name in _COUNTS},
+        "machines": tally.machines,
+        "exempt": tally.exempt,
+        "unmeasured": tally.unmeasured,
+        "recorded_hours": tally.recorded_hours,
+        "idle_hours": tally.idle_hours,
+        "unmeasured_hours": tally.unmeasured_hours,
+        "stopped": tally.stopped,
+        "stops": tally.stops,
+        "terminations": tally.terminations,
+        "came_back_terminated": tally.came_back_terminated,
+        "reclaimed_hours": tally.reclaimed_hours,
+        "uncounted_hours": tally.uncounted_hours,
+        "unpriced_hours": tally.unpriced_hours,
         "reclaimed": [money_json(each) for each in tally.reclaimed],
         "regret": [
             {
@@ -61,7 +72,7 @@ def _tally(tally: Tally) -> dict[str, Any]:
     }
 
 
-def _point(point: Point) -> dict[str, Any]:
+def _point(point: Point) -> shapes.Point:
     return {
         "gpu_max_below_percent": point.threshold,
         "window_seconds": None if point.window is None else int(point.window.total_seconds()),

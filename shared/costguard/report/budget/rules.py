@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING
 
 from typing_extensions import assert_never
 
@@ -14,6 +14,9 @@ from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, 
 from costguard.guards.rules.idle import percent_words
 from costguard.report.tables import Column, Table
 from costguard.report.words.sentences import Language, choice, clean, phrase, span
+
+if TYPE_CHECKING:
+    from costguard.report.budget import shapes
 
 _COLUMNS = ("budget", "mode", "covers", "amount", "alerts", "steps")
 
@@ -79,7 +82,7 @@ def step_words(step: BudgetStep, language: Language = Language.EN) -> str:
     )
 
 
-def budget_rule_json(rule: BudgetRule) -> dict[str, Any]:
+def budget_rule_json(rule: BudgetRule) -> shapes.BudgetRule:
     """The budget as one JSON object: amounts and shares are exact, as text; durations are seconds."""
     return {
         "name": rule.name,
@@ -106,19 +109,19 @@ def budget_rule_json(rule: BudgetRule) -> dict[str, Any]:
     }
 
 
-def _step_json(step: BudgetStep) -> dict[str, Any]:
-    said: dict[str, Any] = {"at_percent": percent_words(step.at), "step": step.kind.value}
+def _step_json(step: BudgetStep) -> shapes.BudgetStep:
+    said: shapes.BudgetStep = {
+        "at_percent": percent_words(step.at),
+        "step": step.kind.value,
+        "after_seconds": int(step.wait.total_seconds()),
+    }
     if step.kind is StepKind.STOP_IDLE:
-        return {**said, **_wait_json(step), "idle_for_seconds": int(step.idle.lasting.total_seconds())}
+        return {**said, "idle_for_seconds": int(step.idle.lasting.total_seconds())}
     if step.kind is StepKind.STOP_CLASSES:
-        return {**said, **_wait_json(step), "classes": step.classes}
+        return {**said, "classes": step.classes}
     if step.kind is StepKind.FREEZE:
-        return {**said, **_wait_json(step), "freezes": step.freezes}
+        return {**said, "freezes": step.freezes}
     assert_never(step.kind)
-
-
-def _wait_json(step: BudgetStep) -> dict[str, int]:
-    return {"after_seconds": int(step.wait.total_seconds())}
 
 
 def _percent(share: Decimal, language: Language) -> str:

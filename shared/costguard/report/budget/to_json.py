@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, overload
 
-from costguard.domain.money import Money, hours
+from costguard.domain.money import hours
 from costguard.domain.spend import VendorBudget
 from costguard.estimates.commitments import Commitment
 from costguard.estimates.forecast import Forecast
@@ -24,11 +24,14 @@ from costguard.report.budget.views import BudgetReport, gaps_of
 from costguard.report.json_values import gap_json, moment, money_json, reason_json
 from costguard.report.words.sentences import Language, clean
 
-BUDGETS_SCHEMA = 1
+if TYPE_CHECKING:
+    from costguard.report.budget import shapes
+
+BUDGETS_SCHEMA: Final = 1
 _PLACES = Decimal("0.0001")
 
 
-def budgets_json(reports: Sequence[BudgetReport], now: datetime, language: Language = Language.EN) -> dict[str, Any]:
+def budgets_json(reports: Sequence[BudgetReport], now: datetime, language: Language = Language.EN) -> shapes.Budgets:
     """All budgets asked for; `explain` gives the one."""
     return {
         "schema": BUDGETS_SCHEMA,
@@ -54,7 +57,7 @@ def vendor_budget_json(budget: VendorBudget, name: str, policy: str, refused: st
     }
 
 
-def _budget(one: BudgetReport, language: Language) -> dict[str, Any]:
+def _budget(one: BudgetReport, language: Language) -> shapes.Budget:
     status = one.status
     period, ahead = status.period, status.full_in
     return {
@@ -99,7 +102,7 @@ def _budget(one: BudgetReport, language: Language) -> dict[str, Any]:
     }
 
 
-def _spent(status: BudgetStatus, spent: Spent, now: datetime) -> dict[str, Any]:
+def _spent(status: BudgetStatus, spent: Spent, now: datetime) -> shapes.Spent:
     return {
         "total": money_json(spent.total),
         "share_percent": _decimal(status.share * 100),
@@ -110,7 +113,7 @@ def _spent(status: BudgetStatus, spent: Spent, now: datetime) -> dict[str, Any]:
     }
 
 
-def _parts(spent: Spent) -> dict[str, Any]:
+def _parts(spent: Spent) -> shapes.Parts:
     return {
         "billed": money_json(spent.billed),
         "accrued": money_json(spent.accrued),
@@ -120,7 +123,7 @@ def _parts(spent: Spent) -> dict[str, Any]:
     }
 
 
-def _cloud(part: CloudPart, now: datetime) -> dict[str, Any]:
+def _cloud(part: CloudPart, now: datetime) -> shapes.CloudSpend:
     until = part.complete_until
     return {
         "cloud": part.cloud,
@@ -132,7 +135,8 @@ def _cloud(part: CloudPart, now: datetime) -> dict[str, Any]:
         **_parts(part.spent),
         "burn_per_hour": money_json(part.burn_per_hour),
         "categories": [
-            {"category": each.category.value, "counts": each.counts, **_money(each.money)} for each in part.categories
+            {"category": each.category.value, "counts": each.counts, "cost": money_json(each.money)}
+            for each in part.categories
         ],
         "run_rate": None if part.rest is None else _run_rate(part.rest),
         "reconciled": None if part.reconciled is None else _reconciled(part.reconciled),
@@ -141,7 +145,7 @@ def _cloud(part: CloudPart, now: datetime) -> dict[str, Any]:
                 "sub_account_id": each.account,
                 "service_name": clean(each.service_name),
                 "resource_ids": [clean(native_id) for native_id in each.resources],
-                **_money(each.money),
+                "cost": money_json(each.money),
             }
             for each in part.unexplained
         ],
@@ -149,15 +153,11 @@ def _cloud(part: CloudPart, now: datetime) -> dict[str, Any]:
     }
 
 
-def _money(money: Money) -> dict[str, Any]:
-    return {"cost": money_json(money)}
-
-
-def _run_rate(rest: RunRate) -> dict[str, Any]:
+def _run_rate(rest: RunRate) -> shapes.RunRate:
     return {"per_hour": money_json(rest.per_hour), "days": rest.days}
 
 
-def _reconciled(learnt: Reconciled) -> dict[str, Any]:
+def _reconciled(learnt: Reconciled) -> shapes.Reconciled:
     return {
         "days": learnt.days,
         "metered": money_json(learnt.metered),
@@ -168,7 +168,7 @@ def _reconciled(learnt: Reconciled) -> dict[str, Any]:
     }
 
 
-def _machine(each: MachineHours, one: BudgetReport) -> dict[str, Any]:
+def _machine(each: MachineHours, one: BudgetReport) -> shapes.MachineSpend:
     return {
         "id": str(each.ref),
         "name": one.name_of(each.ref),
@@ -179,7 +179,7 @@ def _machine(each: MachineHours, one: BudgetReport) -> dict[str, Any]:
     }
 
 
-def _forecast(ahead: Forecast, one: BudgetReport) -> dict[str, Any]:
+def _forecast(ahead: Forecast, one: BudgetReport) -> shapes.Forecast:
     return {
         "low": money_json(ahead.low),
         "expected": money_json(ahead.expected),
@@ -193,7 +193,7 @@ def _forecast(ahead: Forecast, one: BudgetReport) -> dict[str, Any]:
     }
 
 
-def _commitment(each: Commitment, one: BudgetReport) -> dict[str, Any]:
+def _commitment(each: Commitment, one: BudgetReport) -> shapes.Commitment:
     return {
         "known_from": each.ground.value,
         "id": None if each.ref is None else str(each.ref),
@@ -211,7 +211,7 @@ def _commitment(each: Commitment, one: BudgetReport) -> dict[str, Any]:
     }
 
 
-def _in_force(status: BudgetStatus) -> list[dict[str, str]]:
+def _in_force(status: BudgetStatus) -> list[shapes.StepInForce]:
     standing = status.standing
     if standing is None or standing.share is None:
         return []
@@ -222,5 +222,9 @@ def _in_force(status: BudgetStatus) -> list[dict[str, str]]:
     ]
 
 
+@overload
+def _decimal(value: Decimal) -> str: ...
+@overload
+def _decimal(value: Decimal | None) -> str | None: ...
 def _decimal(value: Decimal | None) -> str | None:
     return None if value is None else f"{value.quantize(_PLACES).normalize():f}"

@@ -33,7 +33,7 @@ class DoctorCheck(TypedDict):
     verdict: Annotated[str, one_of(Health)]
     target: str
     """cloud:account, or empty for what is asked once."""
-    facts: dict[str, FactValue]
+    facts: dict[str, FactValue | bool]
     words: str
     fix: str
     """What mends it; empty where there is nothing to mend."""

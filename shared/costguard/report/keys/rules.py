@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.report.tables import Column, Table
 from costguard.report.words.sentences import Language, choice, clean, phrase, span
+
+if TYPE_CHECKING:
+    from costguard.report.keys import shapes
 
 _COLUMNS = ("rule", "mode", "covers", "rotate_every", "means", "customer_keys")
 
@@ -18,7 +21,7 @@ def key_rules_table(rules: Sequence[KeyRule], language: Language = Language.EN) 
     return Table(phrase("key_rules", language), columns, tuple(_row(rule, language) for rule in rules))
 
 
-def key_rule_json(rule: KeyRule) -> dict[str, Any]:
+def key_rule_json(rule: KeyRule) -> shapes.KeyRule:
     """The rule as one JSON object; durations are seconds."""
     return {
         "name": rule.name,
@@ -62,7 +65,7 @@ def _words(selector: KeySelector, language: Language) -> str:
     return clean(phrase("key_rule_list", language).join(parts)) or phrase("key_rule_every_key", language)
 
 
-def _selector_json(selector: KeySelector) -> dict[str, Any]:
+def _selector_json(selector: KeySelector) -> shapes.KeySelector:
     return {
         "clouds": selector.clouds,
         "accounts": selector.accounts,

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 from costguard.domain.keys import EncryptionKey
 from costguard.guards.keys.rules import KeyRule
-from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
+from costguard.report.json_values import gap_json, moment, money_json, reason_json, resource_json
 from costguard.report.keys.costs import rotation_cost_words
 from costguard.report.keys.rules import key_rule_json
 from costguard.report.keys.views import KeyLine, KeyReport
 from costguard.report.notices.remediations import mend_words
 from costguard.report.words.sentences import Language, clean
 
-KEYS_SCHEMA = 1
+if TYPE_CHECKING:
+    from costguard.report.keys import shapes
+
+KEYS_SCHEMA: Final = 1
 
 
 def keys_json(
     report: KeyReport, rules: Sequence[KeyRule], now: datetime, language: Language = Language.EN
-) -> dict[str, Any]:
+) -> shapes.Keys:
     """Every key with all that was found of it, whether it is worth a look or not."""
     lines: dict[str, list[KeyLine]] = {}
     for line in report.lines:
@@ -35,10 +38,10 @@ def keys_json(
     }
 
 
-def _key(key: EncryptionKey, lines: Sequence[KeyLine], language: Language) -> dict[str, Any]:
+def _key(key: EncryptionKey, lines: Sequence[KeyLine], language: Language) -> shapes.Key:
     setting, allows = key.rotation, key.rotatability
     return {
-        **subject_json(key.ref),
+        **resource_json(key.ref),
         "name": clean(lines[0].finding.name),
         "aliases": [clean(alias) for alias in key.aliases],
         "owner": clean(lines[0].finding.owner),
@@ -78,7 +81,7 @@ def _key(key: EncryptionKey, lines: Sequence[KeyLine], language: Language) -> di
     }
 
 
-def _finding(line: KeyLine, language: Language) -> dict[str, Any]:
+def _finding(line: KeyLine, language: Language) -> shapes.KeyFinding:
     finding = line.finding
     return {
         "check": finding.check,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
 from costguard.report.network.catalogue import entry_of
 from costguard.report.tables import Column, Table
 from costguard.report.words.sentences import Language, choice, clean, phrase, span
+
+if TYPE_CHECKING:
+    from costguard.report.network import shapes
 
 _COLUMNS = ("rule", "mode", "covers", "forbid", "mend", "wait")
 
@@ -19,7 +22,7 @@ def audit_rules_table(rules: Sequence[AuditRule], language: Language = Language.
     return Table(phrase("network_rules", language), columns, tuple(_row(rule, language) for rule in rules))
 
 
-def audit_rule_json(rule: AuditRule) -> dict[str, Any]:
+def audit_rule_json(rule: AuditRule) -> shapes.AuditRule:
     """The rule as one JSON object; durations are seconds."""
     return {
         "name": rule.name,
@@ -81,7 +84,7 @@ def _words(selector: NetworkSelector, language: Language) -> str:
     return clean(phrase("network_rule_list", language).join(parts)) or phrase("network_rule_everything", language)
 
 
-def _selector_json(selector: NetworkSelector) -> dict[str, Any]:
+def _selector_json(selector: NetworkSelector) -> shapes.NetworkSelector:
     return {
         "clouds": selector.clouds,
         "accounts": selector.accounts,

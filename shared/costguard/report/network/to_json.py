@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 from costguard.domain.money import totals
 from costguard.domain.refs import ResourceRef
-from costguard.guards.network.rules import AuditRule
+from costguard.guards.network.rules import AuditRule, Check
 from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
 from costguard.report.network.catalogue import entry_of, known_entry
 from costguard.report.network.order import PAID_FOR_NOTHING, NetworkLine, NetworkReport
@@ -18,12 +18,15 @@ from costguard.report.network.views import closing_words, path_words
 from costguard.report.notices.remediations import mend_words
 from costguard.report.words.sentences import Language, clean
 
-NETWORKS_SCHEMA = 1
+if TYPE_CHECKING:
+    from costguard.report.network import shapes
+
+NETWORKS_SCHEMA: Final = 1
 
 
 def networks_json(
     report: NetworkReport, rules: Sequence[AuditRule], now: datetime, language: Language = Language.EN
-) -> dict[str, Any]:
+) -> shapes.Networks:
     """Every finding, whether it is worth a look or not, the gravest first; and the checks that were asked for."""
     seen = report.seen
     rates = [line.finding.rate.money for line in report.waste if line.finding.rate is not None]
@@ -49,7 +52,7 @@ def networks_json(
     }
 
 
-def _check(check: Any, language: Language) -> dict[str, Any]:
+def _check(check: Check, language: Language) -> shapes.NetworkCheck:
     entry = entry_of(check)
     return {
         "check_id": entry.check_id,
@@ -63,7 +66,7 @@ def _check(check: Any, language: Language) -> dict[str, Any]:
     }
 
 
-def _finding(line: NetworkLine, language: Language) -> dict[str, Any]:
+def _finding(line: NetworkLine, language: Language) -> shapes.NetworkFinding:
     finding, entry = line.finding, known_entry(line.finding.check)
     provider = finding.subject.provider if isinstance(finding.subject, ResourceRef) else ""
     rate = None if finding.rate is None or finding.reason.code not in PAID_FOR_NOTHING else finding.rate.money

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from costguard.domain.money import Money
 from costguard.report.facts import BudgetSight, Look, ReportFacts, Sight, figures_of
-from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
+from costguard.report.json_values import gap_json, moment, money_json, reason_json, resource_json
 from costguard.report.page.headline import unmeasured_percent
 from costguard.report.plan.case_history import case_json
 from costguard.report.plan.shadows import shadows_json
@@ -16,12 +16,13 @@ from costguard.report.policy.provenance import decided_json
 from costguard.report.words.sentences import Language, clean
 
 if TYPE_CHECKING:
+    from costguard.report.page import shapes
     from costguard.report.schemas import values
 
-REPORT_SCHEMA = 1
+REPORT_SCHEMA: Final = 1
 
 
-def report_json(facts: ReportFacts, language: Language = Language.EN) -> dict[str, Any]:
+def report_json(facts: ReportFacts, language: Language = Language.EN) -> shapes.Report:
     """All facts. Amounts are exact decimals as text with their currency."""
     figures = figures_of(facts)
     return {
@@ -54,7 +55,7 @@ def report_json(facts: ReportFacts, language: Language = Language.EN) -> dict[st
             {
                 "at": moment(one.at),
                 "verb": one.verb.value,
-                **subject_json(one.subject),
+                **resource_json(one.subject),
                 "owner": clean(one.owner),
                 "detail": clean(one.detail, 300),
             }
@@ -69,7 +70,7 @@ def _amounts(amounts: Sequence[Money]) -> list[values.Money]:
     return [money_json(money) for money in amounts]
 
 
-def _look(one: Look) -> dict[str, Any]:
+def _look(one: Look) -> shapes.Look:
     return {
         "guard": one.guard,
         "run_id": one.run_id,
@@ -81,9 +82,9 @@ def _look(one: Look) -> dict[str, Any]:
     }
 
 
-def _sight(one: Sight, facts: ReportFacts, language: Language) -> dict[str, Any]:
+def _sight(one: Sight, facts: ReportFacts, language: Language) -> shapes.Sight:
     return {
-        **subject_json(one.ref),
+        **resource_json(one.ref),
         "name": clean(one.name),
         "instance_type": clean(one.instance_type),
         "owner": clean(one.owner),
@@ -103,7 +104,7 @@ def _sight(one: Sight, facts: ReportFacts, language: Language) -> dict[str, Any]
     }
 
 
-def _budget(one: BudgetSight, language: Language) -> dict[str, Any]:
+def _budget(one: BudgetSight, language: Language) -> shapes.BudgetSight:
     return {
         "name": clean(one.name),
         "at": moment(one.at),

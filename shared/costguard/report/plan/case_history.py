@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Verb
@@ -28,6 +28,9 @@ from costguard.report.words.sentences import (
     verb,
     verdict,
 )
+
+if TYPE_CHECKING:
+    from costguard.report.plan import shapes
 
 _LONGEST_DETAIL = 300
 
@@ -133,7 +136,7 @@ def history_json(history: History, language: Language = Language.EN) -> dict[str
     }
 
 
-def case_json(case: Case, language: Language = Language.EN) -> dict[str, Any]:
+def case_json(case: Case, language: Language = Language.EN) -> shapes.Case:
     """Where one case stands."""
     return {
         "case_id": case.case_id,

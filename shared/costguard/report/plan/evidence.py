@@ -6,15 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from itertools import zip_longest
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING
 
 from costguard.domain.findings import Evidence
 from costguard.domain.signals import SignalName, SignalSummary
 from costguard.report.json_values import moment
 from costguard.report.words.sentences import UNITS, Language, choice, number, phrase, readable
 
+if TYPE_CHECKING:
+    from costguard.report.plan import shapes
 
-def evidence_json(evidence: Evidence | None) -> dict[str, Any] | None:
+
+def evidence_json(evidence: Evidence | None) -> shapes.Evidence | None:
     """Window, worst coverage and oldest of the newest samples of what was judged, and every signal."""
     if evidence is None:
         return None
@@ -31,7 +34,7 @@ def evidence_json(evidence: Evidence | None) -> dict[str, Any] | None:
     }
 
 
-def _signal_json(signal: SignalSummary, *, judged: bool) -> dict[str, Any]:
+def _signal_json(signal: SignalSummary, *, judged: bool) -> shapes.Signal:
     return {
         "name": signal.name.value,
         "device": signal.device,

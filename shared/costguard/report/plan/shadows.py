@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from costguard.planning.plan import Judgement, Shadow, ShadowDifference
 from costguard.planning.shadows import ShadowStanding
@@ -11,6 +11,9 @@ from costguard.report.json_values import moment, money_json, reason_json, subjec
 from costguard.report.plan.evidence import utc_words
 from costguard.report.tables import Column, Table
 from costguard.report.words.sentences import Language, clean, label, number, phrase, verdict
+
+if TYPE_CHECKING:
+    from costguard.report.plan import shapes
 
 
 def shadow_lines(standings: Iterable[ShadowStanding], language: Language = Language.EN) -> tuple[str, ...]:
@@ -95,12 +98,12 @@ def _said(judgement: Judgement, language: Language) -> str:
     return phrase("shadow_stops_at", language, verdict=word, when=utc_words(judgement.stops_at))
 
 
-def shadows_json(standings: Sequence[ShadowStanding], language: Language = Language.EN) -> dict[str, Any]:
+def shadows_json(standings: Sequence[ShadowStanding], language: Language = Language.EN) -> shapes.Shadows:
     """Every rule in the shadow with its differences, as `costguard shadows --json` documents them."""
     return {"schema": 1, "shadows": [_standing_json(one, language) for one in standings]}
 
 
-def _standing_json(one: ShadowStanding, language: Language) -> dict[str, Any]:
+def _standing_json(one: ShadowStanding, language: Language) -> shapes.ShadowStanding:
     tally = one.tally
     return {
         **shadow_json(one, one.guard, language),
@@ -118,7 +121,7 @@ def _standing_json(one: ShadowStanding, language: Language) -> dict[str, Any]:
     }
 
 
-def shadow_json(one: Shadow | ShadowStanding, guard: str, language: Language = Language.EN) -> dict[str, Any]:
+def shadow_json(one: Shadow | ShadowStanding, guard: str, language: Language = Language.EN) -> shapes.Shadow:
     """One rule in the shadow beside what is in force."""
     return {
         "guard": guard,
@@ -130,7 +133,7 @@ def shadow_json(one: Shadow | ShadowStanding, guard: str, language: Language = L
     }
 
 
-def _difference_json(each: ShadowDifference, language: Language) -> dict[str, Any]:
+def _difference_json(each: ShadowDifference, language: Language) -> shapes.ShadowDifference:
     return {
         "subject": subject_json(each.subject),
         "check": each.check,
@@ -143,7 +146,7 @@ def _difference_json(each: ShadowDifference, language: Language) -> dict[str, An
     }
 
 
-def _judgement_json(judgement: Judgement, language: Language) -> dict[str, Any]:
+def _judgement_json(judgement: Judgement, language: Language) -> shapes.Judgement:
     return {
         "rule": judgement.rule,
         "verdict": judgement.verdict.value,

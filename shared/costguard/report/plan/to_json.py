@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from costguard.cases import Case
 from costguard.domain.actions import Action, ActionResult, Saving, Verb
@@ -10,17 +10,20 @@ from costguard.domain.findings import Finding
 from costguard.domain.mends import Mend
 from costguard.domain.reasons import Reason
 from costguard.planning import Held, Plan, Rehearsed
-from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
+from costguard.report.json_values import gap_json, moment, money_json, reason_json, resource_json, subject_json
 from costguard.report.notices.remediations import mend_words
 from costguard.report.plan.evidence import evidence_json
 from costguard.report.plan.shadows import shadow_json
 from costguard.report.plan.views import step_words
 from costguard.report.words.sentences import Language, clean, net_saving, saving_lines
 
-PLAN_SCHEMA = 1
+if TYPE_CHECKING:
+    from costguard.report.plan import shapes
+
+PLAN_SCHEMA: Final = 1
 
 
-def plan_json(plan: Plan, *, plan_hash: str, language: Language = Language.EN) -> dict[str, Any]:
+def plan_json(plan: Plan, *, plan_hash: str, language: Language = Language.EN) -> shapes.Plan:
     """The whole plan. `plan_hash` is what `costguard apply` binds to."""
     return {
         "schema": PLAN_SCHEMA,
@@ -31,7 +34,7 @@ def plan_json(plan: Plan, *, plan_hash: str, language: Language = Language.EN) -
         "policy_digest": plan.policy_digest,
         "instances_seen": plan.instances_seen,
         "findings": [_finding_json(finding, language) for finding in plan.findings],
-        "due": [_action_json(action, language) for action in plan.due],
+        "due": [{**_action_json(action, language), "words": _action_words(action, language)} for action in plan.due],
         "held": [_kept_json(held, language) for held in plan.held],
         "rehearsed": [_kept_json(rehearsed, language) for rehearsed in plan.rehearsed],
         "gaps": [gap_json(gap, language) for gap in plan.gaps],
@@ -42,12 +45,10 @@ def plan_json(plan: Plan, *, plan_hash: str, language: Language = Language.EN) -
 
 def result_json(result: ActionResult, language: Language = Language.EN) -> dict[str, Any]:
     """What came of one due action: `outcome` None means that nothing was called, and `reason` says why."""
-    action = _action_json(result.action, language)
-    step = action.pop("words")
     reason = reason_json(result.reason, language) if result.reason is not None else {"reason": None}
     return {
-        **action,
-        "step": step,
+        **_action_json(result.action, language),
+        "step": _action_words(result.action, language),
         "outcome": result.outcome.value if result.outcome is not None else None,
         "at": moment(result.at),
         "detail": clean(result.detail),
@@ -61,7 +62,7 @@ def left_json(case: Case, reason: Reason, language: Language = Language.EN) -> d
     return {**subject_json(case.subject), "case_id": case.case_id, **reason_json(reason, language)}
 
 
-def _finding_json(finding: Finding, language: Language) -> dict[str, Any]:
+def _finding_json(finding: Finding, language: Language) -> shapes.Finding:
     rate, usage = finding.rate, finding.usage
     return {
         **subject_json(finding.subject),
@@ -91,9 +92,9 @@ def _finding_json(finding: Finding, language: Language) -> dict[str, Any]:
     }
 
 
-def _action_json(action: Action, language: Language) -> dict[str, Any]:
+def _action_json(action: Action, language: Language) -> shapes.Action:
     return {
-        **subject_json(action.resource),
+        **resource_json(action.resource),
         "verb": action.verb.value,
         "subject": str(action.subject),
         "action_id": action.action_id,
@@ -107,11 +108,10 @@ def _action_json(action: Action, language: Language) -> dict[str, Any]:
         "copies": [str(volume) for volume in action.copies],
         "mend": _mend_json(action.mend, language),
         "saving": _saving_json(action.saving),
-        "words": _action_words(action, language),
     }
 
 
-def _mend_json(mend: Mend | None, language: Language) -> dict[str, Any] | None:
+def _mend_json(mend: Mend | None, language: Language) -> shapes.Mend | None:
     if mend is None:
         return None
     return {
@@ -130,13 +130,15 @@ def _action_words(action: Action, language: Language) -> str:
     return "; ".join((said, *lines))
 
 
-def _kept_json(kept: Held | Rehearsed, language: Language) -> dict[str, Any]:
-    action = _action_json(kept.action, language)
-    step = action.pop("words")
-    return {**action, "step": step, **reason_json(kept.reason, language)}
+def _kept_json(kept: Held | Rehearsed, language: Language) -> shapes.Kept:
+    return {
+        **_action_json(kept.action, language),
+        "step": _action_words(kept.action, language),
+        **reason_json(kept.reason, language),
+    }
 
 
-def _saving_json(saving: Saving | None) -> dict[str, Any] | None:
+def _saving_json(saving: Saving | None) -> shapes.Saving | None:
     if saving is None:
         return None
     return {

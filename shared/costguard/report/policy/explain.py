@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 from costguard.cases import Case
 from costguard.domain.findings import Finding
@@ -14,10 +14,13 @@ from costguard.policy.model.matching import Asked, RuleMatch
 from costguard.policy.model.ownership import OwnerSource
 from costguard.policy.model.policy import Exemption
 from costguard.policy.syntax.notation import ladder
-from costguard.report.json_values import gap_json, moment, reason_json, subject_json
+from costguard.report.json_values import gap_json, moment, reason_json, resource_json
 from costguard.report.plan.evidence import utc_words
 from costguard.report.tables import Column, Table, Tone
 from costguard.report.words.sentences import Language, choice, clean, explain, phrase, verdict
+
+if TYPE_CHECKING:
+    from costguard.report.policy import shapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +89,13 @@ def explained_lines(told: Explained, language: Language = Language.EN) -> Iterat
         yield phrase("policy_explain_case", language, case=told.case.case_id, status=status, why=why)
 
 
-def explained_json(told: Explained, language: Language = Language.EN) -> dict[str, Any]:
+def explained_json(told: Explained, language: Language = Language.EN) -> shapes.PolicyExplain:
     """The document of `costguard policy explain --json`."""
     finding, machine = told.finding, told.instance
     return {
         "schema": 1,
         "at": moment(told.at),
-        "subject": subject_json(machine.ref),
+        "subject": resource_json(machine.ref),
         "name": clean(machine.name),
         "instance_type": machine.instance_type,
         "billing": machine.billing.value,
@@ -131,11 +134,11 @@ def explained_json(told: Explained, language: Language = Language.EN) -> dict[st
     }
 
 
-def _case_json(case: Case, language: Language) -> dict[str, Any]:
+def _case_json(case: Case, language: Language) -> shapes.ExplainedCase:
     return {"case_id": case.case_id, "status": case.status.value, **reason_json(case.reason, language)}
 
 
-def _asked_json(asked: Asked) -> dict[str, Any]:
+def _asked_json(asked: Asked) -> shapes.Asked:
     return {"key": asked.key, "wanted": asked.wanted, "found": clean(asked.found), "holds": asked.holds}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from costguard.domain.resources import Gap
 from costguard.planning import Plan
@@ -13,6 +13,9 @@ from costguard.report.policy.diff import markdown_table
 from costguard.report.policy.plan import PlanChange, Standing, Turn, hourly_of
 from costguard.report.tables import Column, Table, Tone
 from costguard.report.words.sentences import Language, clean, explain, hourly, label, phrase, sentence, verb, verdict
+
+if TYPE_CHECKING:
+    from costguard.report.policy import shapes
 
 _TONES = {Turn.ACTS: Tone.BAD, Turn.OPENS: Tone.BAD, Turn.RESTARTS: Tone.WARNING, Turn.STAYS_OPEN: Tone.WARNING}
 
@@ -84,7 +87,7 @@ def plan_summary_words(changes: Sequence[PlanChange], language: Language = Langu
     return phrase("policy_plan_total", language, count=len(changes))
 
 
-def changes_json(old: Plan, new: Plan, changes: Sequence[PlanChange], language: Language) -> dict[str, Any]:
+def changes_json(old: Plan, new: Plan, changes: Sequence[PlanChange], language: Language) -> shapes.PolicyPlan:
     """The document of `costguard policy plan --json`."""
     return {
         "schema": 1,
@@ -118,15 +121,18 @@ def all_gaps(old: Plan, new: Plan) -> tuple[Gap, ...]:
     return tuple(dict.fromkeys((*new.gaps, *old.gaps)))
 
 
-def _standing_json(at: Standing, language: Language) -> dict[str, Any]:
+def _standing_json(at: Standing, language: Language) -> shapes.PlanStanding:
     reason = at.case.reason if at.case is not None else at.finding.reason if at.finding is not None else None
+    why = None if reason is None else reason_json(reason, language)
     return {
         "rule": at.rule,
         "verdict": at.finding.verdict.value if at.finding is not None else None,
         "case": at.case.status.value if at.case is not None else None,
         "doing": at.doing or None,
         "verb": at.verb.value if at.verb is not None and at.doing else None,
-        **(reason_json(reason, language) if reason is not None else {"reason": None, "facts": {}, "words": ""}),
+        "reason": None if why is None else why["reason"],
+        "facts": {} if why is None else why["facts"],
+        "words": "" if why is None else why["words"],
     }
 
 

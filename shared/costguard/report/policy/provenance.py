@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from costguard.report.words.sentences import Language, book_in, phrase
+
+if TYPE_CHECKING:
+    from costguard.report.policy import shapes
 
 _SHORT = 12  # letters of a hash that people are shown
 
@@ -41,7 +44,7 @@ def decided_lines(policies: Sequence[DecidedBy], language: Language = Language.E
     )
 
 
-def decided_json(policies: Iterable[DecidedBy]) -> list[dict[str, Any]]:
+def decided_json(policies: Iterable[DecidedBy]) -> list[shapes.DecidedBy]:
     """The same for machines, under the names that records and results of runs have for it."""
     return [
         {

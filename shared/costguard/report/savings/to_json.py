@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from costguard.domain.money import Money
 from costguard.domain.savings import Coverage, SavingEntry, SavingsReport, SavingsTotal
@@ -15,9 +15,10 @@ from costguard.report.tables import Column, Table
 from costguard.report.words.sentences import Language, clean
 
 if TYPE_CHECKING:
+    from costguard.report.savings import shapes
     from costguard.report.schemas import values
 
-SAVINGS_SCHEMA = 1
+SAVINGS_SCHEMA: Final = 1
 
 _CSV_COLUMNS = (
     "action_id",
@@ -53,7 +54,7 @@ def savings_json(
     language: Language = Language.EN,
     converted: Converted | None = None,
     policies: Sequence[DecidedBy] = (),
-) -> dict[str, Any]:
+) -> shapes.Savings:
     """The report for machines. Amounts are exact decimal strings, one for each currency.
 
     `policies` are those that the last runs decided by.
@@ -75,7 +76,7 @@ def savings_json(
     }
 
 
-def entry_json(entry: SavingEntry, language: Language = Language.EN) -> dict[str, Any]:
+def entry_json(entry: SavingEntry, language: Language = Language.EN) -> shapes.SavingAction:
     """One action with everything its figures rest on."""
     ref, price = entry.subject, entry.price
     return {
@@ -115,7 +116,9 @@ def entry_json(entry: SavingEntry, language: Language = Language.EN) -> dict[str
     }
 
 
-def explained_json(entry: SavingEntry, days: Sequence[MachineDay], language: Language = Language.EN) -> dict[str, Any]:
+def explained_json(
+    entry: SavingEntry, days: Sequence[MachineDay], language: Language = Language.EN
+) -> shapes.Explained:
     """One action, and what it came to day by day."""
     return {
         "schema": SAVINGS_SCHEMA,
@@ -181,7 +184,7 @@ def _each(amounts: Iterable[Money]) -> list[values.Money]:
     return [money_json(money) for money in amounts]
 
 
-def _sums(line: SavingsTotal) -> dict[str, Any]:
+def _sums(line: SavingsTotal) -> shapes.SavingsTotal:
     return {
         "predicted": money_json(line.predicted),
         "realised": money_json(line.realised),
@@ -190,11 +193,11 @@ def _sums(line: SavingsTotal) -> dict[str, Any]:
     }
 
 
-def _line(line: SavingsTotal) -> dict[str, Any]:
+def _line(line: SavingsTotal) -> shapes.SavingsLine:
     return {"name": clean(line.name), **_sums(line)}
 
 
-def _coverage(coverage: Coverage) -> dict[str, Any]:
+def _coverage(coverage: Coverage) -> shapes.Covered:
     return {
         "uncovered_share": f"{coverage.uncovered:f}",
         "source": clean(coverage.source),
@@ -202,7 +205,7 @@ def _coverage(coverage: Coverage) -> dict[str, Any]:
     }
 
 
-def _converted(one: Converted) -> dict[str, Any]:
+def _converted(one: Converted) -> shapes.Converted:
     return {
         "currency": one.currency,
         "predicted": None if one.without else money_json(one.predicted),

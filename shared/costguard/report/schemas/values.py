@@ -5,6 +5,7 @@ A field's docstring, or else its `description`, is what the schema says of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Annotated
 
@@ -37,7 +38,7 @@ Time = Annotated[
 Day = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$", json_schema_extra={"format": "date"})]
 Mode = Annotated[str, one_of("observe", "warn", "enforce")]
 Verdict = Annotated[str, one_of(VerdictKind)]
-Texts = list[str]
+Texts = Sequence[str]
 Parameters = dict[str, str]
 
 
@@ -61,7 +62,7 @@ class Reason(TypedDict):
     """Why."""
 
     reason: Annotated[str, Field(description="A stable code.")]
-    facts: dict[str, FactValue]
+    facts: dict[str, FactValue | bool]
     words: Annotated[str, Field(description="The reason as a sentence in the language asked for.")]
 
 

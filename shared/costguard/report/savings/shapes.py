@@ -1,0 +1,146 @@
+"""The shape of what `costguard savings --json` answers, for type checkers and for the schema file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from costguard.domain import savings as domain
+from costguard.domain.actions import Verb
+from costguard.report.plan.shapes import KeptCost
+from costguard.report.policy.shapes import DecidedBy
+from costguard.report.schemas.values import Count, Day, Decimal, Money, Rate, Texts, Time, one_of
+
+_Sums = Annotated[list[Money], Field(description="One sum a currency.")]
+
+
+class SavingsTotal(TypedDict):
+    """What a currency comes to."""
+
+    predicted: Money
+    realised: Money
+    still_billed: Money
+    actions: Count
+
+
+class SavingsLine(SavingsTotal):
+    """What one name comes to in a currency."""
+
+    name: str
+
+
+class Converted(TypedDict):
+    """One more total, in one currency."""
+
+    currency: str
+    predicted: Money | None
+    realised: Money | None
+    still_billed: Money | None
+    rates: list[Rate]
+    without: Texts
+    """Currencies without a rate; the sums are then null."""
+
+
+class SavingsDay(TypedDict):
+    """What a day of UTC came to."""
+
+    day: Day
+    realised: Money
+
+
+class Covered(TypedDict):
+    """How much of the price commitments leave."""
+
+    uncovered_share: Decimal
+    source: str
+    until: Time
+
+
+class SavingAction(TypedDict):
+    """One action with everything its figures rest on."""
+
+    action_id: str
+    """What `costguard undo` and `--explain` take."""
+    case_id: str
+    """What `costguard why` takes."""
+    guard: str
+    """Empty where an older Costguard wrote it."""
+    rule: str
+    verb: Annotated[str, one_of(Verb.STOP, Verb.TERMINATE, Verb.MEND)]
+    id: str
+    cloud: str
+    sub_account_id: str
+    region_id: str
+    name: str
+    instance_type: str
+    owner: str
+    since: Time
+    """When it was seen complete."""
+    counted_until: Time
+    """How far it counts, whatever the time of the report."""
+    goes_on: bool
+    standing: Annotated[str, one_of(domain.Standing)]
+    standing_since: Time | None
+    words: str
+    """The standing as a sentence, by --lang."""
+    replaced_by: str | None
+    replaced_how: Annotated[str, one_of("group", "launcher", "name", "tags")] | None
+    shared_with: str | None
+    worth: Annotated[str, one_of(domain.Worth)]
+    hourly_cost: Money | None
+    price_source: str | None
+    price_as_of: str | None
+    commitments: Covered | None
+    """Null where no bill tells; then none is allowed for."""
+    stops_billing_hourly: Money | None
+    """After commitments, before what is kept."""
+    kept: list[KeptCost]
+    predicted: _Sums
+    realised: Annotated[list[Money], Field(description="Net of `kept` and of `billed_anyway`. One sum a currency.")]
+    still_billed: _Sums
+    billed_anyway: Money | None
+    billed_until: Time | None
+
+
+class MachineDay(TypedDict):
+    """What one day of an action came to."""
+
+    day: Day
+    since: Time
+    until: Time
+    predicted: _Sums
+    realised: _Sums
+    still_billed: _Sums
+
+
+class Savings(TypedDict):
+    """What was saved, as far as it was seen."""
+
+    schema: Literal[1]
+    since: Time
+    until: Time
+    at: Time
+    """When it was asked; everything is as it was seen by then."""
+    policies: list[DecidedBy]
+    """The policies that the last runs decided by, most often one"""
+    totals: list[SavingsTotal]
+    """One for each currency; never added up."""
+    converted: Converted | None
+    """With --currency: one more total, by the rates it names."""
+    by_month: list[SavingsLine]
+    by_owner: list[SavingsLine]
+    by_guard: list[SavingsLine]
+    by_cloud: list[SavingsLine]
+    daily: list[SavingsDay]
+    """Every day of UTC, for each currency."""
+    actions: list[SavingAction]
+
+
+class Explained(TypedDict):
+    """With --explain: one action and its days."""
+
+    schema: Literal[1]
+    action: SavingAction
+    days: list[MachineDay]
