@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from costguard.engine.answers.undo import Undoers
     from costguard.engine.ledger.memory import Memory
     from costguard.engine.policy.in_force import PolicyInForce
-    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.run_context import RunContext
     from costguard.settings import Settings
 
 
@@ -163,7 +163,7 @@ def notifier_of(settings: Settings) -> Notifier:
 
 
 @contextmanager
-def open_surroundings(
+def open_run_context(
     settings: Settings,
     guard: str,
     *,
@@ -175,7 +175,7 @@ def open_surroundings(
     deadline: datetime | None = None,
     may_act: bool = True,
     of_a_run: bool = False,
-) -> Iterator[Surroundings]:
+) -> Iterator[RunContext]:
     """Everything one run of `guard` touches, connected; closed again on leaving.
 
     `may_act` False builds no executor whatever the policy says: plans and previews cannot change a thing. Sessions have
@@ -188,7 +188,7 @@ def open_surroundings(
     from costguard.connections import Connections
     from costguard.engine.guards.registry import runner_of
     from costguard.engine.guards.runner import Port
-    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.run_context import RunContext
 
     reads = runner_of(guard).ports
     changes = reads if may_act else frozenset()
@@ -201,7 +201,7 @@ def open_surroundings(
             connections.callback(memory.store.close)
         deployment = connections.named(memory.identity, may_act=may_act or of_a_run)
         connections.open(targets)
-        yield Surroundings(
+        yield RunContext(
             guard=guard,
             policy=policy,
             targets=targets,
@@ -304,7 +304,7 @@ def run_function(
 @contextmanager
 def open_phase(
     settings: Settings, guard: str, deadline: datetime | None, clock: Clock, *, first: bool, may_act: bool
-) -> Iterator[Surroundings]:
+) -> Iterator[RunContext]:
     """What one phase of a run touches: as a whole run, under the policy in force; `first` tells people of that.
 
     Without `may_act` no executor is built, whatever the policy says.
@@ -332,8 +332,8 @@ def _under(
     deadline: datetime | None,
     *,
     may_act: bool = True,
-) -> AbstractContextManager[Surroundings]:
-    return open_surroundings(
+) -> AbstractContextManager[RunContext]:
+    return open_run_context(
         settings,
         guard,
         policy=found.policy,

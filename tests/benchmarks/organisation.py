@@ -30,7 +30,7 @@ from costguard.domain.money import Money  # noqa: E402
 from costguard.engine.ledger.memory import Memory  # noqa: E402
 from costguard.engine.run.phases.phases import Phases  # noqa: E402
 from costguard.engine.run.run import RunReport, run, summary  # noqa: E402
-from costguard.engine.run.run_context import Surroundings  # noqa: E402
+from costguard.engine.run.run_context import RunContext  # noqa: E402
 from costguard.guards.rules.common import Limits, Mode  # noqa: E402
 from costguard.policy.model.policy import Policy  # noqa: E402
 from costguard.ports import Target  # noqa: E402
@@ -114,11 +114,11 @@ class Stage:
         self.objects = Shelf(self.time)
         self.policy = guarding()
 
-    def world(self, deadline_in: float | None) -> Surroundings:
+    def world(self, deadline_in: float | None) -> RunContext:
         """What a new process has: token buckets that are full, and nothing remembered but the ledger."""
         deadline = None if deadline_in is None else self.time.now() + timedelta(seconds=deadline_in)
         wires = {cloud: Wire(cloud, self.time, self.asked, self.chance, deadline) for cloud in CLOUDS}
-        return Surroundings(
+        return RunContext(
             guard="idle_gpu",
             policy=self.policy,
             targets=tuple(Target(cloud, account_of(cloud, 0), organisation=True, role="costguard") for cloud in CLOUDS),

@@ -16,7 +16,7 @@ from cloudstand.clock import MovedClock
 from cloudstand.wire.control import Control
 from cloudstand.wire.messages import Answer, Request
 from cloudstand.wire.server import WireServer
-from costguard.bootstrap import open_surroundings, own_clock, settings_and_clock
+from costguard.bootstrap import open_run_context, own_clock, settings_and_clock
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
@@ -206,7 +206,7 @@ def test_nothing_runs_on_the_walls_time_in_a_sandbox() -> None:
     settings = followed("http://127.0.0.1:8900")
     with pytest.raises(InvalidInputError, match="COSTGUARD_SANDBOX is followed by the `costguard` program alone"):
         own_clock(settings)
-    with pytest.raises(InvalidInputError, match="followed by"), open_surroundings(settings, "idle_gpu"):
+    with pytest.raises(InvalidInputError, match="followed by"), open_run_context(settings, "idle_gpu"):
         raise AssertionError("nothing is opened")
 
 

@@ -27,7 +27,7 @@ from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import MachineSpec
 from costguard.adapters.object_stores.folder import FolderStore
-from costguard.bootstrap import open_memory, open_surroundings
+from costguard.bootstrap import open_memory, open_run_context
 from costguard.domain.deployments import deployments_in
 from costguard.domain.resources import GapKind
 from costguard.engine.run.phases.blobs import RunBlobs
@@ -157,7 +157,7 @@ def test_organisation_in_phases_by_the_state_machine(stage: Set, tmp_path: Path)
 def planned_in_one_process(stage: Set, tmp_path: Path) -> Plan:
     """By the same moment, over a ledger of its own; what may not act is no second deployment."""
     settings = replace(stage.settings, ledger=Secret(f"sqlite:///{tmp_path / 'whole.sqlite3'}"))
-    with open_surroundings(settings, "idle_gpu", clock=stage.sandbox.clock, may_act=False) as world:
+    with open_run_context(settings, "idle_gpu", clock=stage.sandbox.clock, may_act=False) as world:
         plan = run(world, stage.run_id).plan
     assert plan is not None
     return plan

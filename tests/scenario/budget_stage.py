@@ -17,7 +17,7 @@ from costguard.domain.money import Money
 from costguard.domain.resources import InstanceState
 from costguard.domain.spend import SpendScope
 from costguard.engine.guards.budgets.run import BudgetRun, run_budgets
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
 from costguard.guards.rules.common import Limits, Mode
 from costguard.policy.model.policy import Policy
@@ -50,7 +50,7 @@ class BudgetStage(Stage):
         self.spend = WorldSpend(self.cloud, self.clock)
         self.runs: list[BudgetRun] = []
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> RunContext:
         return replace(self.world(), guard="budget", spends=dict.fromkeys(self.clouds, self.spend))
 
     def hour(self) -> BudgetRun:

@@ -31,7 +31,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine.answers import answers
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run import RunReport, make_plan, run
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Reading
 from costguard.planning import Plan
 from costguard.policy.model.policy import Policy
@@ -136,9 +136,9 @@ class Stage:
     def close(self) -> None:
         self.memory.store.close()
 
-    def world(self) -> Surroundings:
+    def world(self) -> RunContext:
         clock: Clock = self.clock
-        return Surroundings(
+        return RunContext(
             guard="idle_gpu",
             policy=self.policy,
             targets=tuple(Target(cloud, organisation=True) for cloud in self.clouds),
@@ -157,7 +157,7 @@ class Stage:
         self.clock.advance(START + moment - self.clock.now())
         return self.run_with(self.world())
 
-    def run_with(self, world: Surroundings) -> RunReport:
+    def run_with(self, world: RunContext) -> RunReport:
         """One run now, with these surroundings."""
         report = run(world, f"run-{self.clock.now().isoformat()}")
         self.reports.append(report)

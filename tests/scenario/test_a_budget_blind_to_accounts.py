@@ -15,7 +15,7 @@ from cloudstand.world import workload as does
 from costguard.domain.errors import AccessDeniedError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import InstanceDetail, Inventory
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.ports import Discovery, InventorySource, Target
 
 
@@ -43,7 +43,7 @@ class Month(BudgetStage):
 
     blind = False
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> RunContext:
         ordinary = super().surroundings()
         if not self.blind:
             return ordinary

@@ -21,7 +21,7 @@ from costguard.domain.spend import SpendScope
 from costguard.engine.guards.budgets.budget_reports import budget_reports
 from costguard.engine.guards.budgets.look import look
 from costguard.engine.guards.budgets.run import run_budgets
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
 from costguard.guards.rules.common import Limits, Mode
 from costguard.policy.documents.loader import load_policy
@@ -55,7 +55,7 @@ class Life(Stage):
         self.spend = WorldSpend(self.cloud, self.clock)
         self.lines: list[str] = []
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> RunContext:
         return replace(self.world(), guard="budget", spends={"aws": self.spend})
 
     def hours(self, first: datetime, count: int = 2) -> None:

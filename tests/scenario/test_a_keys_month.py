@@ -23,7 +23,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.answers import answers
 from costguard.engine.guards.keys.run import KeyRun, run_keys
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
 from costguard.policy.keys.terms import with_key_digest
@@ -81,7 +81,7 @@ class KeyStage(Stage):
         made = WorldKey(ref, SPECS[cloud], START - age * DAY, aliases=[name], tags=tags, instance=instance, **more)
         return self.cloud.keys.add(made)
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> RunContext:
         return replace(
             self.world(),
             guard="kms_rotation",

@@ -27,7 +27,7 @@ from costguard.engine.answers.undo import Undoers, Undone, undo, undoing_of
 from costguard.engine.guards.keys.run import KeyRun, run_keys
 from costguard.engine.ledger.intents import Intent
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.keys.succession import DECISION, SUCCESSOR_OF
 from costguard.guards.rules.common import Mode
@@ -95,7 +95,7 @@ class SuccessorStage(Stage):
         (made,) = (key for key in self.keys if key.ref != self.old.ref)
         return made
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> RunContext:
         return replace(
             self.world(),
             guard="kms_rotation",

@@ -22,7 +22,7 @@ from costguard.adapters.notifiers.robots.layout import laid_out
 from costguard.adapters.notifiers.slack.blocks import message_blocks
 from costguard.domain.actions import FreezeVia, LaunchFreeze, Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError, UnavailableError
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.budget.rules import BudgetStep, StepKind
 from costguard.guards.rules.common import Mode
 from costguard.planning.freeze import FreezePhase
@@ -72,7 +72,7 @@ class FreezeStage(BudgetStage):
         self.organisation = Organisation()
         self.language = "en"
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> RunContext:
         frozen = {"aws": lambda: self.organisation}
         return replace(super().surroundings(), freezers=frozen, language=self.language)
 

@@ -25,7 +25,7 @@ from costguard.engine.guards.budgets.freeze import FreezeResult, freeze
 from costguard.engine.guards.budgets.thaw import thaw
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.notify.delivery import deliver_due
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.estimates.spent import Spent
 from costguard.guards.budget.judge import BudgetStatus
 from costguard.guards.budget.periods import period_at
@@ -83,8 +83,8 @@ class Month:
     def changes(self) -> list[str]:
         return [name for name in self.rig.requests() if not name.startswith("List")]
 
-    def _surroundings(self) -> Surroundings:
-        return Surroundings(
+    def _surroundings(self) -> RunContext:
+        return RunContext(
             guard="budget",
             policy=self.policy,
             targets=(),

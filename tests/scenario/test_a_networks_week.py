@@ -34,11 +34,11 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.savings import Standing
 from costguard.engine.answers import answers
 from costguard.engine.answers.undo import Undoers, undo, undoing_of
-from costguard.engine.guards.networks.handler import NetworkHand
+from costguard.engine.guards.networks.handler import NetworkHandler
 from costguard.engine.guards.networks.run import NetworkRun, plan_networks, run_networks
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.action_handler import Cleared
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.action_handler import PrecheckResult
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Reading
 from costguard.engine.savings.savings import savings_report
 from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
@@ -98,9 +98,9 @@ class NetworkStage:
             WorldInventory(self.cloud, self.clock), WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud)
         )
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> RunContext:
         name = self.fleet.shard.cloud
-        return Surroundings(
+        return RunContext(
             guard="network_audit",
             policy=self.policy,
             targets=(Target(name, organisation=True),),
@@ -222,7 +222,7 @@ def test_an_address_in_use_for_a_last_look_alone_begins_its_grace_anew(stage: An
     case = PlanIndex.of(plan).case_of(action)
     card = next(card for card in week.networks.interfaces if not card.public_ips and card.private_ips)
     week.cloud.networks.attach(spare, card.ref, card.private_ips[0], week.clock.now(), "owner")
-    found = NetworkHand(week.surroundings()).last_look(case, action, week.policy, week.clock.now())
+    found = NetworkHandler(week.surroundings()).last_look(case, action, week.policy, week.clock.now())
     assert isinstance(found, Reason)
     week.cloud.networks.detach(spare, week.clock.now(), "owner")
     week.every_day(day, day + 3)
@@ -321,14 +321,14 @@ def test_the_last_look_counts_the_ways_again(stage: Any, cloud: str) -> None:
     _, plan = plan_networks(week.surroundings(), "tomorrow")
     (action,) = plan.due
     case, shown = PlanIndex.of(plan).case_of(action), week.networks
-    hand = NetworkHand(week.surroundings())
+    hand = NetworkHandler(week.surroundings())
     left = tuple(card for card in shown.interfaces if card.private_ips != ("10.20.2.10",))
     week.cloud.networks.place(replace(shown, interfaces=left))
     found = hand.last_look(case, action, week.policy, week.clock.now())
     assert isinstance(found, Reason)
     assert found.code is ReasonCode.ADMIN_PATH_UNPROVEN
     week.cloud.networks.place(shown)
-    assert isinstance(hand.last_look(case, action, week.policy, week.clock.now()), Cleared)
+    assert isinstance(hand.last_look(case, action, week.policy, week.clock.now()), PrecheckResult)
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

@@ -19,7 +19,7 @@ from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Billing, InstanceDetail, SnapshotState
-from costguard.engine.guards.machines.handler import InstanceHand
+from costguard.engine.guards.machines.handler import InstanceHandler
 from costguard.engine.run.act import act
 from costguard.engine.run.run import committed
 from costguard.guards.rules.common import Step
@@ -117,7 +117,7 @@ def due(stage: Stage) -> Plan:
 
 def acted(stage: Stage, plan: Plan) -> list[Reason | None]:
     world = stage.world()
-    results = act(plan, world, InstanceHand(world.readings, world.executors, world.memory))
+    results = act(plan, world, InstanceHandler(world.readings, world.executors, world.memory))
     return [result.reason for result in results]
 
 

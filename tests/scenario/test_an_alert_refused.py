@@ -14,7 +14,7 @@ from tests.scenario.stage import DAY
 
 from cloudstand.world import workload as does
 from costguard.domain.errors import RejectedNoticeError
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.ports import Delivery, Message
 
 FINANCE, RESEARCH = "slack:#finance", "slack:#research"
@@ -49,7 +49,7 @@ class Month(BudgetStage):
         super().__init__(folder, machine(does=does.busy()), under=under)
         self.channel = Refusing()
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self) -> RunContext:
         return replace(super().surroundings(), notifier=self.channel)
 
 

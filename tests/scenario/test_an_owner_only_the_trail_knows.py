@@ -14,7 +14,7 @@ from tests.world_ports.trail import WorldAuditLog
 
 from cloudstand.world.records import Operation
 from costguard.domain.resources import GapKind
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.rules.common import Selector
 from costguard.policy.model.policy import Owner
 
@@ -29,7 +29,7 @@ class TrailStage(Stage):
         super().__init__(folder, machine, under=policy(owners=(SPEECH,)))
         self.trail = WorldAuditLog(self.cloud, self.clock)
 
-    def world(self) -> Surroundings:
+    def world(self) -> RunContext:
         return replace(super().world(), trails=dict.fromkeys(self.clouds, self.trail))
 
 

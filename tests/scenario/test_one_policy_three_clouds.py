@@ -17,7 +17,7 @@ from cloudstand.tencent.settings import CardSeries
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import Disk, MachineSpec
 from cloudstand.world.workload import Workload
-from costguard.bootstrap import open_surroundings
+from costguard.bootstrap import open_run_context
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Billing, Keeper, ManagedBy
 from costguard.engine.run.run import RunReport, run
@@ -130,7 +130,7 @@ def lives() -> Mapping[tuple[str, str], Life]:
     policy = load_policy(PolicyText({"costguard.yaml": POLICY}, "parity"))
     with Sandbox.start(tuple(fleet())) as sandbox:
         names = {spec.native_id: (spec.cloud, spec.name) for spec in sandbox.world.fleet}
-        with open_surroundings(
+        with open_run_context(
             sandbox.settings(Settings()), "idle_gpu", policy=policy, policy_now=lambda: policy, clock=sandbox.clock
         ) as world:
             for day in range(7):
@@ -208,7 +208,7 @@ def test_where_monitor_tells_no_cards_which_of_them_are_idle_is_not_told() -> No
     with Sandbox.start(tuple(machines_on("tencent"))) as sandbox:
         assert sandbox.tencent is not None
         sandbox.tencent.monitor_cards = CardSeries.UNDECLARED
-        with open_surroundings(
+        with open_run_context(
             sandbox.settings(Settings()), "idle_gpu", policy=policy, policy_now=lambda: policy, clock=sandbox.clock
         ) as world:
             told = {name: words for (_, name), words in verdict_words(run(world, "day-0"), 0)}

@@ -16,9 +16,9 @@ from costguard.cases import Case, CaseStatus, ClimbedRung, decision_id
 from costguard.domain.actions import Action, Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.engine.guards.machines.handler import InstanceHand
+from costguard.engine.guards.machines.handler import InstanceHandler
 from costguard.engine.run.act import act
-from costguard.engine.run.action_handler import Cleared
+from costguard.engine.run.action_handler import PrecheckResult
 from costguard.engine.run.run import carry_out, committed
 from costguard.guards.rules.common import Limits, Mode
 from costguard.planning import Plan, Transition
@@ -51,20 +51,20 @@ def due(stage: Stage) -> tuple[Plan, Case, Action]:
 
 def looked(
     stage: Stage, case: Case, action: Action, under: Policy | None = None, earlier: timedelta = timedelta(0)
-) -> Reason | Cleared:
+) -> Reason | PrecheckResult:
     world = stage.world()
-    hand = InstanceHand(world.readings, world.executors, world.memory)
+    hand = InstanceHandler(world.readings, world.executors, world.memory)
     return hand.last_look(case, action, under or stage.policy, stage.clock.now() - earlier)
 
 
-def code_of(found: Reason | Cleared) -> ReasonCode | None:
+def code_of(found: Reason | PrecheckResult) -> ReasonCode | None:
     return found.code if isinstance(found, Reason) else None
 
 
 def test_what_is_as_the_ledger_and_the_policy_say_is_cleared_for_its_machine_alone(stage: Stage) -> None:
     _, case, action = due(stage)
     cleared = looked(stage, case, action)
-    assert isinstance(cleared, Cleared)
+    assert isinstance(cleared, PrecheckResult)
     assert cleared.resources == {stage.ref()}
 
 
@@ -156,7 +156,7 @@ def test_the_grace_is_counted_from_the_delivery_that_the_outbox_has(stage: Stage
 def test_a_plan_that_says_something_else_of_a_case_than_the_ledger_moves_it_nowhere(stage: Stage) -> None:
     plan, case, _ = due(stage)
     world = stage.world()
-    hand = InstanceHand(world.readings, world.executors, world.memory)
+    hand = InstanceHandler(world.readings, world.executors, world.memory)
     kept = stage.case()
     mine = tuple(each for each in plan.due if each.case_id == case.case_id)
     for forged in (replace(case, since=START - DAY), replace(case, owner="mallory"), replace(case, rung=4)):
@@ -185,7 +185,7 @@ def test_an_action_that_is_not_the_step_of_its_case_is_never_called(stage: Stage
     """Also where it stands behind another action of the case that is."""
     plan, _, action = due(stage)
     world = stage.world()
-    hand = InstanceHand(world.readings, world.executors, world.memory)
+    hand = InstanceHandler(world.readings, world.executors, world.memory)
     forged = FORGERIES[what](action, stage.ref("other"))
     for group in ((forged,), (action, forged)):
         results = act(replace(plan, due=group), world, hand)

@@ -19,7 +19,7 @@ from cloudstand.world.records import Operation
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.domain.deployments import Deployment
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Reading
 from costguard.guards.rules.common import Mode
 
@@ -37,7 +37,7 @@ class Deployed(Stage):
             self.reading = Reading(self.inventory, WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud))
         self.name = name
 
-    def world(self) -> Surroundings:
+    def world(self) -> RunContext:
         own = Deployment(self.name, self.memory.identity.made(self.clock.now()))
         trail = WorldAuditLog(self.cloud, self.clock, str(own))
         foot = f"Sent by the Costguard deployment {self.name}"

@@ -89,7 +89,7 @@ _LOOKING = (
             Edit(
                 _ACT,
                 "    found = _last_look(case, first, world, hand, now)\n",
-                "    found: Reason | Cleared = Cleared((), frozenset(action.resource for action in actions))\n",
+                "    found: Reason | PrecheckResult = PrecheckResult((), frozenset(one.resource for one in actions))\n",
             ),
         ),
     ),

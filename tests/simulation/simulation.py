@@ -33,7 +33,7 @@ from costguard.engine.guards.budgets.run import BudgetRun, run_budgets
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.policy.in_force import policy_in_force, tell_of_broken_policy
 from costguard.engine.run.run import RunReport, carry_out, make_plan, run
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Reading
 from costguard.faas.invocation import parse_invocation
 from costguard.planning.agreed import in_both
@@ -177,7 +177,7 @@ class Simulation:
             return policy_in_force(source, memory, clock.now(), load).policy
 
         found = policy_in_force(source, memory, clock.now(), load)
-        world = Surroundings(
+        world = RunContext(
             guard=process.guard,
             policy=found.policy,
             targets=tuple(self._target(cloud) for cloud in self.cloud_names),

@@ -10,13 +10,13 @@ import pytest
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyOrigin, KeyState, KeyUsage, RotationMeans
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH, policy_document
-from costguard.providers.alibaba.kms.answers import Surroundings, to_key
+from costguard.providers.alibaba.kms.answers import RunContext, to_key
 from costguard.providers.kit.iam.operations import Feature
 from costguard.providers.kit.iam.purposes import Purpose
 
 SHARD = Shard("alibaba", "1234567890123456", "cn-hangzhou")
 ID = "key-hzz630494463ejqjx0000"
-NOTHING = Surroundings()
+NOTHING = RunContext()
 
 
 def described(**more: Any) -> EncryptionKey:
@@ -131,13 +131,13 @@ def test_a_key_of_a_service_is_known_by_its_alias_or_by_who_made_it(creator: str
         "CreationDate": "2025-01-01T00:00:00Z",
         **({"Creator": creator} if creator else {}),
     }
-    key = to_key(SHARD, metadata, Surroundings(aliases={ID: [alias]}))
+    key = to_key(SHARD, metadata, RunContext(aliases={ID: [alias]}))
 
     assert (key.manager, key.is_default, key.rotatability.means) == (KeyManager.CLOUD, True, frozenset())
 
 
 def test_an_alias_that_only_looks_like_a_services_is_a_customers() -> None:
-    around = Surroundings(
+    around = RunContext(
         aliases={ID: ["alias/acsmine", "alias/acs"]},
         used_by={ID: [ResourceRef("alibaba", SHARD.account, SHARD.region, "volume", "d-1")]},
     )

@@ -10,7 +10,7 @@ from tests.builders import DAY, NOW, policy, rule
 
 from cloudstand.clock import MovedClock
 from costguard.adapters.ledgers.open import open_ledger
-from costguard.bootstrap import open_surroundings
+from costguard.bootstrap import open_run_context
 from costguard.connections import Connections
 from costguard.domain.deployments import Deployment, deployments_in
 from costguard.engine.ledger.memory import Memory
@@ -100,7 +100,7 @@ def test_only_what_may_act_has_a_mark(memory: Memory, mode: Mode, may_act: bool,
     settings = load_settings({"COSTGUARD_NAME": "platform-eu", "AWS_EC2_METADATA_DISABLED": "true"})
     house, clock = policy(rule(mode=mode)), MovedClock(NOW)
 
-    with open_surroundings(settings, "idle_gpu", policy=house, memory=memory, clock=clock, may_act=may_act) as world:
+    with open_run_context(settings, "idle_gpu", policy=house, memory=memory, clock=clock, may_act=may_act) as world:
         assert world.deployment == Deployment("platform-eu", memory.identity.known())
         assert bool(memory.identity.known()) is marked
 

@@ -19,11 +19,11 @@ from costguard.domain.keys import EncryptionKey, KeyInventory, KeyState, Rotatio
 from costguard.domain.mends import MendKind
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.engine.guards.keys.handler import KeyHand
+from costguard.engine.guards.keys.handler import KeyHandler
 from costguard.engine.guards.keys.look import judged_key
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.outbox.notice import Notice
-from costguard.engine.run.action_handler import Cleared
+from costguard.engine.run.action_handler import PrecheckResult
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
 from costguard.policy.keys.terms import with_key_digest
@@ -86,15 +86,15 @@ def told(memory: Memory, case: Case) -> None:
     memory.outbox.delivered([notice], Delivery("ts", proves_delivery=True), TOLD_AT)
 
 
-def looked(memory: Memory, kms: Kms) -> Reason | Cleared:
+def looked(memory: Memory, kms: Kms) -> Reason | PrecheckResult:
     case, action = decided()
     told(memory, case)
-    return KeyHand({"aws": kms}, {"aws": lambda: kms}, memory).last_look(case, action, POLICY, NOW)
+    return KeyHandler({"aws": kms}, {"aws": lambda: kms}, memory).last_look(case, action, POLICY, NOW)
 
 
 def test_a_key_that_is_as_it_was_is_cleared_with_how_it_is_rotated_now(memory: Memory) -> None:
     cleared = looked(memory, Kms(OFF))
-    assert isinstance(cleared, Cleared)
+    assert isinstance(cleared, PrecheckResult)
     assert cleared.before == {"automatic": "false", "version": "1"}
 
 
@@ -123,13 +123,13 @@ def test_another_mend_than_the_one_that_is_due_is_not_made(memory: Memory) -> No
     told(memory, case)
     assert action.mend is not None
     other = replace(action, mend=replace(action.mend, kind=MendKind.ROTATE_KEY))
-    found = KeyHand({"aws": kms}, {"aws": lambda: kms}, memory).last_look(case, other, POLICY, NOW)
+    found = KeyHandler({"aws": kms}, {"aws": lambda: kms}, memory).last_look(case, other, POLICY, NOW)
     assert found == Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
 
 
 def test_a_key_is_left_until_its_owner_was_told_and_the_whole_wait_is_over(memory: Memory) -> None:
     kms, (case, action) = Kms(OFF), decided()
-    hand = KeyHand({"aws": kms}, {"aws": lambda: kms}, memory)
+    hand = KeyHandler({"aws": kms}, {"aws": lambda: kms}, memory)
     untold = hand.last_look(case, action, POLICY, NOW)
     told(memory, case)
     early = hand.last_look(replace(case, since=NOW - timedelta(days=90)), action, POLICY, TOLD_AT + RULE.wait / 2)
@@ -141,10 +141,10 @@ def test_a_key_is_left_until_its_owner_was_told_and_the_whole_wait_is_over(memor
 def test_a_key_that_was_not_looked_at_is_never_called(memory: Memory) -> None:
     kms, (case, action) = Kms(OFF), decided()
     told(memory, case)
-    hand = KeyHand({"aws": kms}, {"aws": lambda: kms}, memory)
+    hand = KeyHandler({"aws": kms}, {"aws": lambda: kms}, memory)
     with pytest.raises(RefusedError):
         hand.call(action)
-    assert isinstance(hand.last_look(case, action, POLICY, NOW), Cleared)
+    assert isinstance(hand.last_look(case, action, POLICY, NOW), PrecheckResult)
     hand.call(action)
     with pytest.raises(RefusedError):
         hand.call(action)  # one look, one call

@@ -15,7 +15,7 @@ from cloudstand.clock import MovedClock
 from cloudstand.world.cloud import World
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.adapters.notifiers.router import NotifierRouter
-from costguard.bootstrap import open_surroundings, run_function
+from costguard.bootstrap import open_run_context, run_function
 from costguard.cli.look.keys import keys_answer
 from costguard.cli.program import CliContext
 from costguard.domain.errors import ThrottledError, UnavailableError
@@ -28,7 +28,7 @@ from costguard.domain.resources import Gap, GapKind
 from costguard.engine.guards.keys.look import KeyLook, look_at_keys
 from costguard.engine.guards.keys.run import KeyRun, key_figures, run_keys
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Reading
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
@@ -74,11 +74,11 @@ class Place:
         self.source: KeySource = WorldKeys(self.cloud, self.clock)
         self.memory = Memory.over(open_ledger("memory:"))
 
-    def world(self, policy: Policy = POLICY) -> Surroundings:
+    def world(self, policy: Policy = POLICY) -> RunContext:
         reading = Reading(
             WorldInventory(self.cloud, self.clock), WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud)
         )
-        return Surroundings(
+        return RunContext(
             guard="kms_rotation",
             policy=policy,
             targets=tuple(Target(cloud, organisation=True) for cloud in CLOUDS),
@@ -331,7 +331,7 @@ def test_a_run_about_keys_has_no_client_that_could_change_anything() -> None:
     """Whatever other rules of the policy enforce."""
     policy = load_policy(PolicyText({"c.yaml": f"{ENFORCING}kms_rotation: [{{name: a}}]\n"}, "r1"))
     memory = Memory.over(open_ledger("memory:"))
-    with open_surroundings(load_settings({}), "kms_rotation", policy=policy, memory=memory) as world:
+    with open_run_context(load_settings({}), "kms_rotation", policy=policy, memory=memory) as world:
         assert set(world.keys) == {"aws"}
         assert (world.executors, world.freezers, world.spends) == ({}, {}, {})
     memory.store.close()

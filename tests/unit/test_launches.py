@@ -20,7 +20,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind, Instance, Launch
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.launches import KEPT_FREE, MOST_A_SHARD, MOST_TIME, known_launches, launched
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Reading
 from costguard.guards.rules.common import Selector
 from costguard.planning import PlanInputs, build_plan
@@ -81,10 +81,10 @@ def memory() -> Iterator[Memory]:
     made.store.close()
 
 
-def world(memory: Memory, trail: Trail | None, house: Policy) -> Surroundings:
+def world(memory: Memory, trail: Trail | None, house: Policy) -> RunContext:
     nobody: Any = Nobody()
     clock = trail.clock if trail is not None else Ticking()
-    return Surroundings(
+    return RunContext(
         guard="idle_gpu",
         policy=house,
         targets=(),

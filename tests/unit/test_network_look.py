@@ -27,7 +27,7 @@ from costguard.engine.guards.networks.look import NetworkLook, look_at_networks
 from costguard.engine.guards.networks.run import NetworkRun, network_figures, run_networks
 from costguard.engine.guards.networks.sightings import LONGEST_HOLE, Sightings, SightingsRepository, first_seen, sighted
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Reading
 from costguard.guards.network.rules import Check
 from costguard.planning.mending import Judged
@@ -85,11 +85,11 @@ class Place:
         self.source: NetworkSource = WorldNetworks(self.cloud, self.clock)
         self.memory = Memory.over(open_ledger("memory:"))
 
-    def world(self, said: Policy) -> Surroundings:
+    def world(self, said: Policy) -> RunContext:
         reading = Reading(
             WorldInventory(self.cloud, self.clock), WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud)
         )
-        return Surroundings(
+        return RunContext(
             guard="network_audit",
             policy=said,
             targets=tuple(Target(cloud, organisation=True) for cloud in CLOUDS),

@@ -14,9 +14,9 @@ from costguard.cases import Case
 from costguard.domain.actions import Action
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.engine.guards.networks.handler import TURN, NetworkHand
+from costguard.engine.guards.networks.handler import TURN, NetworkHandler
 from costguard.engine.guards.networks.run import plan_networks
-from costguard.engine.run.action_handler import Cleared
+from costguard.engine.run.action_handler import PrecheckResult
 from costguard.planning import PlanIndex
 
 HOUR = timedelta(hours=1)
@@ -33,10 +33,10 @@ class Due:
         (self.action,) = plan.due
         self.case: Case = PlanIndex.of(plan).case_of(self.action)
 
-    def hand(self) -> NetworkHand:
-        return NetworkHand(self.stage.surroundings())
+    def hand(self) -> NetworkHandler:
+        return NetworkHandler(self.stage.surroundings())
 
-    def looks(self, hand: NetworkHand, action: Action | None = None) -> Reason | Cleared:
+    def looks(self, hand: NetworkHandler, action: Action | None = None) -> Reason | PrecheckResult:
         return hand.last_look(self.case, action or self.action, self.stage.policy, self.stage.clock.now())
 
 
@@ -49,13 +49,13 @@ def due(tmp_path: Path) -> Iterator[Due]:
 
 def test_while_one_run_may_close_a_way_in_another_waits_for_its_turn(due: Due) -> None:
     first, second = due.hand(), due.hand()
-    assert isinstance(due.looks(first), Cleared)
-    assert isinstance(due.looks(first), Cleared), "the same run goes on"
+    assert isinstance(due.looks(first), PrecheckResult)
+    assert isinstance(due.looks(first), PrecheckResult), "the same run goes on"
     refused = due.looks(second)
     assert isinstance(refused, Reason)
     assert refused.code is ReasonCode.CHANGED_SINCE_PLAN
     due.stage.clock.advance(TURN + timedelta(seconds=1))
-    assert isinstance(due.looks(second), Cleared)
+    assert isinstance(due.looks(second), PrecheckResult)
 
 
 def test_a_way_is_closed_only_once_people_were_told_and_the_whole_wait_is_over(due: Due) -> None:
@@ -74,9 +74,9 @@ def test_a_way_is_closed_only_once_people_were_told_and_the_whole_wait_is_over(d
 def test_a_run_that_lost_its_turn_meanwhile_writes_no_intent(due: Due) -> None:
     first, second = due.hand(), due.hand()
     cleared = due.looks(first)
-    assert isinstance(cleared, Cleared)
+    assert isinstance(cleared, PrecheckResult)
     due.stage.clock.advance(TURN + timedelta(seconds=1))
-    assert isinstance(due.looks(second), Cleared)
+    assert isinstance(due.looks(second), PrecheckResult)
     intents = due.stage.memory.intents
     assert not intents.claim(due.action, "frozen", due.stage.clock.now(), None, cleared.unchanged)
 
@@ -84,7 +84,7 @@ def test_a_run_that_lost_its_turn_meanwhile_writes_no_intent(due: Due) -> None:
 def test_a_read_that_does_not_show_what_this_run_sent_is_not_relied_on(due: Due) -> None:
     hand = due.hand()
     cleared = due.looks(hand)
-    assert isinstance(cleared, Cleared)
+    assert isinstance(cleared, PrecheckResult)
     due.stage.remediator.fails_before = OutcomeUnknownError("the answer got lost", operation="RevokeSecurityGroup")
     with pytest.raises(OutcomeUnknownError):
         hand.call(replace(due.action, before=cleared.before))

@@ -18,7 +18,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine.answers import answers
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run import RunReport, run
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Reading
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import Delivery, Message, Target
@@ -61,7 +61,7 @@ class Demo:
     def run_day(self, now: datetime) -> RunReport:
         inventory = WorldInventory(self.world, self.clock)
         reading = Reading(inventory, WorldSignals(self.world, self.clock), WorldPrices(self.world))
-        surroundings = Surroundings(
+        surroundings = RunContext(
             guard="idle_gpu",
             policy=self.policy,
             targets=(Target("aws", organisation=True),),

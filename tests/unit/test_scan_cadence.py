@@ -25,10 +25,10 @@ from costguard.domain.signals import (
     floor_hour,
     reads_back,
 )
-from costguard.engine.guards.machines.handler import InstanceHand
+from costguard.engine.guards.machines.handler import InstanceHandler
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.outbox.notice import Notice
-from costguard.engine.run.action_handler import Cleared
+from costguard.engine.run.action_handler import PrecheckResult
 from costguard.engine.run.scan import Reading, scan_shard
 from costguard.guards.rules.common import Step
 from costguard.guards.rules.idle import IdleBounds
@@ -92,7 +92,7 @@ def test_a_sender_that_loses_most_samples_is_not_taken_for_a_slow_one() -> None:
     assert [signal.coverage < 0.5 for signal in reading.signals] == [True]
 
 
-def last_look(sender: Sender) -> Reason | Cleared:
+def last_look(sender: Sender) -> Reason | PrecheckResult:
     """What stands in the way of a stop, just before the call."""
     short, cloud = rule(idle=IdleBounds(lasting=WINDOW)), OneMachine()
     told = ClimbedRung(Verb.WARN, NOW - 2 * CADENCE_SHOWS, "notice-1")
@@ -105,7 +105,7 @@ def last_look(sender: Sender) -> Reason | Cleared:
         reading = Reading(cloud, sender, cloud)  # type: ignore[arg-type]
         memory = Memory.over(store)
         _told(memory, ours)
-        hand = InstanceHand({ONE.ref.cloud: reading}, {}, memory)
+        hand = InstanceHandler({ONE.ref.cloud: reading}, {}, memory)
         return hand.last_look(ours, stop, policy(short), NOW)
     finally:
         store.close()
@@ -121,7 +121,7 @@ def _told(memory: Memory, told: Case) -> None:
 
 def test_the_last_look_before_a_call_sees_as_far_as_the_scan() -> None:
     """One sample in five of the window arrived: four of five jobs would not show."""
-    assert isinstance(last_look(Sender(lossy=0)), Cleared)
+    assert isinstance(last_look(Sender(lossy=0)), PrecheckResult)
 
     found = last_look(Sender())
 

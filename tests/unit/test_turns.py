@@ -23,7 +23,7 @@ from costguard.engine.guards.keys.run import run_keys
 from costguard.engine.guards.networks.run import run_networks
 from costguard.engine.run.run import RunReport, run
 from costguard.engine.run.scan import Reading
-from costguard.engine.run.scan_cursor import Turns, in_turn, not_reached, reading_until
+from costguard.engine.run.scan_cursor import ScanCursor, in_turn, not_reached, reading_until
 from costguard.ports import Discovery, InventorySource, Target
 
 Result = TypeVar("Result")
@@ -151,7 +151,7 @@ def test_keys_and_networks_that_were_not_reached_come_first_in_the_next_run(tmp_
     run_keys(world, "cut", deadline=now)
     run_networks(replace(world, guard="network_audit", networks=networks), "cut too", deadline=now)
 
-    turns = Turns(stage.memory.store)
+    turns = ScanCursor(stage.memory.store)
     first = str(min((spec.ref.shard for spec in stage.cloud.fleet), key=str))
     assert (turns.first("kms_rotation"), turns.first("network_audit")) == (first, first)
     run_keys(world, "whole", deadline=now + DAY)

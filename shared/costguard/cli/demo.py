@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from costguard.domain.money import Money
     from costguard.domain.refs import Subject
     from costguard.engine.run.run import RunReport
-    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.run_context import RunContext
     from costguard.sandbox.sandbox import Sandbox
     from costguard.sandbox.story import StoryEvent
 
@@ -35,9 +35,9 @@ DEMO_EXAMPLES = examples("costguard demo", "costguard demo --days 3 --lang zh", 
 class Guards:
     """What each run of a day goes over: that of machines serves the idle and the budget guard."""
 
-    machines: Surroundings
-    keys: Surroundings
-    networks: Surroundings
+    machines: RunContext
+    keys: RunContext
+    networks: RunContext
 
 
 _SETTINGS_DAYS = 2  # keys and networks are looked at as long as something is to come of it, and at the end
@@ -69,7 +69,7 @@ def demo(
 
 def live_through(here: CliContext, days: int, *, show: bool) -> tuple[list[DemoDay], Ending]:
     """Every day, told as it passes if `show`; then what it came to."""
-    from costguard.bootstrap import open_surroundings
+    from costguard.bootstrap import open_run_context
     from costguard.cli.demo_facts import names_of
     from costguard.cli.demo_text import ending_lines, opening_lines
 
@@ -82,9 +82,9 @@ def live_through(here: CliContext, days: int, *, show: bool) -> tuple[list[DemoD
         accounts, clouds = len({spec.account for spec in fleet}), len({spec.cloud for spec in fleet})
         _say(opening_lines(len(fleet), accounts, clouds, cost, days, language))
     with (
-        open_surroundings(here.settings, BUDGET, clock=here.clock) as watching,
-        open_surroundings(here.settings, KMS_ROTATION, clock=here.clock, memory=watching.memory) as keys,
-        open_surroundings(here.settings, NETWORK_AUDIT, clock=here.clock, memory=watching.memory) as networks,
+        open_run_context(here.settings, BUDGET, clock=here.clock) as watching,
+        open_run_context(here.settings, KMS_ROTATION, clock=here.clock, memory=watching.memory) as keys,
+        open_run_context(here.settings, NETWORK_AUDIT, clock=here.clock, memory=watching.memory) as networks,
     ):
         world = replace(watching, guard=IDLE_GPU)
         for day in _days(sandbox, Guards(watching, keys, networks), days, language):
@@ -175,7 +175,7 @@ def _said(event: StoryEvent, language: Language) -> str:
     return event.text_zh if language is Language.ZH else event.text
 
 
-def _ending(world: Surroundings, sandbox: Sandbox, lived: Sequence[DemoDay], names: Names) -> Ending:
+def _ending(world: RunContext, sandbox: Sandbox, lived: Sequence[DemoDay], names: Names) -> Ending:
     from costguard.cli.demo_facts import Ending, left_alone, saved_by, unmeasured
     from costguard.engine.ledger.audit.verify import verify
     from costguard.engine.savings.savings import realised_now
@@ -193,7 +193,7 @@ def _ending(world: Surroundings, sandbox: Sandbox, lived: Sequence[DemoDay], nam
     )
 
 
-def _copies(world: Surroundings, sandbox: Sandbox, names: Names) -> Copies | None:
+def _copies(world: RunContext, sandbox: Sandbox, names: Names) -> Copies | None:
     """Whose disks were copied, and the most that keeping the copies costs an hour, by the clouds' own prices."""
     from costguard.cli.demo_facts import Copies
     from costguard.domain.resources import Volume

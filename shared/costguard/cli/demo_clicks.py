@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cloudstand.slack import SlackRequest
     from costguard.domain.refs import ResourceRef
     from costguard.engine.ledger.outbox.notice import Notice
-    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.run_context import RunContext
     from costguard.faas.http import HttpReply
     from costguard.sandbox.sandbox import Sandbox
 
@@ -23,7 +23,7 @@ Keeping = Callable[["ResourceRef", timedelta], None]
 _BECAUSE = "results for the paper are still on its disk"
 
 
-def keeping(sandbox: Sandbox, world: Surroundings, language: Language) -> Keeping:
+def keeping(sandbox: Sandbox, world: RunContext, language: Language) -> Keeping:
     """What an owner does to keep a machine: press the button, fill in the window, send it."""
     from costguard.adapters.notifiers.slack.notifier import SlackNotifier
     from costguard.faas.http import HttpRequest
@@ -62,7 +62,7 @@ def keeping(sandbox: Sandbox, world: Surroundings, language: Language) -> Keepin
     return keep
 
 
-def _notice_of(world: Surroundings, machine: ResourceRef) -> Notice:
+def _notice_of(world: RunContext, machine: ResourceRef) -> Notice:
     case = next(case for case in world.memory.cases.active(world.guard) if case.subject == machine)
     notice = world.memory.outbox.said_of(case.case_id)
     if notice is None:

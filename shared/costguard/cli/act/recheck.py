@@ -88,13 +88,13 @@ def _rechecked(here: CliContext, memory: Memory, resource: str, who: str) -> Seq
 
 
 def _of_guard(here: CliContext, memory: Memory, guard: str, cases: tuple[Case, ...], who: str) -> tuple[Rechecked, ...]:
-    from costguard.bootstrap import open_surroundings
+    from costguard.bootstrap import open_run_context
     from costguard.cli.progress import shard_progress
     from costguard.engine.answers.recheck import recheck as recheck_by
     from costguard.engine.guards.registry import runner_of
 
     with (
-        open_surroundings(here.settings, guard, memory=memory, clock=here.clock, may_act=False) as world,
+        open_run_context(here.settings, guard, memory=memory, clock=here.clock, may_act=False) as world,
         shard_progress("Reading") as step,
     ):
         clouds = {case.subject.cloud for case in cases}

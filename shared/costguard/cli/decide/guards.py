@@ -14,7 +14,7 @@ from costguard.report.words.sentences import Language, clean, explain
 if TYPE_CHECKING:
     from costguard.engine.guards.budgets.look import BudgetLook
     from costguard.engine.ledger.memory import Memory
-    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.run_context import RunContext
     from costguard.planning import Plan
 
 
@@ -38,9 +38,7 @@ def worth_showing(plan: Plan) -> Plan:
     return replace(plan, findings=tuple(filter(view_of(plan.guard).shown, plan.findings)))
 
 
-def ready_to_carry_out(
-    world: Surroundings, agreed: Plan, looked: BudgetLook | None, language: Language
-) -> Surroundings:
+def ready_to_carry_out(world: RunContext, agreed: Plan, looked: BudgetLook | None, language: Language) -> RunContext:
     """The surroundings to carry a plan out in: of budgets under the rules that they make as they were just `looked` at.
 
     Raises:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from costguard.engine.guards.budgets.look import BudgetLook
     from costguard.engine.ledger.outbox.notice import Notice
     from costguard.engine.run.run import RunReport
-    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.run_context import RunContext
     from costguard.planning import Plan
     from costguard.planning.agreed import Agreement
     from costguard.report.tables import Table
@@ -67,12 +67,12 @@ def plan(
     """
     runner = runner_of(guard)
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
-        from costguard.bootstrap import open_surroundings
+        from costguard.bootstrap import open_run_context
 
         language = here.language
         with (
             ledger_read_only(here) as memory,
-            open_surroundings(here.settings, guard, memory=memory, clock=here.clock, may_act=False) as world,
+            open_run_context(here.settings, guard, memory=memory, clock=here.clock, may_act=False) as world,
             shard_progress("Reading") as step,
         ):
             planned = runner.plan(world, run_id_of(guard, here.clock.now()), step)
@@ -128,7 +128,7 @@ def apply(
 
     agreed = read_plan(Path(plan))
     with workplace(ctx, lang=lang, sandbox=sandbox, policy=policy, ledger=ledger) as here:
-        from costguard.bootstrap import open_surroundings, read_policy
+        from costguard.bootstrap import open_run_context, read_policy
         from costguard.engine.run.act import pause_reason
         from costguard.engine.run.run import carry_out
         from costguard.planning.agreed import in_both
@@ -142,7 +142,7 @@ def apply(
                 message = f"this plan is not applied: {explain(paused, language)}"
                 raise StalePlanError(message)
             with (
-                open_surroundings(
+                open_run_context(
                     here.settings, agreed.guard, policy=current, memory=memory, clock=here.clock, may_act=False
                 ) as world,
                 shard_progress("Reading") as step,
@@ -154,7 +154,7 @@ def apply(
         report: RunReport | None = None
         notices: Mapping[str, Notice] = {}
         if not both.refuses_all:
-            with open_surroundings(here.settings, agreed.guard, policy=current, clock=here.clock) as connected:
+            with open_run_context(here.settings, agreed.guard, policy=current, clock=here.clock) as connected:
                 _enter_accounts(connected)
                 report = carry_out(ready_to_carry_out(connected, both.plan, looked, language), both.plan)
                 notices = connected.memory.outbox.get_many(action.decision_id for action in both.plan.due)
@@ -167,7 +167,7 @@ def run_id_of(guard: str, now: datetime) -> str:
     return "cli-" + hashlib.sha256(f"{guard}\n{now.isoformat()}".encode()).hexdigest()[:16]
 
 
-def _budgets(world: Surroundings, looked: BudgetLook, language: Language) -> tuple[Table, ...]:
+def _budgets(world: RunContext, looked: BudgetLook, language: Language) -> tuple[Table, ...]:
     """Where the budgets stand that the plan follows from."""
     from costguard.engine.guards.budgets.budget_reports import budget_reports
     from costguard.report.budget.views import budgets_table
@@ -176,7 +176,7 @@ def _budgets(world: Surroundings, looked: BudgetLook, language: Language) -> tup
     return (budgets_table(reports, language, plain=not draws_blocks()),) if reports else ()
 
 
-def _enter_accounts(world: Surroundings) -> None:
+def _enter_accounts(world: RunContext) -> None:
     """Learn the way into every account, which a scan learns by the way; what stays closed is held by the last look."""
     for target in world.targets:
         with suppress(ProviderError):

@@ -214,7 +214,7 @@ def _look(here: CliContext, only: str = "") -> tuple[datetime, Sequence[BudgetRe
     Raises:
         InvalidInputError: the policy has no budget of that name.
     """
-    from costguard.bootstrap import open_surroundings, read_policy
+    from costguard.bootstrap import open_run_context, read_policy
     from costguard.engine.guards.budgets.budget_reports import budget_reports
     from costguard.engine.guards.budgets.look import look
 
@@ -228,9 +228,7 @@ def _look(here: CliContext, only: str = "") -> tuple[datetime, Sequence[BudgetRe
         return here.clock.now(), ()
     with (
         ledger_read_only(here) as memory,
-        open_surroundings(
-            here.settings, BUDGET, policy=policy, memory=memory, clock=here.clock, may_act=False
-        ) as world,
+        open_run_context(here.settings, BUDGET, policy=policy, memory=memory, clock=here.clock, may_act=False) as world,
         shard_progress("Reading") as step,
     ):
         looked = look(world, progress=step, remember=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from costguard.bootstrap import open_surroundings, read_policy
+from costguard.bootstrap import open_run_context, read_policy
 from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.cases.mending import rungs_told
@@ -70,7 +70,7 @@ def _machines(
     """Those that the guard would judge, and by what; only the subject's region unless all of them count."""
     runner = runner_of(guard)
     with (
-        open_surroundings(here.settings, guard, policy=policy, memory=memory, clock=here.clock, may_act=False) as world,
+        open_run_context(here.settings, guard, policy=policy, memory=memory, clock=here.clock, may_act=False) as world,
         shard_progress("Reading") as step,
     ):
         if subject is not None and not runner.whole:

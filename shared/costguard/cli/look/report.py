@@ -81,14 +81,14 @@ def _facts(here: CliContext, back: timedelta, owner: str, *, look: bool) -> Repo
 
 
 def _taken(here: CliContext, memory: Memory) -> Iterator[Looked]:
-    from costguard.bootstrap import open_surroundings, read_policy
+    from costguard.bootstrap import open_run_context, read_policy
     from costguard.engine.digest.reporting import look_now
     from costguard.policy.sections import guards_in
 
     policy = read_policy(here.settings)
     for guard in guards_in(policy):
         with (
-            open_surroundings(
+            open_run_context(
                 here.settings, guard, policy=policy, memory=memory, clock=here.clock, may_act=False
             ) as world,
             shard_progress("Reading") as step,

@@ -128,13 +128,13 @@ def _ground(policy: Policy) -> tuple[object, ...]:
 def _over_one_look(
     here: CliContext, memory: Memory, old: Policy, new: Policy, *, keep: bool
 ) -> tuple[Plan, Plan, Recording | None]:
-    from costguard.bootstrap import open_surroundings
+    from costguard.bootstrap import open_run_context
     from costguard.cli.policy.recording import recording_of, with_common_windows
     from costguard.engine.run.run import plan_from
     from costguard.engine.run.scan import scan
 
     with (
-        open_surroundings(here.settings, IDLE_GPU, policy=new, memory=memory, clock=here.clock, may_act=False) as world,
+        open_run_context(here.settings, IDLE_GPU, policy=new, memory=memory, clock=here.clock, may_act=False) as world,
         shard_progress("Reading") as step,
     ):
         rules = (*old.idle_gpu, *new.idle_gpu)
@@ -147,10 +147,10 @@ def _over_one_look(
 
 
 def _planned_under(here: CliContext, memory: Memory, policy: Policy, guard: str) -> Plan:
-    from costguard.bootstrap import open_surroundings
+    from costguard.bootstrap import open_run_context
 
     with (
-        open_surroundings(here.settings, guard, policy=policy, memory=memory, clock=here.clock, may_act=False) as world,
+        open_run_context(here.settings, guard, policy=policy, memory=memory, clock=here.clock, may_act=False) as world,
         shard_progress("Reading") as step,
     ):
         return runner_of(guard).plan(world, "policy-plan", step).plan

@@ -18,7 +18,7 @@ from costguard.domain.resources import Gap, InstanceDetail, InstanceState, Launc
 from costguard.engine.ledger.codec import from_body, to_body
 from costguard.engine.ledger.memory import notice_views
 from costguard.engine.run.launches import known_launches, launched
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Scan, gap_of
 from costguard.guards import IDLE_GPU
 from costguard.guards.idle.cloud_protection import Bars
@@ -59,7 +59,7 @@ def with_common_windows(rules: Sequence[IdleRule]) -> tuple[IdleRule, ...]:
     return (*rules, *(replace(first, idle=replace(first.idle, lasting=each)) for each in asked if first is not None))
 
 
-def recording_of(world: Surroundings, seen: Scan) -> Recording:
+def recording_of(world: RunContext, seen: Scan) -> Recording:
     """All that plans under other policies may need of what was seen; what could be acted on is read closely."""
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(IDLE_GPU)
@@ -89,7 +89,7 @@ def recording_of(world: Surroundings, seen: Scan) -> Recording:
 
 
 def _details(
-    world: Surroundings, seen: Scan, cases: Sequence[Case]
+    world: RunContext, seen: Scan, cases: Sequence[Case]
 ) -> tuple[tuple[InstanceDetail, ...], tuple[Gap, ...]]:
     open_cases = {case.subject for case in cases}
     details: list[InstanceDetail] = []

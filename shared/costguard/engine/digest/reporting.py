@@ -17,7 +17,7 @@ from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.shadows import ShadowRepository
 from costguard.engine.policy.provenance import decided_by
 from costguard.engine.run.run import plan_from
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Progress, no_progress, scan
 from costguard.engine.run.snapshots import LOOKED_AT, Looked, look_of
 from costguard.engine.savings.savings import savings_report
@@ -85,18 +85,18 @@ def _shadow_of(standing: ShadowStanding, owner: str) -> ShadowStanding:
     return replace(standing, differences=tuple(each for each in standing.differences if each.owner == owner))
 
 
-def look_now(world: Surroundings, *, progress: Progress = no_progress) -> Looked:
+def look_now(world: RunContext, *, progress: Progress = no_progress) -> Looked:
     """One look of this guard, with the code its runs look with; nothing is written anywhere."""
     return replace(runner_of(world.guard).look_now(world, progress), policy=world.policy.digest)
 
 
-def look_at_budgets(world: Surroundings, progress: Progress) -> Looked:
+def look_at_budgets(world: RunContext, progress: Progress) -> Looked:
     """Where budgets stand, and the machines as their steps judge them."""
     looked, plan = plan_budgets(world, LOOKED_AT, progress=progress)
     return Looked(look_of(plan, before=_known(world)), tuple(budget_sights(looked)))
 
 
-def look_at_machines(world: Surroundings, progress: Progress) -> Looked:
+def look_at_machines(world: RunContext, progress: Progress) -> Looked:
     """The machines, with the days that a report shows."""
     seen = scan(
         world.readings,
@@ -121,7 +121,7 @@ _WATCHER = IdleRule(
 """A rule for no machine: it has signals read as far back as a report shows days."""
 
 
-def _known(world: Surroundings) -> tuple[Sight, ...]:
+def _known(world: RunContext) -> tuple[Sight, ...]:
     look = LookRepository(world.memory.store).get(world.guard)
     return () if look is None else look.sights
 

@@ -10,33 +10,33 @@ from costguard.engine.guards.runner import GuardRun, GuardRunner, Planned, Port
 from costguard.guards import BUDGET
 
 if TYPE_CHECKING:
-    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.run_context import RunContext
     from costguard.engine.run.scan import Progress, Scan
     from costguard.engine.run.snapshots import Looked
     from costguard.policy.model.policy import Policy
 
 
-def _run(world: Surroundings, run_id: str, deadline: datetime | None) -> GuardRun:
+def _run(world: RunContext, run_id: str, deadline: datetime | None) -> GuardRun:
     from costguard.engine.guards.budgets.run import budget_summary, run_budgets
 
     done = run_budgets(world, run_id, deadline=deadline)
     return GuardRun(budget_summary(done), done.run.plan)
 
 
-def _plan(world: Surroundings, run_id: str, progress: Progress) -> Planned:
+def _plan(world: RunContext, run_id: str, progress: Progress) -> Planned:
     from costguard.engine.guards.budgets.run import plan_budgets
 
     looked, plan = plan_budgets(world, run_id, progress=progress)
     return Planned(plan, looked)
 
 
-def _look(world: Surroundings, progress: Progress) -> Looked:
+def _look(world: RunContext, progress: Progress) -> Looked:
     from costguard.engine.digest.reporting import look_at_budgets
 
     return look_at_budgets(world, progress)
 
 
-def _machines(world: Surroundings, progress: Progress) -> tuple[Policy, Scan]:
+def _machines(world: RunContext, progress: Progress) -> tuple[Policy, Scan]:
     from costguard.engine.guards.budgets.look import look
     from costguard.engine.guards.budgets.run import under_budgets
 

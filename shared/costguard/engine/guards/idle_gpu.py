@@ -10,40 +10,40 @@ from costguard.guards import IDLE_GPU
 
 if TYPE_CHECKING:
     from costguard.engine.notify.notices import Words
-    from costguard.engine.run.action_handler import Hand
-    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.action_handler import ActionHandler
+    from costguard.engine.run.run_context import RunContext
     from costguard.engine.run.scan import Progress
     from costguard.engine.run.snapshots import Looked
     from costguard.planning import Plan
 
 
-def _run(world: Surroundings, run_id: str, deadline: datetime | None) -> GuardRun:
+def _run(world: RunContext, run_id: str, deadline: datetime | None) -> GuardRun:
     from costguard.engine.run.run import run, summary
 
     report = run(world, run_id, deadline=deadline)
     return GuardRun(summary(report), report.plan)
 
 
-def _plan(world: Surroundings, run_id: str, progress: Progress) -> Planned:
+def _plan(world: RunContext, run_id: str, progress: Progress) -> Planned:
     from costguard.engine.run.run import make_plan
 
     return Planned(make_plan(world, run_id, progress=progress))
 
 
-def _look(world: Surroundings, progress: Progress) -> Looked:
+def _look(world: RunContext, progress: Progress) -> Looked:
     from costguard.engine.digest.reporting import look_at_machines
 
     return look_at_machines(world, progress)
 
 
-def machine_handler(world: Surroundings) -> Hand:
+def machine_handler(world: RunContext) -> ActionHandler:
     """What acts on machines."""
-    from costguard.engine.guards.machines.handler import InstanceHand
+    from costguard.engine.guards.machines.handler import InstanceHandler
 
-    return InstanceHand(world.readings, world.executors, world.memory)
+    return InstanceHandler(world.readings, world.executors, world.memory)
 
 
-def machine_messages(world: Surroundings) -> Words:
+def machine_messages(world: RunContext) -> Words:
     """What people are told of machines."""
     from costguard.engine.notify.notices import INSTANCE_WORDS
 
@@ -51,7 +51,7 @@ def machine_messages(world: Surroundings) -> Words:
     return INSTANCE_WORDS
 
 
-def fit_to_tell(world: Surroundings, plan: Plan, deadline: datetime | None) -> Plan:
+def fit_to_tell(world: RunContext, plan: Plan, deadline: datetime | None) -> Plan:
     """Without the warnings of what a cloud protects."""
     from costguard.engine.run import close_reads
 

@@ -10,32 +10,32 @@ from costguard.guards import KMS_ROTATION
 
 if TYPE_CHECKING:
     from costguard.engine.notify.notices import Words
-    from costguard.engine.run.action_handler import Hand
+    from costguard.engine.run.action_handler import ActionHandler
     from costguard.engine.run.run import RunReport
-    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.run_context import RunContext
     from costguard.engine.run.scan import Progress
 
 
-def _run(world: Surroundings, run_id: str, deadline: datetime | None) -> GuardRun:
+def _run(world: RunContext, run_id: str, deadline: datetime | None) -> GuardRun:
     from costguard.engine.guards.keys.run import run_keys
 
     report = run_keys(world, run_id, deadline=deadline).report
     return GuardRun(_figures(report), report.plan)
 
 
-def _plan(world: Surroundings, run_id: str, progress: Progress) -> Planned:
+def _plan(world: RunContext, run_id: str, progress: Progress) -> Planned:
     from costguard.engine.guards.keys.run import plan_keys
 
     return Planned(plan_keys(world, run_id, progress=progress)[1])
 
 
-def _handler(world: Surroundings) -> Hand:
-    from costguard.engine.guards.keys.handler import KeyHand
+def _handler(world: RunContext) -> ActionHandler:
+    from costguard.engine.guards.keys.handler import KeyHandler
 
-    return KeyHand(world.keys, world.rotators, world.memory, world.successors)
+    return KeyHandler(world.keys, world.rotators, world.memory, world.successors)
 
 
-def _messages(world: Surroundings) -> Words:
+def _messages(world: RunContext) -> Words:
     from costguard.engine.guards.remediations import mend_messages
 
     return mend_messages(world.policy.kms_rotation)

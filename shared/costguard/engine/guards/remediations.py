@@ -25,7 +25,7 @@ from costguard.engine.notify.messages import choices_for
 from costguard.engine.notify.notices import WARNING_HOLDS, Words, just_climbed, zone_of
 from costguard.engine.run.nearly_due import planned_when_due
 from costguard.engine.run.run import RunReport, known_accounts, stop_all, summary
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.rules.common import MendRule, Mode
 from costguard.planning import Held, Plan, PlanIndex
 from costguard.planning.mending import Judged, MendInputs, build_mend_plan
@@ -75,7 +75,7 @@ class MendLook(Protocol):
 
 
 def plan_mends(
-    world: Surroundings,
+    world: RunContext,
     run_id: str,
     looked: MendLook,
     rules: Sequence[MendRule],
@@ -92,7 +92,7 @@ def plan_mends(
     return planned_when_due(world.clock, plan, room, deadline) if remember else plan()
 
 
-def _plan_now(world: Surroundings, run_id: str, looked: MendLook, rules: Sequence[MendRule], *, remember: bool) -> Plan:
+def _plan_now(world: RunContext, run_id: str, looked: MendLook, rules: Sequence[MendRule], *, remember: bool) -> Plan:
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
     notices = notice_views(memory, cases, now)
@@ -139,9 +139,7 @@ def mend_figures(report: RunReport, *, seen: str) -> dict[str, Any]:
     return {**figures, "checks": {check: dict(sorted(counted.items())) for check, counted in sorted(checks.items())}}
 
 
-def _warning(
-    rules: Mapping[str, MendRule], world: Surroundings, index: PlanIndex, action: Action, case: Case
-) -> Notice:
+def _warning(rules: Mapping[str, MendRule], world: RunContext, index: PlanIndex, action: Action, case: Case) -> Notice:
     rule, now = rules.get(case.rule), world.clock.now()
     if rule is None or rule.mode is not Mode.ENFORCE or action.mend is None:
         return _notice(world, index, case, MendWord.TOLD, None, action.decision_id)
@@ -151,7 +149,7 @@ def _warning(
     return replace(comes, holds_until=now + WARNING_HOLDS, announced=(Announced(Verb.MEND, due),))
 
 
-def _news(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
+def _news(world: RunContext, index: PlanIndex) -> Iterator[Notice]:
     """What people should know and no rung depends on: mended, over, or waiting for their word."""
     yield from _refusals(world, index)
     plan = index.plan
@@ -176,7 +174,7 @@ def _news(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
             yield _notice(world, index, replace(case, reason=why, decision_id=""), MendWord.HELD, None, notice_id)
 
 
-def _refusals(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
+def _refusals(world: RunContext, index: PlanIndex) -> Iterator[Notice]:
     """What clouds refused, in this run or in one that told nobody: once for what was announced, and for the error."""
     called = {action.case_id for action in index.plan.due if action.verb is Verb.MEND}
     for step in index.plan.transitions:
@@ -196,7 +194,7 @@ def _refusals(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
         yield _notice(world, index, told, MendWord.REFUSED, _done(world, case)[0], notice_id)
 
 
-def _done(world: Surroundings, case: Case) -> tuple[Mend | None, str]:
+def _done(world: RunContext, case: Case) -> tuple[Mend | None, str]:
     """What was sent for the case last, and the id that an undo names."""
     sent = [intent for intent in world.memory.intents.for_case(case.case_id) if intent.action.mend is not None]
     last = max(sent, key=lambda intent: intent.claimed_at, default=None)
@@ -204,7 +202,7 @@ def _done(world: Surroundings, case: Case) -> tuple[Mend | None, str]:
 
 
 def _notice(
-    world: Surroundings,
+    world: RunContext,
     index: PlanIndex,
     case: Case,
     word: MendWord,

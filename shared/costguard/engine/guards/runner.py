@@ -13,9 +13,9 @@ from costguard.domain.errors import InvalidInputError
 if TYPE_CHECKING:
     from costguard.engine.guards.budgets.look import BudgetLook
     from costguard.engine.notify.notices import Words
-    from costguard.engine.run.action_handler import Hand
+    from costguard.engine.run.action_handler import ActionHandler
     from costguard.engine.run.run import RunReport
-    from costguard.engine.run.run_context import Surroundings
+    from costguard.engine.run.run_context import RunContext
     from costguard.engine.run.scan import Progress, Scan
     from costguard.engine.run.snapshots import Looked
     from costguard.planning import Plan
@@ -59,17 +59,17 @@ class Planned:
 class Runs(Protocol):
     """One whole run; a run id that was completed before does nothing."""
 
-    def __call__(self, world: Surroundings, run_id: str, deadline: datetime | None) -> GuardRun:
+    def __call__(self, world: RunContext, run_id: str, deadline: datetime | None) -> GuardRun:
         """Look, plan, act and tell."""
 
 
-def as_it_is(world: Surroundings, plan: Plan, deadline: datetime | None) -> Plan:
+def as_it_is(world: RunContext, plan: Plan, deadline: datetime | None) -> Plan:
     """For a guard with nothing to look at closely before people are told."""
     del world, deadline
     return plan
 
 
-def acts_on_nothing(world: Surroundings) -> Hand:
+def acts_on_nothing(world: RunContext) -> ActionHandler:
     """For a guard that only tells: nothing of its plans is ever due.
 
     Raises:
@@ -86,7 +86,7 @@ def figures_of(report: RunReport) -> dict[str, Any]:
     return summary(report)
 
 
-def machines_now(world: Surroundings, progress: Progress) -> tuple[Policy, Scan]:
+def machines_now(world: RunContext, progress: Progress) -> tuple[Policy, Scan]:
     """The machines as they are, and the policy that they are judged by."""
     from costguard.engine.run.scan import scan
 
@@ -109,19 +109,19 @@ class GuardRunner:
 
     name: GuardName
     run: Runs
-    plan: Callable[[Surroundings, str, Progress], Planned]
-    messages: Callable[[Surroundings], Words]
-    handler: Callable[[Surroundings], Hand] = acts_on_nothing
+    plan: Callable[[RunContext, str, Progress], Planned]
+    messages: Callable[[RunContext], Words]
+    handler: Callable[[RunContext], ActionHandler] = acts_on_nothing
     ports: frozenset[Port] = frozenset()
     figures: Callable[[RunReport], dict[str, Any]] = figures_of
-    fit_to_tell: Callable[[Surroundings, Plan, datetime | None], Plan] = as_it_is
-    machines: Callable[[Surroundings, Progress], tuple[Policy, Scan]] = machines_now
-    look: Callable[[Surroundings, Progress], Looked] | None = None
+    fit_to_tell: Callable[[RunContext, Plan, datetime | None], Plan] = as_it_is
+    machines: Callable[[RunContext, Progress], tuple[Policy, Scan]] = machines_now
+    look: Callable[[RunContext, Progress], Looked] | None = None
     counts: str = "instance"
     whole: bool = False
     one_look: bool = False
 
-    def look_now(self, world: Surroundings, progress: Progress) -> Looked:
+    def look_now(self, world: RunContext, progress: Progress) -> Looked:
         """What a report shows of the guard's subjects as they are; nothing is written anywhere."""
         if self.look is not None:
             return self.look(world, progress)

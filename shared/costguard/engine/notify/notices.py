@@ -14,7 +14,7 @@ from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.ledger.outbox.notice import Notice
 from costguard.engine.notify.messages import choices_for, is_clickable, next_step
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.idle.cloud_protection import barring, leads_to
 from costguard.guards.rules.common import Consent, Mode, Rung
 from costguard.guards.rules.idle import IdleRule
@@ -52,16 +52,16 @@ class Words:
     News of a case is a reply to what it was told with: `tell` sees to that.
     """
 
-    warning: Callable[[Surroundings, PlanIndex, Action, Case], Notice]
-    news: Callable[[Surroundings, PlanIndex], Iterator[Notice]]
+    warning: Callable[[RunContext, PlanIndex, Action, Case], Notice]
+    news: Callable[[RunContext, PlanIndex], Iterator[Notice]]
 
 
-def zone_of(world: Surroundings) -> str:
+def zone_of(world: RunContext) -> str:
     """Where those who read notices live."""
     return world.policy.calendar.zone if world.policy.calendar else "UTC"
 
 
-def _news(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
+def _news(world: RunContext, index: PlanIndex) -> Iterator[Notice]:
     """What people should know and no rung depends on: stopped, ended, or waiting for their word."""
     plan = index.plan
     barred = {item.action.case_id: item for item in plan.held if item.reason.code in _BARS_TOLD}
@@ -97,7 +97,7 @@ def _news(world: Surroundings, index: PlanIndex) -> Iterator[Notice]:
             yield replace(told, choices=tuple(choices))
 
 
-def _warning(world: Surroundings, index: PlanIndex, action: Action, case: Case) -> Notice:
+def _warning(world: RunContext, index: PlanIndex, action: Action, case: Case) -> Notice:
     stopped = case.climbed_at(Verb.STOP) is not None
     kind = NoticeKind.STOPPED if stopped else NoticeKind.WARNED
     told = _notice(world, index, case, kind, action.decision_id)
@@ -108,7 +108,7 @@ def _warning(world: Surroundings, index: PlanIndex, action: Action, case: Case) 
 
 
 def _notice(
-    world: Surroundings, index: PlanIndex, case: Case, kind: NoticeKind, notice_id: str, approve: str = ""
+    world: RunContext, index: PlanIndex, case: Case, kind: NoticeKind, notice_id: str, approve: str = ""
 ) -> Notice:
     finding = index.findings.get(case.subject)
     now, channel = world.clock.now(), channel_of(case.owner, world.policy)
@@ -153,7 +153,7 @@ def _notice(
     )
 
 
-def _snapshots(world: Surroundings, case: Case) -> tuple[str, ...]:
+def _snapshots(world: RunContext, case: Case) -> tuple[str, ...]:
     """Ids of the copies made for this case: what a machine can be brought back from."""
     intents = world.memory.intents.for_case(case.case_id) if case.climbed_at(Verb.SNAPSHOT) else ()
     made = (i.receipt.native_id for i in intents if i.action.verb is Verb.SNAPSHOT and i.receipt is not None)
@@ -164,7 +164,7 @@ def _why(finding: Finding | None, case: Case) -> Reason:
     return finding.reason if finding is not None and case.climbed_at(Verb.STOP) is None else case.reason
 
 
-def _upcoming(world: Surroundings, index: PlanIndex, case: Case, now: datetime) -> Iterator[Upcoming]:
+def _upcoming(world: RunContext, index: PlanIndex, case: Case, now: datetime) -> Iterator[Upcoming]:
     """The rungs still to come, each with its earliest moment if nothing speaks against it.
 
     None where a local disk stands in the way: a date is a promise, and without leave nothing will follow. Nor does
@@ -188,7 +188,7 @@ def _upcoming(world: Surroundings, index: PlanIndex, case: Case, now: datetime) 
         yield Upcoming(rung.verb, at)
 
 
-def _barred(world: Surroundings, index: PlanIndex, case: Case) -> Barred | None:
+def _barred(world: RunContext, index: PlanIndex, case: Case) -> Barred | None:
     """The first step still to come that a protection at the cloud keeps from being done, and which."""
     protections = index.protections.get(case.subject, ())
     rule = _rule_of(world, case)
@@ -204,7 +204,7 @@ def _rungs(index: PlanIndex, case: Case, rule: IdleRule) -> tuple[Rung, ...]:
     return rule.rungs(stoppable=case.subject not in index.unstoppable)
 
 
-def _rule_of(world: Surroundings, case: Case) -> IdleRule:
+def _rule_of(world: RunContext, case: Case) -> IdleRule:
     return world.policy.rule(case.rule) or rule_from_terms(case.terms)
 
 

@@ -16,7 +16,7 @@ from costguard.engine.notify.delivery import deliver_due
 from costguard.engine.notify.messages import statuses
 from costguard.engine.notify.notices import Words, zone_of
 from costguard.engine.run.case_transitions import moved
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.planning import Plan, PlanIndex, Transition
 from costguard.report.words.sentences import Language
 
@@ -26,7 +26,7 @@ _WRITING = 3  # the share of the time for writing is a third: sending has its ow
 
 
 def tell(
-    world: Surroundings, plan: Plan, words: Words, longest_wait: timedelta, deadline: datetime | None = None
+    world: RunContext, plan: Plan, words: Words, longest_wait: timedelta, deadline: datetime | None = None
 ) -> tuple[Notice, ...]:
     """Put this run's notices into the outbox, deliver what is due, and start the grace of what arrived.
 
@@ -53,7 +53,7 @@ def tell(
 
 
 def _warned(
-    world: Surroundings, index: PlanIndex, words: Words, begun: datetime, deadline: datetime | None
+    world: RunContext, index: PlanIndex, words: Words, begun: datetime, deadline: datetime | None
 ) -> dict[str, Case]:
     """Claim and write the warnings that are due; the claimed cases, by decision."""
     warnings = [action for action in index.plan.due if action.verb is Verb.WARN]
@@ -73,7 +73,7 @@ def _warned(
     return written
 
 
-def _note_arrivals(world: Surroundings, run_id: str, written: Mapping[str, Case]) -> None:
+def _note_arrivals(world: RunContext, run_id: str, written: Mapping[str, Case]) -> None:
     """Start the grace of what arrived; what did not is looked for by the next run."""
     clock, known = world.clock, world.memory.outbox.get_many(written)
     steps: list[Transition] = []
@@ -97,7 +97,7 @@ def _replies(memory: Memory, news: Iterator[Notice]) -> Iterator[Notice]:
         yield replace(notice_, thread=earlier.receipt) if earlier is not None and in_place else notice_
 
 
-def _mark(world: Surroundings, plan: Plan) -> None:
+def _mark(world: RunContext, plan: Plan) -> None:
     """Let the messages about the cases that moved say so."""
     memory, now = world.memory, plan.planned_at
     snoozed = any(step.after.status is CaseStatus.SNOOZED for step in plan.transitions)

@@ -32,8 +32,8 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.engine.ledger.caps import Claim
 from costguard.engine.ledger.memory import Memory, note
-from costguard.engine.run.action_handler import Cleared, Hand
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.action_handler import ActionHandler, PrecheckResult
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.idle.cloud_protection import Bars
 from costguard.planning import Plan, PlanIndex, RuleLimit, cap_of
 from costguard.planning.last_look import not_its_step
@@ -57,7 +57,9 @@ def pause_reason(memory: Memory, *, host_paused: bool) -> Reason | None:
     return Reason(ReasonCode.KILL_SWITCH, {"by": state.by, "cause": state.reason}) if state.paused else None
 
 
-def act(plan: Plan, world: Surroundings, hand: Hand, deadline: datetime | None = None) -> tuple[ActionResult, ...]:
+def act(
+    plan: Plan, world: RunContext, hand: ActionHandler, deadline: datetime | None = None
+) -> tuple[ActionResult, ...]:
     """Carry out `plan.due` by `hand`, one case after another; a failure of one never hides or stops another.
 
     Raises:
@@ -90,8 +92,8 @@ def _gave_way(done: Sequence[ActionResult]) -> bool:
 def _act_on_case(
     index: PlanIndex,
     actions: Sequence[Action],
-    world: Surroundings,
-    hand: Hand,
+    world: RunContext,
+    hand: ActionHandler,
     deadline: datetime | None,
     *,
     drawn: bool = False,
@@ -119,7 +121,7 @@ def _act_on_case(
     if full is not None:
         return _left(case, actions, full, world, index)
     found = _last_look(case, first, world, hand, now)
-    if isinstance(found, Cleared) and not all(map(found.clears, actions)):
+    if isinstance(found, PrecheckResult) and not all(map(found.clears, actions)):
         found = Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "step"})
     if isinstance(found, Reason):
         _release(first, plan.guard, world.memory)
@@ -130,7 +132,7 @@ def _act_on_case(
 
 
 def _left(
-    case: Case, actions: Sequence[Action], reason: Reason, world: Surroundings, index: PlanIndex
+    case: Case, actions: Sequence[Action], reason: Reason, world: RunContext, index: PlanIndex
 ) -> list[ActionResult]:
     """Nothing was called: the case waits again, and says why."""
     now = world.clock.now()
@@ -154,7 +156,9 @@ def _waiting_again(case: Case, verb: Verb, reason: Reason, now: datetime, *, sto
     return sent_back(after, rule.rungs(stoppable=stoppable), reason, now)
 
 
-def _last_look(case: Case, action: Action, world: Surroundings, hand: Hand, now: datetime) -> Reason | Cleared:
+def _last_look(
+    case: Case, action: Action, world: RunContext, hand: ActionHandler, now: datetime
+) -> Reason | PrecheckResult:
     try:
         policy = world.policy_now()
     except CostguardError as err:
@@ -167,7 +171,9 @@ def _release(action: Action, guard: str, memory: Memory) -> None:
         memory.caps.release(guard, cap_of(action.rule, action.verb), action.decision_id)
 
 
-def _reserve(action: Action, plan: Plan, case: Case, world: Surroundings, hand: Hand, now: datetime) -> Reason | None:
+def _reserve(
+    action: Action, plan: Plan, case: Case, world: RunContext, hand: ActionHandler, now: datetime
+) -> Reason | None:
     """Take it from the caps of the policy in force; of the plan counts only how many of its subjects were seen."""
     if action.verb not in CAPPED:
         return None
@@ -196,7 +202,13 @@ def _nothing_more(limit: RuleLimit) -> Money | None:
 
 
 def _call(
-    action: Action, case: Case, world: Surroundings, run_id: str, hand: Hand, cleared: Cleared, until: datetime
+    action: Action,
+    case: Case,
+    world: RunContext,
+    run_id: str,
+    hand: ActionHandler,
+    cleared: PrecheckResult,
+    until: datetime,
 ) -> ActionResult:
     intents, clock = world.memory.intents, world.clock
     action = replace(action, before=cleared.before)
@@ -238,7 +250,7 @@ def _granted_by(action: Action) -> dict[str, FactValue]:
     return {} if action.mend is None else {"cloud": action.subject.cloud, "role": GRANTED_BY[action.mend.kind]}
 
 
-def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], world: Surroundings, run_id: str) -> None:
+def _settle_case(case: Case, action: Action, results: Sequence[ActionResult], world: RunContext, run_id: str) -> None:
     now = world.clock.now()
     called = [result for result in results if result.outcome is not None]
     if not called:

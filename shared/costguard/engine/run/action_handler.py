@@ -25,7 +25,7 @@ from costguard.ports import Check
 
 
 @dataclass(frozen=True, slots=True)
-class Cleared:
+class PrecheckResult:
     """Nothing stands in the way: what must not change until the intent is written, and how the subject is now.
 
     `resources` are what may be called about: what was looked at, and nothing beside it; `copies` the volumes that one
@@ -42,10 +42,10 @@ class Cleared:
         return action.resource in self.resources and action.copies == self.copies
 
 
-class Hand(Protocol):
+class ActionHandler(Protocol):
     """What acts on one kind of subject; `act` brings claims, caps, intents and outcomes to it."""
 
-    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | Cleared:
+    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
         """Why not, after reading the subject again just before the call."""
 
     def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:

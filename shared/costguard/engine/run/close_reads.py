@@ -19,7 +19,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, InstanceDetail
 from costguard.engine.run.case_transitions import moved
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import gap_of
 from costguard.guards.idle.cloud_protection import STOP, TERMINATION, barring, leads_to, needed
 from costguard.guards.rules.idle import IdleRule
@@ -34,7 +34,7 @@ _SHARE = 2  # of the time left, the half: what is read must still be planned, ac
 _WARNING_SHARE = 3  # the third: writing and sending have theirs
 
 
-def examined_closely(world: Surroundings, inputs: PlanInputs, deadline: datetime | None) -> PlanInputs:
+def examined_closely(world: RunContext, inputs: PlanInputs, deadline: datetime | None) -> PlanInputs:
     """The inputs with volumes, snapshots and addresses of every instance the plan may act on."""
     late = {case.subject for case in inputs.cases if case.reason.code is ReasonCode.DETAIL_UNREAD}
     by_shard: dict[Shard, list[ResourceRef]] = {}
@@ -56,7 +56,7 @@ def examined_closely(world: Surroundings, inputs: PlanInputs, deadline: datetime
 
 
 def _details_of(
-    world: Surroundings, refs: Sequence[ResourceRef], until: datetime | None
+    world: RunContext, refs: Sequence[ResourceRef], until: datetime | None
 ) -> tuple[Mapping[ResourceRef, InstanceDetail], tuple[Gap, ...]]:
     found: dict[ResourceRef, InstanceDetail] = {}
     for at in range(0, len(refs), _TOGETHER):
@@ -86,7 +86,7 @@ class _Question:
 _Answers = list[tuple[_Question, tuple[str, ...] | Reason]]
 
 
-def fit_to_tell(world: Surroundings, plan: Plan, deadline: datetime | None) -> Plan:
+def fit_to_tell(world: RunContext, plan: Plan, deadline: datetime | None) -> Plan:
     """The plan without the warnings of what the cloud protects, or may protect: nobody is told of what cannot come.
 
     The case that was opened first comes first, so that what no time was left for comes before what is new.
@@ -130,7 +130,7 @@ def _questions(plan: Plan) -> Iterator[_Question]:
 
 
 def _answers(
-    world: Surroundings, shard: Shard, asked: Sequence[_Question], until: datetime | None
+    world: RunContext, shard: Shard, asked: Sequence[_Question], until: datetime | None
 ) -> tuple[_Answers, list[Gap]]:
     inventory = world.readings[shard.cloud].inventory
     answers: _Answers = []
@@ -161,7 +161,7 @@ def _bar(asked: _Question, protections: tuple[str, ...]) -> Reason | None:
 
 
 def _without(
-    world: Surroundings, plan: Plan, barred: Mapping[str, Reason], told: Mapping[ResourceRef, tuple[str, ...]]
+    world: RunContext, plan: Plan, barred: Mapping[str, Reason], told: Mapping[ResourceRef, tuple[str, ...]]
 ) -> Plan:
     """The barred warnings held, as a rail of the plan would have held them, and every case saying why."""
     steps = [

@@ -17,7 +17,7 @@ from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import gap_of
 from costguard.guards.rules.common import Mode
 from costguard.planning import PlanInputs, judged
@@ -37,7 +37,7 @@ class Barred:
     gaps: tuple[Gap, ...] = ()
 
 
-def barred_accounts(world: Surroundings, inputs: PlanInputs) -> Barred:
+def barred_accounts(world: RunContext, inputs: PlanInputs) -> Barred:
     """The accounts in which another deployment works and this one does not lead.
 
     Looked at is where something is at stake: a machine that breaks a rule, or has a case.

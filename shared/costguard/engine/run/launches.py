@@ -17,7 +17,7 @@ from costguard.domain.findings import Verdict
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, Launch
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import gap_of
 from costguard.planning import PlanInputs, judged
 from costguard.policy.model.ownership import launch_matters
@@ -53,7 +53,7 @@ class _Asked:
 
 
 def launched(
-    world: Surroundings, inputs: PlanInputs, *, deadline: datetime | None = None, remember: bool = True
+    world: RunContext, inputs: PlanInputs, *, deadline: datetime | None = None, remember: bool = True
 ) -> Launches:
     """Who launched the machines that the plan is about, where their owner may turn on it.
 
@@ -104,7 +104,7 @@ def _wanted(inputs: PlanInputs) -> Iterator[InstanceFact]:
                 yield fact
 
 
-def _ask(world: Surroundings, shard: Shard, instances: Sequence[Instance], until: datetime) -> _Asked:
+def _ask(world: RunContext, shard: Shard, instances: Sequence[Instance], until: datetime) -> _Asked:
     """Some at a time, while time lasts and the trail answers."""
     trail = world.trails[shard.cloud]
     answers: list[tuple[Instance, Launch | None]] = []

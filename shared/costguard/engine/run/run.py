@@ -27,9 +27,9 @@ from costguard.engine.run.close_reads import examined_closely
 from costguard.engine.run.deployments import barred_accounts
 from costguard.engine.run.launches import launched
 from costguard.engine.run.nearly_due import planned_when_due
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Lookback, Progress, Scan, no_progress, scan
-from costguard.engine.run.scan_cursor import Turns, not_reached, reading_until
+from costguard.engine.run.scan_cursor import ScanCursor, not_reached, reading_until
 from costguard.engine.run.settlement import release_unsent, settle_observed
 from costguard.engine.run.shadows import keep_shadows, shadow_figures, with_shadows
 from costguard.engine.run.snapshots import keep_look
@@ -62,7 +62,7 @@ class RunReport:
 
 
 def make_plan(
-    world: Surroundings,
+    world: RunContext,
     run_id: str,
     *,
     deadline: datetime | None = None,
@@ -71,7 +71,7 @@ def make_plan(
     remember: bool = False,
 ) -> Plan:
     """Scan and plan; nothing is written, unless `remember` keeps what the audit trails said and whose turn is next."""
-    turns = Turns(world.memory.store)
+    turns = ScanCursor(world.memory.store)
     begin_at = turns.first(world.guard) if deadline is not None else None
     seen = scan(
         world.readings,
@@ -90,7 +90,7 @@ def make_plan(
 
 
 def plan_from(
-    world: Surroundings, run_id: str, seen: Scan, *, deadline: datetime | None = None, remember: bool = False
+    world: RunContext, run_id: str, seen: Scan, *, deadline: datetime | None = None, remember: bool = False
 ) -> Plan:
     """The plan for what was seen, with memory and the closer reads it needs; `remember` as for `make_plan`.
 
@@ -103,7 +103,7 @@ def plan_from(
 
 
 def _plan_now(
-    world: Surroundings,
+    world: RunContext,
     run_id: str,
     seen: Scan,
     verdicts: tuple[Finding, ...],
@@ -145,7 +145,7 @@ def _plan_now(
     return with_shadows(world, whole, build_plan(whole))
 
 
-def known_accounts(world: Surroundings, whole: Mapping[Shard, bool], *, remember: bool) -> dict[str, datetime]:
+def known_accounts(world: RunContext, whole: Mapping[Shard, bool], *, remember: bool) -> dict[str, datetime]:
     """In which of these accounts every rule only observes, each until when.
 
     `whole` are the shards that answered, by whether all of them was read; `remember` notes accounts never read before.
@@ -159,7 +159,7 @@ def known_accounts(world: Surroundings, whole: Mapping[Shard, bool], *, remember
 
 
 def run(
-    world: Surroundings,
+    world: RunContext,
     run_id: str,
     *,
     deadline: datetime | None = None,
@@ -194,7 +194,7 @@ def log_gaps(looked: Gapped) -> None:
         _LOG.warning("could not be read", extra=facts)
 
 
-def carry_out(world: Surroundings, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
+def carry_out(world: RunContext, plan: Plan, *, deadline: datetime | None = None) -> RunReport:
     """Commit a plan's transitions, act on what is due, tell people, and close the run's record, as its guard does.
 
     A plan whose run was completed before does nothing.
@@ -218,7 +218,7 @@ def longest_wait(now: datetime, deadline: datetime | None) -> timedelta:
 
 
 def concluded(
-    world: Surroundings,
+    world: RunContext,
     plan: Plan,
     results: tuple[ActionResult, ...],
     deadline: datetime | None = None,
@@ -272,7 +272,7 @@ def summary(report: RunReport) -> dict[str, Any]:
     }
 
 
-def _others(world: Surroundings) -> Mapping[ResourceRef, tuple[Case, ...]]:
+def _others(world: RunContext) -> Mapping[ResourceRef, tuple[Case, ...]]:
     """The active cases of every other guard, by subject."""
     found: dict[ResourceRef, tuple[Case, ...]] = {}
     for guard in GUARDS:
@@ -281,11 +281,11 @@ def _others(world: Surroundings) -> Mapping[ResourceRef, tuple[Case, ...]]:
     return found
 
 
-def _paused(world: Surroundings) -> bool:
+def _paused(world: RunContext) -> bool:
     return pause_reason(world.memory, host_paused=world.host_paused) is not None
 
 
-def stop_all(world: Surroundings, *, enforcing: bool) -> Reason | None:
+def stop_all(world: RunContext, *, enforcing: bool) -> Reason | None:
     """Why nothing may be done in this run at all; `enforcing`: whether any of the guard's rules does."""
     paused = pause_reason(world.memory, host_paused=world.host_paused)
     if paused is not None:
@@ -297,7 +297,7 @@ def stop_all(world: Surroundings, *, enforcing: bool) -> Reason | None:
     return None
 
 
-def committed(world: Surroundings, plan: Plan) -> Plan:
+def committed(world: RunContext, plan: Plan) -> Plan:
     """The plan with its transitions written; what another run moved first is dropped from it.
 
     Where a cap holds something, what was reserved and can never be sent any more is given back, for the next run.

@@ -30,7 +30,7 @@ from costguard.ports import (
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RunContext:
     """Policy, clouds, memory, people and time.
 
     `executors` has an entry only for clouds where a rule enforces. `policy_now` reads the policy again,

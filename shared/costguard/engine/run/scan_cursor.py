@@ -22,7 +22,7 @@ class _Turn:
     begin_at: str = ""
 
 
-class Turns:
+class ScanCursor:
     """One record for each guard: the shard that the next run begins with, empty where the last reached them all."""
 
     def __init__(self, store: RecordStore) -> None:

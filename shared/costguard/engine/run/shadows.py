@@ -14,7 +14,7 @@ from costguard.domain.errors import VersionConflictError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.shadows import MOST_DIFFERENCES, ShadowRepository
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards import IDLE_GPU, OF_MACHINES
 from costguard.guards.rules.common import MendRule
 from costguard.planning import Plan, PlanInputs
@@ -27,7 +27,7 @@ _FORGOTTEN = timedelta(days=7)
 """Cases of a rule that no run followed for so long tell of waits that nobody watched: they are closed first."""
 
 
-def with_shadows(world: Surroundings, inputs: PlanInputs, plan: Plan) -> Plan:
+def with_shadows(world: RunContext, inputs: PlanInputs, plan: Plan) -> Plan:
     """The plan with what each rule for machines in the shadow would have made of the same sights."""
     if not world.policy.shadows.idle_gpu:
         return plan
@@ -50,7 +50,7 @@ def with_mend_shadows(
     return replace(plan, shadows=tuple(shadow_of_mends(in_force, judged, rule) for rule, judged in rules))
 
 
-def keep_shadows(world: Surroundings, plan: Plan) -> None:
+def keep_shadows(world: RunContext, plan: Plan) -> None:
     """Remember how the rules in the shadow stand.
 
     Raises:

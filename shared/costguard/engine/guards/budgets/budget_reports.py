@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from costguard.domain.refs import ResourceRef
 from costguard.engine.guards.budgets.look import BudgetLook
 from costguard.engine.guards.budgets.notifying import AlertBook, addresses_of
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.budget.alerts import crossings, once_more, thresholds
 from costguard.guards.budget.judge import NAME, BudgetStatus
 from costguard.report.budget.views import AlertTold, BudgetReport
 
 
-def budget_reports(world: Surroundings, looked: BudgetLook, only: str = "") -> tuple[BudgetReport, ...]:
+def budget_reports(world: RunContext, looked: BudgetLook, only: str = "") -> tuple[BudgetReport, ...]:
     """Every budget as people are shown it, or the one named; reads the ledger and writes nothing."""
     names = {fact.instance.ref: fact.instance.name for shard in looked.seen.facts for fact in shard.instances}
     cases = world.memory.cases.active(NAME)
@@ -34,7 +34,7 @@ def budget_reports(world: Surroundings, looked: BudgetLook, only: str = "") -> t
     )
 
 
-def _told(world: Surroundings, status: BudgetStatus, looked: BudgetLook) -> Iterator[AlertTold]:
+def _told(world: RunContext, status: BudgetStatus, looked: BudgetLook) -> Iterator[AlertTold]:
     """Thresholds of this period in order, and a surge of today; each address by itself."""
     if status.period is None or status.spent is None:
         return

@@ -19,7 +19,7 @@ from costguard.domain.errors import (
 )
 from costguard.engine.ledger.audit.audit import AuditWhat
 from costguard.engine.ledger.outbox.notice import Notice
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.budget.judge import BudgetStatus
 from costguard.guards.budget.rules import BudgetStep, StepKind
 from costguard.guards.rules.common import Mode
@@ -55,7 +55,7 @@ class _Asked:
     at: Decimal | None = None
 
 
-def freeze(world: Surroundings, statuses: Sequence[BudgetStatus], run_id: str) -> tuple[FreezeResult, ...]:
+def freeze(world: RunContext, statuses: Sequence[BudgetStatus], run_id: str) -> tuple[FreezeResult, ...]:
     """Move every freeze of the policy, and those remembered that it no longer names, one step at most.
 
     A cloud is asked only where there is something to look at, and nothing is called while the kill switch is set.
@@ -109,7 +109,7 @@ def _is_unsure(status: BudgetStatus) -> bool:
 
 
 def _moved(
-    world: Surroundings,
+    world: RunContext,
     one: LaunchFreeze,
     state: FreezeState,
     asked: _Asked,
@@ -153,7 +153,7 @@ def _moved(
     return FreezeResult(one, memory.freezes.get(one.name), wants, failed)
 
 
-def _not_asked_now(world: Surroundings, one: LaunchFreeze, state: FreezeState, asked: _Asked) -> str:
+def _not_asked_now(world: RunContext, one: LaunchFreeze, state: FreezeState, asked: _Asked) -> str:
     """The last look: why it may not begin, by the policy and the outbox of this moment. Mode, step, notice and wait."""
     try:
         policy = world.policy_now()
@@ -181,7 +181,7 @@ def _not_asked_now(world: Surroundings, one: LaunchFreeze, state: FreezeState, a
 
 
 def _seen(
-    world: Surroundings, one: LaunchFreeze, state: FreezeState, asked: _Asked, attached: tuple[str, ...] | None
+    world: RunContext, one: LaunchFreeze, state: FreezeState, asked: _Asked, attached: tuple[str, ...] | None
 ) -> FreezeSeen:
     status = asked.status
     period = status.period.key if status is not None and status.period is not None else state.period
@@ -201,7 +201,7 @@ def _seen(
 
 
 def _call(
-    change: Callable[[LaunchFreeze], object], one: LaunchFreeze, world: Surroundings, state: FreezeState, run_id: str
+    change: Callable[[LaunchFreeze], object], one: LaunchFreeze, world: RunContext, state: FreezeState, run_id: str
 ) -> str:
     """One call; what came of it is seen in the next run, whatever was answered now."""
     outcome, failed = "accepted", ""
@@ -219,7 +219,7 @@ def _call(
 
 
 def _tell(
-    world: Surroundings,
+    world: RunContext,
     one: LaunchFreeze,
     before: FreezeState,
     after: FreezeState,
@@ -232,7 +232,7 @@ def _tell(
 
 
 def _say(
-    world: Surroundings,
+    world: RunContext,
     word: FreezeWord,
     one: LaunchFreeze,
     state: FreezeState,

@@ -13,9 +13,9 @@ from costguard.domain.resources import Gap, Instance
 from costguard.domain.spend import SpendScope
 from costguard.engine.guards.budgets.before import OpenPeriod, open_before
 from costguard.engine.guards.budgets.bills import Bills, payers, read_bills
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Progress, Scan, no_progress, scan
-from costguard.engine.run.scan_cursor import Turns, not_reached, reading_until
+from costguard.engine.run.scan_cursor import ScanCursor, not_reached, reading_until
 from costguard.engine.savings.bills import keep_bill
 from costguard.estimates.burn import Known, Metered, in_scope, known
 from costguard.estimates.commitments import terms_in
@@ -58,7 +58,7 @@ def rules_watched(policy: Policy) -> tuple[IdleRule, ...]:
 
 
 def look(
-    world: Surroundings,
+    world: RunContext,
     *,
     deadline: datetime | None = None,
     progress: Progress = no_progress,
@@ -76,7 +76,7 @@ def look(
     policy = world.policy
     rules = rules_watched(policy)
     if seen is None:
-        turns = Turns(world.memory.store)
+        turns = ScanCursor(world.memory.store)
         begin_at = turns.first(world.guard) if deadline is not None else None
         seen = scan(
             world.readings,
@@ -110,7 +110,7 @@ def look(
     )
 
 
-def _sheets(world: Surroundings, seen: Scan, now: datetime, *, remember: bool) -> Iterator[MeterSheet]:
+def _sheets(world: RunContext, seen: Scan, now: datetime, *, remember: bool) -> Iterator[MeterSheet]:
     kept = world.memory.meter.kept(facts.shard.cloud for facts in seen.facts)
     changed: dict[Shard, MeterSheet] = {}
     for facts in seen.facts:
@@ -130,7 +130,7 @@ def _sheets(world: Surroundings, seen: Scan, now: datetime, *, remember: bool) -
 
 
 def _bills(
-    world: Surroundings, seen: Scan, open_periods: Sequence[OpenPeriod], now: datetime, *, remember: bool
+    world: RunContext, seen: Scan, open_periods: Sequence[OpenPeriod], now: datetime, *, remember: bool
 ) -> Bills:
     present = ((rule.covers, period_at(rule.period, now)) for rule in world.policy.budgets)
     scopes: dict[SpendScope, datetime] = {}
@@ -190,7 +190,7 @@ def _blind_in(scope: SpendScope, seen: Scan) -> Iterator[Gap]:
             yield gap
 
 
-def _idle(world: Surroundings, seen: Scan, rules: Sequence[IdleRule], now: datetime) -> Iterator[ResourceRef]:
+def _idle(world: RunContext, seen: Scan, rules: Sequence[IdleRule], now: datetime) -> Iterator[ResourceRef]:
     """What was seen idle just now by a budget's own measure, or by the idle guard's cases."""
     of_idleness = [rule for rule in rules if rule.cause is not None and not rule.cause.priority_class]
     for shard in seen.facts:

@@ -16,7 +16,7 @@ from costguard.engine.guards.budgets.look import BudgetLook
 from costguard.engine.ledger.money.budget_periods import BudgetPeriodRepository
 from costguard.engine.ledger.outbox.notice import Notice, NoticeState
 from costguard.engine.ledger.outbox.outbox import OutboxRepository
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.budget.alerts import Crossing, crossings, fallen_back, scope_id, stands_for, untold
 from costguard.guards.budget.judge import BudgetStatus
 from costguard.report.budget.notices import AlertFacts, alert_notice
@@ -27,7 +27,7 @@ _EARLY = "early"  # what a notice tells that is not certain
 _PERCENT = re.compile(r"([\d.]+) ?%")
 
 
-def tell(world: Surroundings, looked: BudgetLook) -> Iterator[Crossing]:
+def tell(world: RunContext, looked: BudgetLook) -> Iterator[Crossing]:
     """Put what is still to be told into the outbox, once per threshold and address."""
     for status in (*looked.statuses, *(before for _, before in looked.before)):
         if status.period is None or status.spent is None:
@@ -60,7 +60,7 @@ def _soon(status: BudgetStatus) -> Money | None:
     return status.spent.soon(status.burn_per_hour)
 
 
-def _armed_again(world: Surroundings, looked: BudgetLook, status: BudgetStatus, told: AlertBook) -> frozenset[str]:
+def _armed_again(world: RunContext, looked: BudgetLook, status: BudgetStatus, told: AlertBook) -> frozenset[str]:
     """The early alerts of this period that did not come true; those of which this look says so are remembered.
 
     A look that could not read everything says of nothing that it did not come true.
@@ -78,7 +78,7 @@ def _armed_again(world: Surroundings, looked: BudgetLook, status: BudgetStatus, 
     return known | fell
 
 
-def addresses_of(world: Surroundings, status: BudgetStatus) -> tuple[str, ...]:
+def addresses_of(world: RunContext, status: BudgetStatus) -> tuple[str, ...]:
     """Who is told of this budget."""
     return status.rule.tell or tuple(filter(None, (world.policy.default_channel,)))
 
@@ -145,9 +145,7 @@ class AlertBook:
         return notice_id if known is None else None
 
 
-def _enqueue(
-    world: Surroundings, looked: BudgetLook, status: BudgetStatus, crossing: Crossing, told: AlertBook
-) -> None:
+def _enqueue(world: RunContext, looked: BudgetLook, status: BudgetStatus, crossing: Crossing, told: AlertBook) -> None:
     now = world.clock.now()
     spenders = looked.spenders[status.rule.name]
     facts = AlertFacts(status, crossing, spenders, looked.now, idle_is_known=looked.idle_is_known)

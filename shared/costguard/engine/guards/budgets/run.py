@@ -14,7 +14,7 @@ from costguard.engine.guards.budgets.look import BudgetLook, look
 from costguard.engine.guards.budgets.notifying import tell
 from costguard.engine.guards.budgets.snapshots import keep_budgets
 from costguard.engine.run.run import RunReport, carry_out, log_gaps, plan_from, summary
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Progress, Scan, no_progress
 from costguard.guards.budget.alerts import Crossing
 from costguard.guards.budget.judge import judge
@@ -41,7 +41,7 @@ class BudgetRun:
 
 
 def run_budgets(
-    world: Surroundings,
+    world: RunContext,
     run_id: str,
     *,
     deadline: datetime | None = None,
@@ -68,7 +68,7 @@ def run_budgets(
 
 
 def plan_budgets(
-    world: Surroundings,
+    world: RunContext,
     run_id: str,
     *,
     deadline: datetime | None = None,
@@ -80,7 +80,7 @@ def plan_budgets(
 
 
 def _plan(
-    under: Surroundings, run_id: str, looked: BudgetLook, *, deadline: datetime | None = None, remember: bool = False
+    under: RunContext, run_id: str, looked: BudgetLook, *, deadline: datetime | None = None, remember: bool = False
 ) -> Plan:
     """What could not be read of a bill is a gap of the plan as well."""
     plan = plan_from(under, run_id, looked.seen, deadline=deadline, remember=remember)
@@ -88,7 +88,7 @@ def _plan(
     return replace(plan, gaps=tuple(dict.fromkeys((*plan.gaps, *of_bills))))
 
 
-def under_budgets(world: Surroundings, looked: BudgetLook) -> Surroundings:
+def under_budgets(world: RunContext, looked: BudgetLook) -> RunContext:
     """The same surroundings under the rules for machines that the budgets make as they stand."""
     periods = {status.rule.name: status.period.key for status in looked.statuses if status.period is not None}
     standings = [status.standing for status in looked.statuses if status.standing is not None]

@@ -16,15 +16,15 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine.guards.keys.look import judged_key
 from costguard.engine.guards.keys.succession import Followed, followed, not_again, not_moved_back, not_ours
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.action_handler import Cleared, limit_of, out_of_turn, people_heard
+from costguard.engine.run.action_handler import PrecheckResult, limit_of, out_of_turn, people_heard
 from costguard.guards.keys.judge import before_of
 from costguard.planning import RuleLimit
 from costguard.policy.model.policy import Policy
 from costguard.ports import KeyRotator, KeySource, KeySuccessor
 
 
-class KeyHand:
-    """`Hand` for keys: it turns rotation on, sets its period, rotates, makes a successor and moves an alias to it."""
+class KeyHandler:
+    """`ActionHandler` for keys: turns rotation on, sets its period, rotates, makes a successor and moves an alias."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class KeyHand:
         self._successors = successors or {}
         self._seen: dict[ResourceRef, Followed] = {}
 
-    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | Cleared:
+    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
         """Why not, after reading the key again; the decision is bound to the version that it was made for."""
         heard = people_heard(self._memory, case, now)
         if isinstance(heard, Reason):
@@ -68,7 +68,7 @@ class KeyHand:
         if forbidden is not None:
             return forbidden
         self._seen[key.ref] = read
-        return Cleared(heard, frozenset({key.ref}), before_of(key))
+        return PrecheckResult(heard, frozenset({key.ref}), before_of(key))
 
     def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
         """That of the rule for keys, where it still says the same."""

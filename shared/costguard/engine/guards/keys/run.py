@@ -11,9 +11,9 @@ from costguard.domain.findings import Verdict
 from costguard.engine.guards.keys.look import KeyLook, judged_keys, look_at_keys
 from costguard.engine.guards.remediations import mend_figures, plan_mends
 from costguard.engine.run.run import RunReport, carry_out, log_gaps
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Progress, no_progress
-from costguard.engine.run.scan_cursor import Turns, cut_at, reading_until
+from costguard.engine.run.scan_cursor import ScanCursor, cut_at, reading_until
 from costguard.engine.run.shadows import with_mend_shadows
 from costguard.planning import Plan
 from costguard.planning.mending import Judged
@@ -33,7 +33,7 @@ class KeyRun:
 
 
 def run_keys(
-    world: Surroundings,
+    world: RunContext,
     run_id: str,
     *,
     deadline: datetime | None = None,
@@ -49,7 +49,7 @@ def run_keys(
 
 
 def plan_keys(
-    world: Surroundings,
+    world: RunContext,
     run_id: str,
     *,
     deadline: datetime | None = None,
@@ -57,7 +57,7 @@ def plan_keys(
     remember: bool = False,
 ) -> tuple[KeyLook, Plan]:
     """Look and plan; nothing is written but, to `remember`, which accounts there are and whose turn is next."""
-    turns = Turns(world.memory.store)
+    turns = ScanCursor(world.memory.store)
     begin_at = turns.first(world.guard) if deadline is not None else None
     looked = look_at_keys(
         world.readings,

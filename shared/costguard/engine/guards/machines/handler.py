@@ -15,7 +15,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Inventory
 from costguard.domain.signals import reads_back
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.action_handler import Cleared, out_of_turn, people_heard
+from costguard.engine.run.action_handler import PrecheckResult, out_of_turn, people_heard
 from costguard.engine.run.scan import Reading
 from costguard.guards.idle.judge import examine, gentlest_rule, judge_instance
 from costguard.guards.rules.idle import IdleRule
@@ -25,8 +25,8 @@ from costguard.policy.model.policy import Policy
 from costguard.ports import ActionExecutor
 
 
-class InstanceHand:
-    """`Hand` for machines: idle ones, and those that a spent budget asks for."""
+class InstanceHandler:
+    """`ActionHandler` for machines: idle ones, and those that a spent budget asks for."""
 
     def __init__(
         self, readings: Mapping[str, Reading], executors: Mapping[str, ActionExecutor], memory: Memory
@@ -35,7 +35,7 @@ class InstanceHand:
         self._executors = executors
         self._memory = memory
 
-    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | Cleared:
+    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
         """Why not, after reading the machine again; people's word is read first."""
         heard = people_heard(self._memory, case, now)
         if isinstance(heard, Reason):
@@ -63,7 +63,7 @@ class InstanceHand:
         if bar is not None:
             return bar
         together = copied_at_once(case, detail) if action.verb is Verb.SNAPSHOT else ()
-        return Cleared(heard, _resources(action, case, detail), copies=together)
+        return PrecheckResult(heard, _resources(action, case, detail), copies=together)
 
     def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
         """That of the rule for machines, where it still says the same."""

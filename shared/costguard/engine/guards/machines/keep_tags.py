@@ -18,7 +18,7 @@ from costguard.domain.resources import Instance
 from costguard.engine.ledger.accounts import AccountRepository
 from costguard.engine.ledger.people.keep_tags import KeepTag
 from costguard.engine.run.act import pause_reason
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.idle.judge import gentlest_rule
 from costguard.guards.rules.common import KEEP_TAG, Mode, Protection
 from costguard.planning import Plan, exemption
@@ -43,7 +43,7 @@ class _Due:
     ended: bool
 
 
-def tag_keeps(world: Surroundings, plan: Plan, deadline: datetime | None = None) -> int:
+def tag_keeps(world: RunContext, plan: Plan, deadline: datetime | None = None) -> int:
     """Write what is due on machines in shards that this run has read to their end; how many could not be, by now.
 
     Raises:
@@ -56,7 +56,7 @@ def tag_keeps(world: Surroundings, plan: Plan, deadline: datetime | None = None)
     return sum(bool(tag.problem) for tag in world.memory.keep_tags.all().values())
 
 
-def _write(world: Surroundings, plan: Plan, deadline: datetime | None) -> None:
+def _write(world: RunContext, plan: Plan, deadline: datetime | None) -> None:
     now = world.clock.now()
     due = [one for one in _due(world, now) if one.ref.shard in plan.looked and one.ref.cloud in world.keep_taggers]
     if not due:
@@ -83,7 +83,7 @@ def text_of(until: datetime) -> str:
     return f"{until.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _due(world: Surroundings, now: datetime) -> Iterator[_Due]:
+def _due(world: RunContext, now: datetime) -> Iterator[_Due]:
     keeps, written = world.memory.snoozes.active(now), world.memory.keep_tags.all()
     for text in sorted({*keeps, *written}):
         keep, last = keeps.get(text), written.get(text)
@@ -98,7 +98,7 @@ def _due(world: Surroundings, now: datetime) -> Iterator[_Due]:
             yield _Due(ref, now, last, ended=True)
 
 
-def _written(world: Surroundings, policy: Policy, run_id: str, due: _Due) -> bool:
+def _written(world: RunContext, policy: Policy, run_id: str, due: _Due) -> bool:
     """Look again, write the intent, then the tag, once; False where the role may not."""
     memory, now = world.memory, world.clock.now()
     keep, unchanged = memory.snoozes.of(str(due.ref), now)
@@ -131,7 +131,7 @@ def _written(world: Surroundings, policy: Policy, run_id: str, due: _Due) -> boo
     return may
 
 
-def _may_be_written(world: Surroundings, policy: Policy, instance: Instance, now: datetime) -> bool:
+def _may_be_written(world: RunContext, policy: Policy, instance: Instance, now: datetime) -> bool:
     """Only on a machine that a rule may act on here and now: what is spared otherwise is left alone in this too."""
     spared = exemption(instance, policy, now)
     rule = gentlest_rule(instance, policy.idle_gpu)

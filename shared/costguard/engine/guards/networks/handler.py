@@ -20,8 +20,8 @@ from costguard.domain.resources import Instance
 from costguard.engine.guards.networks.look import is_whole, judged_networks, network_now
 from costguard.engine.guards.networks.sightings import SightingsRepository, first_seen
 from costguard.engine.ledger.codec import record_of, value_of
-from costguard.engine.run.action_handler import Cleared, limit_of, out_of_turn, people_heard
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.action_handler import PrecheckResult, limit_of, out_of_turn, people_heard
+from costguard.engine.run.run_context import RunContext
 from costguard.guards.network.judge import before_of
 from costguard.planning import RuleLimit
 from costguard.policy.model.policy import Policy
@@ -43,16 +43,16 @@ class _Turn:
     until: datetime
 
 
-class NetworkHand:
-    """`Hand` for networks; what it may change is what the port of the cloud's remediator names, and nothing else."""
+class NetworkHandler:
+    """`ActionHandler` for networks; it may change what the port of the cloud's remediator names, and nothing else."""
 
-    def __init__(self, world: Surroundings) -> None:
+    def __init__(self, world: RunContext) -> None:
         self._world = world
         self._turns = _Turns(world.memory.store)
         self._made: list[Action] = []
         self._read: list[NetworkInventory] = []
 
-    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | Cleared:
+    def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
         """Why not, after reading everything around it again: a path is open or closed by what stands beside a rule.
 
         A shard is read for each action: a day has few, and each rests on what was there a moment before. Two runs at
@@ -65,7 +65,7 @@ class NetworkHand:
             self._remember()
         return found
 
-    def _looked(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | Cleared:
+    def _looked(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
         world, subject, mend = self._world, case.subject, action.mend
         heard = people_heard(world.memory, case, now)
         if isinstance(heard, Reason):
@@ -95,7 +95,7 @@ class NetworkHand:
             return judged.bar
         rungs = mend_rungs(judged.rule, judged.mend)
         early = out_of_turn(world.memory, case, action.verb, judged.rule.mode, rungs, policy, now)
-        return early or Cleared((*heard, *unturned), frozenset({subject}), before_of(mend, network, instances))
+        return early or PrecheckResult((*heard, *unturned), frozenset({subject}), before_of(mend, network, instances))
 
     def limit(self, action: Action, policy: Policy, seen: int) -> RuleLimit | None:
         """That of the rule for networks, where it still says the same."""

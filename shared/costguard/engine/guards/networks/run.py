@@ -12,9 +12,9 @@ from costguard.engine.guards.networks.look import NetworkLook, judged_networks, 
 from costguard.engine.guards.networks.sightings import SightingsRepository, first_seen
 from costguard.engine.guards.remediations import mend_figures, plan_mends
 from costguard.engine.run.run import RunReport, carry_out, log_gaps
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Progress, no_progress
-from costguard.engine.run.scan_cursor import Turns, cut_at, reading_until
+from costguard.engine.run.scan_cursor import ScanCursor, cut_at, reading_until
 from costguard.engine.run.shadows import with_mend_shadows
 from costguard.planning import Plan
 
@@ -32,7 +32,7 @@ class NetworkRun:
 
 
 def run_networks(
-    world: Surroundings,
+    world: RunContext,
     run_id: str,
     *,
     deadline: datetime | None = None,
@@ -49,7 +49,7 @@ def run_networks(
 
 
 def plan_networks(
-    world: Surroundings,
+    world: RunContext,
     run_id: str,
     *,
     deadline: datetime | None = None,
@@ -57,7 +57,7 @@ def plan_networks(
     remember: bool = False,
 ) -> tuple[NetworkLook, Plan]:
     """Look and plan; nothing is written but, to `remember`, which accounts there are and whose turn is next."""
-    turns = Turns(world.memory.store)
+    turns = ScanCursor(world.memory.store)
     begin_at = turns.first(world.guard) if deadline is not None else None
     looked = look(world, deadline=reading_until(world.clock.now(), deadline), progress=progress, begin_at=begin_at)
     if begin_at is not None and remember:
@@ -77,7 +77,7 @@ def plan_networks(
 
 
 def look(
-    world: Surroundings,
+    world: RunContext,
     *,
     deadline: datetime | None = None,
     progress: Progress = no_progress,

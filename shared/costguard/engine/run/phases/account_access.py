@@ -13,7 +13,7 @@ from costguard.domain.errors import ProviderError
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceDetail, Inventory
 from costguard.engine.run.phases.shares import Share, lists_members, target_for
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Reading
 from costguard.ports import CloudAuditLog, Discovery, InventorySource, LaunchReport, Target
 
@@ -100,7 +100,7 @@ class _Trail:
         return self.inner.deployments(shard, since)
 
 
-def entering(world: Surroundings, shares: Mapping[tuple[str, str], Share]) -> Surroundings:
+def entering(world: RunContext, shares: Mapping[tuple[str, str], Share]) -> RunContext:
     """The same surroundings, which enter an account when something in it is looked at closely."""
     inventories = {cloud: reading.inventory for cloud, reading in world.readings.items()}
     doors = Doors(inventories, world.targets, shares)

@@ -25,7 +25,7 @@ from costguard.engine.run.phases.blobs import BlobRef, RunBlobs
 from costguard.engine.run.phases.book import PhaseBook
 from costguard.engine.run.phases.shares import Share, parted, shares_of, target_for, within
 from costguard.engine.run.run import RunReport, committed, concluded, log_gaps, plan_from, stop_all
-from costguard.engine.run.run_context import Surroundings
+from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Scan, gap_of, scan
 from costguard.planning import Plan
 from costguard.planning.plan import KeptLines
@@ -99,7 +99,7 @@ class PartDone:
 class Phases:
     """The phases of one run over one store of values."""
 
-    world: Surroundings
+    world: RunContext
     run_id: str
     objects: ObjectStore
     accounts_a_part: int = 12
@@ -270,7 +270,7 @@ class Phases:
             gaps.extend(read.gaps)
         return Scan(tuple(sorted(facts, key=lambda fact: fact.shard)), tuple(gaps), frozenset(outset.closed_accounts))
 
-    def _entering(self, outset: Outset) -> Surroundings:
+    def _entering(self, outset: Outset) -> RunContext:
         shares = (share for part in _parts(outset, self._blobs()) for share in part)
         return entering(self.world, {(share.cloud, share.account): share for share in shares})
 

@@ -35,7 +35,7 @@ _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RunContext:
     """What DescribeKey does not say of keys, by their ids: aliases, tags, and what names them."""
 
     aliases: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Surroundings:
     used_by: Mapping[str, Sequence[ResourceRef]] = field(default_factory=dict)
 
 
-def to_key(shard: Shard, metadata: Fields, around: Surroundings) -> EncryptionKey:
+def to_key(shard: Shard, metadata: Fields, around: RunContext) -> EncryptionKey:
     """One key. Its version is that of the material in use, or where a pair has none, the time of the last rotation.
 
     Raises:
@@ -73,7 +73,7 @@ def to_key(shard: Shard, metadata: Fields, around: Surroundings) -> EncryptionKe
     )
 
 
-def unread_key(shard: Shard, native_id: str, around: Surroundings) -> EncryptionKey:
+def unread_key(shard: Shard, native_id: str, around: RunContext) -> EncryptionKey:
     """One that is listed and could not be described: all that is unread is unknown, and nothing is allowed of it."""
     aliases = _aliases(native_id, around)
     is_of_a_service = _is_of_a_service({}, aliases)
@@ -93,7 +93,7 @@ def unread_key(shard: Shard, native_id: str, around: Surroundings) -> Encryption
     )
 
 
-def _aliases(native_id: str, around: Surroundings) -> tuple[str, ...]:
+def _aliases(native_id: str, around: RunContext) -> tuple[str, ...]:
     return tuple(sorted(alias.removeprefix("alias/") for alias in around.aliases.get(native_id, ())))
 
 

@@ -22,7 +22,7 @@ from costguard.providers.alibaba.core import errors
 from costguard.providers.alibaba.core.fields import structures_in
 from costguard.providers.alibaba.core.paging import moved, numbered_pages, prove_permitted
 from costguard.providers.alibaba.core.session import AlibabaSession
-from costguard.providers.alibaba.kms.answers import Surroundings, to_key, unread_key
+from costguard.providers.alibaba.kms.answers import RunContext, to_key, unread_key
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, text
 from costguard.providers.kit.core.gaps import DEADLINE, named_gaps
 
@@ -75,7 +75,7 @@ class AlibabaKeys:
             aliases = self._aliases(shard)
         except ProviderError as err:
             return KeyInventory(shard, (), (*gaps, errors.gap(shard, "inventory", err)))
-        around = Surroundings(aliases, self._tags(shard, listed, gaps), self._users(shard, listed, gaps))
+        around = RunContext(aliases, self._tags(shard, listed, gaps), self._users(shard, listed, gaps))
         looks = [_Look(self._session, shard, native_id) for native_id in listed]
         keys = tuple(key for look in looks for key in [look.key(around)] if key is not None)
         if len(keys) < len(listed) and pages > 1:
@@ -94,7 +94,7 @@ class AlibabaKeys:
         """
         shard, ids = ref.shard, [ref.native_id]
         gaps: list[Gap] = []
-        around = Surroundings(self._aliases(shard), self._tags(shard, ids, gaps), {})
+        around = RunContext(self._aliases(shard), self._tags(shard, ids, gaps), {})
         closer = _Look(self._session, shard, ref.native_id)
         key = closer.key(around)
         if closer.failure is not None:
@@ -172,7 +172,7 @@ class _Look:
         self.native_id = native_id
         self.failure: ProviderError | None = None
 
-    def key(self, around: Surroundings) -> EncryptionKey | None:
+    def key(self, around: RunContext) -> EncryptionKey | None:
         """The key; None where it is gone by now."""
         try:
             answer = self._session.call(self._shard, "kms", "DescribeKey", KeyId=self.native_id)
