@@ -26,6 +26,7 @@ from tempfile import TemporaryDirectory
 
 from tests.builders import NOW
 from tests.scenario.stage import Stage, idle_machine
+from tests.world_ports.translate import to_world
 
 from cloudstand.alibaba.objects import oss_stand_in
 from cloudstand.slack import SlackStandIn
@@ -303,7 +304,7 @@ def told(folder: Path) -> Iterator[Story]:
     keys, clock = Keys("key-id", "a secret", ""), Watch()
     desk = folder / "desk"
     desk.mkdir()
-    with SlackStandIn(clock) as slack, oss_stand_in("acme-policy", "cn-hangzhou", keys, clock.now) as bucket:
+    with SlackStandIn(clock) as slack, oss_stand_in("acme-policy", "cn-hangzhou", to_world(keys), clock.now) as bucket:
         settings = Settings(
             policy="oss://acme-policy/costguard?region=cn-hangzhou",
             ledger=Secret(f"sqlite:///{folder / 'ledger.sqlite3'}"),

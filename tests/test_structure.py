@@ -33,6 +33,7 @@ from costguard.settings import VARIABLES
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "shared/costguard"
+EMULATORS = ROOT / "shared/cloudstand"
 HOSTS = ("lambda", "fc", "scf")
 
 TOP_LEVEL = {"pyproject.toml", "README.md", "functions", "shared", "infra", "events", "tests"}
@@ -166,7 +167,8 @@ def _ignored(name: str) -> bool:
 
 
 def test_no_module_is_longer_than_a_reader_can_hold() -> None:
-    lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in modules()}
+    written = (*modules(), *EMULATORS.rglob("*.py"))
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in written}
     assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
 
 
@@ -383,20 +385,34 @@ def pins(path: Path) -> dict[str, tuple[str, int]]:
 
 def test_every_import_is_declared() -> None:
     """Else it works here by luck and fails where only what is declared is installed."""
-    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert offences(modules(), undeclared_by(ROOT)) == []
+
+
+def test_the_emulators_declare_every_import_of_theirs_and_the_product_the_same_of_them() -> None:
+    """They can be built alone; the product carries them in its own wheel, and asks no index for them by name."""
+    assert offences(sorted(EMULATORS.rglob("*.py")), undeclared_by(EMULATORS)) == []
+    theirs, ours = ((folder / "pyproject.toml").read_text("utf-8") for folder in (EMULATORS, ROOT))
+    assert {item for item in re.findall(r'^  "([^"]+)"', theirs, re.MULTILINE) if f'"{item}"' not in ours} == set()
+    assert not re.search(r'^  "[^"]*cloudstand', ours, re.MULTILINE)
+    assert '"shared/cloudstand"]' in ours
+
+
+def undeclared_by(project: Path) -> Callable[[Path], Iterator[tuple[str, int]]]:
+    """What a module imports and neither this project declares nor one of ours is."""
+    text = (project / "pyproject.toml").read_text("utf-8")
     known = {_canonical(name) for name in re.findall(r'^  "([A-Za-z0-9._-]+)[^"]*",', text, re.MULTILINE)}
-    providers = packages_distributions()
+    providers, own = packages_distributions(), {"costguard", "cloudstand"}
 
     def undeclared(path: Path) -> Iterator[tuple[str, int]]:
         for name, line in imports(path):
             top = name.partition(".")[0]
-            if top in {"costguard", "cloudstand"} or top in sys.stdlib_module_names or top.startswith("mypy_boto3_"):
+            if top in own or top in sys.stdlib_module_names or top.startswith("mypy_boto3_"):
                 continue
             names = {_canonical(name) for name in providers.get(top, [top])}
             if not {CARRIED.get(name, name) for name in names} & known:
                 yield name, line
 
-    assert offences(modules(), undeclared) == []
+    return undeclared
 
 
 def _canonical(name: str) -> str:

@@ -12,10 +12,10 @@ from cloudstand.aws.catalogue import TYPES, hourly
 from cloudstand.tencent import catalogue as tencent
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import Disk, MachineSpec, made_up_id, made_up_key_id
+from cloudstand.world.kinds import Accelerator, AcceleratorKind, Billing, Keeper, ManagedBy
+from cloudstand.world.money import Money
 from cloudstand.world.prices import currency_of
 from cloudstand.world.workload import Workload
-from costguard.domain.money import Money
-from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Keeper, ManagedBy
 
 RESEARCH, PRODUCT = "111122223333", "444455556666"
 """Two made-up accounts; the first leads the organisation."""

@@ -19,11 +19,11 @@ from typing_extensions import Self
 
 from cloudstand import slack_clicks as clicks
 from cloudstand.clock import Clock, MovedClock
+from cloudstand.errors import MisuseError
 from cloudstand.slack_blocks import elements
 from cloudstand.slack_clicks import DEFAULT_SIGNING_SECRET, TEAM_ID, SlackRequest
 from cloudstand.slack_server import SlackServer
 from cloudstand.slack_workspace import Faults, Posted, Whisper, Workspace, channel_name
-from costguard.domain.errors import InvalidInputError
 
 __all__ = ["DEFAULT_SIGNING_SECRET", "DEFAULT_TOKEN", "Faults", "Posted", "SlackRequest", "SlackStandIn", "Whisper"]
 
@@ -96,7 +96,7 @@ class SlackStandIn(Workspace):
         """The request for a button of a message; `of` is its value, where several have the same action id.
 
         Raises:
-            InvalidInputError: the message has no such button, or several.
+            MisuseError: the message has no such button, or several.
         """
         posted = next((posted for posted in self.posted if posted.ts == message_ts), None)
         blocks = () if posted is None else posted.blocks
@@ -107,7 +107,7 @@ class SlackStandIn(Workspace):
         ]
         if posted is None or len(found) != 1:
             message = f"the message {message_ts} has {len(found)} buttons {action_id} {of}".rstrip()
-            raise InvalidInputError(message)
+            raise MisuseError(message)
         click = self._click("actions", user, team, posted.channel, message_ts)
         held: dict[str, Any] = {"ts": posted.ts, "text": posted.text, "blocks": list(posted.blocks)}
         if posted.thread:
@@ -126,7 +126,7 @@ class SlackStandIn(Workspace):
         """The request for submitting a window; `values` is what was entered, by action id.
 
         Raises:
-            InvalidInputError: no such window, or Slack would not have let this be submitted.
+            MisuseError: no such window, or Slack would not have let this be submitted.
         """
         click = self._click("", user, team, "", "")
         return self.signed(clicks.payload(clicks.view_submission(click, self._opened(view_id, user), values)))
@@ -135,7 +135,7 @@ class SlackStandIn(Workspace):
         """The request for closing a window; None where it does not ask to be told.
 
         Raises:
-            InvalidInputError: no such window.
+            MisuseError: no such window.
         """
         opened = self._opened(view_id, user)
         if not opened.view.get("notify_on_close", False):
@@ -161,5 +161,5 @@ class SlackStandIn(Workspace):
         opened = next((view for view in self.views if (view.view_id, view.user) == (view_id, user)), None)
         if opened is None:
             message = f"{user} has no window {view_id}"
-            raise InvalidInputError(message)
+            raise MisuseError(message)
         return opened

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from costguard.domain.errors import InvalidInputError
+from cloudstand.errors import MisuseError
 
 TEAM_ID, TEAM_DOMAIN, APP_ID, BOT_ID, BOT_USER = "T0SANDBOX", "sandbox", "A0COSTGUARD", "B0COSTGUARD", "UCOSTGUARD"
 DEFAULT_SIGNING_SECRET = "sandbox-signing-secret-0123456789ab"  # noqa: S105 - a made-up one
@@ -144,7 +144,7 @@ def view_submission(click: Click, opened: View, values: Mapping[str, str]) -> di
     """A window was submitted; `values` is what was entered, by the element's action id.
 
     Raises:
-        InvalidInputError: Slack would not have let this be submitted.
+        MisuseError: Slack would not have let this be submitted.
     """
     view = _as_kept(opened)
     view["state"] = {"values": _entered(opened.view["blocks"], values)}
@@ -210,13 +210,13 @@ def _entered(blocks: Sequence[Mapping[str, Any]], values: Mapping[str, str]) -> 
     inputs = {block["element"]["action_id"]: block for block in blocks if block["type"] == "input"}
     if not set(values) <= set(inputs):
         message = f"the window asks for {sorted(inputs)}, not for {sorted(set(values) - set(inputs))}"
-        raise InvalidInputError(message)
+        raise MisuseError(message)
     found: dict[str, Any] = {}
     for action_id, block in inputs.items():
         entered = _state(block["element"], values.get(action_id))
         if not block.get("optional", False) and not any(value for name, value in entered.items() if name != "type"):
             message = f"the window is not submitted: {action_id} has to be entered"
-            raise InvalidInputError(message)
+            raise MisuseError(message)
         found[block.get("block_id", action_id)] = {action_id: entered}
     return found
 
@@ -229,12 +229,12 @@ def _state(element: Mapping[str, Any], value: str | None) -> dict[str, Any]:
         chosen = next((option for option in element["options"] if option["value"] == value), None)
         if value is not None and chosen is None:
             message = f"{element['action_id']} has no option {value!r}"
-            raise InvalidInputError(message)
+            raise MisuseError(message)
         return {"type": kind, "selected_option": chosen or element.get("initial_option")}
     text = value if value is not None else element.get("initial_value")
     if text is not None and not element.get("min_length", 0) <= len(text) <= element.get("max_length", 3000):
         message = f"{element['action_id']} is too short or too long"
-        raise InvalidInputError(message)
+        raise MisuseError(message)
     return {"type": kind, "value": text}
 
 

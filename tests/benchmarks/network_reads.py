@@ -17,6 +17,8 @@ from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
+from tests.world_ports.translate import to_product, to_world
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.contract.network_fleet import network_fleet
@@ -128,10 +130,10 @@ def crowded(shard: Shard, share: int) -> NetworkInventory:
 
 
 def _group(shard: Shard, model: SecurityGroup, number: int) -> SecurityGroup:
-    ref = network_ref(shard, "security_group", f"crowd-{number}")
+    ref = network_ref(to_world(shard), "security_group", f"crowd-{number}")
     rules = [
         NetworkRule(
-            network_ref(shard, "rule", f"crowd-{number}-{place}").native_id,
+            network_ref(to_world(shard), "rule", f"crowd-{number}-{place}").native_id,
             Direction.INGRESS,
             Permission.ALLOW,
             "tcp",
@@ -141,9 +143,17 @@ def _group(shard: Shard, model: SecurityGroup, number: int) -> SecurityGroup:
         )
         for place in range(RULES_OF_EACH)
     ]
-    placed = in_their_places(rules) if shard.provider == "tencent" else tuple(rules)
+    placed = in_their_places(to_world(rules)) if shard.provider == "tencent" else tuple(rules)
     tags = {"Name": ref.native_id} if shard.provider == "aws" else {}
-    return replace(model, ref=ref, name=ref.native_id, rules=placed, referenced_by=(), in_use=True, tags=tags)
+    return replace(
+        model,
+        ref=to_product(ref),
+        name=ref.native_id,
+        rules=to_product(placed),
+        referenced_by=(),
+        in_use=True,
+        tags=tags,
+    )
 
 
 def _card(shard: Shard, home: NetworkInterface, groups: list[SecurityGroup], number: int) -> NetworkInterface:
@@ -151,7 +161,7 @@ def _card(shard: Shard, home: NetworkInterface, groups: list[SecurityGroup], num
     chosen = {groups[(3 * number + step) % len(groups)].ref.native_id for step in range(3)}
     return replace(
         home,
-        ref=network_ref(shard, "interface", f"crowd-{number}"),
+        ref=to_product(network_ref(to_world(shard), "interface", f"crowd-{number}")),
         instance=None,
         private_ips=(f"10.20.{8 + number // 250}.{1 + number % 250}",),
         public_ips=(),
@@ -162,11 +172,11 @@ def _card(shard: Shard, home: NetworkInterface, groups: list[SecurityGroup], num
 
 
 def _address(shard: Shard, number: int) -> PublicAddress:
-    ref = network_ref(shard, "address", f"crowd-{number}")
+    ref = network_ref(to_world(shard), "address", f"crowd-{number}")
     tags = {"Name": ref.native_id} if shard.provider == "aws" else {}
     allocated = None if shard.provider == "aws" else START
     return PublicAddress(
-        ref,
+        to_product(ref),
         f"198.18.{number // 250}.{1 + number % 250}",
         AddressState.UNATTACHED,
         None,
@@ -181,7 +191,7 @@ def measure(name: str, rig: NetworkRig, share: int) -> None:
     there = crowded(rig.shard, share)
     rig.reset()
     with rig.door.opened() as world:
-        world.networks = Networks([there])
+        world.networks = Networks([to_world(there)])
     rig.as_new()
     began, worked = time.perf_counter(), time.process_time()
     found = rig.read()

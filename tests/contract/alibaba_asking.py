@@ -16,10 +16,10 @@ from aliyunsdkcore.request import CommonRequest
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.clock import MovedClock
 from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.keys import Keys
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
-from costguard.domain.resources import Accelerator, AcceleratorKind
-from costguard.providers.kit.core.credentials import Keys
+from cloudstand.world.kinds import Accelerator, AcceleratorKind
 
 AT = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)

@@ -21,14 +21,15 @@ from tests.contract.key_rigs import (
     SUCCESSOR,
     KeyRig,
 )
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import Disk
-from cloudstand.world.keys import WorldKey
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, RotationSetting
+from cloudstand.world.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, WorldKey
+from costguard.domain.keys import RotationSetting
 from costguard.domain.refs import Shard
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.iam.permissions import REACH
@@ -79,7 +80,7 @@ class AlibabaKeyRig(KeyRig):
         super().__init__([alibaba_machine("training", does.busy(), START - 40 * DAY, disks=disks)])
         self.emulator = AlibabaEmulator(self.door)
         general = AlibabaSession(
-            keys=self.emulator.keys, endpoint=self.emulator.url, pacer=patient_pacer(), now=self.clock.now
+            keys=to_product(self.emulator.keys), endpoint=self.emulator.url, pacer=patient_pacer(), now=self.clock.now
         )
         self._sessions = {
             "reading": general,
@@ -124,7 +125,7 @@ class AlibabaKeyRig(KeyRig):
     def _key(
         self, name: str, now: datetime, spec: str = "Aliyun_AES_256", *, age: timedelta = 400 * DAY, **more: Any
     ) -> WorldKey:
-        return WorldKey(self.ref(key_id(name)), spec, now - age, **more)
+        return WorldKey(to_world(self.ref(key_id(name))), spec, now - age, **more)
 
     def setting(self, key: WorldKey) -> RotationSetting:
         """Of what cannot rotate nothing is told; rotations on demand are not counted."""

@@ -11,6 +11,7 @@ from typing import Any
 from tests.contract.alibaba_world import patient_pacer
 from tests.contract.network_fleet import network_fleet
 from tests.contract.network_rigs import START, NetworkRig
+from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.wire.faults import Fault, FaultKind
@@ -43,7 +44,7 @@ class AlibabaNetworkRig(NetworkRig):
         super().__init__(network_fleet("alibaba", START))
         self.emulator = opened.enter_context(AlibabaEmulator(self.door))
         general = AlibabaSession(
-            keys=self.emulator.keys, endpoint=self.emulator.url, pacer=patient_pacer(), now=self.clock.now
+            keys=to_product(self.emulator.keys), endpoint=self.emulator.url, pacer=patient_pacer(), now=self.clock.now
         )
         self._sessions = {
             "reading": general,

@@ -14,6 +14,7 @@ from typing import Any
 from tests.contract.alibaba_world import patient_pacer
 from tests.contract.network_fleet import network_fleet
 from tests.contract.network_rigs import START
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.alibaba import emulator as emulated
 from cloudstand.alibaba.actions import ACTIONS
@@ -118,11 +119,11 @@ class Stage:
 
     @property
     def truth(self) -> NetworkInventory:
-        return self.world.networks.of(self.shard)
+        return to_product(self.world.networks.of(to_world(self.shard)))
 
     def place(self, **parts: Any) -> None:
         """Other parts of the shard."""
-        self.world.networks.place(replace(self.truth, **parts))
+        self.world.networks.place(to_world(replace(self.truth, **parts)))
 
     def ref(self, kind: str, name: str) -> ResourceRef:
         return self.fleet.ref(kind, name)
@@ -144,7 +145,9 @@ class Stage:
         return next(rule for rule in self.group(name).rules if rule.ports == ((port, port),))
 
     def set_rules(self, name: str, *rules: NetworkRule) -> None:
-        self.world.networks.set_rules(self.ref("security_group", name), rules, self.clock.now(), "owner", "set")
+        self.world.networks.set_rules(
+            to_world(self.ref("security_group", name)), to_world(rules), self.clock.now(), "owner", "set"
+        )
 
     def address(self, name: str, **changed: Any) -> PublicAddress:
         """An address as it is; with `changed` it is so from now on."""

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from tests.contract.alibaba_world import patient_pacer
 from tests.contract.spend_rigs import START, Scene, WireRig, scene
+from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.console_budgets import ConsoleBudget
 from cloudstand.alibaba.emulator import AlibabaEmulator
@@ -17,7 +18,7 @@ from cloudstand.clock import MovedClock
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.cloud import World
-from costguard.domain.resources import Billing
+from cloudstand.world.kinds import Billing
 from costguard.domain.spend import VendorBudget
 from costguard.ports import Target
 from costguard.providers.alibaba.billing.calendar import begin_of, day_of
@@ -39,7 +40,7 @@ class AlibabaSpendRig(WireRig):
         super().__init__(scene)
         self.emulator = emulator
         self.session = AlibabaSession(
-            keys=emulator.keys,
+            keys=to_product(emulator.keys),
             cloud=scene.cloud,
             endpoint=emulator.url,
             pacer=patient_pacer(),

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.contract.cloud_worlds import DENIED, LEFT_OUT, LOST, REPEATED, THROTTLED, World
 from tests.contract.preflight_worlds import Asked, guarding
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.clock import MovedClock
@@ -156,7 +157,7 @@ class AlibabaWorld:
         self._written: dict[str, MachineSpec] = {}
         self._count = 0
         self.session = AlibabaSession(
-            keys=self.emulator.keys_of(self.shard.account),
+            keys=to_product(self.emulator.keys_of(self.shard.account)),
             endpoint=self.relay.url,
             pacer=patient_pacer(),
             now=self.clock.now,
@@ -190,16 +191,16 @@ class AlibabaWorld:
         self._count += 1
         name = (tags or {}).get("Name", f"machine-{self._count}")
         more = {"account": self.shard.account, "tags": tags or {}, **more}
-        spec = alibaba_machine(name, does.idle(), NOW - HOUR, **more)
+        spec = alibaba_machine(name, does.idle(), NOW - HOUR, **to_world(more))
         if not gpu:
             plain = Accelerator(AcceleratorKind.OTHER, "", 0)
-            spec = replace(spec, instance_type="ecs.g7.xlarge", accelerator=plain)
+            spec = replace(spec, instance_type="ecs.g7.xlarge", accelerator=to_world(plain))
         self._written[spec.native_id] = spec
         return spec.native_id
 
     def rewrite(self, instance: str, **more: Any) -> None:
         """Change what was written down of a machine that has not appeared yet."""
-        self._written[instance] = replace(self._written[instance], **more)
+        self._written[instance] = replace(self._written[instance], **to_world(more))
 
     def _appear(self) -> None:
         written, self._written = self._written, {}

@@ -22,14 +22,15 @@ from tests.contract.key_rigs import (
     SUCCESSOR,
     KeyRig,
 )
+from tests.world_ports.translate import to_world
 
 from cloudstand.aws.embedded import EmbeddedAws
 from cloudstand.aws.server import LoopbackServer
 from cloudstand.fleets import EAST, RESEARCH, aws_machine
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import Disk
-from cloudstand.world.keys import WorldKey
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion, RotationMeans, RotationSetting
+from cloudstand.world.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion, WorldKey
+from costguard.domain.keys import RotationMeans, RotationSetting
 from costguard.domain.refs import Shard
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.iam.permissions import REACH
@@ -129,14 +130,14 @@ class AwsKeyRig(KeyRig):
             "own-module": self._key("own-module", now, origin=KeyOrigin.CUSTOM_STORE),
             "unavailable": self._key("unavailable", now, origin=KeyOrigin.CUSTOM_STORE, state=KeyState.UNAVAILABLE),
             PRIMARY: self._key(PRIMARY, now, multi_region=MultiRegion.PRIMARY, period_days=90),
-            REPLICA: self._key(REPLICA, now, multi_region=MultiRegion.REPLICA, primary=primary),
+            REPLICA: self._key(REPLICA, now, multi_region=MultiRegion.REPLICA, primary=to_world(primary)),
         }
         far = self._key("far", now, multi_region=MultiRegion.PRIMARY, period_days=120, rotations=[now - 8 * DAY])
-        far.ref = primary
+        far.ref = to_world(primary)
         return {**made, "far": far}
 
     def _key(self, name: str, now: datetime, spec: str = _SYMMETRIC, **more: Any) -> WorldKey:
-        return WorldKey(self.ref(key_id(name)), spec, now - 400 * DAY, **more)
+        return WorldKey(to_world(self.ref(key_id(name))), spec, now - 400 * DAY, **more)
 
     def setting(self, key: WorldKey) -> RotationSetting:
         if key.manager is KeyManager.CLOUD:

@@ -17,6 +17,7 @@ from tests.contract.aws_stand_in import patient_pacer as aws_pacer
 from tests.contract.cloud_worlds import DENIED, LOST, THROTTLED, environment_of
 from tests.contract.freeze_rigs import FreezeRig, session_of
 from tests.contract.tencent_world import patient_pacer as tencent_pacer
+from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.alibaba.policy_desk import FULL_ACCESS as FULL_ALIYUN_ACCESS
@@ -209,7 +210,7 @@ class AlibabaRig(FreezeRig):
         }
         self._opened = ExitStack()
         self._general = AlibabaSession(
-            keys=self.emulator.keys, endpoint=self.emulator.url, pacer=alibaba_pacer(), now=clock.now
+            keys=to_product(self.emulator.keys), endpoint=self.emulator.url, pacer=alibaba_pacer(), now=clock.now
         )
         self._opened.callback(self._general.close)
         self._control = AlibabaFreeze(self.session("freezing"))
@@ -300,7 +301,7 @@ class TencentRig(FreezeRig):
         }
         self._opened = ExitStack()
         self._general = TencentSession(
-            keys=self.emulator.keys, endpoint=self.emulator.url, pacer=tencent_pacer(), now=clock.now
+            keys=to_product(self.emulator.keys), endpoint=self.emulator.url, pacer=tencent_pacer(), now=clock.now
         )
         self._opened.callback(self._general.close)
         self._control = TencentFreeze(self.session("freezing"))

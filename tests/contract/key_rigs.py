@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from tests.world_ports.translate import to_product
+
 from cloudstand.clock import MovedClock
 from cloudstand.wire.door import WorldDoor
 from cloudstand.world.cloud import World
@@ -92,7 +94,7 @@ class KeyRig(ABC):
 
     def found(self, name: str) -> EncryptionKey:
         """This key as it is read now."""
-        (key,) = (key for key in self.read().keys if key.ref == self.keys[name].ref)
+        (key,) = (key for key in self.read().keys if key.ref == to_product(self.keys[name].ref))
         return key
 
     def deny(self, operation: Operation) -> None:
@@ -101,7 +103,7 @@ class KeyRig(ABC):
 
     def told(self, key: WorldKey) -> dict[str, Any]:
         """What the cloud tells of a key, by the names of `EncryptionKey`; a vendor that tells less leaves it out."""
-        return {
+        told: dict[str, Any] = {
             "spec": key.spec,
             "usage": key.usage,
             "origin": key.origin,
@@ -115,6 +117,7 @@ class KeyRig(ABC):
             "deletes_at": key.deletes_at,
             "tags": key.tags,
         }
+        return {word: to_product(value) for word, value in told.items()}
 
     def setting(self, key: WorldKey) -> RotationSetting:
         """How the cloud says that a key is rotated."""

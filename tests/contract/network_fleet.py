@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from tests.world_ports.translate import to_product, to_world
+
 from cloudstand.fleets import (
     ALIBABA_ACCOUNT,
     EAST,
@@ -94,10 +96,10 @@ class NetworkFleet:
     def ref(self, kind: str, name: str) -> ResourceRef:
         """What the part of this kind and name is called; a machine by its name, of kind `instance`."""
         if kind == "instance":
-            return self.machines[name].ref
+            return to_product(self.machines[name].ref)
         if kind == "address":
             return next(each.ref for each in self.networks.addresses if each.name == name)
-        return network_ref(self.shard, kind, name)
+        return to_product(network_ref(to_world(self.shard), kind, name))
 
     def world(self, at: datetime) -> World:
         """A world that begins so."""
@@ -107,8 +109,8 @@ class NetworkFleet:
 
     def place(self, world: World) -> None:
         """The networks and settings anew, in a world that has the machines; whatever was changed is as it began."""
-        networks = Networks([self.networks])
-        networks.imds_v1.update(self.imds_v1)
+        networks = Networks([to_world(self.networks)])
+        networks.imds_v1.update(to_world(self.imds_v1))
         world.networks = networks
 
 
@@ -136,7 +138,7 @@ class _Fleet:
         """AWS and Alibaba Cloud tell it of every machine."""
         if self.provider == "tencent":
             return {}
-        return {spec.ref: name == NOTEBOOK for name, spec in self.machines.items()}
+        return {to_product(spec.ref): name == NOTEBOOK for name, spec in self.machines.items()}
 
     def networks(self) -> NetworkInventory:
         return NetworkInventory(
@@ -163,7 +165,7 @@ class _Fleet:
         return made(name, does.busy(), begun, account=account, region=region, cloud=self.shard.cloud, **more)
 
     def _ref(self, kind: str, name: str) -> ResourceRef:
-        return network_ref(self.shard, kind, name)
+        return to_product(network_ref(to_world(self.shard), kind, name))
 
     def _tags(self, name: str, **tags: str) -> dict[str, str]:
         """On AWS a name is a tag."""
@@ -317,7 +319,7 @@ class _Fleet:
             self._ref("security_group", name),
             None if tencent else self._ref("vpc", vpc),  # a group of Tencent Cloud is of a region
             order,
-            in_their_places(whole) if tencent else tuple(whole),
+            to_product(in_their_places(to_world(whole))) if tencent else tuple(whole),
             name=name,
             in_use=in_use,
             version="7" if tencent else "",
@@ -361,7 +363,7 @@ class _Fleet:
     def _placed(self, rules: tuple[NetworkRule, ...]) -> tuple[NetworkRule, ...]:
         if self.is_aws:
             return rules
-        placed = in_their_places(rules)
+        placed: tuple[NetworkRule, ...] = to_product(in_their_places(to_world(rules)))
         return tuple(
             replace(rule, rule_id=self._ref("entry", f"{rule.direction.value}-{rule.rule_id}").native_id)
             for rule in placed
@@ -374,7 +376,7 @@ class _Fleet:
                 self._ref("interface", name),
                 self._ref("vpc", DEFAULT if subnet == DEFAULT else TRAINING),
                 self._ref("subnet", subnet),
-                self.machines[name].ref,
+                to_product(self.machines[name].ref),
                 (private_ip,),
                 public_ips=((private_ip, public_ip),) if public_ip else (),
                 groups=tuple(self._ref("security_group", group).native_id for group in groups),
@@ -420,7 +422,7 @@ class _Fleet:
         notebook = self.machines[NOTEBOOK].ref
         kept = notebook.sibling("address", made_up_id(self.shard.cloud, "address", notebook.native_id))
         return (
-            replace(made(NOTEBOOK, "203.0.113.10", notebook), ref=kept),
+            replace(made(NOTEBOOK, "203.0.113.10", to_product(notebook)), ref=to_product(kept)),
             made(SPARE, "203.0.113.30", None, owner="speech"),
             *(made(name, ip, self._ref("nat_gateway", name)) for name, ip in _NAT_IPS.items()),
         )
@@ -452,7 +454,7 @@ class _Fleet:
             self._ref("vpc", TRAINING),
             _OTHER_ACCOUNT[self.provider],
             self.shard.region,
-            network_ref(self.shard, "vpc", "partners").native_id,
+            network_ref(to_world(self.shard), "vpc", "partners").native_id,
             () if self.provider == "tencent" else (_FAR_CIDR,),
             tags=self._tags("partners"),
         )

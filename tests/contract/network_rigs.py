@@ -15,6 +15,7 @@ from typing import Any
 from tests.contract.network_fleet import NetworkFleet, network_fleet
 from tests.world_ports.inventory import WorldInventory
 from tests.world_ports.networks import WorldNetworkRemediator, WorldNetworks
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.clock import MovedClock
 from cloudstand.wire.door import WorldDoor
@@ -86,10 +87,11 @@ class NetworkRig(ABC):
 
     def truth(self) -> NetworkInventory:
         """The shard as it is now."""
-        return self.world.networks.of(self.shard)
+        return to_product(self.world.networks.of(to_world(self.shard)))
 
     def truth_of_group(self, name: str) -> SecurityGroup:
-        return self.world.networks.group(self.ref("security_group", name))
+        found: SecurityGroup = to_product(self.world.networks.group(to_world(self.ref("security_group", name))))
+        return found
 
     def read(self) -> NetworkInventory:
         return self.source().read(self.shard)

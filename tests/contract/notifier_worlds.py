@@ -16,6 +16,7 @@ import boto3
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from moto.ses.models import ses_backends
 from tests.webhook_receiver import WebhookReceiver
+from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.aws.server import LoopbackServer
@@ -295,7 +296,11 @@ class DirectMailChannel:
         clock = MovedClock(NOW)
         self.stand_in = AlibabaEmulator(WorldDoor(World([], NOW), clock))
         session = AlibabaSession(
-            keys=self.stand_in.keys, endpoint=self.stand_in.url, now=clock.now, pacer=swift(), deadline=lambda: 2.0
+            keys=to_product(self.stand_in.keys),
+            endpoint=self.stand_in.url,
+            now=clock.now,
+            pacer=swift(),
+            deadline=lambda: 2.0,
         )
         self.session = session.only_for(Purpose.MAIL)
         self.notifier = routed("mailto", EmailNotifier(DirectMailCarrier(self.session), SENDER, now=lambda: NOW))

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import boto3
 from moto.moto_server.werkzeug_app import create_backend_app
+from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.aws.server import LoopbackServer
@@ -119,7 +120,7 @@ class AlibabaVault:
         self.endpoint = self.emulator.url
 
     def keys(self) -> Keys:
-        return self.emulator.keys
+        return to_product(self.emulator.keys)
 
     def keep(self, name: str, value: str | bytes) -> None:
         self.emulator.kms.secrets[self.emulator.accounts[0], self.region, name] = value
@@ -153,7 +154,7 @@ class TencentVault:
         self._account = somewhere.account
 
     def keys(self) -> Keys:
-        return self.emulator.keys
+        return to_product(self.emulator.keys)
 
     def keep(self, name: str, value: str | bytes, version: str = CURRENT) -> None:
         self.emulator.key_desk.secrets[self._account, self.region, name, version] = value

@@ -20,12 +20,12 @@ from cloudstand.world import workload as does
 from cloudstand.world.billing import day_offset
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.kinds import Billing
+from cloudstand.world.money import ChargeCategory, Money
 from cloudstand.world.prices import currency_of
 from cloudstand.world.records import Operation, OtherCharge
-from costguard.domain.money import Money
 from costguard.domain.refs import provider_of
-from costguard.domain.resources import Billing
-from costguard.domain.spend import ChargeCategory, SpendScope, VendorBudget
+from costguard.domain.spend import SpendScope, VendorBudget
 from costguard.ports import SpendSource, Target
 
 START = datetime(2026, 3, 10, 9, 0, tzinfo=timezone.utc)

@@ -22,22 +22,15 @@ from tests.contract.key_rigs import (
     KeyRig,
 )
 from tests.contract.tencent_world import patient_pacer
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
 from cloudstand.tencent.server import TencentEmulator
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import Disk, made_up_request_id
-from cloudstand.world.keys import WorldKey
-from costguard.domain.keys import (
-    KeyManager,
-    KeyOrigin,
-    KeyState,
-    KeyUsage,
-    MultiRegion,
-    RotationMeans,
-    RotationSetting,
-)
+from cloudstand.world.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion, WorldKey
+from costguard.domain.keys import RotationMeans, RotationSetting
 from costguard.domain.refs import Shard
 from costguard.providers.kit.iam.purposes import Purpose
 from costguard.providers.tencent.core.products import PAGES
@@ -102,7 +95,7 @@ class TencentKeyRig(KeyRig):
 
     def _made(self, pages: Mapping[str, Any]) -> Mapping[str, TencentSession]:
         general = TencentSession(
-            keys=self.emulator.keys,
+            keys=to_product(self.emulator.keys),
             endpoint=self.emulator.url,
             pacer=patient_pacer(),
             now=self.clock.now,
@@ -139,18 +132,20 @@ class TencentKeyRig(KeyRig):
                 SERVICE, now, manager=KeyManager.CLOUD, service="cbs", aliases=["KMS-CBS"], is_default=True
             ),
             PRIMARY: self._key("first", now, multi_region=MultiRegion.PRIMARY, period_days=90),
-            REPLICA: self._key(REPLICA, now, multi_region=MultiRegion.REPLICA, primary=far),
+            REPLICA: self._key(REPLICA, now, multi_region=MultiRegion.REPLICA, primary=to_world(far)),
             "imported": self._key("imported", now, origin=KeyOrigin.IMPORTED),
             "empty": self._key("empty", now, origin=KeyOrigin.IMPORTED, state=KeyState.PENDING_IMPORT),
             "signing": self._key("signing", now, "ECC", usage=KeyUsage.SIGN),
             "pair": self._key("pair", now, "RSA_2048"),
             "own-module": self._key("own-module", now, origin=KeyOrigin.CUSTOM_STORE, instance="cls-hsm-3dflmo9g"),
             "archived": self._key("archived", now, state=KeyState.UNAVAILABLE),
-            "far": WorldKey(far, "AES_256", now - 400 * DAY, multi_region=MultiRegion.PRIMARY, period_days=120),
+            "far": WorldKey(
+                to_world(far), "AES_256", now - 400 * DAY, multi_region=MultiRegion.PRIMARY, period_days=120
+            ),
         }
 
     def _key(self, name: str, now: datetime, spec: str = "AES_256", **more: Any) -> WorldKey:
-        return WorldKey(self.ref(key_id(name)), spec, now - 400 * DAY, **more)
+        return WorldKey(to_world(self.ref(key_id(name))), spec, now - 400 * DAY, **more)
 
     def setting(self, key: WorldKey) -> RotationSetting:
         """As the world has it; how often it was on demand is told by nothing."""

@@ -10,6 +10,7 @@ from typing import Any
 from tests.contract.network_fleet import network_fleet
 from tests.contract.network_rigs import EVERY_MEND, START, NetworkRig
 from tests.contract.tencent_world import patient_pacer
+from tests.world_ports.translate import to_product
 
 from cloudstand.tencent.network_desk import NetworkDesk
 from cloudstand.tencent.server import TencentEmulator
@@ -54,7 +55,7 @@ class TencentNetworkRig(NetworkRig):
 
     def _made(self, pages: Mapping[str, Any]) -> Mapping[str, TencentSession]:
         general = TencentSession(
-            keys=self.emulator.keys,
+            keys=to_product(self.emulator.keys),
             endpoint=self.emulator.url,
             pacer=patient_pacer(),
             now=self.clock.now,

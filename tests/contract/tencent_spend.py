@@ -10,13 +10,14 @@ from decimal import Decimal
 
 from tests.contract.spend_rigs import START, Scene, WireRig, scene
 from tests.contract.tencent_world import patient_pacer
+from tests.world_ports.translate import to_product
 
 from cloudstand.clock import MovedClock
 from cloudstand.tencent.server import TencentEmulator
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.cloud import World
-from costguard.domain.resources import Billing
+from cloudstand.world.kinds import Billing
 from costguard.domain.spend import VendorBudget
 from costguard.ports import Target
 from costguard.providers.tencent.billing.source import TencentSpend
@@ -38,7 +39,7 @@ class TencentSpendRig(WireRig):
         self.emulator = emulator
         self._session = TencentSession(
             cloud=scene.cloud,
-            keys=emulator.keys,
+            keys=to_product(emulator.keys),
             endpoint=emulator.url,
             pacer=patient_pacer(),
             now=scene.clock.now,

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.contract.preflight_worlds import guarding
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
@@ -24,10 +25,11 @@ from cloudstand.wire.server import WireServer
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World as CloudWorld
 from cloudstand.world.fleet import Disk, MachineSpec, made_up_id
+from cloudstand.world.kinds import Accelerator, AcceleratorKind
+from cloudstand.world.money import Money
 from cloudstand.world.records import WorldAddress
-from costguard.domain.money import Money
 from costguard.domain.refs import Shard
-from costguard.domain.resources import Accelerator, AcceleratorKind, Instance
+from costguard.domain.resources import Instance
 from costguard.domain.signals import SignalName
 from costguard.ports import Target
 from costguard.providers.kit.core.credentials import Keys
@@ -138,7 +140,7 @@ class TencentWorld:
         self._begin(self.emulator.url)
 
     def _begin(self, url: str) -> None:
-        keys: Keys = self.emulator.keys
+        keys: Keys = to_product(self.emulator.keys)
         self.session = TencentSession(keys=keys, endpoint=url, pacer=patient_pacer(), now=self.clock.now)
         self.acting = self.session.acting()
         self._sessions += [self.session, self.acting]
@@ -165,7 +167,11 @@ class TencentWorld:
         self._launched += 1
         name = (tags or {}).get("Name", f"machine-{self._launched}")
         spec = tencent_machine(
-            f"{name}-{self._launched}", more.pop("workload", does.idle()), self.clock.now(), tags=tags or {}, **more
+            f"{name}-{self._launched}",
+            more.pop("workload", does.idle()),
+            self.clock.now(),
+            tags=tags or {},
+            **to_world(more),
         )
         if not gpu:
             spec = without_gpu(spec)
@@ -277,7 +283,10 @@ class TencentAsked:
         self._world = world
         self.now = world.clock.now()
         self.session = TencentSession(
-            keys=world.emulator.keys, endpoint=world.emulator.url, pacer=patient_pacer(), now=lambda: self.now
+            keys=to_product(world.emulator.keys),
+            endpoint=world.emulator.url,
+            pacer=patient_pacer(),
+            now=lambda: self.now,
         )
         self.preflight = TencentPreflight(self.session)
         self.calls = self.session

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.contract.alibaba_network_stage import Stage, direct_stage, wired_stage
 from tests.contract.network_fleet import DEFAULT, IDLE_NAT, LEGACY, NOTEBOOK, OPEN, SPARE, TRAINER, TRAINING
+from tests.world_ports.translate import to_world
 
 from costguard.domain.errors import ProviderError
 from costguard.domain.network import AddressState, NetworkInventory
@@ -116,7 +117,7 @@ def test_metadata_is_told_only_when_asked_for(stage: Stage) -> None:
 def test_metadata_left_out_takes_its_default(stage: Stage) -> None:
     machine = stage.ref("instance", TRAINER)
     ask(stage, "ecs:ModifyInstanceMetadataOptions", InstanceId=machine.native_id, HttpEndpoint="enabled")
-    assert stage.world.networks.imds_v1[machine] is True
+    assert stage.world.networks.imds_v1[to_world(machine)] is True
 
 
 def test_addresses_are_refused_in_the_vendors_words(stage: Stage) -> None:
@@ -227,7 +228,7 @@ def test_while_a_change_settles_the_address_is_shown_as_it_was(stage: Stage) -> 
 
 
 def test_a_world_without_networks_still_tells_its_machines_addresses(stage: Stage) -> None:
-    stage.world.networks.place(NetworkInventory(stage.shard))
+    stage.world.networks.place(to_world(NetworkInventory(stage.shard)))
     addresses = ask(stage, "vpc:DescribeEipAddresses", PageSize=100)["EipAddresses"]["EipAddress"]
 
     assert [(each["IpAddress"], each["Status"]) for each in addresses] == [("203.0.113.10", "InUse")]

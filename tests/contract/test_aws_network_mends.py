@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.contract.aws_network import AwsNetworkRig, aws_network
 from tests.contract.network_fleet import DEFAULT, LEGACY, NOTEBOOK, OPEN, SPARE, TRAINER, TRAINING, WORLD_V4
+from tests.world_ports.translate import to_world
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import (
@@ -169,8 +170,8 @@ def by_list(rig: AwsNetworkRig, *networks: str) -> NetworkRule:
     rig.world.networks.lists["pl-1"] = networks
     rule = replace(open_to_all, peers=networks, peer_list="pl-1")
     (group,) = (each for each in shard.groups if each.name == OPEN)
-    rules = [rule if each is open_to_all else each for each in group.rules]
-    rig.world.networks.set_rules(group.ref, rules, rig.world.now, "owner", "names a list")
+    rules = [rule if each == open_to_all else each for each in group.rules]
+    rig.world.networks.set_rules(to_world(group.ref), to_world(rules), rig.world.now, "owner", "names a list")
     return rule
 
 
@@ -198,7 +199,7 @@ def test_a_rule_that_names_another_prefix_list_by_now_has_moved(rig: AwsNetworkR
     before = before_of(mend, rig.source().read(rig.shard), [])
     (group,) = (each for each in rig.truth().groups if each.name == OPEN)
     rules = [replace(each, peer_list="pl-2") if each.peer_list else each for each in group.rules]
-    rig.world.networks.set_rules(group.ref, rules, rig.world.now, "owner", "names another list")
+    rig.world.networks.set_rules(to_world(group.ref), to_world(rules), rig.world.now, "owner", "names another list")
     with pytest.raises(RefusedError, match="changed since it was decided on"):
         change(rig, mend, before)
     assert rig.changes() == []
@@ -254,7 +255,7 @@ def test_a_rule_that_lets_out_is_never_changed(rig: AwsNetworkRig) -> None:
 
 def test_a_group_of_a_cluster_is_left_to_it(rig: AwsNetworkRig) -> None:
     networks, shard = rig.world.networks, rig.shard
-    there = networks.of(shard)
+    there = networks.of(to_world(shard))
     ours = {"kubernetes.io/cluster/gpu": "owned"}
     groups = (replace(group, tags=ours) if group.name == OPEN else group for group in there.groups)
     networks.place(replace(there, groups=tuple(groups)))
@@ -320,8 +321,10 @@ def unbound(body: bytes) -> bytes:
 def in_default_vpc(rig: AwsNetworkRig) -> Mend:
     """The spare address, in use by a machine of the default VPC, whose plain one EC2 then takes back."""
     networks, now = rig.world.networks, rig.clock.now()
-    networks.public_ip_changed(rig.ref("instance", LEGACY), "")
-    networks.attach(rig.ref("address", SPARE), rig.ref("interface", LEGACY), "172.31.0.10", now, "owner")
+    networks.public_ip_changed(to_world(rig.ref("instance", LEGACY)), "")
+    networks.attach(
+        to_world(rig.ref("address", SPARE)), to_world(rig.ref("interface", LEGACY)), "172.31.0.10", now, "owner"
+    )
     return of_address(rig, K.RELEASE_ADDRESS, SPARE)
 
 
@@ -368,7 +371,7 @@ def test_an_address_of_a_local_zone_is_released_by_its_border_group(rig: AwsNetw
 def test_an_address_that_a_service_keeps_is_left_to_it(rig: AwsNetworkRig) -> None:
     there = rig.truth()
     addresses = (replace(each, is_service_managed=True) if each.name == SPARE else each for each in there.addresses)
-    rig.world.networks.place(replace(there, addresses=tuple(addresses)))
+    rig.world.networks.place(to_world(replace(there, addresses=tuple(addresses))))
     refused(rig, of_address(rig, K.RELEASE_ADDRESS, SPARE), "a service of AWS keeps it")
 
 
@@ -489,7 +492,9 @@ def test_a_refusal_inside_an_answer_is_one(rig: AwsNetworkRig) -> None:
 
 def test_a_flow_log_whose_records_do_not_arrive_stands_in_nobodys_way(rig: AwsNetworkRig) -> None:
     there = rig.truth()
-    rig.world.networks.place(replace(there, flow_logs=tuple(replace(log, active=False) for log in there.flow_logs)))
+    rig.world.networks.place(
+        to_world(replace(there, flow_logs=tuple(replace(log, active=False) for log in there.flow_logs)))
+    )
     mend = replace(logging(rig, destination="arn:aws:s3:::bucket"), subject=rig.ref("vpc", TRAINING))
     assert change(rig, mend).native_id
 
@@ -528,7 +533,7 @@ def test_a_machine_that_wants_tokens_by_now_is_not_asked_to(rig: AwsNetworkRig) 
 
 def test_a_machine_whose_options_are_not_told_is_left_alone(rig: AwsNetworkRig) -> None:
     rig.world.networks.imds_v1.clear()
-    rig.world.networks.set_imds(rig.ref("instance", TRAINER), v1=True, now=rig.clock.now(), by="owner")
+    rig.world.networks.set_imds(to_world(rig.ref("instance", TRAINER)), v1=True, now=rig.clock.now(), by="owner")
     refused(rig, Mend(K.REQUIRE_IMDSV2, rig.ref("instance", NOTEBOOK)), "tells nothing of its metadata options")
 
 

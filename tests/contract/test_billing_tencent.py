@@ -13,6 +13,7 @@ import pytest
 from tests.contract.spend_rigs import DAY, START, day_of, scene
 from tests.contract.tencent_spend import TencentSpendRig, bought_at_launch, tencent_spend
 from tests.contract.tencent_world import Between, patient_pacer
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.tencent.server import TencentEmulator
 from cloudstand.wire.faults import Fault, FaultKind
@@ -50,7 +51,7 @@ def billed(report: SpendReport) -> Decimal:
 
 
 def session_to(rig: TencentSpendRig, url: str) -> TencentSession:
-    return TencentSession(keys=rig.emulator.keys, endpoint=url, pacer=patient_pacer(), now=rig.now)
+    return TencentSession(keys=to_product(rig.emulator.keys), endpoint=url, pacer=patient_pacer(), now=rig.now)
 
 
 @contextmanager
@@ -212,7 +213,11 @@ def test_what_is_settled_by_the_month_is_spread_over_its_days(rig: TencentSpendR
     february = day_of("tencent", 2026, 2, 1)
     money = Money(Decimal("100.01"), "CNY")
     span = february, MARCH
-    rig.world.charge(OtherCharge("tencent", rig.places.payer, "", "line", ChargeCategory.USAGE, *span, money, "line-1"))
+    rig.world.charge(
+        OtherCharge(
+            "tencent", rig.places.payer, "", "line", to_world(ChargeCategory.USAGE), *span, to_world(money), "line-1"
+        )
+    )
     found = [line for line in read(rig, since=february).lines if line.resource_id == "line-1"]
     assert len(found) == 28
     assert sum(line.billed_cost.amount for line in found) == Decimal("100.01")

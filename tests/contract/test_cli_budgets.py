@@ -15,14 +15,15 @@ import jsonschema
 import pytest
 from tests.builders import usd
 from tests.contract.cli_sandbox import Answered, Cli
+from tests.world_ports.translate import to_world
 
 from cloudstand.aws.server import Refused
 from cloudstand.fleets import aws_machine
 from cloudstand.world import workload as does
+from cloudstand.world.money import ChargeCategory
 from cloudstand.world.records import OtherCharge
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.cli.exits import Exit
-from costguard.domain.spend import ChargeCategory
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
@@ -207,7 +208,9 @@ def test_a_plan_is_refused_once_no_budget_asks_for_it(cli: Cli) -> None:
     policy, plan = ("--policy", str(cli.folder / "costguard.yaml")), str(cli.folder / "plan.json")
     assert cli("plan", "--guard", "budget", "--out", plan, *policy).status == Exit.DUE
     day, where = STARTS_AT.replace(hour=0) - DAY, ("aws", "111122223333", "us-east-1", "refund")
-    refund = OtherCharge(*where, ChargeCategory.ADJUSTMENT, day, day + DAY, usd("-20"), tags={"team": "research"})
+    refund = OtherCharge(
+        *where, ChargeCategory.ADJUSTMENT, day, day + DAY, to_world(usd("-20")), tags={"team": "research"}
+    )
     cli.sandbox.world.charge(refund)
     try:
         told = cli("apply", "--plan", plan, *policy)

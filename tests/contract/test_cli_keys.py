@@ -13,6 +13,7 @@ import pytest
 from tests.contract.cli_sandbox import Cli
 from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignals
 from tests.world_ports.keys import WorldKeys
+from tests.world_ports.translate import to_world
 
 from cloudstand.aws.server import Refused
 from cloudstand.fleets import EAST, PRODUCT, RESEARCH
@@ -133,7 +134,9 @@ def test_a_plan_for_keys_shows_people_what_is_worth_a_look_and_writes_nothing(cl
 def test_a_plan_that_enforces_is_shown_applied_and_seen_to_have_taken_effect(cli: Cli) -> None:
     only = "  - {name: ninety-days, mode: enforce, applies_when_all: {aliases: [checkpoints]}}\n"
     (cli.folder / "costguard.yaml").write_text(POLICY.partition("kms_rotation:")[0] + NOTIFY + only, encoding="utf-8")
-    key = next(key for key in cli.sandbox.world.keys.of(Shard("aws", RESEARCH, EAST)) if "checkpoints" in key.aliases)
+    key = next(
+        key for key in cli.sandbox.world.keys.of(to_world(Shard("aws", RESEARCH, EAST))) if "checkpoints" in key.aliases
+    )
     planned = ("plan", "--guard", "kms_rotation", *policy_of(cli), "--out", str(cli.folder / "plan.json"))
     applied = ("apply", "--plan", str(cli.folder / "plan.json"), *policy_of(cli))
 

@@ -14,6 +14,7 @@ from tests.contract.network_fleet import NetworkFleet, network_fleet
 from tests.unit.sarif_schema import against_the_standard
 from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignals
 from tests.world_ports.networks import WorldNetworks
+from tests.world_ports.translate import to_world
 
 from cloudstand.world.network import Networks
 from costguard.adapters.policy_sources.files import FilePolicySource
@@ -53,9 +54,9 @@ def fleets() -> dict[str, NetworkFleet]:
 @pytest.fixture(scope="module")
 def sandbox(fleets: dict[str, NetworkFleet]) -> Iterator[Sandbox]:
     with Sandbox.start([spec for fleet in fleets.values() for spec in fleet.machines.values()]) as running:
-        networks = Networks([fleet.networks for fleet in fleets.values()])
+        networks = Networks(to_world([fleet.networks for fleet in fleets.values()]))
         for fleet in fleets.values():
-            networks.imds_v1.update(fleet.imds_v1)
+            networks.imds_v1.update(to_world(fleet.imds_v1))
         running.world.networks = networks
         yield running
 

@@ -14,10 +14,10 @@ import pytest
 from tests.contract.cli_sandbox import Cli
 
 from cloudstand.aws.server import Refused
+from cloudstand.world.kinds import InstanceState
 from costguard.cli.decide.plan_file import plan_hash
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
-from costguard.domain.resources import InstanceState
 from costguard.sandbox.policy import DEMO_POLICY
 from costguard.sandbox.sandbox import Sandbox
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.contract.cli_sandbox import Answered, Cli
 
+from cloudstand.world.kinds import InstanceState
 from costguard.cases import Case, CaseStatus, ClimbedRung, decision_id
 from costguard.cli.decide.plan_file import read_plan, write_plan
 from costguard.cli.exits import Exit
@@ -21,7 +22,6 @@ from costguard.domain.actions import Action, Verb
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.domain.resources import InstanceState
 from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan, Rehearsed, Transition
 from costguard.report.words.sentences import Language

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from tests.builders import case
 from tests.contract.cli_sandbox import Cli
+from tests.world_ports.translate import to_product
 
+from cloudstand.world.kinds import InstanceState
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.cases import Case, CaseStatus, Phase
 from costguard.cli.exits import Exit
 from costguard.domain.actions import Action, Verb
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.domain.resources import InstanceState
 from costguard.engine.ledger.memory import Memory
 from costguard.sandbox.sandbox import Sandbox
 
@@ -55,8 +56,8 @@ def in_doubt(cli: Cli) -> Case:
         action_id="act",
         decision_id="decided",
         verb=Verb.STOP,
-        subject=machine.ref,
-        resource=machine.ref,
+        subject=to_product(machine.ref),
+        resource=to_product(machine.ref),
         run_epoch=machine.run_epoch,
         case_id="lost",
         rung=1,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.contract.cli_sandbox import Cli
 from tests.contract.network_fleet import OPEN, NetworkFleet, network_fleet
+from tests.world_ports.translate import to_world
 
 from costguard.cli.exits import Exit
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
@@ -56,7 +57,7 @@ def test_a_narrowed_rule_is_put_back_as_it_was_once_and_then_left_alone(cli: Cli
     file = str(cli.folder / "plan.json")
 
     def let_in() -> set[str]:
-        rules = cli.sandbox.world.networks.group(fleet.ref("security_group", OPEN)).rules
+        rules = cli.sandbox.world.networks.group(to_world(fleet.ref("security_group", OPEN))).rules
         return {peer for rule in rules if rule.ports == ((8888, 8888),) for peer in rule.peers}
 
     first = cli("plan", "--guard", "network_audit", "--out", file, *under)

@@ -15,10 +15,10 @@ from tests.contract.cli_sandbox import Cli
 from cloudstand.aws.server import Refused
 from cloudstand.fleets import EAST, RESEARCH, WEST, aws_machine
 from cloudstand.world import workload as does
+from cloudstand.world.kinds import InstanceState
 from costguard.bootstrap import open_memory, run_function
 from costguard.cases.case import Case, CaseStatus
 from costguard.cli.exits import Exit
-from costguard.domain.resources import InstanceState
 from costguard.providers.aws.network.parts import LISTINGS
 from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 from costguard.settings import Secret, Settings

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.contract.alibaba_world import AlibabaStandIn, AlibabaWorld, alibaba_stand_in, alibaba_world
+from tests.world_ports.translate import to_product
 
 from cloudstand.wire.faults import FaultKind
 from cloudstand.world.fleet import Disk
@@ -453,7 +454,7 @@ def test_members_in_an_unusable_state_are_gaps(world: AlibabaWorld) -> None:
     states = {"1999999999999998": "CreateVerifying", "1999999999999999": "InviteFailed"}
     members = [{"AccountId": account, "Status": state} for account, state in states.items()]
     world.relay.changes["ListAccounts"] = lambda answer: {**answer, "Accounts": {"Account": members}, "NextToken": ""}
-    session = AlibabaSession(keys=world.emulator.keys, endpoint=world.relay.url, now=world.clock.now)
+    session = AlibabaSession(keys=to_product(world.emulator.keys), endpoint=world.relay.url, now=world.clock.now)
     target = Target("alibaba", regions=(world.shard.region,), organisation=True)
 
     found = AlibabaInventory(session).discover(target)

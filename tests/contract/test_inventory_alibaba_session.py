@@ -29,6 +29,7 @@ from tests.contract.alibaba_world import (
     alibaba_world,
     patient_pacer,
 )
+from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.clock import MovedClock
@@ -87,7 +88,7 @@ def world(stand_in: AlibabaStandIn) -> Iterator[AlibabaWorld]:
 
 
 def keys_of(world: AlibabaWorld) -> Keys:
-    return world.emulator.keys_of(world.shard.account)
+    return to_product(world.emulator.keys_of(world.shard.account))
 
 
 def count(world: AlibabaWorld, action: str) -> int:
@@ -429,7 +430,9 @@ class Organisation:
         self.session = self.session_at(self.clock.now)
 
     def session_at(self, now: Callable[[], datetime]) -> AlibabaSession:
-        return AlibabaSession(keys=self.emulator.keys, endpoint=self.relay.url, pacer=patient_pacer(), now=now)
+        return AlibabaSession(
+            keys=to_product(self.emulator.keys), endpoint=self.relay.url, pacer=patient_pacer(), now=now
+        )
 
     def target(self, account: str = MEMBER, **more: Any) -> Target:
         fields = {"regions": (HANGZHOU,), "role": "costguard", "external_id": "sesame", **more}

@@ -10,6 +10,7 @@ from datetime import datetime
 import pytest
 from tests.contract.key_rigs import AUTOMATIC, DISABLED, DOOMED, ON_DEMAND, ROTATING, STILL, KeyRig
 from tests.contract.key_worlds import KEYS
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.world.records import Operation
 from costguard.domain.errors import (
@@ -61,7 +62,7 @@ def change(request: pytest.FixtureRequest) -> Callable[[KeyRig, EncryptionKey], 
 def truth(rig: KeyRig) -> State:
     keys = [rig.world.keys.get(key.ref) for key in rig.keys.values()]
     return {
-        name: (key.state, key.period_days, [*key.rotations], [*key.on_demand], [*key.aliases])
+        name: to_product((key.state, key.period_days, [*key.rotations], [*key.on_demand], [*key.aliases]))
         for name, key in zip(rig.keys, keys, strict=True)
     }
 
@@ -73,7 +74,7 @@ def changed(before: State, after: State) -> set[str]:
 def every(rig: KeyRig) -> dict[str, EncryptionKey]:
     """The keys of the shard, by name, as they are read now."""
     names = {key.ref: name for name, key in rig.keys.items()}
-    return {names[key.ref]: key for key in rig.read().keys}
+    return {names[to_world(key.ref)]: key for key in rig.read().keys}
 
 
 def forged(key: EncryptionKey) -> EncryptionKey:
@@ -88,7 +89,7 @@ def test_a_period_that_was_set_is_read_back_and_nothing_else_changed(rig: KeyRig
         assert receipt.request_id
         found = rig.found(STILL)
         assert (found.rotation.automatic, found.rotation.period_days) == (True, days)
-        assert found.rotation.next_at == rig.setting(rig.world.keys.get(key.ref)).next_at
+        assert found.rotation.next_at == rig.setting(rig.world.keys.get(to_world(key.ref))).next_at
         assert found.rotation.last_at == key.rotation.last_at
     after = truth(rig)
     assert changed(before, after) == {STILL}
@@ -107,7 +108,7 @@ def test_rotating_on_demand_adds_exactly_one_rotation(rig: KeyRig) -> None:
     assert changed(before, after) == {ROTATING}
     assert len(after[ROTATING][2]) == len(before[ROTATING][2]) + 1
     assert after[ROTATING][1] == before[ROTATING][1], "the period stays"
-    assert found.rotation == rig.setting(rig.world.keys.get(key.ref))
+    assert found.rotation == rig.setting(rig.world.keys.get(to_world(key.ref)))
     assert found.version != key.version
 
 
@@ -215,7 +216,7 @@ def test_after_a_lost_answer_the_outcome_is_unknown_nothing_is_repeated_and_read
     after, found = truth(rig), rig.found(ROTATING)
     assert changed(before, after) == {ROTATING}
     assert len(after[ROTATING][2]) - len(before[ROTATING][2]) <= 1
-    assert found.rotation == rig.setting(rig.world.keys.get(key.ref)) != key.rotation
+    assert found.rotation == rig.setting(rig.world.keys.get(to_world(key.ref))) != key.rotation
 
 
 @pytest.mark.parametrize("kind", ["reading", "acting"])

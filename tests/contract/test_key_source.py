@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from tests.contract.key_rigs import FEW, REPLICA, ROTATING, STILL, KeyRig
 from tests.contract.key_worlds import KEYS
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.world.keys import WorldKey
 from cloudstand.world.records import Operation
@@ -60,12 +61,12 @@ def first(provider: KeyRig) -> First:
 
 def here(rig: KeyRig) -> dict[str, WorldKey]:
     """The keys of the shard, by name."""
-    return {name: key for name, key in rig.keys.items() if key.ref.shard == rig.shard}
+    return {name: key for name, key in rig.keys.items() if to_product(key.ref.shard) == rig.shard}
 
 
 def by_name(rig: KeyRig, inventory: KeyInventory) -> dict[str, EncryptionKey]:
     names = {key.ref: name for name, key in here(rig).items()}
-    found = {names[key.ref]: key for key in inventory.keys}
+    found = {names[to_world(key.ref)]: key for key in inventory.keys}
     assert len(found) == len(inventory.keys), "each once"
     return found
 
@@ -178,14 +179,14 @@ def test_throttling_without_end_is_no_short_list(few: KeyRig) -> None:
 def test_a_disk_is_found_behind_its_key(few: KeyRig) -> None:
     (disk,) = (volume for volume in few.world.volumes.values() if volume.disk.key_id)
     found = complete(few)
-    assert {name: key.used_by for name, key in found.items() if key.used_by} == {
-        ROTATING: (here(few)[ROTATING].ref.sibling("volume", disk.native_id),)
-    }
+    assert {name: key.used_by for name, key in found.items() if key.used_by} == to_product(
+        {ROTATING: (here(few)[ROTATING].ref.sibling("volume", disk.native_id),)}
+    )
 
 
 def test_a_replica_names_its_primary(first: First) -> None:
     replicas = {name: key.primary for name, key in first.found.items() if key.multi_region is MultiRegion.REPLICA}
-    assert replicas == {name: key.primary for name, key in first.keys.items() if key.primary is not None}
+    assert replicas == to_product({name: key.primary for name, key in first.keys.items() if key.primary is not None})
     assert set(replicas) == {REPLICA} & set(first.keys)
     assert all(key.primary is None for name, key in first.found.items() if name not in replicas)
 

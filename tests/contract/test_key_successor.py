@@ -14,6 +14,7 @@ from tests.contract.alibaba_keys import alibaba_keys
 from tests.contract.aws_keys import aws_keys
 from tests.contract.key_rigs import DISABLED, REPLICA, ROTATING, SERVICE, START, STILL, KeyRig
 from tests.world_ports.keys import WorldKeys, WorldSuccessor
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import EAST, RESEARCH, aws_machine
@@ -71,8 +72,8 @@ class Bench:
             self.world.keys.get(self.rig.keys[ROTATING].ref).aliases[:] = ["training"]
         else:
             ref = ResourceRef("aws", RESEARCH, EAST, "key", "old")
-            self.bare.keys = Keys([WorldKey(ref, "SYMMETRIC_DEFAULT", START, aliases=["training"])])
-        self.stored = self.world.keys.seal(self.old.ref, OLD_DATA)
+            self.bare.keys = Keys([WorldKey(to_world(ref), "SYMMETRIC_DEFAULT", START, aliases=["training"])])
+        self.stored = self.world.keys.seal(to_world(self.old.ref), OLD_DATA)
         return self
 
     @property
@@ -108,7 +109,7 @@ class Bench:
 
     def made(self) -> tuple[EncryptionKey, EncryptionKey]:
         """The old key and its successor, as they are read; made where there is none."""
-        if not any(SUCCESSOR_OF in key.tags for key in self.world.keys.of(self.shard)):
+        if not any(SUCCESSOR_OF in key.tags for key in self.world.keys.of(to_world(self.shard))):
             self.successor.create(self.old, DECIDED)
         found = self.read()
         (new,) = (key for key in found.values() if key.tags.get(SUCCESSOR_OF) == self.old_ref.native_id)
@@ -116,11 +117,11 @@ class Bench:
 
     def holder(self) -> ResourceRef:
         """Who has the alias in truth."""
-        return self.world.keys.named(self.shard, "training").ref
+        return to_product(self.world.keys.named(to_world(self.shard), "training").ref)
 
     def old_data_decrypts(self) -> bool:
-        key, plain = self.world.keys.open(self.shard, self.stored)
-        return (key.ref, plain) == (self.old_ref, OLD_DATA)
+        key, plain = self.world.keys.open(to_world(self.shard), self.stored)
+        return (to_product(key.ref), plain) == (self.old_ref, OLD_DATA)
 
     def changes(self) -> list[str]:
         """What was sent that changes something."""
@@ -149,7 +150,10 @@ on_aws = pytest.mark.parametrize("every", ["aws"], indirect=True, scope="module"
 
 
 def truth(bench: Bench) -> list[tuple[ResourceRef, KeyState, list[str], int]]:
-    return [(key.ref, key.state, [*key.aliases], len(key.rotations)) for key in bench.world.keys.of(bench.shard)]
+    return [
+        (to_product(key.ref), to_product(key.state), [*key.aliases], len(key.rotations))
+        for key in bench.world.keys.of(to_world(bench.shard))
+    ]
 
 
 def test_a_successor_is_like_the_key_it_follows_and_nothing_else_changes(bench: Bench) -> None:
@@ -182,7 +186,7 @@ def test_an_alias_moves_and_old_data_still_decrypts(bench: Bench) -> None:
         (),
         ("training",),
     )
-    bench.world.keys.break_when_moved = {old.ref}
+    bench.world.keys.break_when_moved = {to_world(old.ref)}
     with pytest.raises(RefusedError, match="the alias was moved back") as caught:
         bench.successor.move_alias("training", found[new.ref], found[old.ref])
     assert (caught.value.code, bench.holder()) == (CANARY_FAILED, new.ref)
@@ -191,7 +195,7 @@ def test_an_alias_moves_and_old_data_still_decrypts(bench: Bench) -> None:
 @in_world
 def test_where_the_way_back_fails_too_the_outcome_is_unknown(bench: Bench) -> None:
     old, new = bench.made()
-    bench.world.keys.break_when_moved, bench.world.keys.moves_fail_after = {new.ref}, 1
+    bench.world.keys.break_when_moved, bench.world.keys.moves_fail_after = {to_world(new.ref)}, 1
     with pytest.raises(OutcomeUnknownError, match="moving it back"):
         bench.successor.move_alias("training", old, new)
 
@@ -200,7 +204,7 @@ def test_where_the_way_back_fails_too_the_outcome_is_unknown(bench: Bench) -> No
 @pytest.mark.parametrize("broken", ["new", "old"])
 def test_a_key_that_cannot_be_used_is_seen_before_anything_moves(bench: Bench, broken: str) -> None:
     old, new = bench.made()
-    bench.world.keys.broken = {new.ref if broken == "new" else old.ref}
+    bench.world.keys.broken = {to_world(new.ref if broken == "new" else old.ref)}
     happened = len(bench.world.keys.history)
     with pytest.raises(RefusedError):
         bench.successor.move_alias("training", old, new)
@@ -210,7 +214,7 @@ def test_a_key_that_cannot_be_used_is_seen_before_anything_moves(bench: Bench, b
 @in_world
 def test_an_alias_that_somebody_moved_meanwhile_is_left_where_it_is(bench: Bench) -> None:
     old, new = bench.made()
-    bench.world.keys.move_alias("training", new.ref, bench.world.now, "owner")
+    bench.world.keys.move_alias("training", to_world(new.ref), bench.world.now, "owner")
     with pytest.raises(RefusedError, match="nothing was changed"):
         bench.successor.move_alias("training", old, new)
     assert bench.holder() == new.ref
@@ -237,20 +241,20 @@ def test_nothing_that_changes_something_is_sent_twice(
     ):
         bench.rig.as_new()
         goes_wrong(bench.rig)
-        keys, sent = len(bench.world.keys.of(bench.shard)), len(bench.changes())
+        keys, sent = len(bench.world.keys.of(to_world(bench.shard))), len(bench.changes())
         with pytest.raises(error):
             call()
         assert len(bench.changes()) - sent <= 1
         if error is not OutcomeUnknownError:
-            assert (len(bench.world.keys.of(bench.shard)), bench.holder()) == (keys, old.ref)
+            assert (len(bench.world.keys.of(to_world(bench.shard))), bench.holder()) == (keys, old.ref)
 
 
 @wired
 def test_a_policy_goes_with_the_key_unless_it_names_it(bench: Bench) -> None:
-    whose = bench.world.keys.get(bench.old_ref)
+    whose = bench.world.keys.get(to_world(bench.old_ref))
     whose.policy = '{"Statement":[{"Effect":"Allow","Action":"kms:*","Resource":"*"}]}'
     _, new = bench.made()
-    assert bench.world.keys.get(new.ref).policy == whose.policy
+    assert bench.world.keys.get(to_world(new.ref)).policy == whose.policy
     whose.policy = whose.policy.replace("*", bench.old_ref.native_id)
     sent = bench.changes()
     with pytest.raises(RefusedError, match="names the key itself"):
@@ -287,7 +291,10 @@ def test_nothing_within_reach_disables_deletes_imports_or_rotates(bench: Bench) 
 def test_a_key_that_cannot_be_made_again_is_refused_before_anything_is_sent(every: Bench) -> None:
     bench = every.reset(SERVICE, DISABLED, STILL, "imported", "pair", REPLICA)
     keys = bench.read()
-    fit = {bench.old_ref, *(ref for ref in keys if bench.rig is not None and ref == bench.rig.keys[STILL].ref)}
+    fit = {
+        bench.old_ref,
+        *(ref for ref in keys if bench.rig is not None and ref == to_product(bench.rig.keys[STILL].ref)),
+    }
     for ref, key in keys.items():
         if ref not in fit:
             with pytest.raises(RefusedError, match="nothing was changed"):
@@ -306,12 +313,12 @@ def test_a_key_that_signs_is_tried_by_a_signature(every: Bench) -> None:
     assert bench.rig is not None
     signing = bench.rig.keys["signing"]
     bench.world.keys.get(signing.ref).aliases.append("release")
-    receipt = bench.successor.create(bench.read()[signing.ref], DECIDED)
+    receipt = bench.successor.create(bench.read()[to_product(signing.ref)], DECIDED)
     keys = bench.read()
     heir = signing.ref.sibling("key", receipt.native_id)
     bench.rig.as_new()
-    bench.successor.move_alias("release", keys[signing.ref], keys[heir])
-    assert bench.world.keys.named(bench.shard, "release").ref == heir
+    bench.successor.move_alias("release", keys[to_product(signing.ref)], keys[to_product(heir)])
+    assert bench.world.keys.named(to_world(bench.shard), "release").ref == heir
     asked = list(bench.rig.requests())
     assert asked == [
         f"kms:{name}" for name in (*("Sign",) * 2, *("Verify",) * 2, "UpdateAlias", "Verify", "Sign", "Verify")

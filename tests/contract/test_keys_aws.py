@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.contract.aws_keys import DAY, IMPORTED, PRIMARY, AwsKeyRig, aws_keys, key_id
 from tests.contract.key_rigs import DISABLED, REPLICA, ROTATING, SERVICE, STILL
+from tests.world_ports.translate import to_product, to_world
 
 from costguard.domain.errors import NotFoundError, OutcomeUnknownError, ProviderError, RefusedError
 from costguard.domain.keys import EncryptionKey, KeyState, RotationMeans
@@ -74,7 +75,7 @@ def test_a_region_without_keys_takes_one_request(rig: AwsKeyRig) -> None:
 
 def test_aliases_are_listed_once_for_the_region_and_not_for_every_key(rig: AwsKeyRig) -> None:
     for number in range(8):
-        rig.world.keys.add(replace(rig.keys[STILL], ref=rig.ref(f"k-{number}"), aliases=[f"alias-{number}"]))
+        rig.world.keys.add(replace(rig.keys[STILL], ref=to_world(rig.ref(f"k-{number}")), aliases=[f"alias-{number}"]))
     found = rig.read()
     assert len(found.keys) == 8 + len(TWO)
     asked = Counter(rig.requests())
@@ -91,14 +92,14 @@ def test_a_key_of_which_one_answer_is_denied_is_named_and_left_alone(rig: AwsKey
     assert key_id(ROTATING) in gap.detail
     assert f"kms:{operation}" in gap.fix
     assert "policy of the key" in gap.fix
-    (key,) = (key for key in inventory.keys if key.ref == rig.keys[ROTATING].ref)
+    (key,) = (key for key in inventory.keys if key.ref == to_product(rig.keys[ROTATING].ref))
     assert (key.state, key.rotatability.means) == (KeyState.UNKNOWN, frozenset())
     assert len(inventory.keys) == len(TWO)
 
 
 def test_many_keys_that_fail_in_one_way_are_one_gap(rig: AwsKeyRig) -> None:
     for number in range(6):
-        rig.world.keys.add(replace(rig.keys[STILL], ref=rig.ref(f"k-{number}"), aliases=[]))
+        rig.world.keys.add(replace(rig.keys[STILL], ref=to_world(rig.ref(f"k-{number}")), aliases=[]))
     rig.stand_in.fail("DescribeKey", 400, "AccessDeniedException")
     inventory = rig.read()
     (gap,) = inventory.gaps
@@ -118,7 +119,7 @@ def test_without_aliases_the_region_is_incomplete_and_without_disks_it_is_not(
 
 def test_a_list_that_breaks_off_is_incomplete_and_shows_what_it_has(rig: AwsKeyRig) -> None:
     rig.small_pages()
-    rig.world.keys.add(replace(rig.keys[STILL], ref=rig.ref("k-3"), aliases=[]))
+    rig.world.keys.add(replace(rig.keys[STILL], ref=to_world(rig.ref("k-3")), aliases=[]))
     rig.stand_in.fail("ListKeys", 400, "AccessDeniedException", holding="Marker")
     inventory = rig.read()
     assert [(gap.what, gap.kind) for gap in inventory.gaps] == [("inventory", GapKind.DENIED)]
@@ -177,7 +178,7 @@ def test_a_key_that_is_gone_by_now_is_gone(rig: AwsKeyRig) -> None:
     rig.stand_in.fail("DescribeKey", 400, "NotFoundException", holding=key_id(STILL))
     inventory = rig.read()
     assert inventory.gaps == ()
-    assert rig.keys[STILL].ref not in {key.ref for key in inventory.keys}
+    assert to_product(rig.keys[STILL].ref) not in {key.ref for key in inventory.keys}
 
 
 def test_a_run_out_of_time_keeps_every_key_and_says_so(rig: AwsKeyRig) -> None:
@@ -245,7 +246,7 @@ def test_a_rotation_under_way_is_refused_by_that_name_and_counted_as_used(rig: A
 def test_refusals_keep_awss_code_and_say_what_they_mean(aws: AwsKeyRig, name: str, code: str) -> None:
     rig = only(aws, name, "far", STILL)
     able = rig.found(STILL)
-    forged = replace(able, ref=rig.keys[name].ref)
+    forged = replace(able, ref=to_product(rig.keys[name].ref))
     for ask in (lambda: rig.rotator().rotate(forged), lambda: rig.rotator().set_period(forged, 90)):
         assert "; " in str(refused(ask, code))
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from tests.contract.tencent_world import NOW, SHARD, TencentWorld, tencent_world
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.fleet import Disk, made_up_request_id
-from cloudstand.world.keys import WorldKey
+from cloudstand.world.keys import KeyOrigin, KeyUsage, WorldKey
 from cloudstand.world.records import Operation
 from costguard.domain.errors import (
     AccessDeniedError,
@@ -23,7 +24,7 @@ from costguard.domain.errors import (
     RefusedError,
     ThrottledError,
 )
-from costguard.domain.keys import EncryptionKey, KeyManager, KeyOrigin, KeyState, KeyUsage, RotationMeans
+from costguard.domain.keys import EncryptionKey, KeyManager, KeyState, RotationMeans
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import GapKind
 from costguard.providers.kit.iam.operations import Feature
@@ -52,7 +53,7 @@ class Kms:
         self._made += 1
         ref = ResourceRef(SHARD.cloud, SHARD.account, SHARD.region, "key", made_up_request_id("key", str(self._made)))
         made = {"spec": "AES_256", "created_at": NOW - YEAR + timedelta(minutes=self._made), **fields}
-        return self.world.world.keys.add(WorldKey(ref, **made))
+        return self.world.world.keys.add(WorldKey(to_world(ref), **to_world(made)))
 
     @property
     def source(self) -> TencentKeys:
@@ -102,17 +103,17 @@ def test_keys_of_every_kind_are_listed(kms: Kms) -> None:
         kms.key(manager=KeyManager.CLOUD, service="cbs"),
     ]
     found = kms.read()
-    assert set(found) == {key.ref for key in made}
-    assert [found[key.ref].state for key in made] == [key.state for key in made]
-    assert [found[key.ref].spec for key in made] == [key.spec for key in made]
-    assert [found[key.ref].manager for key in made] == [key.manager for key in made]
-    assert found[made[5].ref].deletes_at == made[5].deletes_at
+    assert set(found) == to_product({key.ref for key in made})
+    assert [found[to_product(key.ref)].state for key in made] == to_product([key.state for key in made])
+    assert [found[to_product(key.ref)].spec for key in made] == [key.spec for key in made]
+    assert [found[to_product(key.ref)].manager for key in made] == to_product([key.manager for key in made])
+    assert found[to_product(made[5].ref)].deletes_at == made[5].deletes_at
 
 
 def test_two_hundred_keys_are_a_page_and_fifty_a_request_for_tags(kms: Kms) -> None:
     made = [kms.key(tags={"number": str(number)}) for number in range(201)]
     found = kms.read()
-    assert [found[key.ref].tags for key in made] == [key.tags for key in made]
+    assert [found[to_product(key.ref)].tags for key in made] == [key.tags for key in made]
     assert kms.actions() == [
         *("GetRegions", "ListKeyDetail", "ListKeyDetail", "ListKeyDetail"),
         *["DescribeResourceTagsByResourceIds"] * 5,
@@ -123,7 +124,7 @@ def test_two_hundred_keys_are_a_page_and_fifty_a_request_for_tags(kms: Kms) -> N
 def test_tags_of_one_request_can_have_pages(kms: Kms) -> None:
     made = [kms.key(tags={f"tag-{place}": "x" for place in range(7)}) for _ in range(30)]
     found = kms.read()
-    assert [found[key.ref].tags for key in made] == [key.tags for key in made]
+    assert [found[to_product(key.ref)].tags for key in made] == [key.tags for key in made]
 
 
 def test_regions_are_asked_once_and_one_without_the_service_has_no_keys(kms: Kms) -> None:
@@ -184,7 +185,7 @@ def test_tags_that_cannot_be_read_leave_the_shard_incomplete(kms: Kms) -> None:
     made = kms.key(tags={"team": "research"})
     kms.refuse("DescribeResourceTagsByResourceIds", "AuthFailure.UnauthorizedOperation")
     found = kms.source.read(SHARD)
-    assert [key.ref for key in found.keys] == [made.ref]
+    assert [key.ref for key in found.keys] == to_product([made.ref])
     (gap,) = found.gaps
     assert (gap.what, gap.kind) == ("inventory", GapKind.DENIED)
     assert gap.fix == "grant tag:DescribeResourceTagsByResourceIds to these credentials"
@@ -206,8 +207,8 @@ def test_disks_name_the_key_they_are_encrypted_with(kms: Kms) -> None:
     machine = kms.world.launch()
     volumes = [kms.world.world.attach(machine, disk, "owner") for disk in disks]
     found = kms.read()
-    assert [ref.native_id for ref in found[made.ref].used_by] == [volumes[0]]
-    assert found[other.ref].used_by == ()
+    assert [ref.native_id for ref in found[to_product(made.ref)].used_by] == [volumes[0]]
+    assert found[to_product(other.ref)].used_by == ()
 
 
 def test_disks_that_cannot_be_read_leave_the_keys_readable(kms: Kms) -> None:
@@ -241,10 +242,10 @@ def test_the_list_of_products_keys_alone_is_a_part(kms: Kms) -> None:
 
 def test_a_period_is_set_and_read_back(kms: Kms) -> None:
     made = kms.key()
-    before = kms.read()[made.ref]
+    before = kms.read()[to_product(made.ref)]
     assert (before.rotation.automatic, before.rotation.next_at) == (False, None)
     receipt = kms.rotator().set_period(before, 30)
-    after = kms.read()[made.ref]
+    after = kms.read()[to_product(made.ref)]
     assert receipt.request_id
     assert (after.rotation.automatic, after.rotation.period_days) == (True, 30)
     assert after.rotatability.means >= {RotationMeans.ON_DEMAND}
@@ -254,15 +255,15 @@ def test_a_period_that_was_kept_shows_when_it_is_read_back(kms: Kms) -> None:
     """No page says that a second call changes the period: a receipt is no proof of it."""
     kms.desk.keeps_period = True
     made = kms.key(period_days=365)
-    kms.rotator().set_period(kms.read()[made.ref], 90)
-    assert kms.read()[made.ref].rotation.period_days == 365
+    kms.rotator().set_period(kms.read()[to_product(made.ref)], 90)
+    assert kms.read()[to_product(made.ref)].rotation.period_days == 365
 
 
 def test_a_rotation_on_demand_shows_in_version_and_time(kms: Kms) -> None:
     made = kms.key(period_days=365)
-    before = kms.read()[made.ref]
+    before = kms.read()[to_product(made.ref)]
     receipt = kms.rotator().rotate(before)
-    after = kms.read()[made.ref]
+    after = kms.read()[to_product(made.ref)]
     assert receipt.native_id
     assert after.rotation.last_at == made.rotations[-1].replace(microsecond=0)
     assert after.version != before.version
@@ -271,7 +272,7 @@ def test_a_rotation_on_demand_shows_in_version_and_time(kms: Kms) -> None:
 def test_a_second_rotation_within_a_day_is_refused_and_not_tried_again(kms: Kms) -> None:
     """It begins as the codes of too many calls do; waiting a second would only be refused again, for a day."""
     made = kms.key(period_days=365)
-    key = kms.read()[made.ref]
+    key = kms.read()[to_product(made.ref)]
     rotator = kms.rotator()
     rotator.rotate(key)
     with pytest.raises(RefusedError) as raised:
@@ -287,7 +288,7 @@ def test_a_key_whose_automatic_rotation_is_off_is_not_rotated_on_demand(kms: Kms
     """RotateNotSupported names it first among its reasons; turning it on comes before."""
     made = kms.key()
     with pytest.raises(RefusedError, match="once automatic rotation is on"):
-        kms.rotator().rotate(kms.read()[made.ref])
+        kms.rotator().rotate(kms.read()[to_product(made.ref)])
     assert "RotateKey" not in kms.actions()
 
 
@@ -308,10 +309,10 @@ def test_what_does_not_rotate_is_not_sent_and_the_cloud_would_refuse_it(
     fit = kms.key()
     rotator, found = kms.rotator(), kms.read()
     with pytest.raises(RefusedError) as held:
-        rotator.set_period(found[made.ref], 90)
+        rotator.set_period(found[to_product(made.ref)], 90)
     assert held.value.code == "Unfit"
     with pytest.raises(RefusedError) as refused:
-        rotator.set_period(replace(found[fit.ref], ref=made.ref), 90)
+        rotator.set_period(replace(found[to_product(fit.ref)], ref=to_product(made.ref)), 90)
     assert refused.value.code == code
     assert made.period_days is None
 
@@ -320,13 +321,13 @@ def test_what_does_not_rotate_is_not_sent_and_the_cloud_would_refuse_it(
 def test_a_period_that_tencent_does_not_have_is_not_sent(kms: Kms, days: int) -> None:
     made = kms.key()
     with pytest.raises(RefusedError, match="from 7 to 365"):
-        kms.rotator().set_period(kms.read()[made.ref], days)
+        kms.rotator().set_period(kms.read()[to_product(made.ref)], days)
     assert "EnableKeyRotation" not in kms.actions()
 
 
 def test_a_lost_answer_leaves_the_outcome_unknown_and_is_sent_once(kms: Kms) -> None:
     made = kms.key(period_days=365)
-    key = kms.read()[made.ref]
+    key = kms.read()[to_product(made.ref)]
     kms.world.emulator.faults.add(Fault(FaultKind.LOST_ANSWER, "RotateKey", ALWAYS))
     with pytest.raises(OutcomeUnknownError):
         kms.rotator().rotate(key)
@@ -335,7 +336,7 @@ def test_a_lost_answer_leaves_the_outcome_unknown_and_is_sent_once(kms: Kms) -> 
 
 def test_a_denied_change_changes_nothing(kms: Kms) -> None:
     made = kms.key()
-    key = kms.read()[made.ref]
+    key = kms.read()[to_product(made.ref)]
     kms.world.world.deny(SHARD.cloud, SHARD.account, Operation.ROTATE)
     with pytest.raises(AccessDeniedError):
         kms.rotator().set_period(key, 90)
@@ -344,7 +345,7 @@ def test_a_denied_change_changes_nothing(kms: Kms) -> None:
 
 def test_a_key_that_is_gone_is_not_found(kms: Kms) -> None:
     made = kms.key()
-    key = kms.read()[made.ref]
+    key = kms.read()[to_product(made.ref)]
     gone = replace(key.ref, native_id=made_up_request_id("gone"))
     with pytest.raises(NotFoundError):
         kms.rotator().set_period(replace(key, ref=gone), 90)

@@ -20,6 +20,7 @@ from tests.contract.network_fleet import (
 )
 from tests.contract.network_rigs import NetworkRig, in_order, plain
 from tests.contract.network_worlds import NETWORKS, WIRED
+from tests.world_ports.translate import to_product, to_world
 from tests.world_ports.views import instance_of
 
 from cloudstand.world.network import in_their_places
@@ -91,9 +92,11 @@ def whole(rig: NetworkRig) -> World:
     world = rig.world
     return World(
         bare(rig.truth()),
-        dict(world.networks.imds_v1),
+        dict(to_product(world.networks.imds_v1)),
         {
-            native_id: (each.state, each.public_ip, tuple(sorted(each.tags.items())), frozenset(each.protections))
+            native_id: to_product(
+                (each.state, each.public_ip, tuple(sorted(each.tags.items())), frozenset(each.protections))
+            )
             for native_id, each in world.machines.items()
         },
         {native_id: tuple(each.native_id for each in world.addresses_of(native_id)) for native_id in world.machines},
@@ -169,7 +172,7 @@ def in_group(world: World, rig: NetworkRig, change: Callable[[list[NetworkRule]]
     ref = rig.ref("security_group", OPEN)
     (group,) = (each for each in rig.truth().groups if each.ref == ref)
     rules = change(list(in_order(group.rules)))
-    after = replace(group, rules=in_their_places(rules) if group.version else tuple(rules))
+    after = replace(group, rules=to_product(in_their_places(to_world(rules))) if group.version else tuple(rules))
     groups = tuple(after if each.ref == ref else each for each in rig.truth().groups)
     return replace(world, networks=bare(replace(rig.truth(), groups=groups)))
 
@@ -310,38 +313,46 @@ def rewritten(rig: NetworkRig) -> None:
     rules = [
         replace(rule, peers=("198.18.0.0/15",)) if is_jupyter(rule) else rule for rule in rig.truth_of_group(OPEN).rules
     ]
-    rig.world.networks.set_rules(rig.ref("security_group", OPEN), rules, rig.clock.now(), "owner", "rewrote a rule")
+    rig.world.networks.set_rules(
+        to_world(rig.ref("security_group", OPEN)), to_world(rules), rig.clock.now(), "owner", "rewrote a rule"
+    )
 
 
 def moved_up(rig: NetworkRig) -> None:
     """Somebody has taken the first rule away: where a rule is its place, each now goes by another's name."""
     ref = rig.ref("security_group", OPEN)
     first = rig.truth_of_group(OPEN).rules[0]
-    rig.world.networks.revoke(ref, first.rule_id, rig.clock.now(), "owner", first.direction)
+    rig.world.networks.revoke(to_world(ref), first.rule_id, rig.clock.now(), "owner", to_world(first.direction))
 
 
 def taken_away(rig: NetworkRig) -> None:
     (rule,) = filter(is_jupyter, rig.truth_of_group(OPEN).rules)
     ref = rig.ref("security_group", OPEN)
-    rig.world.networks.revoke(ref, rule.rule_id, rig.clock.now(), "owner", rule.direction)
+    rig.world.networks.revoke(to_world(ref), rule.rule_id, rig.clock.now(), "owner", to_world(rule.direction))
 
 
 def bound(rig: NetworkRig) -> None:
     rig.world.networks.attach(
-        rig.ref("address", SPARE), rig.ref("interface", TRAINER), "10.20.2.10", rig.clock.now(), "owner"
+        to_world(rig.ref("address", SPARE)),
+        to_world(rig.ref("interface", TRAINER)),
+        "10.20.2.10",
+        rig.clock.now(),
+        "owner",
     )
 
 
 def bound_elsewhere(rig: NetworkRig) -> None:
     networks, now = rig.world.networks, rig.clock.now()
-    networks.detach(rig.ref("address", NOTEBOOK), now, "owner")
-    networks.attach(rig.ref("address", NOTEBOOK), rig.ref("interface", TRAINER), "10.20.2.10", now, "owner")
+    networks.detach(to_world(rig.ref("address", NOTEBOOK)), now, "owner")
+    networks.attach(
+        to_world(rig.ref("address", NOTEBOOK)), to_world(rig.ref("interface", TRAINER)), "10.20.2.10", now, "owner"
+    )
 
 
 def logged(rig: NetworkRig) -> None:
     covers = unlogged(rig)
     log = FlowLog(covers.sibling("flow_log", "fl-somebodys"), covers, active=True)
-    rig.world.networks.log_flows(log, rig.clock.now(), "owner")
+    rig.world.networks.log_flows(to_world(log), rig.clock.now(), "owner")
 
 
 MOVED: Mapping[str, tuple[MendKind, Callable[[NetworkRig], None]]] = {
@@ -404,7 +415,9 @@ def test_what_was_made_of_a_narrowed_rule_since_is_left_alone(start: Start) -> N
     again = back(mend, before, rig.remediator().change(mend, before))
     there = rig.truth_of_group(OPEN).rules
     rules = [replace(rule, ports=((9999, 9999),)) if rule.peers == (OFFICE,) else rule for rule in there]
-    rig.world.networks.set_rules(rig.ref("security_group", OPEN), rules, rig.clock.now(), "owner", "rewrote a rule")
+    rig.world.networks.set_rules(
+        to_world(rig.ref("security_group", OPEN)), to_world(rules), rig.clock.now(), "owner", "rewrote a rule"
+    )
     unmoved = whole(rig)
     assert refused(rig, again)
     assert whole(rig) == unmoved
@@ -417,7 +430,11 @@ def test_a_rule_that_its_owner_made_anew_is_not_restored_beside_it(start: Start)
     rules = rig.truth_of_group(OPEN).rules
     anew = replace(rules[0], rule_id="sgr-0wners", ports=((8888, 8888),), description="")
     rig.world.networks.set_rules(
-        rig.ref("security_group", OPEN), [rules[0], anew, *rules[1:]], rig.clock.now(), "owner", "made anew"
+        to_world(rig.ref("security_group", OPEN)),
+        [to_world(rules[0]), to_world(anew), *to_world(rules[1:])],
+        rig.clock.now(),
+        "owner",
+        "made anew",
     )
     there = whole(rig)
     assert refused(rig, again)
@@ -467,7 +484,7 @@ def test_an_address_that_a_term_was_paid_for_or_that_a_service_keeps_is_not_give
     there = rig.truth()
     kept: dict[str, Any] = {"is_service_managed": True} if rig.shard.provider == "aws" else {"is_prepaid": True}
     addresses = [replace(each, **kept) if each.ref == mend.subject else each for each in there.addresses]
-    rig.world.networks.place(replace(there, addresses=tuple(addresses)))
+    rig.world.networks.place(to_world(replace(there, addresses=tuple(addresses))))
     (found,) = (each for each in rig.read().addresses if each.ref == mend.subject)
     assert {word: getattr(found, word) for word in kept} == kept, "and that can be seen"
     unmoved = whole(rig)

@@ -12,6 +12,7 @@ from tests.contract.network_fleet import IDLE_NAT, NOTEBOOK, SPARE, TRAINER
 from tests.contract.network_rigs import NetworkRig
 from tests.contract.network_worlds import NETWORKS, WIRED
 from tests.contract.tencent_network import TencentNetworkRig, tencent_network
+from tests.world_ports.translate import to_world
 
 from cloudstand.wire.faults import Fault, FaultKind
 from costguard.domain.network import NatGateway, NetworkInventory, PublicAddress, Unpriced
@@ -66,7 +67,7 @@ def crowded(rig: NetworkRig, count: int) -> list[str]:
     there = rig.truth()
     model = next(each for each in there.addresses if each.ref == rig.ref("address", SPARE))
     more = [replace(model, ref=model.ref.sibling("address", f"eip-crowd{number:04}")) for number in range(count)]
-    rig.world.networks.place(replace(there, addresses=(*there.addresses, *more)))
+    rig.world.networks.place(to_world(replace(there, addresses=(*there.addresses, *more))))
     return [each.ref.native_id for each in more]
 
 
@@ -176,7 +177,7 @@ def test_a_card_that_nothing_has_is_told_so_and_every_address_has_a_price_or_why
         ours = replace(bare, private_ips=("10.20.2.77",), unattached=True, primary=False)
         services = replace(ours, ref=ours.ref.sibling("interface", f"{ours.ref.native_id}1"), unattached=False)
         services = replace(services, private_ips=("10.20.2.78",))
-        rig.world.networks.place(replace(there, interfaces=(*there.interfaces, ours, services)))
+        rig.world.networks.place(to_world(replace(there, interfaces=(*there.interfaces, ours, services))))
         found = rig.read()
     told = {card.ref: card.unattached for card in found.interfaces}
     assert (told[ours.ref], told[services.ref], told[rig.ref("interface", TRAINER)]) == (True, False, False)

@@ -9,6 +9,7 @@ import pytest
 from tests.contract.network_fleet import LEGACY, NARROW, NOTEBOOK, OPEN, SPARE, TRAINER
 from tests.contract.network_rigs import NetworkRig, plain
 from tests.contract.network_worlds import NETWORKS
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.world.network import PARTS
 from cloudstand.world.records import Operation
@@ -76,18 +77,22 @@ def test_a_rate_is_unknown_or_something_but_never_nothing(rig: NetworkRig) -> No
 
 def test_machines_tell_whether_their_metadata_answers_without_a_token(first: First) -> None:
     fleet = first.rig.fleet
-    assert first.imds_v1 == {spec.ref: fleet.imds_v1.get(spec.ref) for spec in fleet.machines.values()}
+    assert first.imds_v1 == {
+        ref: fleet.imds_v1.get(ref) for ref in (to_product(spec.ref) for spec in fleet.machines.values())
+    }
 
 
 def test_what_changed_meanwhile_is_told_anew(rig: NetworkRig) -> None:
     before = plain(rig.read())
     networks, now, shard = rig.world.networks, rig.clock.now(), rig.shard
-    groups = networks.of(shard).groups
-    gone = next(group for group in groups if group.ref == rig.ref("security_group", OPEN)).rules[0]
-    networks.revoke(rig.ref("security_group", OPEN), gone.rule_id, now, "owner", gone.direction)
-    networks.detach(rig.ref("address", NOTEBOOK), now, "owner")
-    networks.attach(rig.ref("address", SPARE), rig.ref("interface", TRAINER), "10.20.2.10", now, "owner")
-    networks.end_flow_log(rig.ref("flow_log", "flows"), now, "owner")
+    groups = networks.of(to_world(shard)).groups
+    gone = next(group for group in groups if to_product(group.ref) == rig.ref("security_group", OPEN)).rules[0]
+    networks.revoke(to_world(rig.ref("security_group", OPEN)), gone.rule_id, now, "owner", gone.direction)
+    networks.detach(to_world(rig.ref("address", NOTEBOOK)), now, "owner")
+    networks.attach(
+        to_world(rig.ref("address", SPARE)), to_world(rig.ref("interface", TRAINER)), "10.20.2.10", now, "owner"
+    )
+    networks.end_flow_log(to_world(rig.ref("flow_log", "flows")), now, "owner")
     after = plain(rig.read())
     assert after == wanted(rig)
     moved = {part for part in PARTS if getattr(after, PARTS[part]) != getattr(before, PARTS[part])}
@@ -96,7 +101,7 @@ def test_what_changed_meanwhile_is_told_anew(rig: NetworkRig) -> None:
 
 def test_a_group_that_nothing_is_in_any_more_is_unused(rig: NetworkRig) -> None:
     networks, shard = rig.world.networks, rig.shard
-    there = networks.of(shard)
+    there = networks.of(to_world(shard))
     narrow = rig.ref("security_group", NARROW).native_id
     cards = tuple(replace(card, groups=tuple(g for g in card.groups if g != narrow)) for card in there.interfaces)
     groups = tuple(replace(g, in_use=False) if g.ref.native_id == narrow else g for g in there.groups)

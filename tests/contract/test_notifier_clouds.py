@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from tests.contract.notifier_worlds import NOW, RECIPIENT, SENDER, DirectMailChannel, SesChannel, swift
+from tests.world_ports.translate import to_product
 
 from cloudstand.wire.faults import Fault, FaultKind
 from costguard.adapters.notifiers.email import EmailNotifier
@@ -84,7 +85,9 @@ def test_a_session_for_mail_can_change_no_machine_on_alibaba_cloud(
 
 def test_a_session_that_reads_or_acts_can_send_no_mail(ses: SesChannel, directmail: DirectMailChannel) -> None:
     own = AwsSession(endpoint_url="http://127.0.0.1:1", keys=("AKIAIOSFODNN7EXAMPLE", "s"))
-    theirs = AlibabaSession(keys=directmail.stand_in.keys, endpoint=directmail.stand_in.url, now=lambda: NOW)
+    theirs = AlibabaSession(
+        keys=to_product(directmail.stand_in.keys), endpoint=directmail.stand_in.url, now=lambda: NOW
+    )
     for session in (own, own.acting()):
         with pytest.raises(InvalidInputError, match="mail needs a session that can do nothing else"):
             SesCarrier(session)

@@ -12,6 +12,7 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from tests.world_ports.translate import to_world
 
 from cloudstand.alibaba.objects import oss_stand_in
 from cloudstand.tencent.objects import cos_stand_in
@@ -85,7 +86,7 @@ def s3_place(tmp_path: Path) -> Iterator[Place]:
 
 def oss_place(tmp_path: Path) -> Iterator[Place]:
     del tmp_path
-    with oss_stand_in("acme-reports", "cn-hangzhou", KEYS, _now) as bucket:
+    with oss_stand_in("acme-reports", "cn-hangzhou", to_world(KEYS), _now) as bucket:
 
         def opened(keys: Keys = KEYS, name: str = "acme-reports") -> ObjectStore:
             return oss.open_oss(f"oss://{name}/costguard?region=cn-hangzhou", keys, now=_now, endpoint=bucket.url)
@@ -95,7 +96,7 @@ def oss_place(tmp_path: Path) -> Iterator[Place]:
 
 def cos_place(tmp_path: Path) -> Iterator[Place]:
     del tmp_path
-    with cos_stand_in("acme-1250000000", KEYS, _now) as bucket:
+    with cos_stand_in("acme-1250000000", to_world(KEYS), _now) as bucket:
 
         def opened(keys: Keys = KEYS, name: str = "acme-1250000000") -> ObjectStore:
             return cos.open_cos(f"cos://{name}/costguard?region=ap-guangzhou", keys, now=_now, endpoint=bucket.url)

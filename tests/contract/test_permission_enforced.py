@@ -19,6 +19,7 @@ from tests.contract.aws_stand_in import aws_stand_in
 from tests.contract.cloud_worlds import AwsWorld, aws_world
 from tests.contract.tencent_world import patient_pacer as tencent_pacer
 from tests.contract.test_executor_aws_permissions import action, allowing, session_with
+from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.clock import MovedClock
@@ -96,20 +97,22 @@ class Stage:
         make: Callable[..., Any] = alibaba_machine if cloud == "alibaba" else tencent_machine
         specs = [make("idle", workload.idle(), since), make("kept", workload.idle(), since, tags=kept)]
         self.world, clock = World(specs, NOW), MovedClock(NOW)
-        self.idle, self.kept = (spec.ref for spec in specs)
+        self.idle, self.kept = (to_product(spec.ref) for spec in specs)
         door = WorldDoor(self.world, clock)
         self.inventory: InventorySource
         self.executor: ActionExecutor
         if cloud == "alibaba":
             alibaba = opened.enter_context(AlibabaEmulator(door))
-            own = AlibabaSession(keys=alibaba.keys, endpoint=alibaba.url, pacer=alibaba_pacer(), now=clock.now)
+            own = AlibabaSession(
+                keys=to_product(alibaba.keys), endpoint=alibaba.url, pacer=alibaba_pacer(), now=clock.now
+            )
             self.authorities, acting = alibaba.authorities, own.acting()
             opened.callback(own.close)
             opened.callback(acting.close)
             self.inventory, self.executor = AlibabaInventory(own), AlibabaExecutor(acting)
             return
         tencent = opened.enter_context(TencentEmulator(door))
-        mine = TencentSession(keys=tencent.keys, endpoint=tencent.url, pacer=tencent_pacer(), now=clock.now)
+        mine = TencentSession(keys=to_product(tencent.keys), endpoint=tencent.url, pacer=tencent_pacer(), now=clock.now)
         self.authorities, doing = tencent.authorities, mine.acting()
         opened.callback(mine.close)
         opened.callback(doing.close)

@@ -27,9 +27,8 @@ from cloudstand.tencent.actions import PRODUCTS
 from cloudstand.wire.messages import Answer, Ending, Request
 from cloudstand.wire.watching import watching
 from cloudstand.world import workload as does
+from cloudstand.world.money import ChargeCategory, Money
 from cloudstand.world.records import OtherCharge
-from costguard.domain.money import Money
-from costguard.domain.spend import ChargeCategory
 
 UNLISTED = "a value that is not listed"
 NOT_ABROAD = {"DescribeInstanceTypeConfigs", "InquiryPriceTerminateInstances", "DescribeVpcPeeringConnections"}

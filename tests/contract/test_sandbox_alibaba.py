@@ -17,8 +17,8 @@ from tests.contract.alibaba_asking import AT, DAY, HANGZHOU, Cloud, Refused, clo
 from cloudstand.alibaba.signing import signature, string_to_sign
 from cloudstand.alibaba.standalone import serve
 from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
+from cloudstand.wire.keys import Keys
 from cloudstand.world import workload as does
-from costguard.providers.kit.core.credentials import Keys
 
 MEMBER, OTHER_MEMBER = "1098765432109876", "1098765432100000"
 EXTERNAL_ID = "costguard-sandbox"

@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 from tests.contract.alibaba_asking import AT, DAY, HANGZHOU, Cloud, cloud_of
 from tests.contract.alibaba_world import patient_pacer
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.alibaba.console_budgets import ConsoleBudget
 from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
 from cloudstand.world import workload as does
 from cloudstand.world.billing import bill, billed_until
+from cloudstand.world.kinds import Billing
 from cloudstand.world.records import Operation, OtherCharge
 from costguard.domain.errors import RefusedError
 from costguard.domain.money import Money
-from costguard.domain.resources import Billing, GapKind
+from costguard.domain.resources import GapKind
 from costguard.domain.spend import ChargeCategory, SpendReport, SpendScope
 from costguard.ports import Target
 from costguard.providers.alibaba.billing.source import AlibabaSpend
@@ -36,7 +38,9 @@ A_DAY = {**FEBRUARY, "Granularity": "DAILY", "BillingDate": "2026-02-27"}
 
 def other(category: ChargeCategory, amount: str, service: str, account: str = MEMBER) -> OtherCharge:
     start, money = MARCH_1 - 3 * DAY, Money(Decimal(amount), "CNY")
-    return OtherCharge("alibaba", account, HANGZHOU, service, category, start, start + DAY, money, f"{service}-1")
+    return OtherCharge(
+        "alibaba", account, HANGZHOU, service, to_world(category), start, start + DAY, to_world(money), f"{service}-1"
+    )
 
 
 @pytest.fixture
@@ -194,7 +198,7 @@ class Reader:
         self.cloud = cloud
         self.session = AlibabaSession(
             cloud=site,
-            keys=cloud.emulator.keys,
+            keys=to_product(cloud.emulator.keys),
             endpoint=cloud.emulator.url,
             pacer=patient_pacer(),
             now=cloud.clock.now,

@@ -16,7 +16,7 @@ from cloudstand.alibaba.standalone import default_fleet
 from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import Disk, MachineSpec
-from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, InstanceState
+from cloudstand.world.kinds import Accelerator, AcceleratorKind, Billing, InstanceState
 
 MEMBER = "1098765432109876"
 OLD = AT - 30 * DAY

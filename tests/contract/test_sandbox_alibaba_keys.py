@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.contract.alibaba_asking import AT, DAY, HANGZHOU, Cloud, cloud_of
 from tests.contract.alibaba_world import patient_pacer
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
 from cloudstand.wire.faults import Fault, FaultKind
@@ -44,14 +45,19 @@ class Kms:
     def __init__(self, cloud: Cloud) -> None:
         self.cloud, self.world, self.emulator = cloud, cloud.world, cloud.emulator
         self.session = AlibabaSession(
-            keys=cloud.emulator.keys, endpoint=cloud.emulator.url, pacer=patient_pacer(), now=cloud.clock.now
+            keys=to_product(cloud.emulator.keys),
+            endpoint=cloud.emulator.url,
+            pacer=patient_pacer(),
+            now=cloud.clock.now,
         )
         self.rotating = self.session.only_for(Purpose.ROTATE)
         self.source, self.rotator = AlibabaKeys(self.session), AlibabaKeyRotator(self.rotating)
 
     def add(self, name: str, *, age: int = 400, region: str = HANGZHOU, **more: Any) -> WorldKey:
         ref = ResourceRef("alibaba", ALIBABA_ACCOUNT, region, "key", f"key-{name}")
-        return self.world.keys.add(WorldKey(ref, more.pop("spec", "Aliyun_AES_256"), AT - age * DAY, **more))
+        return self.world.keys.add(
+            WorldKey(to_world(ref), more.pop("spec", "Aliyun_AES_256"), AT - age * DAY, **to_world(more))
+        )
 
     def read(self, name: str) -> EncryptionKey:
         inventory = self.source.read(SHARD)
@@ -71,7 +77,10 @@ class Moving(AlibabaSession):
 
     def __init__(self, kms: Kms, second_page: list[str]) -> None:
         super().__init__(
-            keys=kms.emulator.keys, endpoint=kms.emulator.url, pacer=patient_pacer(), now=kms.cloud.clock.now
+            keys=to_product(kms.emulator.keys),
+            endpoint=kms.emulator.url,
+            pacer=patient_pacer(),
+            now=kms.cloud.clock.now,
         )
         self._second_page = second_page
 
@@ -325,7 +334,7 @@ def test_a_period_is_set_and_read_back(kms: Kms) -> None:
 
     assert receipt.request_id
     assert (after.automatic, after.period_days, after.next_at) == (True, 90, AT + 80 * DAY)
-    assert kms.world.keys.get(kms.read("instance").ref).rotations == []
+    assert kms.world.keys.get(to_world(kms.read("instance").ref)).rotations == []
 
 
 def test_a_period_that_is_over_already_rotates_the_key_at_once_and_once(kms: Kms) -> None:

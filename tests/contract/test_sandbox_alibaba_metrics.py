@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from tests.contract.alibaba_asking import AT, CPU_ONLY, DAY, HOUR, MINUTE, Cloud, cloud_of
 from tests.network_places import card, place
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.alibaba.metrics import METRICS
 from cloudstand.fleets import ALIBABA_ACCOUNT, alibaba_machine
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.kinds import Accelerator, AcceleratorKind
 from cloudstand.world.sensors import Sensor
-from cloudstand.world.workload import Workload
-from costguard.domain.resources import Accelerator, AcceleratorKind
-from costguard.domain.signals import SignalName
+from cloudstand.world.workload import SignalName, Workload
 
 MEMBER = "1098765432109876"
 NAMESPACE = "acs_ecs_dashboard"
@@ -42,7 +42,7 @@ UNSEEN = machine("unseen", does.no_data())
 DIED = machine("died", does.agent_dies(AT - 5 * HOUR))
 SPIKE = machine("spike", does.one_spike(AT - 90 * MINUTE))
 FPGA = replace(machine("fpga", does.busy()), accelerator=Accelerator(AcceleratorKind.FPGA, "VU9P", 1))
-WEB = replace(machine("web", does.busy()), accelerator=CPU_ONLY)
+WEB = replace(machine("web", does.busy()), accelerator=to_world(CPU_ONLY))
 NEXT_DOOR = machine("next-door", does.busy(), account=MEMBER)
 NEW = replace(machine("new", does.busy()), launched_at=AT - 90 * MINUTE)
 PUBLIC = machine("public", does.busy(), public_ip="203.0.113.7")
@@ -53,8 +53,8 @@ FURTHER = "203.0.113.8"
 def cloud() -> Iterator[Cloud]:
     with cloud_of(BUSY, HALF, SLICE, UNSEEN, DIED, SPIKE, FPGA, WEB, NEXT_DOOR, NEW, PUBLIC) as opened:
         shard = PUBLIC.ref.shard
-        further = card("eni-2", PUBLIC.native_id, shard, primary=False, public_ips=(("10.0.0.7", FURTHER),))
-        opened.world.networks.place(place(cards=[further], shard=shard))
+        further = card("eni-2", PUBLIC.native_id, to_product(shard), primary=False, public_ips=(("10.0.0.7", FURTHER),))
+        opened.world.networks.place(to_world(place(cards=[further], shard=to_product(shard))))
         yield opened
 
 

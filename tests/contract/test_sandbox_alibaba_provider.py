@@ -11,6 +11,7 @@ import pytest
 from tests.contract.alibaba_world import HOUR, MINUTE, NOW, patient_pacer
 from tests.network_places import address, card, place
 from tests.world_ports.inventory import WorldInventory, WorldSignals
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.clock import MovedClock
@@ -20,12 +21,13 @@ from cloudstand.world import workload as does
 from cloudstand.world.cloud import World as Clouds
 from cloudstand.world.fleet import Disk, MachineSpec
 from cloudstand.world.keys import WorldKey
+from cloudstand.world.kinds import Billing
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import RefusedError
 from costguard.domain.money import Money
 from costguard.domain.network import AddressState
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Billing, InstanceState, SnapshotState
+from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.domain.signals import SignalHistory, SignalName
 from costguard.domain.spend import SpendScope
 from costguard.ports import Target
@@ -74,7 +76,11 @@ class Stage:
         self.world = Clouds(fleet(cloud), NOW)
         self.emulator = AlibabaEmulator(WorldDoor(self.world, self.clock), cloud=cloud)
         self.session = AlibabaSession(
-            cloud=cloud, keys=self.emulator.keys, endpoint=self.emulator.url, pacer=patient_pacer(), now=self.clock.now
+            cloud=cloud,
+            keys=to_product(self.emulator.keys),
+            endpoint=self.emulator.url,
+            pacer=patient_pacer(),
+            now=self.clock.now,
         )
         self.acting = self.session.acting()
         self.shard = Shard(cloud, ALIBABA_ACCOUNT, HANGZHOU)
@@ -86,7 +92,7 @@ class Stage:
         self.emulator.close()
 
     def ref(self, name: str) -> ResourceRef:
-        return next(spec.ref for spec in self.world.fleet if spec.name == name)
+        return to_product(next(spec.ref for spec in self.world.fleet if spec.name == name))
 
     def act(self, verb: Verb, ref: ResourceRef, resource: ResourceRef | None = None) -> str:
         action = Action("a", "decision-1", verb, ref, resource or ref, "e", "case-1", 1, "rule", "digest")
@@ -162,7 +168,7 @@ def with_two_addresses(stage: Stage, name: str) -> ResourceRef:
     ref = stage.ref(name)
     further = card("eni-2", ref.native_id, stage.shard, primary=False, public_ips=(("10.0.0.7", FURTHER),))
     bound = address("eip-2", stage.shard, ip=FURTHER, state=AddressState.IN_USE, bound_to=further.ref)
-    stage.world.networks.place(place(cards=[further], shard=stage.shard, addresses=(bound,)))
+    stage.world.networks.place(to_world(place(cards=[further], shard=stage.shard, addresses=(bound,))))
     return ref
 
 
@@ -331,7 +337,7 @@ def test_the_generated_policies_are_enough_and_no_more(stage: Stage) -> None:
 
 def test_the_generated_policies_for_keys_are_enough_and_no_more(stage: Stage) -> None:
     ref = ResourceRef("alibaba", ALIBABA_ACCOUNT, HANGZHOU, "key", "key-hzz62f1cb66fa42qo0000")
-    stage.world.keys.add(WorldKey(ref, "Aliyun_AES_256", NOW - DAY, instance="kst-1"))
+    stage.world.keys.add(WorldKey(to_world(ref), "Aliyun_AES_256", NOW - DAY, instance="kst-1"))
     rotating = stage.session.only_for(Purpose.ROTATE)
     source, rotator = AlibabaKeys(rotating), AlibabaKeyRotator(rotating)
     stage.emulator.allowed[ALIBABA_ACCOUNT] = granted(frozenset({Feature.KEYS}))

@@ -24,13 +24,13 @@ from cloudstand.aws.catalogue import TYPES
 from cloudstand.aws.embedded import EmbeddedAws
 from cloudstand.aws.server import Refused
 from cloudstand.clock import MovedClock
+from cloudstand.errors import MisuseError
 from cloudstand.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_fleet, aws_machine
 from cloudstand.wire.door import WorldDoor
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk, MachineSpec
-from costguard.domain.errors import InvalidInputError
-from costguard.domain.resources import Billing, InstanceState
+from cloudstand.world.kinds import Billing, InstanceState
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 _SESSION = boto3.session.Session()  # one, so that the API models are read once
@@ -619,7 +619,7 @@ def test_a_machine_may_begin_stopped() -> None:
 
 
 def test_two_at_a_time_are_refused_and_the_first_goes_on(aws: Aws) -> None:
-    with pytest.raises(InvalidInputError, match="another sandbox runs"):
+    with pytest.raises(MisuseError, match="another sandbox runs"):
         Aws(machine())
     assert aws.seen()["State"]["Name"] == "running"
 

@@ -14,6 +14,7 @@ from moto.ec2.responses import EC2Response
 from tests.contract.aws_network import AwsNetworkRig, aws_network
 from tests.contract.aws_stand_in import setup_client
 from tests.contract.network_fleet import DEFAULT, LEGACY, NOTEBOOK, OPEN, SPARE, TRAINER, TRAINING
+from tests.world_ports.translate import to_world
 
 from cloudstand.aws import gaps
 from cloudstand.aws.mending import CHANGES
@@ -127,12 +128,14 @@ def test_machines_show_the_public_addresses_that_their_networks_have(rig: AwsNet
     assert (notebook.public_ip, notebook.public_ip_is_kept) == ("203.0.113.10", True)
     assert (legacy.public_ip, legacy.public_ip_is_kept) == ("203.0.113.20", False)
     networks, now = rig.world.networks, rig.clock.now()
-    networks.detach(rig.ref("address", NOTEBOOK), now, "owner")
-    networks.attach(rig.ref("address", SPARE), rig.ref("interface", TRAINER), "10.20.2.10", now, "owner")
+    networks.detach(to_world(rig.ref("address", NOTEBOOK)), now, "owner")
+    networks.attach(
+        to_world(rig.ref("address", SPARE)), to_world(rig.ref("interface", TRAINER)), "10.20.2.10", now, "owner"
+    )
     assert machine(rig, NOTEBOOK).public_ip == ""
     trainer = machine(rig, TRAINER)
     assert (trainer.public_ip, trainer.public_ip_is_kept) == ("203.0.113.30", True)
-    networks.detach(rig.ref("address", SPARE), now, "owner")
+    networks.detach(to_world(rig.ref("address", SPARE)), now, "owner")
     assert machine(rig, TRAINER).public_ip == ""
 
 
@@ -145,7 +148,7 @@ def test_a_plain_address_is_taken_back_when_a_kept_one_comes_in_its_place(rig: A
 
 def test_addresses_of_machines_that_stand_in_no_network_are_there_as_well(rig: AwsNetworkRig, ec2: Any) -> None:
     networks = rig.world.networks
-    there = networks.of(rig.shard)
+    there = networks.of(to_world(rig.shard))
     networks.place(replace(there, addresses=tuple(each for each in there.addresses if each.name != NOTEBOOK)))
     notebook = rig.ref("instance", NOTEBOOK).native_id
     of_notebook = [{"Name": "instance-id", "Values": [notebook]}]

@@ -21,12 +21,12 @@ from cloudstand.fleets import tencent_machine
 from cloudstand.tencent.server import Call, TencentEmulator
 from cloudstand.tencent.standalone import serve
 from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.keys import Keys
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.kinds import Billing, Keeper, ManagedBy
 from cloudstand.world.records import Operation
-from costguard.domain.resources import Billing, Keeper, ManagedBy
-from costguard.providers.kit.core.credentials import Keys
 
 AT = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)

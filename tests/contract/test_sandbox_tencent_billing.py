@@ -12,11 +12,10 @@ import pytest
 from tests.contract.test_sandbox_tencent import DAY, HOUR, LEADER, MEMBER, Cloud, cloud, machine
 
 from cloudstand.world.billing import billed_until, charges
+from cloudstand.world.kinds import Billing
+from cloudstand.world.money import ChargeCategory, Money
 from cloudstand.world.prices import currency_of
 from cloudstand.world.records import Operation, OtherCharge
-from costguard.domain.money import Money
-from costguard.domain.resources import Billing
-from costguard.domain.spend import ChargeCategory
 
 MARCH = datetime(2026, 2, 28, 16, tzinfo=timezone.utc)
 DETAIL, BY_PRODUCT = "DescribeBillDetail", "DescribeBillSummaryByProduct"

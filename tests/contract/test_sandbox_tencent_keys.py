@@ -13,6 +13,7 @@ from tencentcloud.common.credential import Credential
 from tencentcloud.common.exception.tencent_cloud_sdk_exception import TencentCloudSDKException
 from tencentcloud.common.profile.client_profile import ClientProfile
 from tencentcloud.common.profile.http_profile import HttpProfile
+from tests.world_ports.translate import to_world
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
@@ -21,9 +22,8 @@ from cloudstand.wire.door import WorldDoor
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import made_up_request_id
-from cloudstand.world.keys import Keys, WorldKey
+from cloudstand.world.keys import KeyManager, KeyOrigin, Keys, KeyState, KeyUsage, MultiRegion, WorldKey
 from cloudstand.world.records import Operation
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion
 from costguard.domain.refs import ResourceRef
 
 AT = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
@@ -45,7 +45,7 @@ class Cloud:
         self.made += 1
         ref = ResourceRef("tencent", TENCENT_ACCOUNT, region, "key", made_up_request_id("key", str(self.made)))
         made = {"spec": "AES_256", "created_at": AT - 400 * DAY + timedelta(hours=self.made), **fields}
-        return self.world.keys.add(WorldKey(ref, **made))
+        return self.world.keys.add(WorldKey(to_world(ref), **made))
 
     def ask(self, action: str, *, service: str = "kms", region: str = HERE, **parameters: Any) -> dict[str, Any]:
         keys = self.emulator.keys
@@ -127,7 +127,7 @@ def test_a_key_is_told_as_the_vendor_tells_it(cloud: Cloud) -> None:
 def test_a_replica_tells_where_it_comes_from(cloud: Cloud) -> None:
     source = cloud.key(THERE, multi_region=MultiRegion.PRIMARY)
     copy = WorldKey(
-        ResourceRef("tencent", TENCENT_ACCOUNT, HERE, "key", source.ref.native_id),
+        to_world(ResourceRef("tencent", TENCENT_ACCOUNT, HERE, "key", source.ref.native_id)),
         "SM4",
         AT,
         multi_region=MultiRegion.REPLICA,

@@ -27,8 +27,8 @@ from cloudstand.tencent.catalogue import TYPES
 from cloudstand.tencent.settings import CardSeries
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.kinds import Billing
 from cloudstand.world.records import Operation
-from costguard.domain.resources import Billing
 
 
 def of(*ids: str) -> list[dict[str, Any]]:

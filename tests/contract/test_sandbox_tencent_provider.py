@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from tests.builders import rule
 from tests.contract.tencent_world import NOW, SHARD, TencentWorld, patient_pacer, tencent_world
+from tests.world_ports.translate import to_product
 
 from cloudstand.fleets import tencent_machine
 from cloudstand.tencent.settings import CardSeries
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world import workload as does
+from cloudstand.world.kinds import Billing
 from cloudstand.world.workload import Workload
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import (
@@ -26,7 +28,7 @@ from costguard.domain.errors import (
 )
 from costguard.domain.findings import Verdict
 from costguard.domain.refs import ResourceRef
-from costguard.domain.resources import Billing, GapKind, Instance, InstanceState, Inventory, SnapshotState
+from costguard.domain.resources import GapKind, Instance, InstanceState, Inventory, SnapshotState
 from costguard.domain.signals import SignalHistory, SignalName, Statistic
 from costguard.guards.idle.judge import examine, judge_instance
 from costguard.guards.rules.idle import IdleBounds
@@ -139,7 +141,7 @@ def test_a_stop_uses_no_force(world: TencentWorld) -> None:
 
     native_id = world.launch()
     session = Recording(
-        keys=world.emulator.keys,
+        keys=to_product(world.emulator.keys),
         endpoint=world.emulator.url,
         may_change=True,
         pacer=patient_pacer(),

@@ -26,9 +26,9 @@ from cloudstand.tencent.actions import PRODUCTS
 from cloudstand.tencent.protocol import Signed, signature
 from cloudstand.tencent.settings import PUBLISHED_RATES
 from cloudstand.wire.faults import Fault, FaultKind
+from cloudstand.wire.keys import Keys
 from cloudstand.wire.messages import Request
-from costguard.domain.resources import Billing
-from costguard.providers.kit.core.credentials import Keys
+from cloudstand.world.kinds import Billing
 
 HEADER = "AuthFailure.InvalidAuthorization"
 SCOPE = f"Credential=AKID{'0' * 32}/2026-03-02/cvm/tc3_request"

@@ -11,6 +11,7 @@ import pytest
 from tests.contract.trail_worlds import MADE, START, TRAILS, USER, TrailRig
 from tests.world_ports.inventory import WorldInventory
 from tests.world_ports.trail import WorldAuditLog
+from tests.world_ports.translate import to_product
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import aws_machine
@@ -153,7 +154,7 @@ def test_a_worlds_trail_forgets_after_ninety_days_and_tells_who_did_what() -> No
     world = World([machine], START)
     world.stop(machine.native_id, "costguard")
     trail, inventory = WorldAuditLog(world, clock), WorldInventory(world, clock)
-    (seen,) = inventory.read(machine.shard).instances
+    (seen,) = inventory.read(to_product(machine.shard)).instances
 
     told = trail_of(world, "aws", machine.account)
     assert [(event.what, event.by) for event in told] == [

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests.contract.spend_rigs import DAY, HOUR, START, SpendRig, WireRig, day_of, tells_tax
 from tests.contract.spend_worlds import WIRES, WORLDS
+from tests.world_ports.translate import to_product
 
 from cloudstand.world.billing import Charge, billed_until, charges, final_until
 from costguard.domain.errors import AccessDeniedError, ThrottledError
@@ -73,9 +74,9 @@ def assert_true(rig: SpendRig, report: SpendReport, scope: SpendScope, since: da
     """What is settled adds up to what really arose, in both costs."""
     found, real = settled(report), truth(rig, scope, since or month(rig), complete(report))
     leeway = rig.precision * max(len(found), len(real))
-    assert abs(total(line.billed_cost for line in found) - total(c.billed for c in real)) <= leeway
-    assert abs(total(line.effective_cost for line in found) - total(c.effective for c in real)) <= leeway
-    assert total(c.effective for c in real) > 0, "an empty scope proves nothing"
+    assert abs(total(line.billed_cost for line in found) - total(to_product(c.billed) for c in real)) <= leeway
+    assert abs(total(line.effective_cost for line in found) - total(to_product(c.effective) for c in real)) <= leeway
+    assert total(to_product(c.effective) for c in real) > 0, "an empty scope proves nothing"
 
 
 def of_category(report: SpendReport, category: ChargeCategory) -> list[SpendLine]:
@@ -222,16 +223,20 @@ def test_machines_and_platforms_with_accelerators_are_known(rig: SpendRig) -> No
     usage = [line for line in of_category(report, ChargeCategory.USAGE) if line.accelerated]
     machines = [line for line in usage if line.instance_type]
     platform = [line for line in usage if not line.instance_type]
-    real = [c for c in truth(rig, EVERYTHING, month(rig), complete(report)) if c.category is ChargeCategory.USAGE]
+    real = [
+        c
+        for c in truth(rig, EVERYTHING, month(rig), complete(report))
+        if to_product(c.category) is ChargeCategory.USAGE
+    ]
     leeway = rig.precision * len(real)
     types = {machine.spec.instance_type for machine in rig.world.machines.values()}
     assert {line.instance_type for line in machines} == types
     ran = {(charge.account, charge.instance_type) for charge in real if charge.service == "compute"}
     assert {(line.sub_account_id, line.instance_type) for line in machines} == ran, "though no account was named"
     assert {line.sub_account_id for line in platform} == {c.account for c in real if c.service == "ai_platform"}
-    computed = total(charge.effective for charge in real if charge.service == "compute")
+    computed = total(to_product(charge.effective) for charge in real if charge.service == "compute")
     assert abs(total(line.effective_cost for line in machines) - computed) <= leeway
-    rented = total(charge.effective for charge in real if charge.service == "ai_platform")
+    rented = total(to_product(charge.effective) for charge in real if charge.service == "ai_platform")
     assert abs(total(line.effective_cost for line in platform) - rented) <= leeway
     assert all(line.service_name for line in usage)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.contract.network_fleet import LEGACY, NARROW, NAT, NOTEBOOK, OPEN, PRIVATE, TRAINER, WORLD_V4
 from tests.contract.tencent_network import TencentNetworkRig, tencent_network
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.network import in_their_places
@@ -47,12 +48,12 @@ def with_rule(rig: TencentNetworkRig, rule: NetworkRule) -> None:
     """One more rule, at the top of the group called `NARROW`."""
     there = rig.truth()
     groups = tuple(
-        replace(each, rules=in_their_places([rule, *each.rules]))
+        replace(each, rules=to_product(in_their_places(to_world([rule, *each.rules]))))
         if each.ref == rig.ref("security_group", NARROW)
         else each
         for each in there.groups
     )
-    rig.world.networks.place(replace(there, groups=groups))
+    rig.world.networks.place(to_world(replace(there, groups=groups)))
 
 
 def a_rule(rig: TencentNetworkRig) -> NetworkRule:
@@ -196,8 +197,10 @@ def test_addresses_bound_to_a_card_alone_are_in_use(rig: TencentNetworkRig) -> N
     """BIND_ENI: of no machine, and paid for."""
     there, card = rig.truth(), rig.ref("interface", TRAINER)
     cards = tuple(replace(each, instance=None) if each.ref == card else each for each in there.interfaces)
-    rig.world.networks.place(replace(there, interfaces=cards))
-    rig.world.networks.attach(rig.ref("address", "spare"), card, "10.20.2.10", rig.clock.now(), "owner")
+    rig.world.networks.place(to_world(replace(there, interfaces=cards)))
+    rig.world.networks.attach(
+        to_world(rig.ref("address", "spare")), to_world(card), "10.20.2.10", rig.clock.now(), "owner"
+    )
     assert [each.bound_to for each in rig.read().addresses if each.ref == rig.ref("address", "spare")] == [card]
 
 

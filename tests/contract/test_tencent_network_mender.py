@@ -10,6 +10,7 @@ import pytest
 from tests.contract.network_fleet import DEFAULT, NOTEBOOK, OPEN, ORDERED, SPARE, TRAINER, TRAINING, WORLD_V4
 from tests.contract.tencent_network import TencentNetworkRig, tencent_network
 from tests.contract.tencent_world import patient_pacer
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.network import in_their_places
@@ -77,7 +78,8 @@ def rig(provider: TencentNetworkRig) -> TencentNetworkRig:
 
 
 def group_of(rig: TencentNetworkRig, name: str = OPEN) -> SecurityGroup:
-    return rig.world.networks.group(rig.ref("security_group", name))
+    found: SecurityGroup = to_product(rig.world.networks.group(to_world(rig.ref("security_group", name))))
+    return found
 
 
 def rules_of(rig: TencentNetworkRig, name: str = OPEN) -> list[tuple[str, str]]:
@@ -88,7 +90,9 @@ def rules_of(rig: TencentNetworkRig, name: str = OPEN) -> list[tuple[str, str]]:
 
 def place(rig: TencentNetworkRig, rules: list[NetworkRule], name: str = OPEN) -> None:
     """The owner writes the list anew."""
-    rig.world.networks.set_rules(rig.ref("security_group", name), rules, rig.clock.now(), "owner", "wrote")
+    rig.world.networks.set_rules(
+        to_world(rig.ref("security_group", name)), to_world(rules), rig.clock.now(), "owner", "wrote"
+    )
 
 
 def about(rig: TencentNetworkRig, kind: MendKind, number: int = 1, name: str = OPEN, **more: str) -> Mend:
@@ -190,9 +194,13 @@ def test_a_rule_by_template_is_left_to_who_keeps_the_template(rig: TencentNetwor
     """Its image says what it stood for and not by which template: it could not be put back."""
     rules = list(group_of(rig).rules)
     there = rig.truth()
-    by_template = in_their_places([rules[0], replace(rules[1], peers=(WORLD_V4, "10.0.0.0/8")), *rules[2:]])
-    groups = tuple(replace(each, rules=by_template) if each.ref == group_of(rig).ref else each for each in there.groups)
-    rig.world.networks.place(replace(there, groups=groups))
+    by_template = in_their_places(
+        [to_world(rules[0]), to_world(replace(rules[1], peers=(WORLD_V4, "10.0.0.0/8"))), *to_world(rules[2:])]
+    )
+    groups = tuple(
+        replace(each, rules=to_product(by_template)) if each.ref == group_of(rig).ref else each for each in there.groups
+    )
+    rig.world.networks.place(to_world(replace(there, groups=groups)))
     for kind in (K.REVOKE_RULE, K.NARROW_RULE):
         with pytest.raises(RefusedError, match="template"):
             change(session, about(rig, kind, peers=OFFICE), image(rig))
@@ -245,9 +253,9 @@ def test_an_undo_that_does_not_fit_changes_nothing(
 
 
 def address(rig: TencentNetworkRig, kind: MendKind, name: str = NOTEBOOK, **more: str) -> Mend:
-    found = rig.world.networks.address(rig.ref("address", name))
+    found = rig.world.networks.address(to_world(rig.ref("address", name)))
     said = {"ip": found.ip, "bound_to": str(rig.ref("instance", NOTEBOOK)), "private_ip": "10.20.1.10", **more}
-    return Mend(kind, found.ref, said)
+    return Mend(kind, to_product(found.ref), said)
 
 
 def test_an_address_that_goes_with_its_binding_is_not_taken_off(rig: TencentNetworkRig, session: Watched) -> None:
@@ -268,7 +276,7 @@ def test_an_address_of_a_term_or_a_package_is_not_released(rig: TencentNetworkRi
             else each
             for each in there.addresses
         )
-        rig.world.networks.place(replace(there, addresses=kept))
+        rig.world.networks.place(to_world(replace(there, addresses=kept)))
         with pytest.raises(RefusedError, match=why):
             change(session, address(rig, K.RELEASE_ADDRESS, SPARE))
     assert session.sent == []
@@ -283,7 +291,7 @@ def test_an_address_in_use_is_not_even_asked_to_be_released(rig: TencentNetworkR
 def test_a_protected_address_is_refused_by_the_cloud(rig: TencentNetworkRig, session: Watched) -> None:
     there = rig.truth()
     kept = tuple(replace(each, protected_by=("deletion_protection",)) for each in there.addresses)
-    rig.world.networks.place(replace(there, addresses=kept))
+    rig.world.networks.place(to_world(replace(there, addresses=kept)))
     with pytest.raises(RefusedError, match="AddressDeletionProtectionEnabled"):
         change(session, address(rig, K.RELEASE_ADDRESS, SPARE))
     assert rig.ref("address", SPARE) in {each.ref for each in rig.truth().addresses}
@@ -301,7 +309,7 @@ def test_an_address_goes_back_by_the_machine_or_to_a_further_address_by_the_card
         replace(each, private_ips=("10.20.2.10", "10.20.2.11")) if each.ref == card else each
         for each in there.interfaces
     )
-    rig.world.networks.place(replace(there, interfaces=cards))
+    rig.world.networks.place(to_world(replace(there, interfaces=cards)))
     further = {"bound_to": str(rig.ref("instance", TRAINER)), "private_ip": "10.20.2.11"}
     change(session, address(rig, K.ATTACH_ADDRESS, SPARE, **further))
     assert session.sent[-1][1]["NetworkInterfaceId"] == card.native_id
@@ -342,7 +350,7 @@ def test_flow_logs_are_begun_for_cards_and_said_not_to_be_for_a_vpc(rig: Tencent
 def test_a_card_without_a_machine_has_no_flow_log_and_says_so(rig: TencentNetworkRig, session: Watched) -> None:
     there, card = rig.truth(), rig.ref("interface", TRAINER)
     cards = tuple(replace(each, instance=None) if each.ref == card else each for each in there.interfaces)
-    rig.world.networks.place(replace(there, interfaces=cards))
+    rig.world.networks.place(to_world(replace(there, interfaces=cards)))
     with pytest.raises(RefusedError, match="FlowLogsNotSupportNullInstanceEni"):
         change(session, Mend(K.ENABLE_FLOW_LOGS, card, dict(rig.flow_logs)))
 

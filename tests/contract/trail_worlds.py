@@ -13,6 +13,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from tests.contract import alibaba_world, aws_stand_in, tencent_world
+from tests.world_ports.translate import to_product
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.aws.embedded import EmbeddedAws
@@ -225,7 +226,7 @@ class AlibabaTrailRig(TrailRig):
         self.emulator = opened.enter_context(AlibabaEmulator(self.door))
         self._opened = opened
         self._session = AlibabaSession(
-            keys=self.emulator.keys,
+            keys=to_product(self.emulator.keys),
             endpoint=self.emulator.url,
             pacer=alibaba_world.patient_pacer(),
             now=self.clock.now,
@@ -237,7 +238,7 @@ class AlibabaTrailRig(TrailRig):
 
     def trail_of(self, deployment: Deployment, *, role: bool = False) -> CloudAuditLog:
         session = AlibabaSession(
-            keys=self.emulator.keys,
+            keys=to_product(self.emulator.keys),
             endpoint=self.emulator.url,
             pacer=alibaba_world.patient_pacer(),
             now=self.clock.now,
@@ -286,7 +287,7 @@ class TencentTrailRig(TrailRig):
         self.emulator = opened.enter_context(TencentEmulator(self.door))
         self._opened = opened
         self._session = TencentSession(
-            keys=self.emulator.keys,
+            keys=to_product(self.emulator.keys),
             endpoint=self.emulator.url,
             pacer=tencent_world.patient_pacer(),
             now=self.clock.now,
@@ -298,7 +299,7 @@ class TencentTrailRig(TrailRig):
 
     def trail_of(self, deployment: Deployment, *, role: bool = False) -> CloudAuditLog:
         session = TencentSession(
-            keys=self.emulator.keys,
+            keys=to_product(self.emulator.keys),
             endpoint=self.emulator.url,
             pacer=tencent_world.patient_pacer(),
             now=self.clock.now,

@@ -28,12 +28,12 @@ from cloudstand.fleets import ALIBABA_ACCOUNT, HANGZHOU, alibaba_machine
 from cloudstand.slack import SlackStandIn
 from cloudstand.wire.authority import Authority, Wish
 from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.keys import Keys
 from cloudstand.wire.messages import Answer, Request
 from cloudstand.wire.server import WireServer
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
-from costguard.providers.kit.core.credentials import Keys
 
 MEMBER = "2234567890123456"  # the page's
 EXTERNAL_ID, MEMBER_ROLE = "costguard-hub", "costguard-member-idle-gpu"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 
 from cloudstand.wire.authority import Authority, Wish
+from cloudstand.wire.keys import Keys
 from cloudstand.wire.messages import Answer, Request
 from cloudstand.wire.objects import Kept, ObjectStandIn, error
-from costguard.providers.kit.core.credentials import Keys
 
 _KEY_ID = re.compile(r"(?:Credential=|q-ak=)([^/,&]+)")
 

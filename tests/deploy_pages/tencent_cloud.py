@@ -26,12 +26,12 @@ from cloudstand.tencent.protocol import JSON, Heading, body_of, enveloped, headi
 from cloudstand.tencent.server import TencentEmulator
 from cloudstand.wire.authority import Authority, Wish
 from cloudstand.wire.door import WorldDoor
+from cloudstand.wire.keys import Keys
 from cloudstand.wire.messages import Answer, Request
 from cloudstand.wire.server import WireServer
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
-from costguard.providers.kit.core.credentials import Keys
 
 HUB, MEMBER, APP_ID = "100000000001", "100000000002", "1250000000"
 """The page's accounts; the first is the one that Terraform's stand-in deploys into."""

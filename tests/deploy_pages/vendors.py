@@ -17,7 +17,7 @@ from tests.deploy_pages.pages import Block, Played, Terminal, assign, unassign
 from tests.host_runtimes import Told
 
 from cloudstand.slack import SlackStandIn
-from costguard.providers.kit.core.credentials import Keys
+from cloudstand.wire.keys import Keys
 
 _ASKING = re.compile(r"^terraform .*\b(?:apply|destroy)\b", re.MULTILINE)
 _NOTIFYING = re.compile(r"^# notify:\n(?:# .*\n)+", re.MULTILINE)

@@ -21,7 +21,7 @@ from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.messages import Answer, Request
 from cloudstand.wire.server import WireServer
 from cloudstand.world.cloud import World
-from costguard.domain.resources import Billing, Keeper
+from cloudstand.world.kinds import Billing, Keeper
 
 Parameters = Mapping[str, Any]
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.races.dying import PER_DAY, SENT, Death, Kept, Life, kept_of, run_once
 from tests.races.places import Place, open_store
 from tests.scenario.stage import DAY, START
+from tests.world_ports.translate import to_product
 
 from cloudstand.world.cloud import World
 from costguard.domain.refs import ResourceRef
@@ -103,7 +104,7 @@ def breaches_of(life: Life, toll: Toll) -> Iterator[str]:
     toll.heard.update(call.verb for call in kept.heard)
     store = open_store(life.address)
     try:
-        toll.ends.update(_end(kept.cloud, Memory.over(store), spec.ref) for spec in kept.cloud.fleet)
+        toll.ends.update(_end(kept.cloud, Memory.over(store), to_product(spec.ref)) for spec in kept.cloud.fleet)
         yield from verify(store).problems
         yield from _unclaimed(store, kept)
     finally:

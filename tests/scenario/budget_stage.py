@@ -11,6 +11,7 @@ from typing import Any
 from tests.builders import usd
 from tests.scenario.stage import DAY, START, Stage, idle_machine
 from tests.world_ports.spend import WorldSpend
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.world.billing import charges
 from costguard.domain.money import Money
@@ -39,7 +40,7 @@ def research(monthly: str = "1000", **changes: Any) -> BudgetRule:
 def machine(name: str = "trainer", hourly: str = "2", **more: Any) -> Any:
     """Two dollars an hour, 48 a day, for ten days already."""
     tags = {"team": "research", **more.pop("tags", {})}
-    return replace(idle_machine(name, tags=tags, **more), hourly=usd(hourly), disks=())
+    return replace(idle_machine(name, tags=tags, **more), hourly=to_world(usd(hourly)), disks=())
 
 
 class BudgetStage(Stage):
@@ -74,4 +75,4 @@ class BudgetStage(Stage):
         return sum((charge.effective.amount for charge in found), Decimal(0))
 
     def state_of(self, name: str) -> InstanceState:
-        return next(one.state for one in self.cloud.machines.values() if one.spec.name == name)
+        return to_product(next(one.state for one in self.cloud.machines.values() if one.spec.name == name))

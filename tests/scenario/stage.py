@@ -16,17 +16,18 @@ from tests.world_ports.inventory import (
     WorldPrices,
     WorldSignals,
 )
+from tests.world_ports.translate import to_product
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
 from cloudstand.world import workload
 from cloudstand.world.cloud import World as Cloud
 from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.money import Money
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.cases import Case
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import NoticeError
-from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef
 from costguard.engine.answers import answers
 from costguard.engine.ledger.memory import Memory
@@ -175,7 +176,7 @@ class Stage:
         return make_plan(self.world(), "plan")
 
     def ref(self, name: str = "notebook") -> ResourceRef:
-        return next(spec.ref for spec in self.cloud.fleet if spec.name == name)
+        return to_product(next(spec.ref for spec in self.cloud.fleet if spec.name == name))
 
     def state(self, name: str = "notebook") -> str:
         self.cloud.tick(self.clock.now())

@@ -14,14 +14,15 @@ import pytest
 from tests.builders import policy, usd
 from tests.scenario.budget_stage import HALF, HOUR, MIDNIGHT, STOP_IDLE, BudgetStage, machine, research
 from tests.scenario.stage import CLOUDS, DAY, START
+from tests.world_ports.translate import to_world
 
 from cloudstand.world import workload as does
 from cloudstand.world.billing import day_offset
+from cloudstand.world.money import ChargeCategory, Money
 from cloudstand.world.records import OtherCharge
 from costguard.domain.findings import Verdict
-from costguard.domain.money import Money
 from costguard.domain.resources import InstanceState
-from costguard.domain.spend import ChargeCategory, SpendScope
+from costguard.domain.spend import SpendScope
 from costguard.engine.guards.budgets.budget_reports import budget_reports
 from costguard.engine.guards.budgets.look import look
 from costguard.engine.ledger.outbox.notice import Notice, NoticeState
@@ -134,7 +135,7 @@ def one_off(month: BudgetStage, amount: str, day: int, **more: Any) -> None:
         ChargeCategory.USAGE,
         start,
         start + DAY,
-        usd(amount),
+        to_world(usd(amount)),
         tags={"team": "research"},
     )
     month.cloud.charge(replace(ordinary, **more))
@@ -202,7 +203,9 @@ def charged_late(month: BudgetStage, cloud: str, amount: str = "400", ends: int 
     account, region = month.cloud.fleet[0].account, month.cloud.fleet[0].region
     service, category = "storage", ChargeCategory.USAGE
     tags = {"team": "research"}
-    month.cloud.charge(OtherCharge(cloud, account, region, service, category, end - DAY, end, usd(amount), tags=tags))
+    month.cloud.charge(
+        OtherCharge(cloud, account, region, service, category, end - DAY, end, to_world(usd(amount)), tags=tags)
+    )
 
 
 @on_every_cloud

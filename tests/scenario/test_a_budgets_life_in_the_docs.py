@@ -13,6 +13,7 @@ import pytest
 from tests.builders import policy, usd
 from tests.scenario.stage import START, Stage, idle_machine
 from tests.world_ports.spend import WorldSpend
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.world import workload as does
 from costguard.cli.look.budgets import story_lines
@@ -49,8 +50,8 @@ class Life(Stage):
 
     def __init__(self, folder: Path) -> None:
         tags = {"team": "research"}
-        trainer = replace(idle_machine("trainer", tags=tags, does=does.busy()), hourly=usd("2"), disks=())
-        notebook = replace(idle_machine("notebook", tags=tags), hourly=usd("1"), disks=())
+        trainer = replace(idle_machine("trainer", tags=tags, does=does.busy()), hourly=to_world(usd("2")), disks=())
+        notebook = replace(idle_machine("notebook", tags=tags), hourly=to_world(usd("1")), disks=())
         super().__init__(folder, trainer, notebook, under=replace(policy(), idle_gpu=(), budgets=(RESEARCH,)))
         self.spend = WorldSpend(self.cloud, self.clock)
         self.lines: list[str] = []
@@ -75,7 +76,7 @@ class Life(Stage):
         self.lines += story_lines(budget_reports(self.surroundings(), looked), Language.EN)
 
     def _name(self, subject: object) -> str:
-        return next(spec.name for spec in self.cloud.fleet if spec.ref == subject)
+        return next(spec.name for spec in self.cloud.fleet if to_product(spec.ref) == subject)
 
 
 @pytest.fixture(scope="module")

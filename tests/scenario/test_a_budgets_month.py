@@ -13,12 +13,13 @@ import pytest
 from tests.builders import policy, usd
 from tests.scenario.budget_stage import HALF, HOUR, MIDNIGHT, STOP_IDLE, BudgetStage, machine, research
 from tests.scenario.stage import CLOUDS, DAY
+from tests.world_ports.translate import to_world
 
 from cloudstand.world import workload as does
+from cloudstand.world.money import ChargeCategory, Money
 from cloudstand.world.records import OtherCharge
-from costguard.domain.money import Money
 from costguard.domain.resources import InstanceState
-from costguard.domain.spend import ChargeCategory, SpendScope
+from costguard.domain.spend import SpendScope
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.rules import BudgetRule, BudgetStep, PriorityClass, StepKind
 from costguard.guards.rules.common import Mode, Selector
@@ -150,7 +151,7 @@ def test_a_refund_arms_no_alert_anew(stage: Any) -> None:
         ChargeCategory.ADJUSTMENT,
         MIDNIGHT,
         MIDNIGHT + DAY,
-        usd("-200"),
+        to_world(usd("-200")),
         tags={"team": "research"},
     )
     month.cloud.charge(credit)

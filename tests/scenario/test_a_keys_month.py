@@ -13,12 +13,13 @@ import pytest
 from tests.builders import policy
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 from tests.world_ports.keys import WorldKeys, WorldRotator
+from tests.world_ports.translate import to_product, to_world
 
-from cloudstand.world.keys import WorldKey
+from cloudstand.world.keys import KeyOrigin, KeyState, KeyUsage, WorldKey
 from costguard.cli.main import run
 from costguard.domain.actions import Outcome, Receipt
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError
-from costguard.domain.keys import EncryptionKey, KeyOrigin, KeyState, KeyUsage, RotationMeans
+from costguard.domain.keys import EncryptionKey, RotationMeans
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.answers import answers
@@ -78,7 +79,9 @@ class KeyStage(Stage):
         ref = ResourceRef(cloud, place.account, place.region, "key", name)
         tags = {"owner": "vision", **more.pop("tags", {})}
         instance = "kst-1" if cloud == "alibaba" else ""
-        made = WorldKey(ref, SPECS[cloud], START - age * DAY, aliases=[name], tags=tags, instance=instance, **more)
+        made = WorldKey(
+            to_world(ref), SPECS[cloud], START - age * DAY, aliases=[name], tags=tags, instance=instance, **more
+        )
         return self.cloud.keys.add(made)
 
     def surroundings(self) -> RunContext:
@@ -99,7 +102,7 @@ class KeyStage(Stage):
             self.look(number * DAY)
 
     def case_of(self, key: WorldKey) -> tuple[str, ReasonCode]:
-        cases = [case for case in self.memory.cases.all("kms_rotation") if case.subject == key.ref]
+        cases = [case for case in self.memory.cases.all("kms_rotation") if case.subject == to_product(key.ref)]
         return (cases[-1].status.value, cases[-1].reason.code)
 
 
@@ -225,7 +228,7 @@ def test_what_is_protected_or_snoozed_is_never_changed(stage: Any) -> None:
     month.key("kept", tags={"do-not-delete": "yes"})
     snoozed = month.key("snoozed")
     month.look(timedelta(0))
-    answers.snooze(month.memory, snoozed.ref, 60 * DAY, "vision", "a migration", month.clock.now())
+    answers.snooze(month.memory, to_product(snoozed.ref), 60 * DAY, "vision", "a migration", month.clock.now())
     month.every_day(1, 10)
     assert month.rotator.calls == []
 

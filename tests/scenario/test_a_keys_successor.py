@@ -12,13 +12,14 @@ import pytest
 from tests.builders import policy
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 from tests.world_ports.keys import WorldKeys, WorldSuccessor
+from tests.world_ports.translate import to_product, to_world
 
-from cloudstand.world.keys import WorldKey
+from cloudstand.world.keys import KeyState, WorldKey
 from costguard.adapters.ledgers.sql import SqlLedger, sqlite_engine
 from costguard.domain.actions import Outcome, Receipt
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, StalePlanError
 from costguard.domain.findings import Verdict
-from costguard.domain.keys import EncryptionKey, KeyState, RotationMeans
+from costguard.domain.keys import EncryptionKey, RotationMeans
 from costguard.domain.mends import MendKind
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
@@ -83,8 +84,8 @@ class SuccessorStage(Stage):
         ref = ResourceRef(cloud, place.account, place.region, "key", "old-key")
         said = {"aliases": ["checkpoints"], "instance": "kst-1" if cloud == "alibaba" else "", **more}
         tags = {"owner": "vision", **said.pop("tags", {})}
-        self.old = self.cloud.keys.add(WorldKey(ref, SPECS[cloud], START - 200 * DAY, tags=tags, **said))
-        self.stored = self.cloud.keys.seal(ref, OLD_DATA)
+        self.old = self.cloud.keys.add(WorldKey(to_world(ref), SPECS[cloud], START - 200 * DAY, tags=tags, **said))
+        self.stored = self.cloud.keys.seal(to_world(ref), OLD_DATA)
 
     @property
     def keys(self) -> list[WorldKey]:
@@ -120,7 +121,7 @@ class SuccessorStage(Stage):
         return sorted(mended, key=lambda each: each.claimed_at)
 
     def now_said(self) -> tuple[str, ReasonCode]:
-        cases = [case for case in self.memory.cases.all("kms_rotation") if case.subject == self.old.ref]
+        cases = [case for case in self.memory.cases.all("kms_rotation") if case.subject == to_product(self.old.ref)]
         return (cases[-1].status.value, cases[-1].reason.code)
 
     def take_back(self, intent: Intent) -> Undone:
@@ -182,7 +183,7 @@ def test_told_made_told_moved_and_taken_back(stage: Any, cloud: str) -> None:
     look = story.look(53 * HOUR).look
     assert look is not None
     verdicts = {line.key.ref: (line.finding.verdict, line.finding.reason.code) for line in look.report.lines}
-    assert verdicts[story.old.ref] == (Verdict.EXEMPT, ReasonCode.KEY_SUPERSEDED)
+    assert verdicts[to_product(story.old.ref)] == (Verdict.EXEMPT, ReasonCode.KEY_SUPERSEDED)
     assert story.now_said() == ("closed", ReasonCode.MENDED)
     assert story.mailbox.titles[3:] == [f"Key checkpoints: done: {said}"]
     (moved,) = story.sent(MendKind.MOVE_ALIAS)
@@ -242,7 +243,9 @@ def test_a_canary_that_fails_moves_the_alias_back_once_and_for_good(stage: Any) 
     # its owner mends the new key, and says so with a snooze: then it begins anew
     story.cloud.keys.broken.clear()
     story.cloud.keys.break_when_moved.clear()
-    answers.snooze(story.memory, story.old.ref, 2 * DAY, "vision", "its policy is mended", story.clock.now())
+    answers.snooze(
+        story.memory, to_product(story.old.ref), 2 * DAY, "vision", "its policy is mended", story.clock.now()
+    )
     story.every_day(8, 13)
     assert story.new.aliases == ["checkpoints"]
 
@@ -295,7 +298,7 @@ def test_a_successor_grows_old_itself_and_the_first_key_stays_superseded(stage: 
     look = story.look(105 * DAY).look
     assert look is not None
     superseded = {line.key.ref for line in look.report.lines if line.finding.reason.code is ReasonCode.KEY_SUPERSEDED}
-    assert superseded == {story.old.ref, first.ref}
+    assert superseded == to_product({story.old.ref, first.ref})
     assert len(story.keys) == 3
 
 

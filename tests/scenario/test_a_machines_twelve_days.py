@@ -13,19 +13,14 @@ import pytest
 from tests.builders import policy, rule, usd
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 
+from cloudstand.world.kinds import Billing
 from cloudstand.world.workload import BUSY, IDLE, busy, idle
 from costguard.cases import CaseStatus, Phase
 from costguard.domain.actions import Action, Receipt
-from costguard.domain.errors import (
-    AccessDeniedError,
-    LedgerError,
-    OutcomeUnknownError,
-    RefusedError,
-    ThrottledError,
-)
+from costguard.domain.errors import AccessDeniedError, LedgerError, OutcomeUnknownError, RefusedError, ThrottledError
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Billing, Gap, GapKind, InstanceDetail, Inventory
+from costguard.domain.resources import Gap, GapKind, InstanceDetail, Inventory
 from costguard.domain.savings import Standing
 from costguard.engine.answers import answers
 from costguard.engine.ledger.audit.verify import verify

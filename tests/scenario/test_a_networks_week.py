@@ -14,8 +14,10 @@ from tests.contract.network_fleet import NOTEBOOK, OPEN, SPARE, network_fleet
 from tests.scenario.stage import CLOUDS, DAY, Mailbox
 from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
 from tests.world_ports.networks import WorldNetworkRemediator, WorldNetworks
+from tests.world_ports.translate import to_world
 
 from cloudstand.clock import MovedClock
+from cloudstand.world.network_parts import Direction, NetworkInventory, NetworkRule
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.actions import Outcome, Receipt, Verb
 from costguard.domain.errors import (
@@ -28,7 +30,6 @@ from costguard.domain.errors import (
     ThrottledError,
 )
 from costguard.domain.mends import Mend, MendKind
-from costguard.domain.network import Direction, NetworkInventory, NetworkRule
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.savings import Standing
@@ -130,10 +131,10 @@ class NetworkStage:
 
     @property
     def networks(self) -> NetworkInventory:
-        return self.cloud.networks.of(self.fleet.shard)
+        return self.cloud.networks.of(to_world(self.fleet.shard))
 
     def rules_of(self, name: str) -> tuple[NetworkRule, ...]:
-        return self.cloud.networks.group(self.fleet.ref("security_group", name)).rules
+        return self.cloud.networks.group(to_world(self.fleet.ref("security_group", name))).rules
 
     def opened_to_the_world(self, name: str) -> set[int]:
         """The first ports that rules of a group open to everybody."""
@@ -182,7 +183,7 @@ def test_an_unattached_address_is_released_after_its_grace_and_said_to_be_final(
     assert week.remediator.calls == []
     week.every_day(7, 8)
     assert week.kinds == [MendKind.RELEASE_ADDRESS]
-    assert spare not in {address.ref for address in week.networks.addresses}
+    assert to_world(spare) not in {address.ref for address in week.networks.addresses}
     (told,) = (message for message in week.mailbox.messages if "will release" in message.title)
     assert "There is no way back from this." in told.lines
     week.every_day(9, 12)
@@ -201,9 +202,9 @@ def test_an_address_in_use_for_an_hour_begins_its_grace_anew(stage: Any, cloud: 
     spare = week.fleet.ref("address", SPARE)
     week.every_day(0, 5)
     card = next(card for card in week.networks.interfaces if not card.public_ips and card.private_ips)
-    week.cloud.networks.attach(spare, card.ref, card.private_ips[0], week.clock.now(), "owner")
+    week.cloud.networks.attach(to_world(spare), card.ref, card.private_ips[0], week.clock.now(), "owner")
     week.look(5 * DAY + HOUR)
-    week.cloud.networks.detach(spare, week.clock.now(), "owner")
+    week.cloud.networks.detach(to_world(spare), week.clock.now(), "owner")
     week.every_day(6, 12)
     assert week.remediator.calls == []
 
@@ -221,10 +222,10 @@ def test_an_address_in_use_for_a_last_look_alone_begins_its_grace_anew(stage: An
     (action,) = [each for each in plan.due if each.subject == spare]
     case = PlanIndex.of(plan).case_of(action)
     card = next(card for card in week.networks.interfaces if not card.public_ips and card.private_ips)
-    week.cloud.networks.attach(spare, card.ref, card.private_ips[0], week.clock.now(), "owner")
+    week.cloud.networks.attach(to_world(spare), card.ref, card.private_ips[0], week.clock.now(), "owner")
     found = NetworkHandler(week.surroundings()).last_look(case, action, week.policy, week.clock.now())
     assert isinstance(found, Reason)
-    week.cloud.networks.detach(spare, week.clock.now(), "owner")
+    week.cloud.networks.detach(to_world(spare), week.clock.now(), "owner")
     week.every_day(day, day + 3)
     assert week.remediator.calls == []
 
@@ -338,14 +339,14 @@ def test_a_rule_that_could_not_be_put_back_is_told_and_never_announced(stage: An
     week = stage(cloud, closing(cloud, 8888, by=by, narrow_to=("198.51.100.0/24", "2001:db8:77::/48")))
     group, rules = week.fleet.ref("security_group", OPEN), week.rules_of(OPEN)
     lost = [replace(each, cannot_return="template") if each.ports == ((8888, 8888),) else each for each in rules]
-    week.cloud.networks.set_rules(group, lost, BEGIN, "owner", "names a template")
+    week.cloud.networks.set_rules(to_world(group), lost, BEGIN, "owner", "names a template")
     week.every_day(0, 5)
     assert week.remediator.calls == []
     assert not [message.title for message in week.mailbox.messages if "Costguard will" in message.title]
     assert [message.title for message in week.mailbox.messages if "is not as the policy asks" in message.title]
     (held,) = (each for each in week.plan_at(6 * DAY).held if each.action.subject == group)
     assert held.reason.code is ReasonCode.NET_CANNOT_RETURN
-    week.cloud.networks.set_rules(group, rules, week.clock.now(), "owner", "names networks")
+    week.cloud.networks.set_rules(to_world(group), rules, week.clock.now(), "owner", "names networks")
     week.look(7 * DAY)
     assert week.remediator.calls == []
     assert [message.title for message in week.mailbox.messages if "Costguard will" in message.title]
@@ -421,7 +422,9 @@ def let_in(week: NetworkStage, peer: str) -> None:
     group = week.fleet.ref("security_group", OPEN)
     first = next(rule for rule in week.rules_of(OPEN) if rule.ports == ((22, 22),))
     beside = replace(first, rule_id=f"{first.rule_id}0", peers=(peer,))
-    week.cloud.networks.set_rules(group, (*week.rules_of(OPEN), beside), week.clock.now(), "owner", "added a rule")
+    week.cloud.networks.set_rules(
+        to_world(group), (*week.rules_of(OPEN), beside), week.clock.now(), "owner", "added a rule"
+    )
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
@@ -466,10 +469,10 @@ def test_metadata_without_tokens_is_refused_and_allowed_again_by_undo(stage: Any
     machine = week.fleet.ref("instance", NOTEBOOK)
     week.look(timedelta(0))
     week.look(25 * HOUR)
-    assert week.cloud.networks.imds_v1[machine] is False
+    assert week.cloud.networks.imds_v1[to_world(machine)] is False
     week.look(26 * HOUR)
     week.take_back(week.last_action())
-    assert week.cloud.networks.imds_v1[machine] is True
+    assert week.cloud.networks.imds_v1[to_world(machine)] is True
 
 
 def test_nothing_is_taken_back_while_costguard_is_paused(stage: Any) -> None:

@@ -13,12 +13,13 @@ from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, Stage, idle_machine
 
 from cloudstand.world.fleet import Disk
+from cloudstand.world.kinds import Billing, SnapshotState
 from costguard.cases import CaseStatus
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.errors import AccessDeniedError, OutcomeUnknownError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.domain.resources import Billing, InstanceDetail, SnapshotState
+from costguard.domain.resources import InstanceDetail
 from costguard.engine.guards.machines.handler import InstanceHandler
 from costguard.engine.run.act import act
 from costguard.engine.run.run import committed

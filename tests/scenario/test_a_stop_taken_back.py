@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.scenario.stage import CLOUDS, DAY, Stage, idle_machine
 
+from cloudstand.world.kinds import InstanceState
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.errors import InvalidInputError, StalePlanError
-from costguard.domain.resources import InstanceState
 from costguard.engine.answers.undo import Undoers, Undone, undo, undoing_of
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 from tests.world_ports.inventory import WorldInventory
+from tests.world_ports.translate import to_product
 
 from cloudstand.world.fleet import MachineSpec
 from costguard.cases import CaseStatus
@@ -304,7 +305,7 @@ def test_what_no_time_was_left_to_look_at_closely_is_looked_at_first_in_the_next
     assert report.plan is not None
     (gap,) = [gap for gap in report.plan.gaps if "1 of 201 machines" in gap.detail]
     assert gap.kind is GapKind.DEADLINE
-    (left,) = {spec.ref for spec in stage.cloud.fleet} - set(looked[0])
+    (left,) = {to_product(spec.ref) for spec in stage.cloud.fleet} - set(looked[0])
     looked.clear()
     hurried(stage_at(stage, DAY + timedelta(hours=1)), timedelta(minutes=6))
     assert looked[0][0] == left

@@ -16,10 +16,10 @@ from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
 from cloudstand.tencent.settings import CardSeries
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.kinds import Billing, Keeper, ManagedBy
 from cloudstand.world.workload import Workload
 from costguard.bootstrap import open_run_context
 from costguard.domain.actions import Verb
-from costguard.domain.resources import Billing, Keeper, ManagedBy
 from costguard.engine.run.run import RunReport, run
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText

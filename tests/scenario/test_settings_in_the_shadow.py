@@ -9,6 +9,7 @@ import pytest
 from tests.scenario.stage import CLOUDS, DAY
 from tests.scenario.test_a_keys_month import KeyStage, enforcing
 from tests.scenario.test_a_networks_week import NetworkStage, forbidding
+from tests.world_ports.translate import to_product
 
 from costguard.domain.findings import Verdict
 from costguard.engine.ledger.shadows import ShadowRepository
@@ -34,7 +35,7 @@ def test_keys_that_only_the_shadow_finds_are_shown_and_not_rotated(tmp_path: Pat
     (standing,) = ShadowRepository(stage.memory.store).all()
     found = {(each.subject, each.differs) for each in standing.differences}
     assert (standing.guard, standing.rule, standing.compared) == ("kms_rotation", "others", 1)
-    assert found == {(key.ref, Differs.ONLY_SHADOW)}
+    assert found == to_product({(key.ref, Differs.ONLY_SHADOW)})
     assert stage.rotator.calls == []
     assert stage.mailbox.messages == []
     stage.close()

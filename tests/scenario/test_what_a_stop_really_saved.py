@@ -12,13 +12,15 @@ import pytest
 from tests.builders import policy, rule
 from tests.scenario.stage import CLOUDS, DAY, START, Stage, idle_machine
 from tests.world_ports.spend import WorldSpend
+from tests.world_ports.translate import to_world
 
+from cloudstand.world.money import ChargeCategory
 from cloudstand.world.records import Operation, OtherCharge
 from cloudstand.world.workload import IDLE
 from costguard.domain.actions import Verb
 from costguard.domain.money import Money
 from costguard.domain.savings import SavingEntry, SavingsReport, Standing, Worth
-from costguard.domain.spend import ChargeCategory, SpendScope
+from costguard.domain.spend import SpendScope
 from costguard.engine.answers.undo import Undoers, undo, undoing_of
 from costguard.engine.guards.budgets.run import run_budgets
 from costguard.engine.run.run import RunReport
@@ -191,7 +193,7 @@ def test_the_bill_confirms_what_it_shows_nothing_of_and_takes_off_what_it_does(t
             ChargeCategory.USAGE,
             midnight,
             midnight + DAY,
-            all_the_same,
+            to_world(all_the_same),
             ref.native_id,
         )
     )

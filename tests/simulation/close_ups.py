@@ -17,7 +17,7 @@ from tests.simulation.rules import PolicyVersion, loosened
 from tests.simulation.scenario import DAY, HOUR, START, Change, Deed, Delivery, Scenario, Spell, machine
 
 from cloudstand.world.fleet import Disk, MachineSpec
-from costguard.domain.resources import Billing
+from cloudstand.world.kinds import Billing
 
 _CLOUDS = ("aws", "alibaba", "tencent")
 _LADDER = RuleSpec(lasting=4, stop=20, terminate=24)

@@ -15,6 +15,7 @@ from tests.simulation.months import STARTS, Timetable, charge, fitted
 from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import PolicyVersion
 from tests.simulation.scenario import DAY, HOUR, BillSpell, Change, Deed, Delivery, Scenario, machine
+from tests.world_ports.translate import to_world
 
 from cloudstand.world import workload
 from cloudstand.world.fleet import MachineSpec
@@ -94,7 +95,7 @@ def _exactly(random: Random, seed: int) -> Scenario:
     """A platform's charge is the budget to the cent; the idle machine itself is free."""
     table = table_of(random, every=12, runs=8)
     one = one_machine(random, table, cloud="aws", hourly=Money(Decimal(0), "USD"))
-    bought = charge("aws", "support", ChargeCategory.PURCHASE, table.start - 3 * DAY, Decimal(100))
+    bought = charge("aws", "support", to_world(ChargeCategory.PURCHASE), table.start - 3 * DAY, Decimal(100))
     amount = Decimal(random.choice((100, 100, 125, 200)))
     at = int(10_000 / amount)
     budget = budget_of(one, amount=amount, steps=(replace(STOP_IDLE, at=at),))
@@ -143,7 +144,7 @@ def _foreign(random: Random, seed: int) -> Scenario:
     one = one_machine(random, table, cloud="aws")
     other = one_machine(random, table, cloud=random.choice(("alibaba", "tencent")), name="other")
     if random.random() < 0.4:
-        other = replace(other, hourly=random.choice((None, Money(Decimal(1), "EUR"))))
+        other = replace(other, hourly=to_world(random.choice((None, Money(Decimal(1), "EUR")))))
     budget = fitted(random, budget_of(one, team="", currency=random.choice(("USD", "CNY"))), (one, other), table)
     story = story_of(seed, table, (one, other), (budget,), quiet_runs=random.choice((0, 5)))
     return replace(story, policy=replace(story.policy, rates=random.random() < 0.5))
@@ -244,7 +245,7 @@ def _refunded(random: Random, seed: int) -> Scenario:
     )
     money = sign * (amount * Decimal(random.choice(("0.15", "0.3", "0.6")))).quantize(Decimal("0.01"))
     begins = (at - random.choice((0, 1, 2)) * DAY).replace(minute=0, second=0)
-    return replace(story, charges=((at, charge(one.cloud, what, category, begins, money)),))
+    return replace(story, charges=((at, charge(one.cloud, what, to_world(category), begins, money)),))
 
 
 def _edited(random: Random, seed: int) -> Scenario:

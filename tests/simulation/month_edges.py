@@ -15,7 +15,7 @@ from tests.simulation.scenario import DAY, HOUR, Change, Scenario
 
 from cloudstand.world import workload
 from cloudstand.world.billing import zone_of
-from costguard.domain.spend import ChargeCategory
+from cloudstand.world.money import ChargeCategory
 from costguard.estimates.period import day_of
 
 _MARCH = datetime(2026, 3, 20, tzinfo=timezone.utc)
@@ -106,7 +106,13 @@ def _once(random: Random, seed: int) -> Scenario:
     posted = tuple(
         (
             at + 3 * HOUR,
-            charge(one.cloud, "storage", ChargeCategory.USAGE, at, (amount * Decimal(share)).quantize(Decimal("0.01"))),
+            charge(
+                one.cloud,
+                "storage",
+                ChargeCategory.USAGE,
+                at,
+                (amount * Decimal(share)).quantize(Decimal("0.01")),
+            ),
         )
         for at, share in zip(moments, shares, strict=True)
     )

@@ -30,10 +30,9 @@ from tests.simulation.scenario import (
 
 from cloudstand.world import workload
 from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.kinds import Billing, Keeper, ManagedBy
+from cloudstand.world.money import ChargeCategory, Money
 from cloudstand.world.records import OtherCharge
-from costguard.domain.money import Money
-from costguard.domain.resources import Billing, Keeper, ManagedBy
-from costguard.domain.spend import ChargeCategory
 
 STARTS = tuple(
     datetime(2026, month, day, 9, 0, tzinfo=timezone.utc)

@@ -11,15 +11,16 @@ from tests.simulation.chronicle import Offered, Word
 from tests.simulation.people import CHAT
 from tests.simulation.rules import APPROVERS, OWNER, TEAM, load
 from tests.simulation.scenario import HARMLESS_TAGS, PROTECTING_TAGS, Deed, Spell, machine
+from tests.world_ports.translate import to_product
 
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.kinds import InstanceState
 from cloudstand.world.records import Machine, WorldRefusalError
 from cloudstand.world.workload import BUSY, IDLE
 from costguard.cases.answering import Refused
 from costguard.domain.answers import Answer, AnswerKind, Person
 from costguard.domain.errors import CostguardError
-from costguard.domain.resources import InstanceState
 from costguard.engine.answers import answers
 from costguard.engine.answers.replies import reply
 from costguard.policy.model.policy import Policy
@@ -35,7 +36,7 @@ def owner_acts(simulation: Simulation, machine_id: str) -> None:
     target = world.machines.get(machine_id)
     if target is None or not world.is_listed(target):
         return
-    simulation.clouds.remember(target.spec.ref)
+    simulation.clouds.remember(to_product(target.spec.ref))
     what = random.randrange(14)
     try:
         done = _act(simulation, target, what, random)
@@ -178,7 +179,7 @@ def somebody_speaks(simulation: Simulation, machine_id: str) -> None:
         said = click(simulation, machine_id)
     elif what < share + 0.53:
         length = timedelta(hours=random.choice((1, 12, 36, 72)))
-        answers.snooze(memory, target.spec.ref, length, "vision", "still needed", now)
+        answers.snooze(memory, to_product(target.spec.ref), length, "vision", "still needed", now)
         words.append(Word(number, now, "snooze", machine_id, now + length))
         said = f"snooze {machine_id} for {length}"
     else:

@@ -13,7 +13,7 @@ from tests.simulation.rules import PolicyVersion
 from tests.simulation.scenario import DAY, HOUR, START, Delivery, Scenario, machine
 
 from cloudstand.world.fleet import Disk, MachineSpec
-from costguard.domain.resources import Billing
+from cloudstand.world.kinds import Billing
 
 _TWO_DISKS = (Disk(100), Disk(100, device="/dev/sdb", deleted_with_instance=False))
 _LADDER = RuleSpec(lasting=4, stop=20, terminate=24)  # 20: a daily run is never a few seconds too early for its stop

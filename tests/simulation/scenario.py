@@ -12,12 +12,14 @@ from typing import Any
 from tests.simulation.faults import DRAWN, Fault, Port
 from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import ANY_TEAM, Agreed, PolicyVersion, loosened, tightened
+from tests.world_ports.translate import to_world
 
 from cloudstand.world import workload
 from cloudstand.world.fleet import Disk, MachineSpec, made_up_id
+from cloudstand.world.kinds import Accelerator, AcceleratorKind, Billing, ManagedBy
+from cloudstand.world.money import Money
 from cloudstand.world.records import OtherCharge
-from costguard.domain.money import Money
-from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Keeper, ManagedBy
+from costguard.domain.resources import Keeper
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)  # a Monday
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -277,7 +279,7 @@ def _special(random: Random, cloud: str, made: MachineSpec) -> MachineSpec:
         return replace(made, billing=random.choice((Billing.PREPAID, Billing.RESERVED, Billing.UNKNOWN)))
     if what == 1:
         keeper = random.choice((Keeper.AUTOSCALING, Keeper.KUBERNETES, Keeper.COSTGUARD, Keeper.CLOUD_SERVICE))
-        return replace(made, managed_by=ManagedBy(keeper, "group"))
+        return replace(made, managed_by=ManagedBy(to_world(keeper), "group"))
     if what in {2, 3} and cloud == "aws":
         return replace(made, one_time_spot=True, billing=Billing.SPOT)
     if what in {2, 3} and cloud == "tencent":

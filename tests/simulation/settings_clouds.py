@@ -13,6 +13,7 @@ from tests.simulation.hub import Process, TrueClock
 from tests.simulation.settings_chronicle import Book, Call, Done, Intended, KeysShown, NetworkShown
 from tests.world_ports.keys import WorldKeys, WorldRotator
 from tests.world_ports.networks import WorldNetworkRemediator, WorldNetworks
+from tests.world_ports.translate import to_product, to_world
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import (
@@ -231,14 +232,14 @@ def _sent(
         errors = {Fault.THROTTLED: ThrottledError, Fault.DENIED: AccessDeniedError, Fault.REFUSED: RefusedError}
         raise errors[fault]("not now", operation=operation)
     settings.remember(subject.shard, "costguard")
-    before, v1 = world.networks.of(subject.shard), world.networks.imds_v1.get(subject)
+    before, v1 = to_product(world.networks.of(to_world(subject.shard))), world.networks.imds_v1.get(to_world(subject))
     try:
         receipt = send()
     except ProviderError:
         call.refused = True
         raise
-    call.network = (before, world.networks.of(subject.shard))
-    call.imds_v1 = (v1, world.networks.imds_v1.get(subject))
+    call.network = (before, to_product(world.networks.of(to_world(subject.shard))))
+    call.imds_v1 = (v1, world.networks.imds_v1.get(to_world(subject)))
     call.changed = True
     settings.watch.changed(call)
     if fault is Fault.LOST_ANSWER:

@@ -10,6 +10,7 @@ from tests.simulation.rules import Agreed
 from tests.simulation.scenario import ACCOUNTS, DAY, HARMLESS_TAGS, HOUR, PROTECTING_TAGS, REGIONS, START, Delivery
 from tests.simulation.settings import KEYS, NETWORKS, KeyRuleSpec, NetRuleSpec, SettingsVersion
 from tests.simulation.settings_story import INSIDE, OFFICE, KeySpec, NetSpec, SettingDeed
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.world.network_names import network_ref
 from costguard.domain.keys import KeyState
@@ -27,7 +28,9 @@ def drawn_keys(random: Random) -> tuple[KeySpec, ...]:
         key = KeySpec(f"k{number}", period=period, rotated=random.choice((None, 200, 200, 30)))
         what = random.random()
         if what < 0.08:
-            key = replace(key, state=random.choice((KeyState.DISABLED, KeyState.PENDING_DELETION, KeyState.UNKNOWN)))
+            key = replace(
+                key, state=to_world(random.choice((KeyState.DISABLED, KeyState.PENDING_DELETION, KeyState.UNKNOWN)))
+            )
         elif what < 0.2:
             key = replace(key, tags=(random.choice(PROTECTING_TAGS),))
         elif what < 0.25:
@@ -86,8 +89,8 @@ def _opening(cloud: str, port: int) -> str:
     """The id of the rule that opens a port; on Tencent Cloud, where ids are places, the group's."""
     shard = Shard(cloud, ACCOUNTS[cloud], REGIONS[cloud][0])
     if shard.provider == "tencent":
-        return network_ref(shard, "security_group", "open").native_id
-    return network_ref(shard, "rule", f"open/open-{port}").native_id
+        return network_ref(to_world(shard), "security_group", "open").native_id
+    return network_ref(to_world(shard), "rule", f"open/open-{port}").native_id
 
 
 def addresses_rule(random: Random) -> NetRuleSpec:
@@ -145,7 +148,7 @@ def _somebodys(cloud: str, policy: SettingsVersion) -> ResourceRef:
     shard = Shard(cloud, ACCOUNTS[cloud], REGIONS[cloud][0])
     if policy.keys:
         return ResourceRef(shard.cloud, shard.account, shard.region, "key", "key-k0")
-    return network_ref(shard, "address", "spare-0")
+    return to_product(network_ref(to_world(shard), "address", "spare-0"))
 
 
 def drawn_changes(

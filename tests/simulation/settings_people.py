@@ -14,13 +14,13 @@ from tests.simulation.people import Channel
 from tests.simulation.scenario import PROTECTING_TAGS
 from tests.simulation.settings_chronicle import Announced
 from tests.simulation.settings_story import OFFICE, SettingDeed
+from tests.world_ports.translate import to_world
 
-from cloudstand.world.keys import WorldKey
+from cloudstand.world.keys import KeyState, WorldKey
+from cloudstand.world.network_parts import Direction, NetworkRule, PublicAddress, SecurityGroup
 from cloudstand.world.network_region import rule as written
 from cloudstand.world.records import WorldRefusalError
 from costguard.domain.actions import Outcome, Verb
-from costguard.domain.keys import KeyState
-from costguard.domain.network import Direction, NetworkRule, PublicAddress, SecurityGroup
 from costguard.domain.refs import ResourceRef
 from costguard.engine.answers import answers
 from costguard.ports import Message
@@ -68,7 +68,7 @@ def does(simulation: SettingsSimulation, deed: SettingDeed) -> None:
 def owner_acts(simulation: SettingsSimulation, about: str) -> None:
     """An owner changes a key or a network in its cloud, rather what `about` names."""
     random = simulation.acts
-    keys = simulation.world.keys.of(simulation.story.shard)
+    keys = simulation.world.keys.of(to_world(simulation.story.shard))
     wanted = [key for key in keys if key.ref.native_id in about] or keys
     of_keys = bool(keys) and (simulation.story.network is None or any(key.ref.native_id in about for key in keys))
     if of_keys or (keys and random.random() < 0.3):
@@ -124,7 +124,7 @@ def _act_on_network(simulation: SettingsSimulation, random: Random) -> str:
         return _deed(simulation, SettingDeed.DETACH, random)
     if what <= 5:
         return _deed(simulation, SettingDeed.REWRITE, random)
-    network = simulation.world.networks.of(simulation.story.shard)
+    network = simulation.world.networks.of(to_world(simulation.story.shard))
     group = random.choice(network.groups)
     into = [each for each in group.rules if each.direction is Direction.INGRESS]
     now, networks = simulation.hub.now, simulation.world.networks
@@ -159,7 +159,7 @@ def _peer(random: Random) -> str:
 def _protect(simulation: SettingsSimulation, group: SecurityGroup, random: Random) -> str:
     """A protecting tag on a group or on an address, or none any more."""
     networks, shard = simulation.world.networks, simulation.story.shard
-    network = networks.of(shard)
+    network = networks.of(to_world(shard))
     tags = dict([random.choice(PROTECTING_TAGS)]) if random.random() < 0.7 else {}
     if random.random() < 0.5:
         groups = tuple(replace(each, tags=tags) if each.ref == group.ref else each for each in network.groups)
@@ -171,7 +171,7 @@ def _protect(simulation: SettingsSimulation, group: SecurityGroup, random: Rando
 
 def _deed(simulation: SettingsSimulation, deed: SettingDeed, random: Random) -> str:
     networks, now = simulation.world.networks, simulation.hub.now
-    network = networks.of(simulation.story.shard)
+    network = networks.of(to_world(simulation.story.shard))
     if deed is SettingDeed.ATTACH:
         spare = next((each for each in network.addresses if each.bound_to is None), None)
         card = next((each for each in network.interfaces if not each.public_ips), None)
@@ -186,7 +186,7 @@ def _deed(simulation: SettingsSimulation, deed: SettingDeed, random: Random) -> 
         _detach(simulation, bound[0])
         return f"detaches {bound[0].ip}"
     if deed is SettingDeed.ROTATE:
-        keys = simulation.world.keys.of(simulation.story.shard)
+        keys = simulation.world.keys.of(to_world(simulation.story.shard))
         if keys:
             simulation.world.keys.rotate(random.choice(keys).ref, now, "owner")
         return "rotates a key"

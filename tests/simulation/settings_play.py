@@ -24,6 +24,7 @@ from tests.simulation.settings_story import SettingDeed, SettingsStory, laid_out
 from tests.simulation.simulation import Verdict
 from tests.simulation.store import FaultyLedger, Shelf
 from tests.simulation.trace import Trace
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.world.cloud import World
 from cloudstand.world.network import Networks
@@ -75,10 +76,11 @@ class SettingsSimulation:
 
     def subjects(self) -> list[ResourceRef]:
         """What somebody may speak about."""
-        network = self.world.networks.of(self.story.shard)
+        network = self.world.networks.of(to_world(self.story.shard))
         parts = [*(each.ref for each in network.groups), *(each.ref for each in network.addresses)]
         machines = [spec.ref for spec in self.story.machines[:1]] if self.story.network is not None else []
-        return [*(key.ref for key in self.world.keys.of(self.story.shard)), *parts, *machines]
+        keys = [key.ref for key in self.world.keys.of(to_world(self.story.shard))]
+        return [to_product(each) for each in (*keys, *parts, *machines)]
 
     def play(self) -> Verdict:
         """All of it."""
@@ -109,7 +111,7 @@ class SettingsSimulation:
         network = laid_out(self.story)
         if network is not None:
             self.world.networks = Networks([network[0]])
-            self.world.networks.imds_v1.update(network[1])
+            self.world.networks.imds_v1.update(to_world(network[1]))
 
     def _schedule(self) -> None:
         hub, story = self.hub, self.story

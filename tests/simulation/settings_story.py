@@ -9,12 +9,12 @@ from enum import Enum
 from tests.simulation.faults import Fault, Port
 from tests.simulation.scenario import ACCOUNTS, DAY, REGIONS, START, Delivery, machine
 from tests.simulation.settings import SettingsVersion
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.world.fleet import MachineSpec
-from cloudstand.world.keys import WorldKey
+from cloudstand.world.keys import KeyState, WorldKey
+from cloudstand.world.network_parts import NetworkInventory
 from cloudstand.world.network_region import Region, rule
-from costguard.domain.keys import KeyState
-from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import ResourceRef, Shard
 
 OFFICE, INSIDE = "198.51.100.0/24", "10.20.0.0/16"
@@ -52,7 +52,7 @@ class KeySpec:
         """The key, in the world."""
         ref = ResourceRef(shard.cloud, shard.account, shard.region, "key", f"key-{self.name}")
         return WorldKey(
-            ref,
+            to_world(ref),
             _SPECS[shard.provider],
             created_at=start - self.age * DAY,
             state=self.state,
@@ -135,7 +135,7 @@ def laid_out(story: SettingsStory) -> tuple[NetworkInventory, dict[ResourceRef, 
     spec = story.network
     if spec is None:
         return None
-    region = Region(story.shard, story.start)
+    region = Region(to_world(story.shard), story.start)
     region.vpc("training", INSIDE)
     region.subnet("public", "training", "10.20.1.0/24", public=True)
     region.subnet("private", "training", "10.20.2.0/24")
@@ -165,7 +165,7 @@ def laid_out(story: SettingsStory) -> tuple[NetworkInventory, dict[ResourceRef, 
                 replace(each, tags={**each.tags, **tags}) if each in spares[:1] else each for each in network.addresses
             ),
         )
-    return network, dict(region.imds_v1)
+    return network, dict(to_product(region.imds_v1))
 
 
 def every(hours: int, runs: int, guard: str, beside: int = 0, late: float = 5.0) -> tuple[Delivery, ...]:

@@ -23,6 +23,7 @@ from tests.simulation.settings_story import (
     every,
     laid_out,
 )
+from tests.world_ports.translate import to_product, to_world
 
 from costguard.domain.network import NetworkInventory
 from costguard.policy.documents.loader import load_policy
@@ -37,7 +38,7 @@ def network(
     spec = NetSpec(open_to_all, second, gate=gate)
     laid = laid_out(SettingsStory(0, cloud, SettingsVersion(), every(24, 1, NETWORKS), network=spec))
     assert laid is not None
-    return laid[0]
+    return to_product(laid[0])
 
 
 def test_no_story_of_the_share_breaks_a_rule() -> None:
@@ -76,7 +77,7 @@ def test_two_runs_at_once_leave_one_of_two_last_ways_in() -> None:
         with quietly():
             simulation = SettingsSimulation(story)
             assert simulation.play().violations == ()
-        assert len(entered_machines(simulation.world.networks.of(story.shard))) == 1
+        assert len(entered_machines(to_product(simulation.world.networks.of(to_world(story.shard))))) == 1
 
 
 def test_the_oracle_knows_a_way_in_when_it_sees_one() -> None:

@@ -15,6 +15,7 @@ import pytest
 from tests.builders import fact, instance, policy, ref, usd
 from tests.scenario.stage import DAY, START, Stage, idle_machine
 from tests.world_ports.spend import WorldSpend
+from tests.world_ports.translate import to_world
 
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing
@@ -298,8 +299,8 @@ def test_a_term_has_the_list_price_where_there_is_one() -> None:
 
 def test_a_prepaid_machines_renewal_is_seen_by_a_look(tmp_path: Path) -> None:
     """Terms of 30 days: the last one began on February 10 and ends on March 12. Whether it is renewed is not told."""
-    spec = idle_machine("paid", cloud="tencent", billing=Billing.PREPAID, prepaid_until=START + 10 * DAY)
-    spec = replace(spec, hourly=Money(Decimal(1), "CNY"), launched_at=START - 80 * DAY, disks=())
+    spec = idle_machine("paid", cloud="tencent", billing=to_world(Billing.PREPAID), prepaid_until=START + 10 * DAY)
+    spec = replace(spec, hourly=to_world(Money(Decimal(1), "CNY")), launched_at=START - 80 * DAY, disks=())
     rule = BudgetRule(
         "all",
         Mode.ENFORCE,

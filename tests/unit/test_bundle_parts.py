@@ -221,3 +221,15 @@ def test_nothing_of_the_command_line_or_the_sandbox_is_ever_reached() -> None:
     assert not {"cli", "sandbox", "backtest"} & folders
     assert "costguard/faas/container.py" in found
     assert len(found) < len(modules_of(material.package))
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_no_bundle_of_any_host_carries_the_emulators(host: str) -> None:
+    """Neither a module that a function reaches imports them, nor does a lock name them or what AWS is emulated with."""
+    material = find_material()
+    for function in material.names():
+        found = reached(material.package, (material.functions / function / "handler.py").read_text("utf-8"))
+        assert {path.split("/")[0] for path in found} == {"costguard"}
+        assert [path for path, module in found.items() if "cloudstand" in module.read_text("utf-8")] == []
+    shipped = material.lock(HOSTS[host], charts=True)
+    assert [name for name in shipped if "moto" in name or "cloudstand" in name] == []

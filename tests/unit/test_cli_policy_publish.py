@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.builders import NOW
 from tests.published_rig import DAY, ENFORCES, FIRST, LOOSER, OBSERVES, SECOND, TIGHTER, text
+from tests.world_ports.translate import to_world
 
 from cloudstand.alibaba.objects import oss_stand_in
 from cloudstand.slack import SlackStandIn
@@ -85,7 +86,7 @@ class Standing:
 @pytest.fixture(scope="module")
 def standing() -> Iterator[Standing]:
     keys = Keys("key-id", "a secret", "")
-    with SlackStandIn() as slack, oss_stand_in("acme-policy", "cn-hangzhou", keys, lambda: NOW) as bucket:
+    with SlackStandIn() as slack, oss_stand_in("acme-policy", "cn-hangzhou", to_world(keys), lambda: NOW) as bucket:
         settings = Settings(
             slack_token=Secret(slack.token),
             slack_url=slack.base_url,

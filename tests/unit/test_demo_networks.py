@@ -6,12 +6,13 @@ from datetime import datetime, timezone
 
 import pytest
 from tests.world_ports.inventory import WorldInventory
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import GUANGZHOU, HANGZHOU
 from cloudstand.world.cloud import World
+from cloudstand.world.network_parts import AddressState
 from costguard.domain.findings import Verdict
-from costguard.domain.network import AddressState
 from costguard.guards.network.judge import judge
 from costguard.guards.network.reachability.exposure import reach
 from costguard.guards.network.rules import AuditRule, Check
@@ -37,10 +38,14 @@ def test_every_machine_has_one_card_in_its_own_shard(world: World) -> None:
 def test_who_the_internet_reaches_and_how(world: World) -> None:
     inventories = [world.networks.of(shard) for shard in sorted(world.shards)]
     source = WorldInventory(world, MovedClock(AT))
-    found = reach(inventories, [each for shard in world.shards for each in source.read(shard).instances])
+    found = reach(
+        to_product(inventories), [each for shard in world.shards for each in source.read(to_product(shard)).instances]
+    )
     names = {machine.ref: machine.spec.name for machine in world.machines.values()}
     open_to_all = {
-        (names[path.instance], path.ports[0][0]) for path in found.paths if path.peers != (OFFICE,) and path.ports
+        (names[to_world(path.instance)], path.ports[0][0])
+        for path in found.paths
+        if path.peers != (OFFICE,) and path.ports
     }
     assert open_to_all == {
         ("thesis-notebook", 8888),
@@ -50,17 +55,19 @@ def test_who_the_internet_reaches_and_how(world: World) -> None:
         ("npc-notebook", 8888),
         ("cloud-desktop", 22),
     }
-    assert {names[path.instance] for path in found.paths if path.forward is not None} == {"click-model-p100"}
+    assert {names[to_world(path.instance)] for path in found.paths if path.forward is not None} == {"click-model-p100"}
     assert found.doubts == ()
 
 
 def test_the_audit_finds_the_open_ports_and_is_not_taken_in_by_what_is_barred(world: World) -> None:
     shards = sorted(world.shards)
-    instances = [each for shard in shards for each in WorldInventory(world, MovedClock(AT)).read(shard).instances]
+    instances = [
+        each for shard in shards for each in WorldInventory(world, MovedClock(AT)).read(to_product(shard)).instances
+    ]
     rule = AuditRule(
         "all", Mode.OBSERVE, frozenset(Check), trusted=(OFFICE, "10.0.0.0/8"), private_subnets=("*-inside",)
     )
-    findings = judge([world.networks.of(shard) for shard in shards], instances, [rule], AT, {})
+    findings = judge([to_product(world.networks.of(shard)) for shard in shards], instances, [rule], AT, {})
     bad = [each for each in findings if each.verdict is Verdict.VIOLATION]
     graves = {(each.check, each.name) for each in bad if each.reason.facts["severity"] == "critical"}
     assert graves == {

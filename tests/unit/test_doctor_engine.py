@@ -10,6 +10,7 @@ import pytest
 from tests.builders import DAY, NOW, case, policy, rule
 from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignals
 from tests.world_ports.trail import WorldAuditLog
+from tests.world_ports.translate import to_product
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import EAST, PRODUCT, RESEARCH, WEST, alibaba_machine, aws_machine
@@ -246,7 +247,9 @@ def copied_by(memory: Memory | None, world: World, decision: str) -> None:
     world.create_snapshot(volume.native_id, "costguard", decision_id=decision)
     if memory is not None:
         opened = memory.cases.commit(None, case(subject=subject))
-        copy = Action("a", decision, Verb.SNAPSHOT, subject, subject, "e", opened.case_id, 1, "r", "d")
+        copy = Action(
+            "a", decision, Verb.SNAPSHOT, to_product(subject), to_product(subject), "e", opened.case_id, 1, "r", "d"
+        )
         assert memory.intents.claim(copy, "run-1", NOW)
 
 
@@ -385,7 +388,7 @@ def test_another_deployment_bars_until_this_one_is_named_as_leading(leading: str
         return next(each for each in examine_targets(asked) if each.question is Question.OTHER_DEPLOYMENT)
 
     assert answer().code is answer().code is Code.OTHER_NOT_SEEN
-    WorldAuditLog(world, MovedClock(NOW), "costguard-platform-eu-1a2b3c4d").deployments(shard, NOW - DAY)
+    WorldAuditLog(world, MovedClock(NOW), "costguard-platform-eu-1a2b3c4d").deployments(to_product(shard), NOW - DAY)
     found = answer()
     assert (found.code, found.facts["others"]) == (code, "platform-eu (1a2b3c4d)")
 

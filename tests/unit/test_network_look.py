@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignals
 from tests.world_ports.networks import WorldNetworks
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import EAST, RESEARCH
@@ -321,18 +322,18 @@ def test_looks_too_far_apart_begin_the_count_anew(place: Place) -> None:
 
 
 def test_an_address_that_was_used_in_between_begins_anew_and_one_that_is_gone_is_forgotten(place: Place) -> None:
-    shard = place.cloud.networks.of(RESEARCH_EAST)
+    shard = place.cloud.networks.of(to_world(RESEARCH_EAST))
     (spare,) = (each.ref for each in shard.addresses if each.name == "paper-website")
-    (first,) = sighted([shard], {}, NOW)
+    (first,) = sighted([to_product(shard)], {}, NOW)
     assert first.since == {spare.native_id: NOW}
 
     known = first_seen([first], NOW + DAY)
-    (second,) = sighted([shard], known, NOW + DAY)
+    (second,) = sighted([to_product(shard)], known, NOW + DAY)
     assert second == Sightings(RESEARCH_EAST, NOW + DAY, {spare.native_id: NOW})
 
-    (third,) = sighted([replace(shard, addresses=())], known, NOW + DAY)
+    (third,) = sighted([to_product(replace(shard, addresses=()))], known, NOW + DAY)
     assert third.since == {}
-    (fourth,) = sighted([shard], first_seen([third], NOW + 2 * DAY), NOW + 2 * DAY)
+    (fourth,) = sighted([to_product(shard)], first_seen([third], NOW + 2 * DAY), NOW + 2 * DAY)
     assert fourth.since == {spare.native_id: NOW + 2 * DAY}
 
 

@@ -7,13 +7,15 @@ from fnmatch import fnmatchcase
 
 import pytest
 from tests.world_ports.inventory import WorldInventory
+from tests.world_ports.translate import to_product
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import aws_fleet
 from cloudstand.world.cloud import World
+from cloudstand.world.kinds import AcceleratorKind, Keeper
 from costguard.domain.actions import Verb
 from costguard.domain.refs import ResourceRef
-from costguard.domain.resources import AcceleratorKind, Billing, Keeper, Launch
+from costguard.domain.resources import Billing, Launch
 from costguard.guards.rules.common import Consent, Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.ownership import OwnerSource, owner_of
@@ -75,7 +77,7 @@ def test_every_machine_of_the_demo_has_a_rule_an_owner_and_a_price() -> None:
     world = BareWorld().world
     inventory = WorldInventory(world, MovedClock(NOW))
     for shard in sorted({spec.shard for spec in world.fleet}):
-        for instance in inventory.read(shard).instances:
+        for instance in inventory.read(to_product(shard)).instances:
             matching = [rule.name for rule in policy.idle_gpu if rule.applies_to.matches(instance)]
             assert len(matching) == 1, (instance.name, matching)
             by = world.machines[instance.ref.native_id].spec.launched_by

@@ -15,9 +15,9 @@ from slack_sdk.web import WebClient
 from tests.golden.slack_messages import batch, choices_of, part
 
 from cloudstand.clock import MovedClock
+from cloudstand.errors import MisuseError
 from cloudstand.slack import DEFAULT_SIGNING_SECRET, SlackRequest, SlackStandIn
 from costguard.adapters.notifiers.slack.notifier import SlackNotifier
-from costguard.domain.errors import InvalidInputError
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 
@@ -106,9 +106,9 @@ def test_nobody_presses_a_button_that_is_not_there_or_not_the_only_one(
     slack: SlackStandIn, action: str, of: str, found: int
 ) -> None:
     ts = sent(slack, 1, 2)
-    with pytest.raises(InvalidInputError, match=f"has {found} buttons"):
+    with pytest.raises(MisuseError, match=f"has {found} buttons"):
         slack.press(ts, action, "U1", of=of)
-    with pytest.raises(InvalidInputError, match="has 0 buttons"):
+    with pytest.raises(MisuseError, match="has 0 buttons"):
         slack.press("1.000000", "costguard:not_mine", "U1")
 
 
@@ -191,9 +191,9 @@ def test_a_window_is_not_submitted_as_slack_would_not(
     slack: SlackStandIn, client: WebClient, entered: dict[str, str], why: str
 ) -> None:
     view_id = opened(slack, client, INPUTS)
-    with pytest.raises(InvalidInputError, match=why):
+    with pytest.raises(MisuseError, match=why):
         slack.submit_view(view_id, entered, "U1")
-    with pytest.raises(InvalidInputError, match="U2 has no window"):
+    with pytest.raises(MisuseError, match="U2 has no window"):
         slack.submit_view(view_id, entered, "U2")
 
 

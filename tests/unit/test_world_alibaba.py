@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldSignals
+from tests.world_ports.translate import to_product
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import EAST, alibaba_machine, aws_machine, tencent_machine
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.kinds import Billing, InstanceState
 from cloudstand.world.records import Machine, Operation, WorldRefusalError
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import AccessDeniedError, RefusedError
-from costguard.domain.resources import Billing, GapKind, InstanceState
+from costguard.domain.resources import GapKind
 
 NOW = datetime(2026, 3, 2, 9, 0, 20, tzinfo=timezone.utc)
 SECOND, MINUTE, HOUR, DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -49,7 +51,7 @@ class Stage:
         ref = self.spec.ref
         (volume,) = self.world.volumes_of(ref.native_id)
         resource = ref.sibling("volume", volume.native_id) if verb is Verb.SNAPSHOT else ref
-        return Action("a", "d", verb, ref, resource, "", "c", 0, "rule", "digest")
+        return Action("a", "d", verb, to_product(ref), to_product(resource), "", "c", 0, "rule", "digest")
 
 
 def stage(**more: Any) -> Stage:
@@ -65,7 +67,7 @@ def test_a_denied_list_is_empty_without_an_error() -> None:
 def test_an_empty_list_is_preflighted_and_becomes_a_gap() -> None:
     box = stage()
     box.deny("DescribeInstances")
-    seen = box.inventory.read(BOX.shard)
+    seen = box.inventory.read(to_product(BOX.shard))
     assert seen.instances == ()
     assert not seen.complete
     assert [(gap.what, gap.kind, gap.fix) for gap in seen.gaps] == [
@@ -77,7 +79,7 @@ def test_an_empty_list_that_was_permitted_is_complete() -> None:
     box = stage()
     box.world.terminate(BOX.native_id, "owner")
     box.pass_(HOUR)
-    seen = box.inventory.read(BOX.shard)
+    seen = box.inventory.read(to_product(BOX.shard))
     assert (seen.instances, seen.complete) == ((), True)
 
 
@@ -85,7 +87,7 @@ def test_a_denial_that_is_lifted_leaves_no_trace_in_the_list() -> None:
     box = stage()
     box.deny(Operation.LIST)
     box.allow(Operation.LIST)
-    assert box.inventory.read(BOX.shard).complete
+    assert box.inventory.read(to_product(BOX.shard)).complete
     assert [event.what for event in box.world.history] == ["deny list", "allow list"]
 
 
@@ -93,7 +95,7 @@ def test_a_denial_is_one_account_s_own() -> None:
     box = stage()
     box.world.deny("alibaba", "9999999999999999", Operation.LIST)
     box.world.deny("aws", BOX.account, Operation.LIST)
-    assert len(box.inventory.read(BOX.shard).instances) == 1
+    assert len(box.inventory.read(to_product(BOX.shard)).instances) == 1
 
 
 @pytest.mark.parametrize("cloud", ELSEWHERE)
@@ -101,7 +103,7 @@ def test_elsewhere_a_denied_list_is_an_error(cloud: str) -> None:
     box = Stage(ELSEWHERE[cloud])
     box.deny("DescribeInstances")
     with pytest.raises(AccessDeniedError):
-        box.inventory.read(box.spec.shard)
+        box.inventory.read(to_product(box.spec.shard))
 
 
 @pytest.mark.parametrize("operation", [Operation.LIST, Operation.DISKS])
@@ -110,13 +112,13 @@ def test_the_closer_look_never_takes_a_denial_for_absence(cloud: str, operation:
     box = Stage(EVERYWHERE[cloud])
     box.deny(operation)
     with pytest.raises(AccessDeniedError):
-        box.inventory.details([box.spec.ref])
+        box.inventory.details([to_product(box.spec.ref)])
 
 
 @pytest.mark.parametrize("cloud", EVERYWHERE)
 def test_denied_metrics_are_an_error(cloud: str) -> None:
     box = Stage(EVERYWHERE[cloud])
-    instances = box.inventory.read(box.spec.shard).instances
+    instances = box.inventory.read(to_product(box.spec.shard)).instances
     box.deny(Operation.SIGNALS)
     with pytest.raises(AccessDeniedError):
         box.signals.read(instances, NOW - DAY, NOW)
@@ -171,12 +173,12 @@ def test_a_denial_binds_the_program_not_the_owner() -> None:
 )
 def test_an_economical_stop_that_is_ignored_succeeds_and_billing_goes_on(more: dict[str, Any]) -> None:
     box = stage(**more, public_ip="203.0.113.7")
-    assert not box.inventory.read(BOX.shard).instances[0].billed_while_stopped
+    assert not box.inventory.read(to_product(BOX.shard)).instances[0].billed_while_stopped
     box.executor.execute(box.action(Verb.STOP))
-    assert not box.inventory.read(BOX.shard).instances[0].billed_while_stopped
+    assert not box.inventory.read(to_product(BOX.shard)).instances[0].billed_while_stopped
     box.pass_(2 * MINUTE)
-    (seen,) = box.inventory.read(BOX.shard).instances
-    assert (seen.state, seen.billed_while_stopped) == (InstanceState.STOPPED, True)
+    (seen,) = box.inventory.read(to_product(BOX.shard)).instances
+    assert (seen.state, seen.billed_while_stopped) == to_product((InstanceState.STOPPED, True))
     assert seen.public_ip == "203.0.113.7", "what goes on billing keeps its address"
     assert box.world.history[-1].what == "billed_while_stopped"
 
@@ -186,7 +188,7 @@ def test_an_economical_stop_that_works_ends_the_bill_and_takes_the_address() -> 
     box.world.stop(BOX.native_id, "owner")
     assert box.machine.public_ip == "203.0.113.7"
     box.pass_(2 * MINUTE)
-    (seen,) = box.inventory.read(BOX.shard).instances
+    (seen,) = box.inventory.read(to_product(BOX.shard)).instances
     assert (seen.public_ip, seen.billed_while_stopped) == ("", False)
     box.world.start(BOX.native_id, "owner")
     assert box.machine.public_ip not in ("", None, "203.0.113.7"), "another one, once it runs again"
@@ -194,7 +196,7 @@ def test_an_economical_stop_that_works_ends_the_bill_and_takes_the_address() -> 
 
 def test_deletion_protection_refuses_and_is_told_by_the_list() -> None:
     box = stage(protections=("termination_protection",))
-    assert box.inventory.read(BOX.shard).instances[0].protected_by == ("termination_protection",)
+    assert box.inventory.read(to_product(BOX.shard)).instances[0].protected_by == ("termination_protection",)
     with pytest.raises(RefusedError) as refused:
         box.executor.execute(box.action(Verb.TERMINATE))
     assert refused.value.code == "termination_protected"
@@ -221,17 +223,17 @@ def test_a_deleted_machine_is_no_longer_listed() -> None:
     box = stage()
     box.world.terminate(BOX.native_id, "owner")
     box.pass_(MINUTE)
-    assert box.inventory.details([BOX.ref]) == {}
+    assert box.inventory.details([to_product(BOX.ref)]) == {}
 
 
 def test_times_are_told_to_the_minute_and_a_stop_s_not_at_all() -> None:
     box = stage()
-    (seen,) = box.inventory.read(BOX.shard).instances
+    (seen,) = box.inventory.read(to_product(BOX.shard)).instances
     assert seen.run_epoch == "2026-02-21T09:00Z"
     assert seen.launched_at == box.machine.launched_at - 20 * SECOND
     box.world.stop(BOX.native_id, "owner")
     box.pass_(2 * MINUTE)
-    assert box.inventory.read(BOX.shard).instances[0].stopped_at is None
+    assert box.inventory.read(to_product(BOX.shard)).instances[0].stopped_at is None
 
 
 def test_two_starts_within_one_minute_have_the_same_epoch() -> None:

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 from tests.world_ports.inventory import WorldInventory
+from tests.world_ports.translate import to_product
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import aws_machine
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.kinds import Billing
 from cloudstand.world.records import Refusal, WorldPartialEffectError, WorldRefusalError
-from costguard.domain.resources import Billing, InstanceState
+from costguard.domain.resources import InstanceState
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -108,11 +110,11 @@ def test_protection_is_seen_only_by_whoever_asks_for_it() -> None:
     world = World([box("a", protections=PROTECTED)], NOW)
     inventory = WorldInventory(world, MovedClock(NOW))
     (spec,) = world.fleet
-    assert inventory.read(spec.shard).instances[0].protected_by == ()
-    close = inventory.details([spec.ref])[spec.ref]
+    assert inventory.read(to_product(spec.shard)).instances[0].protected_by == ()
+    close = inventory.details([to_product(spec.ref)])[to_product(spec.ref)]
     assert (close.protected_by, set(close.unread_protections)) == ((), {"termination_protection", "stop_protection"})
-    assert inventory.protections(spec.ref, close.unread_protections) == PROTECTED
-    assert inventory.protections(spec.ref, ()) == ()
+    assert inventory.protections(to_product(spec.ref), close.unread_protections) == PROTECTED
+    assert inventory.protections(to_product(spec.ref), ()) == ()
 
 
 def test_the_plain_address_is_released_once_the_machine_is_stopped_and_a_kept_one_stays() -> None:
@@ -121,7 +123,7 @@ def test_the_plain_address_is_released_once_the_machine_is_stopped_and_a_kept_on
     inventory = WorldInventory(world, clock)
 
     def addresses() -> list[tuple[str, bool]]:
-        return [(seen.public_ip, seen.public_ip_is_kept) for seen in inventory.read(plain.shard).instances]
+        return [(seen.public_ip, seen.public_ip_is_kept) for seen in inventory.read(to_product(plain.shard)).instances]
 
     assert addresses() == [("203.0.113.7", False), ("203.0.113.8", True)]
     for native_id in world.machines:
@@ -138,7 +140,7 @@ def test_no_stop_is_ever_billed() -> None:
     (native_id,) = world.machines
     world.stop(native_id, "owner")
     clock.advance(2 * MINUTE)
-    (seen,) = WorldInventory(world, clock).read(world.fleet[0].shard).instances
+    (seen,) = WorldInventory(world, clock).read(to_product(world.fleet[0].shard)).instances
     assert (seen.state, seen.billed_while_stopped) == (InstanceState.STOPPED, False)
 
 

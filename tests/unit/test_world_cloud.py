@@ -11,8 +11,8 @@ from cloudstand.fleets import aws_machine
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk
+from cloudstand.world.kinds import Billing, InstanceState, SnapshotState
 from cloudstand.world.records import Machine, Refusal, WorldRefusalError
-from costguard.domain.resources import Billing, InstanceState, SnapshotState
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 MINUTE = timedelta(minutes=1)

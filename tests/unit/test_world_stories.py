@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.world_ports.hours import histories
 from tests.world_ports.inventory import WorldInventory, WorldSignals
+from tests.world_ports.translate import to_product
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import GUANGZHOU, alibaba_machine, aws_machine, tencent_machine
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk, MachineSpec
-from cloudstand.world.hours import histories
+from cloudstand.world.kinds import InstanceState, SnapshotState
 from cloudstand.world.records import Machine, WorldRefusalError
 from cloudstand.world.sensors import sensors_of
-from cloudstand.world.workload import HOUR_SECONDS
-from costguard.domain.resources import InstanceState, SnapshotState
-from costguard.domain.signals import SignalName
+from cloudstand.world.workload import HOUR_SECONDS, SignalName
 from costguard.ports import Target
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
@@ -175,7 +175,7 @@ def test_copies_begin_and_cease_to_fail_while_time_passes() -> None:
 def counts(world: World, until: datetime, hours: int = 6) -> dict[str, list[int]]:
     signals = WorldSignals(world, MovedClock(until))
     inventory = WorldInventory(world, MovedClock(until))
-    (instance,) = inventory.read(world.fleet[0].shard).instances
+    (instance,) = inventory.read(to_product(world.fleet[0].shard)).instances
     report = signals.read([instance], until - hours * HOUR, until)
     return {history.name.value: list(history.samples) for history in report.readings[instance.ref].histories}
 
@@ -209,7 +209,7 @@ def test_silence_hides_a_spike_and_what_was_read_before_is_forgotten() -> None:
     world, machine = one_machine(workload=does.one_spike(at))
 
     def peak() -> float:
-        (gpu,) = [one for one in histories(machine, NOW - DAY, NOW) if one.name is SignalName.GPU]
+        (gpu,) = [one for one in histories(machine, NOW - DAY, NOW) if one.name is to_product(SignalName.GPU)]
         return max(value for value in gpu.maxima if not isnan(value))
 
     assert peak() == does.BUSY.gpu_percent
@@ -221,7 +221,7 @@ def test_work_put_in_from_outside_counts_for_what_was_read_before() -> None:
     world, machine = one_machine()
 
     def cpu() -> float:
-        (read,) = [one for one in histories(machine, NOW - DAY, world.now) if one.name is SignalName.CPU]
+        (read,) = [one for one in histories(machine, NOW - DAY, world.now) if one.name is to_product(SignalName.CPU)]
         return max(read.maxima)
 
     assert cpu() < 5
@@ -264,7 +264,7 @@ def test_histories_say_the_same_as_single_samples_whatever_happened_and_was_read
     world.tick(max(world.now, until))
     read = {(one.name, one.device): one for one in histories(machine, since, until)}
     for sensor in sensors_of(machine):
-        history = read.get((sensor.signal, sensor.device))
+        history = read.get(to_product((sensor.signal, sensor.device)))
         first = int(since.timestamp())
         present = any(True for _ in sensor.samples(first, int(until.timestamp()), until))
         assert sensor.has_samples(since, until) == present == (history is not None)

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 from tests.world_ports.inventory import WorldInventory
+from tests.world_ports.translate import to_product
 
 from cloudstand.clock import MovedClock
 from cloudstand.fleets import TENCENT_ACCOUNT, tencent_machine
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk
-from cloudstand.world.records import Machine, Refusal, WorldRefusalError
-from costguard.domain.actions import Verb
-from costguard.domain.resources import Billing, Instance, InstanceState
+from cloudstand.world.kinds import Billing, InstanceState
+from cloudstand.world.records import Machine, Operation, Refusal, WorldRefusalError
+from costguard.domain.resources import Instance
 
 NOW = datetime(2026, 3, 2, 9, 0, 20, tzinfo=timezone.utc)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -28,7 +29,7 @@ def one_machine(**more: Any) -> tuple[World, Machine]:
 
 def shown(world: World) -> Instance | None:
     (shard,) = world.shards
-    listed = WorldInventory(world, MovedClock(world.now)).read(shard).instances
+    listed = WorldInventory(world, MovedClock(world.now)).read(to_product(shard)).instances
     return listed[0] if listed else None
 
 
@@ -62,7 +63,7 @@ def test_a_recycled_machine_is_shown_in_a_state_that_is_never_acted_on() -> None
     world, _ = recycled()
     seen = shown(world)
     assert seen is not None
-    assert seen.state is InstanceState.UNKNOWN
+    assert seen.state is to_product(InstanceState.UNKNOWN)
 
 
 def test_the_second_terminate_destroys_for_good() -> None:
@@ -146,8 +147,8 @@ def test_a_prepaid_machine_is_refused_once_the_refund_quota_is_used_up() -> None
     world = World(fleet, NOW)
     world.refund_quota("tencent", TENCENT_ACCOUNT, 1)
     world.terminate(fleet[0].native_id, "owner")
-    assert world.refusal(Verb.TERMINATE, fleet[1].native_id) is Refusal.REFUND_QUOTA
-    assert world.refusal(Verb.TERMINATE, fleet[0].native_id) is None, "what is refunded already can be destroyed"
+    assert world.refusal(Operation.TERMINATE, fleet[1].native_id) is Refusal.REFUND_QUOTA
+    assert world.refusal(Operation.TERMINATE, fleet[0].native_id) is None, "what is refunded already can be destroyed"
 
 
 def test_one_call_takes_one_charge_type() -> None:

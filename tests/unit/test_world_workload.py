@@ -10,10 +10,9 @@ import pytest
 from cloudstand.fleets import aws_machine
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
+from cloudstand.world.kinds import InstanceState
 from cloudstand.world.sensors import PERIOD_SECONDS, Sensor, sensors_of
-from cloudstand.world.workload import HOUR_SECONDS, Workload
-from costguard.domain.resources import InstanceState
-from costguard.domain.signals import SignalName
+from cloudstand.world.workload import HOUR_SECONDS, SignalName, Workload
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from tests.world_ports.hours import histories
+from tests.world_ports.translate import to_product, to_world
 from tests.world_ports.views import detail_of, instance_of
 from typing_extensions import assert_never
 
 from cloudstand.clock import Clock
 from cloudstand.world.cloud import World
-from cloudstand.world.hours import histories
+from cloudstand.world.kinds import Billing
 from cloudstand.world.prices import ADDRESS_HOUR, DISK_GIB_MONTH, SNAPSHOT_GIB_MONTH, SPOT_SHARE
 from cloudstand.world.records import Operation, Refusal, WorldRefusalError
 from cloudstand.world.vendors import vendor_of
@@ -20,7 +22,7 @@ from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.errors import AccessDeniedError, NotFoundError, ProviderError, RefusedError
 from costguard.domain.money import HOURS_PER_MONTH, HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Billing, Gap, GapKind, Instance, InstanceDetail, Inventory, Volume
+from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, Inventory, Volume
 from costguard.domain.signals import SignalReading
 from costguard.guards.rules.common import KEEP_TAG
 from costguard.ports import Discovery, SignalReport, Target
@@ -46,7 +48,7 @@ class WorldInventory(_OverWorld):
 
     def discover(self, target: Target) -> Discovery:
         """The shards of a target in which anything stands; an organisation is every account of that cloud."""
-        shards = {shard for shard in self._world.shards if shard.cloud == target.cloud}
+        shards = {to_product(place) for place in self._world.shards if place.cloud == target.cloud}
         accounts = {shard.account for shard in shards} if target.organisation or not target.account else set[str]()
         wanted = accounts | {target.account}
         regions = target.regions
@@ -61,7 +63,7 @@ class WorldInventory(_OverWorld):
         """
         world = self._current()
         with _translated("list"):
-            listed = tuple(instance_of(world, machine) for machine in world.listing(shard))
+            listed = tuple(instance_of(world, machine) for machine in world.listing(to_world(shard)))
         if not listed and not _may_list(world, shard):
             return Inventory(shard, (), (_empty_by_denial(shard),))
         return Inventory(shard, listed, instances_seen=len(listed))
@@ -80,7 +82,7 @@ class WorldInventory(_OverWorld):
                 world.require(ref.cloud, ref.account, Operation.DISKS)
             machine = world.machines.get(ref.native_id)
             if machine is not None and world.is_listed(machine):
-                found[machine.ref] = detail_of(world, machine)
+                found[ref] = detail_of(world, machine)
         return found
 
     def protections(self, ref: ResourceRef, wanted: Collection[str]) -> tuple[str, ...]:
@@ -135,7 +137,7 @@ class WorldPrices:
         for instance in instances:
             spec = self._world.machines[instance.ref.native_id].spec
             if spec.hourly is not None:
-                money = spec.hourly.times(SPOT_SHARE) if spec.billing is Billing.SPOT else spec.hourly
+                money = to_product(spec.hourly.times(SPOT_SHARE) if spec.billing is Billing.SPOT else spec.hourly)
                 found[instance.ref] = HourlyRate(money, "world", today)
         return found
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from tests.world_ports.translate import to_product, to_world
+
 from cloudstand.clock import Clock
 from cloudstand.world.cloud import World
-from cloudstand.world.keys import WorldKey, successor_id
+from cloudstand.world.keys import KeyState, WorldKey, successor_id
 from cloudstand.world.records import Operation, Refusal, WorldRefusalError
+from cloudstand.world.rotation import rotation_of
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, RefusedError
-from costguard.domain.keys import (
-    EncryptionKey,
-    KeyInventory,
-    KeyOrigin,
-    KeyState,
-    Rotatability,
-    RotationSetting,
-)
+from costguard.domain.keys import EncryptionKey, KeyInventory, KeyOrigin, Rotatability, RotationSetting
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.alibaba.kms import matrix as alibaba
 from costguard.providers.aws.kms import matrix as aws
@@ -33,7 +29,7 @@ BY = "costguard"
 
 
 class WorldKeys:
-    """The keys of a world, each with what its own vendor's matrix allows."""
+    """The keys of a world, told as a vendor's adapter tells them, with what the program's matrix says of each."""
 
     def __init__(self, world: World, clock: Clock) -> None:
         self._world = world
@@ -51,7 +47,7 @@ class WorldKeys:
         except WorldRefusalError as err:
             raise AccessDeniedError(str(err), operation="world:keys", code=err.refusal.value) from err
         use = self._use(shard)
-        keys = self._world.keys.of(shard)
+        keys = self._world.keys.of(to_world(shard))
         return KeyInventory(shard, tuple(_seen(key, use.get(key.ref.native_id, ())) for key in keys))
 
     def look(self, ref: ResourceRef) -> EncryptionKey | None:
@@ -64,22 +60,22 @@ class WorldKeys:
 
     def _use(self, shard: Shard) -> dict[str, tuple[ResourceRef, ...]]:
         found: dict[str, tuple[ResourceRef, ...]] = {}
-        for machine in self._world.machines_in(shard):
+        for machine in self._world.machines_in(to_world(shard)):
             for volume in self._world.volumes_of(machine.native_id):
                 if volume.disk.key_id:
                     named = machine.ref.sibling("volume", volume.native_id)
-                    found[volume.disk.key_id] = (*found.get(volume.disk.key_id, ()), named)
+                    found[volume.disk.key_id] = (*found.get(volume.disk.key_id, ()), to_product(named))
         return found
 
 
 def _seen(key: WorldKey, used_by: tuple[ResourceRef, ...]) -> EncryptionKey:
     return EncryptionKey(
-        ref=key.ref,
+        ref=to_product(key.ref),
         spec=key.spec,
-        usage=key.usage,
-        origin=key.origin,
-        state=key.state,
-        manager=key.manager,
+        usage=to_product(key.usage),
+        origin=to_product(key.origin),
+        state=to_product(key.state),
+        manager=to_product(key.manager),
         rotation=RotationSetting(
             automatic=key.period_days is not None,
             period_days=key.period_days,
@@ -87,11 +83,11 @@ def _seen(key: WorldKey, used_by: tuple[ResourceRef, ...]) -> EncryptionKey:
             next_at=key.next_at,
             on_demand_used=len(key.on_demand) if key.ref.provider == "aws" else None,
         ),
-        rotatability=_allows(key),
+        rotatability=allowed_by_matrix(key),
         aliases=tuple(key.aliases),
         is_default=key.is_default,
-        multi_region=key.multi_region,
-        primary=key.primary,
+        multi_region=to_product(key.multi_region),
+        primary=to_product(key.primary),
         created_at=key.created_at,
         deletes_at=key.deletes_at if key.state is KeyState.PENDING_DELETION else None,
         tags=dict(key.tags),
@@ -100,17 +96,17 @@ def _seen(key: WorldKey, used_by: tuple[ResourceRef, ...]) -> EncryptionKey:
     )
 
 
-def _allows(key: WorldKey) -> Rotatability:
-    """What the vendor allows for a key of this kind, by the matrix that its own adapter goes by."""
+def allowed_by_matrix(key: WorldKey) -> Rotatability:
+    """What the vendor allows for a key of this kind, by the matrix that its adapter goes by."""
     provider, in_cluster = key.ref.provider, bool(key.instance)
-    of_its_own = provider == "tencent" and in_cluster and key.origin is KeyOrigin.CLOUD
+    of_its_own = provider == "tencent" and in_cluster and to_product(key.origin) is KeyOrigin.CLOUD
     facts = KeyFacts(
         spec=key.spec,
         symmetric=not key.spec.startswith(_PAIRS),
-        usage=key.usage,
-        origin=KeyOrigin.CUSTOM_STORE if of_its_own else key.origin,
-        manager=key.manager,
-        multi_region=key.multi_region,
+        usage=to_product(key.usage),
+        origin=to_product(KeyOrigin.CUSTOM_STORE if of_its_own else key.origin),
+        manager=to_product(key.manager),
+        multi_region=to_product(key.multi_region),
         is_default=key.is_default,
         in_instance=in_cluster,
         in_hardware=key.hardware,
@@ -134,18 +130,21 @@ class WorldRotator:
 
         Raises:
             AccessDeniedError: the role may not rotate keys.
-            RefusedError: the key is not there, or not enabled; nothing changed.
+            RefusedError: the key is not there or not enabled, or its vendor does not rotate it so; nothing changed.
         """
         with _asked(self._world, self._clock, key, "set_period"):
-            if self._world.keys.get(key.ref).state is not KeyState.ENABLED:
+            there = self._world.keys.get(to_world(key.ref))
+            if there.state is not KeyState.ENABLED or days not in rotation_of(there).periods:
                 raise WorldRefusalError(Refusal.WRONG_STATE, key.ref.native_id)
-            self._world.keys.set_period(key.ref, days, self._world.now, BY)
+            self._world.keys.set_period(to_world(key.ref), days, self._world.now, BY)
         return Receipt(f"period-{key.ref.native_id}")
 
     def rotate(self, key: EncryptionKey) -> Receipt:
         """New material now. Errors as `set_period`."""
         with _asked(self._world, self._clock, key, "rotate"):
-            self._world.keys.rotate(key.ref, self._world.now, BY)
+            if not rotation_of(self._world.keys.get(to_world(key.ref))).on_demand:
+                raise WorldRefusalError(Refusal.WRONG_STATE, key.ref.native_id)
+            self._world.keys.rotate(to_world(key.ref), self._world.now, BY)
         return Receipt(f"rotation-{key.ref.native_id}")
 
 
@@ -161,9 +160,9 @@ class WorldSuccessor:
         require_creatable(key, decision, {key.ref.cloud})
         with self._asked(key, "create"):
             keys = self._world.keys
-            old = keys.get(key.ref)
+            old = keys.get(to_world(key.ref))
             made = WorldKey(
-                ref=key.ref.sibling("key", successor_id(old, len(keys.of(key.ref.shard)))),
+                ref=old.ref.sibling("key", successor_id(old, len(keys.of(to_world(key.ref.shard))))),
                 spec=old.spec,
                 created_at=self._world.now,
                 usage=old.usage,
@@ -171,7 +170,7 @@ class WorldSuccessor:
                 instance=old.instance,
                 policy=old.policy,
             )
-            keys.succeed(key.ref, made, BY)
+            keys.succeed(to_world(key.ref), made, BY)
         return Receipt(f"successor-{key.ref.native_id}", made.ref.native_id)
 
     def move_alias(self, alias: str, holder: EncryptionKey, heir: EncryptionKey) -> Receipt:
@@ -183,19 +182,21 @@ class WorldSuccessor:
         with self._asked(key, "seal"):
             keys, shard = self._world.keys, key.ref.shard
             by_alias = named.startswith("alias/")
-            maker = keys.named(shard, named.removeprefix("alias/")) if by_alias else keys.get(key.ref)
+            maker = (
+                keys.named(to_world(shard), named.removeprefix("alias/")) if by_alias else keys.get(to_world(key.ref))
+            )
             return Sealed(maker.ref.native_id, keys.seal(maker.ref, CANARY.encode()).decode())
 
     def holds(self, key: EncryptionKey, sealed: Sealed) -> bool:
         """Whether this key takes it back."""
         with self._asked(key, "open"):
-            opener, plain = self._world.keys.open(key.ref.shard, sealed.proof.encode())
-            return opener.ref == key.ref and plain == CANARY.encode()
+            opener, plain = self._world.keys.open(to_world(key.ref.shard), sealed.proof.encode())
+            return to_product(opener.ref) == key.ref and plain == CANARY.encode()
 
     def point(self, alias: str, key: EncryptionKey) -> Receipt:
         """Let the alias name this key."""
         with self._asked(key, "move"):
-            self._world.keys.move_alias(alias.removeprefix("alias/"), key.ref, self._world.now, BY)
+            self._world.keys.move_alias(alias.removeprefix("alias/"), to_world(key.ref), self._world.now, BY)
         return Receipt(f"alias-{key.ref.native_id}")
 
     def _asked(self, key: EncryptionKey, what: str) -> AbstractContextManager[None]:

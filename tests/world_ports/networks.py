@@ -7,6 +7,7 @@ from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
+from tests.world_ports.translate import to_product, to_world
 from tests.world_ports.views import instance_of
 from typing_extensions import assert_never
 
@@ -14,22 +15,23 @@ from cloudstand.clock import Clock
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import made_up_request_id, made_up_rule_id
 from cloudstand.world.network import PARTS
-from cloudstand.world.records import Operation, Refusal, WorldRefusalError
-from costguard.domain.actions import Receipt
-from costguard.domain.errors import AccessDeniedError, NotFoundError, ProviderError, RefusedError
-from costguard.domain.mends import Mend, MendKind
-from costguard.domain.network import (
+from cloudstand.world.network_parts import (
     AddressState,
     Direction,
     FlowLog,
     NetworkInterface,
-    NetworkInventory,
     NetworkRule,
     PublicAddress,
     RuleOrder,
     SecurityGroup,
 )
-from costguard.domain.refs import ResourceRef, Shard
+from cloudstand.world.places import Place, Ref
+from cloudstand.world.records import Operation, Refusal, WorldRefusalError
+from costguard.domain.actions import Receipt
+from costguard.domain.errors import AccessDeniedError, NotFoundError, ProviderError, RefusedError
+from costguard.domain.mends import Mend, MendKind
+from costguard.domain.network import NetworkInventory
+from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.guards.network.remediation import before_of
 from costguard.guards.network.rule_text import read_rule
@@ -59,10 +61,10 @@ class WorldNetworks:
         if len(barred) == len(PARTS) or not self._world.may(cloud, account, Operation.NETWORK):
             message = f"{Refusal.DENIED.value}: {account}"
             raise AccessDeniedError(message, operation="world:network", code=Refusal.DENIED.value)
-        found = networks.of(shard)
+        found: NetworkInventory = to_product(networks.of(to_world(shard)))
         gaps = [Gap(shard, part, GapKind.DENIED, "denied", fix=f"allow world:network:{part}") for part in barred]
         left: dict[str, Any] = {PARTS[part]: () for part in barred}
-        return replace(found, gaps=(*found.gaps, *gaps), **left)
+        return replace(found, gaps=tuple(gaps), **left)
 
 
 class WorldNetworkRemediator:
@@ -95,11 +97,11 @@ class WorldNetworkRemediator:
     def _image(self, mend: Mend) -> Mapping[str, str]:
         machine = self._world.machines.get(mend.subject.native_id)
         instances = [] if machine is None else [instance_of(self._world, machine)]
-        return before_of(mend, self._world.networks.of(mend.subject.shard), instances)
+        return before_of(mend, to_product(self._world.networks.of(to_world(mend.subject.shard))), instances)
 
     def _do(self, mend: Mend) -> str:  # noqa: C901 - one case a kind
         """Make the change; what was made, if anything."""
-        networks, subject, now = self._world.networks, mend.subject, self._world.now
+        networks, subject, now = self._world.networks, to_world(mend.subject), self._world.now
         said = mend.parameters
         match mend.kind:
             case MendKind.RELEASE_ADDRESS:
@@ -134,26 +136,26 @@ class WorldNetworkRemediator:
                 assert_never(mend.kind)
         return ""
 
-    def _changeable(self, subject: ResourceRef, ip: str) -> PublicAddress:
+    def _changeable(self, subject: Ref, ip: str) -> PublicAddress:
         address = self._world.networks.address(subject)
         _refuse_if(address.ip != ip, f"the address is {address.ip}, not {ip}")
         _refuse_if(address.is_service_managed, "a service of the cloud keeps it")
         _refuse_if(address.state not in _SETTLED, f"the address is {address.state.value}")
         return address
 
-    def _release(self, subject: ResourceRef, said: Mapping[str, str]) -> None:
+    def _release(self, subject: Ref, said: Mapping[str, str]) -> None:
         protections = self._changeable(subject, said.get("ip", "")).protected_by
         _refuse_if(bool(protections), f"protected by {', '.join(protections)}")
         self._world.networks.release(subject, self._world.now, _BY)
 
-    def _detach(self, subject: ResourceRef, said: Mapping[str, str]) -> None:
+    def _detach(self, subject: Ref, said: Mapping[str, str]) -> None:
         bound_to = self._changeable(subject, said.get("ip", "")).bound_to
         kind = "nothing" if bound_to is None else bound_to.kind
         _refuse_if(str(bound_to) != said.get("bound_to", ""), f"it is bound to {bound_to}")
         _refuse_if(kind not in {"instance", "interface"}, f"what is bound to {kind} is taken off there")
         self._world.networks.detach(subject, self._world.now, _BY)
 
-    def _attach(self, subject: ResourceRef, said: Mapping[str, str]) -> None:
+    def _attach(self, subject: Ref, said: Mapping[str, str]) -> None:
         self._changeable(subject, said.get("ip", ""))
         bound_to, private_ip = said.get("bound_to", ""), said.get("private_ip", "")
         card = next((card for card in self._cards(subject.shard, bound_to) if private_ip in card.private_ips), None)
@@ -164,23 +166,23 @@ class WorldNetworkRemediator:
         _refuse_if(taken, f"{private_ip} has a public address already")
         self._world.networks.attach(subject, card.ref, private_ip, self._world.now, _BY)
 
-    def _cards(self, shard: Shard, bound_to: str) -> list[NetworkInterface]:
+    def _cards(self, shard: Place, bound_to: str) -> list[NetworkInterface]:
         every = self._world.networks.of(shard).interfaces
         return [card for card in every if bound_to in {str(card.ref), str(card.instance)}]
 
-    def _rule(self, subject: ResourceRef, said: Mapping[str, str]) -> tuple[SecurityGroup, NetworkRule]:
+    def _rule(self, subject: Ref, said: Mapping[str, str]) -> tuple[SecurityGroup, NetworkRule]:
         group = self._group(subject)
         version = said.get("version", "")
         _refuse_if(group.version != version, f"the rules are at version {group.version}, not {version}")
         direction = Direction(said["direction"])
         return group, self._world.networks.rule(subject, said["rule_id"], direction)
 
-    def _group(self, subject: ResourceRef) -> SecurityGroup:
+    def _group(self, subject: Ref) -> SecurityGroup:
         group = self._world.networks.group(subject)
         _refuse_if(group.is_service_managed, "a service of the cloud keeps this group")
         return group
 
-    def _narrow(self, subject: ResourceRef, said: Mapping[str, str]) -> str:
+    def _narrow(self, subject: Ref, said: Mapping[str, str]) -> str:
         group, rule = self._rule(subject, said)
         peers = [peer for peer in said.get("peers", "").split(",") if peer]
         _refuse_if(not peers, "no networks to narrow it to")
@@ -192,8 +194,8 @@ class WorldNetworkRemediator:
         after = [*group.rules[:place], *narrowed, *group.rules[place + 1 :]]
         return self._put(group, after, place, len(narrowed), f"narrowed {rule.rule_id}")
 
-    def _restore(self, subject: ResourceRef, said: Mapping[str, str]) -> str:
-        group, rule = self._group(subject), read_rule(said["rule"])
+    def _restore(self, subject: Ref, said: Mapping[str, str]) -> str:
+        group, rule = self._group(subject), to_world(read_rule(said["rule"]))
         instead = [each for each in said.get("instead_of", "").split(",") if each]
         gone = [self._world.networks.rule(subject, each, rule.direction) for each in instead]
         _refuse_if(not all(_narrows(each, rule) for each in gone), "in its place stands another rule by now")
@@ -212,7 +214,7 @@ class WorldNetworkRemediator:
     def _new_id(self, rule: NetworkRule, peer: str) -> str:
         return made_up_rule_id(rule.rule_id, peer, str(len(self._world.networks.history)))
 
-    def _log_flows(self, subject: ResourceRef, said: Mapping[str, str]) -> str:
+    def _log_flows(self, subject: Ref, said: Mapping[str, str]) -> str:
         networks = self._world.networks
         shard = networks.of(subject.shard)
         unfit = subject.provider == "tencent" and subject.kind in {"vpc", "subnet"}
@@ -226,7 +228,7 @@ class WorldNetworkRemediator:
         networks.log_flows(FlowLog(subject.sibling("flow_log", native_id), subject, active=True), self._world.now, _BY)
         return native_id
 
-    def _imds(self, subject: ResourceRef, *, v1: bool) -> None:
+    def _imds(self, subject: Ref, *, v1: bool) -> None:
         machine = self._world.machines.get(subject.native_id)
         if machine is None or machine.ref != subject or not self._world.is_listed(machine):
             raise WorldRefusalError(Refusal.NOT_FOUND, subject.native_id)

@@ -10,7 +10,8 @@ from cloudstand.world.billing import DAY, Charge, bill, billed_until, day_offset
 from cloudstand.world.cloud import World
 from cloudstand.world.records import Operation, WorldRefusalError
 from costguard.domain.errors import AccessDeniedError
-from costguard.domain.spend import SpendLine, SpendReport, SpendScope, VendorBudget
+from costguard.domain.money import Money
+from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine, SpendReport, SpendScope, VendorBudget
 from costguard.ports import Target
 
 SOURCE = "world-bill"
@@ -82,12 +83,12 @@ def _line(cloud: str, payer: str, charge: Charge) -> SpendLine:
         sub_account_id=charge.account,
         region_id=charge.region,
         service_name=charge.service,
-        charge_category=charge.category,
+        charge_category=ChargeCategory(charge.category.value),
         charge_period_start=charge.start,
         charge_period_end=charge.end,
-        billed_cost=charge.billed,
-        effective_cost=charge.effective,
-        pricing_category=charge.pricing,
+        billed_cost=Money(charge.billed.amount, charge.billed.currency),
+        effective_cost=Money(charge.effective.amount, charge.effective.currency),
+        pricing_category=PricingCategory(charge.pricing.value),
         instance_type=charge.instance_type,
         resource_id=charge.native_id,
         accelerated=charge.service in _ACCELERATED,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from tests.world_ports.translate import to_product, to_world
+
 from cloudstand.clock import Clock
 from cloudstand.world.cloud import World
 from cloudstand.world.records import Operation, TrailLook, WorldRefusalError
@@ -36,7 +38,7 @@ class WorldAuditLog:
         for shard in {instance.ref.shard for instance in instances}:
             self._require(shard)
             told = {
-                event.machine.ref: Launch(event.by, event.at, event.event_id)
+                to_product(event.machine.ref): Launch(event.by, event.at, event.event_id)
                 for event in trail_of(self._world, shard.cloud, shard.account)
                 if event.what == LAUNCH
             }
@@ -54,7 +56,7 @@ class WorldAuditLog:
         self._require(shard)
         looks = looks_at(self._world, shard.cloud, shard.account, shard.region)
         found = {each: look.at for look in reversed(looks) if look.at >= since for each in deployments_in(look.session)}
-        self._world.looks.append(TrailLook(self._world.now, shard, self._mark))
+        self._world.looks.append(TrailLook(self._world.now, to_world(shard), self._mark))
         return found
 
     def _require(self, shard: Shard) -> None:

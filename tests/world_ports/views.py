@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from tests.world_ports.translate import to_product
+
 from cloudstand.world.cloud import World
+from cloudstand.world.kinds import InstanceState
 from cloudstand.world.records import Machine
 from cloudstand.world.vendors import told_time
-from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Snapshot, Volume
+from costguard.domain import resources
+from costguard.domain.resources import Instance, InstanceDetail, Snapshot, Volume
 
 _PROTECTIONS = ("termination_protection", "stop_protection")
 
@@ -15,11 +19,11 @@ def instance_of(world: World, machine: Machine) -> Instance:
     spec, vendor = machine.spec, machine.vendor
     told_stop = vendor.tells_stop_time and machine.state is InstanceState.STOPPED
     return Instance(
-        ref=machine.ref,
+        ref=to_product(machine.ref),
         instance_type=spec.instance_type,
-        accelerator=spec.accelerator,
-        state=machine.state,
-        billing=spec.billing,
+        accelerator=to_product(spec.accelerator),
+        state=resources.InstanceState(machine.state.value),
+        billing=resources.Billing(spec.billing.value),
         run_epoch=machine.run_epoch,
         launched_at=told_time(vendor, machine.launched_at if vendor.epoch is not None else spec.launched_at),
         name=spec.name,
@@ -27,7 +31,7 @@ def instance_of(world: World, machine: Machine) -> Instance:
         created_at=told_time(vendor, spec.launched_at),
         stopped_at=machine.stop_requested_at if told_stop else None,
         tags=dict(machine.tags),
-        managed_by=spec.managed_by,
+        managed_by=to_product(spec.managed_by),
         cannot_stop="one_time_spot" if spec.one_time_spot else "",
         local_disk_gib=spec.local_disk_gib,
         public_ip=machine.public_ip or "",
@@ -43,7 +47,7 @@ def instance_of(world: World, machine: Machine) -> Instance:
 
 def detail_of(world: World, machine: Machine) -> InstanceDetail:
     """What the closer read tells: disks, their copies, kept addresses, protections."""
-    ref, volumes, snapshots = machine.ref, [], []
+    ref, volumes, snapshots = to_product(machine.ref), [], []
     for volume in world.volumes_of(machine.native_id):
         volume_ref = ref.sibling("volume", volume.native_id)
         volumes.append(
@@ -60,7 +64,7 @@ def detail_of(world: World, machine: Machine) -> InstanceDetail:
                 Snapshot(
                     ref=ref.sibling("snapshot", copy.native_id),
                     volume=volume_ref,
-                    state=copy.state,
+                    state=resources.SnapshotState(copy.state.value),
                     started_at=copy.started_at,
                     decision_id=copy.decision_id,
                 )

@@ -11,7 +11,7 @@ from cloudstand.alibaba.network_desk import Settling
 from cloudstand.alibaba.network_pages import networks_of
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.world.cloud import World
-from costguard.domain.network import AddressState, NetworkInterface, PublicAddress
+from cloudstand.world.network_parts import AddressState, NetworkInterface, PublicAddress
 
 _BY = "api"
 _CARDS = ("EcsInstance", "NetworkInterface")

@@ -12,8 +12,8 @@ from cloudstand.alibaba.shapes import some, tags
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.alibaba.times import NEVER, second
 from cloudstand.world.cloud import World
+from cloudstand.world.network_parts import AddressState, NetworkInventory, PublicAddress
 from cloudstand.world.records import WorldAddress
-from costguard.domain.network import AddressState, NetworkInventory, PublicAddress
 
 BOUND_TYPES: Mapping[str, str] = {
     "instance": "EcsInstance",

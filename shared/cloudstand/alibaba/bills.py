@@ -10,8 +10,8 @@ from decimal import Decimal
 from cloudstand.alibaba.console_budgets import ConsoleBudget
 from cloudstand.world.billing import CHINA, DAY, Charge, bill
 from cloudstand.world.cloud import World
+from cloudstand.world.money import ChargeCategory, PricingCategory
 from cloudstand.world.prices import PREPAID_TERM
-from costguard.domain.spend import ChargeCategory, PricingCategory
 
 PLACES = Decimal("0.000001")  # of an amount in a record
 PRODUCTS: Mapping[str, str] = {"compute": "ecs", "volume": "yundisk", "ai_platform": "learn", "credit": "voucher"}

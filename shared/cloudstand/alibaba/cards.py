@@ -9,7 +9,7 @@ from cloudstand.alibaba.network_pages import by_token, id_of, networks_of
 from cloudstand.alibaba.shapes import some, tags, wrapped
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.world.cloud import World
-from costguard.domain.network import NetworkInterface
+from cloudstand.world.network_parts import NetworkInterface
 
 _MADE = "2025-01-15T08:00Z"
 

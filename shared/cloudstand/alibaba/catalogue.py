@@ -12,7 +12,7 @@ from decimal import Decimal
 from math import ceil
 
 from cloudstand.world.fleet import MachineSpec
-from costguard.domain.resources import AcceleratorKind
+from cloudstand.world.kinds import AcceleratorKind
 
 GPU, VISUAL = "Compute-optimized with GPU", "Visual Compute-optimized"
 FPGA, NPU = "Compute-optimized with FPGA", "Compute-optimized with NPU"

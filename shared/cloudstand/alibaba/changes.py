@@ -12,31 +12,30 @@ from cloudstand.alibaba.errors import FORBIDDEN, NOT_FOUND, ApiError
 from cloudstand.alibaba.instances import machine_named, status_of
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.world.cloud import World
-from cloudstand.world.records import Machine, Refusal
-from costguard.domain.actions import Verb
-from costguard.domain.resources import Billing, InstanceState
+from cloudstand.world.kinds import Billing, InstanceState
+from cloudstand.world.records import Machine, Operation, Refusal
 
 BY = "api"  # who did it, as the world's history tells
 
 
 def stop_instances(call: ApiCall, world: World) -> Mapping[str, Any]:
     """Stop up to a hundred machines; what stops for free depends on the machine, and nobody is told."""
-    return _batch(call, world, Verb.STOP)
+    return _batch(call, world, Operation.STOP)
 
 
 def stop_instance(call: ApiCall, world: World) -> Mapping[str, Any]:
     """Stop one machine."""
-    return _single(call, world, Verb.STOP)
+    return _single(call, world, Operation.STOP)
 
 
 def start_instances(call: ApiCall, world: World) -> Mapping[str, Any]:
     """Start up to a hundred machines."""
-    return _batch(call, world, Verb.START)
+    return _batch(call, world, Operation.START)
 
 
 def start_instance(call: ApiCall, world: World) -> Mapping[str, Any]:
     """Start one machine."""
-    return _single(call, world, Verb.START)
+    return _single(call, world, Operation.START)
 
 
 def delete_instances(call: ApiCall, world: World) -> Mapping[str, Any]:
@@ -58,7 +57,7 @@ def delete_instance(call: ApiCall, world: World) -> Mapping[str, Any]:
     """
     if call.asked.flag("DryRun"):
         machine = machine_named(call, world, call.asked.text("InstanceId"))
-        _check(call, world, machine, Verb.TERMINATE)
+        _check(call, world, machine, Operation.TERMINATE)
         raise dry_run()
     return _release(call, world, [call.asked.text("InstanceId")])
 
@@ -72,7 +71,7 @@ def _dry_run_succeeded() -> ApiError:
     return ApiError("DRYRUN.SUCCESS", "Request validation has been passed with DryRun flag set.")
 
 
-def _single(call: ApiCall, world: World, verb: Verb) -> Mapping[str, Any]:
+def _single(call: ApiCall, world: World, verb: Operation) -> Mapping[str, Any]:
     machine = machine_named(call, world, call.asked.text("InstanceId"))
     _check(call, world, machine, verb)
     if call.asked.flag("DryRun"):
@@ -81,7 +80,7 @@ def _single(call: ApiCall, world: World, verb: Verb) -> Mapping[str, Any]:
     return {}
 
 
-def _batch(call: ApiCall, world: World, verb: Verb) -> Mapping[str, Any]:
+def _batch(call: ApiCall, world: World, verb: Operation) -> Mapping[str, Any]:
     """Both ways of a batch: all or nothing, or each for itself with a code of its own."""
     ids = dict.fromkeys(call.asked.many("InstanceId"))
     each_alone = call.asked.text("BatchOptimization") == "SuccessFirst"
@@ -101,7 +100,7 @@ def _batch(call: ApiCall, world: World, verb: Verb) -> Mapping[str, Any]:
     return {"InstanceResponses": {"InstanceResponse": answers}}
 
 
-def _done(call: ApiCall, world: World, native_id: str, verb: Verb, refused: ApiError | None) -> dict[str, Any]:
+def _done(call: ApiCall, world: World, native_id: str, verb: Operation, refused: ApiError | None) -> dict[str, Any]:
     machine = world.machines.get(native_id)
     before = status_of(machine) if machine is not None and not _unknown(refused) else ""
     if refused is not None or machine is None:
@@ -127,11 +126,11 @@ def _unknown(refused: ApiError | None) -> bool:
     return refused is not None and refused.status == NOT_FOUND
 
 
-def _do(call: ApiCall, world: World, machine: Machine, verb: Verb) -> None:
-    if verb is Verb.STOP:
+def _do(call: ApiCall, world: World, machine: Machine, verb: Operation) -> None:
+    if verb is Operation.STOP:
         _set_mode(call, machine)
         world.stop(machine.native_id, BY, forced=call.asked.flag("ForceStop"))
-    elif verb is Verb.START:
+    elif verb is Operation.START:
         world.start(machine.native_id, BY)
 
 
@@ -153,17 +152,17 @@ def _set_mode(call: ApiCall, machine: Machine) -> None:
 def _release(call: ApiCall, world: World, native_ids: Sequence[str]) -> Mapping[str, Any]:
     machines = [machine_named(call, world, native_id) for native_id in dict.fromkeys(native_ids)]
     for machine in machines:
-        _check(call, world, machine, Verb.TERMINATE)
+        _check(call, world, machine, Operation.TERMINATE)
     for machine in machines:
         world.terminate(machine.native_id, BY, forced=call.asked.flag("Force"))  # of a machine that runs
     return {}
 
 
-def _check(call: ApiCall, world: World, machine: Machine, verb: Verb) -> None:
+def _check(call: ApiCall, world: World, machine: Machine, verb: Operation) -> None:
     refusal = world.refusal(verb, machine.native_id)
     if refusal is not None:
         raise _refused(refusal, machine)
-    if verb is Verb.TERMINATE and machine.terminate_requested_at is None:
+    if verb is Operation.TERMINATE and machine.terminate_requested_at is None:
         if machine.spec.billing is Billing.PREPAID and not call.asked.flag("TerminateSubscription"):
             raise _refused(Refusal.PREPAID, machine)
         stopped = machine.state is InstanceState.STOPPED

@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import blake2b
 from threading import Lock
 
-from costguard.providers.kit.core.credentials import Keys
+from cloudstand.wire.keys import Keys
 
 _USER = "costguard"
 

@@ -17,8 +17,8 @@ from cloudstand.alibaba.site import ApiCall
 from cloudstand.alibaba.times import NEVER, second
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec, made_up_id
+from cloudstand.world.places import Place
 from cloudstand.world.records import WorldVolume
-from costguard.domain.refs import Shard
 
 _ESSD = ("cloud_essd",)
 
@@ -68,7 +68,7 @@ def is_system(world: World, volume: WorldVolume, origin: Origin) -> bool:
 
 
 def _all(call: ApiCall, world: World) -> Iterator[_Listed]:
-    shard = Shard(call.site.cloud, call.account, call.region)
+    shard = Place(call.site.cloud, call.account, call.region)
     for volume, origin in call.site.ownership.volumes(shard):
         yield _Listed(volume.native_id, volume.machine, volume.tags, partial(_cloud_disk, world, volume, origin))
     for machine in world.machines_in(shard):

@@ -35,12 +35,12 @@ from cloudstand.alibaba.wishes import wishes
 from cloudstand.wire.authority import Authority
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind, Faults
+from cloudstand.wire.keys import Keys
 from cloudstand.wire.limits import RateLimits
 from cloudstand.wire.messages import Answer, Ending, Request
 from cloudstand.wire.server import WireServer
 from cloudstand.world.cloud import World
 from cloudstand.world.trail import TrailDesk
-from costguard.providers.kit.core.credentials import Keys
 
 JSON = "application/json;charset=utf-8"
 _PROXY_PAGE = b"<html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>"

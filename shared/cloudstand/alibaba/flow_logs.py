@@ -13,7 +13,7 @@ from cloudstand.alibaba.shapes import tags
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import made_up_request_id
-from costguard.domain.network import FlowLog
+from cloudstand.world.network_parts import FlowLog
 
 _BY, _USUAL = "api", 20
 _MADE = "2025-01-15T08:00:00Z"

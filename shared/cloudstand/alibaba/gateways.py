@@ -11,7 +11,7 @@ from cloudstand.alibaba.shapes import some, tags, wrapped
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.alibaba.times import second
 from cloudstand.world.cloud import World
-from costguard.domain.network import Forward, NatGateway, PublicAddress
+from cloudstand.world.network_parts import Forward, NatGateway, PublicAddress
 
 _MADE = "2025-01-15T08:00:00Z"
 

@@ -12,7 +12,7 @@ from cloudstand.alibaba.groups import group_named
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import made_up_rule_id
-from costguard.domain.network import EVERY_PORT, Direction, NetworkRule, Permission, SecurityGroup
+from cloudstand.world.network_parts import EVERY_PORT, Direction, NetworkRule, Permission, SecurityGroup
 
 _BY = "api"
 _WITH_PORTS = ("tcp", "udp")

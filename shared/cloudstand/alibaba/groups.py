@@ -10,7 +10,7 @@ from cloudstand.alibaba.network_pages import by_token, id_of, networks_of
 from cloudstand.alibaba.shapes import tags, wrapped
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.world.cloud import World
-from costguard.domain.network import EVERY_PORT, Direction, NetworkRule, Permission, SecurityGroup
+from cloudstand.world.network_parts import EVERY_PORT, Direction, NetworkRule, Permission, SecurityGroup
 
 _MADE, _RULE_MADE = "2025-01-15T08:00Z", "2025-01-15T08:00:00Z"
 _WITH_PORTS = ("tcp", "udp")

@@ -19,12 +19,12 @@ from cloudstand.alibaba.site import ApiCall
 from cloudstand.alibaba.times import NEVER, minute
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec, made_up_address
+from cloudstand.world.kinds import Billing, InstanceState
+from cloudstand.world.network_parts import NetworkInterface
+from cloudstand.world.places import Place, Ref
 from cloudstand.world.records import Machine
-from costguard.domain.network import NetworkInterface
-from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import Billing, InstanceState
 
-Cards = Mapping[ResourceRef, Sequence[NetworkInterface]]
+Cards = Mapping[Ref, Sequence[NetworkInterface]]
 """Interfaces by the machine that they are of."""
 
 _GIB = 1024  # MiB
@@ -90,7 +90,7 @@ _ATTRIBUTES = (
 
 def machines_of(call: ApiCall, world: World) -> list[Machine]:
     """Every machine of the caller's account in the region of the call that the cloud lists."""
-    return [*world.machines_in(Shard(call.site.cloud, call.account, call.region))]
+    return [*world.machines_in(Place(call.site.cloud, call.account, call.region))]
 
 
 def machine_named(call: ApiCall, world: World, native_id: str) -> Machine:
@@ -100,7 +100,7 @@ def machine_named(call: ApiCall, world: World, native_id: str) -> Machine:
         ApiError: there is none of this id.
     """
     machine = world.machines.get(native_id)
-    shard = Shard(call.site.cloud, call.account, call.region)
+    shard = Place(call.site.cloud, call.account, call.region)
     if machine is None or machine.shard != shard or not world.is_listed(machine):
         raise ApiError("InvalidInstanceId.NotFound", "The specified InstanceId does not exist.", NOT_FOUND)
     return machine
@@ -240,7 +240,7 @@ def _private(native_id: str) -> str:
 
 def cards_of(call: ApiCall, world: World) -> Cards:
     """The network interfaces of each machine, where networks are written down."""
-    found: dict[ResourceRef, list[NetworkInterface]] = {}
+    found: dict[Ref, list[NetworkInterface]] = {}
     for card in networks_of(call, world).interfaces:
         if card.instance is not None:
             found.setdefault(card.instance, []).append(card)

@@ -15,10 +15,9 @@ from cloudstand.alibaba.rotation import unsupported
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.alibaba.times import second
 from cloudstand.world.cloud import World
-from cloudstand.world.keys import WorldKey, successor_id
+from cloudstand.world.keys import KeyState, KeyUsage, WorldKey, successor_id
+from cloudstand.world.places import Place, Ref
 from cloudstand.world.records import Refusal, WorldRefusalError
-from costguard.domain.keys import KeyState, KeyUsage
-from costguard.domain.refs import ResourceRef, Shard
 
 _ALIAS, _BY = "alias/", "api"
 _MOST_TAGS = 20
@@ -50,7 +49,7 @@ def create_key(call: ApiCall, world: World) -> Mapping[str, Any]:
         ApiError: not in an instance, no room in it, or a parameter that it does not take.
     """
     asked, instance = call.asked, call.asked.text("DKMSInstanceId")
-    home = Shard(call.site.cloud, call.account, call.region)
+    home = Place(call.site.cloud, call.account, call.region)
     others = [key for key in world.keys.of(home) if key.instance == instance]
     quota = call.site.kms.quotas.get(instance)
     if not instance:
@@ -61,7 +60,7 @@ def create_key(call: ApiCall, world: World) -> Mapping[str, Any]:
     spec = asked.text("KeySpec") or "Aliyun_AES_256"
     if not spec.startswith("Aliyun_") or asked.text("KeyUsage") not in ("", "ENCRYPT/DECRYPT"):
         raise unsupported()
-    blank = WorldKey(ResourceRef(home.cloud, home.account, home.region, "key", "new"), spec, world.now)
+    blank = WorldKey(Ref(home.cloud, home.account, home.region, "key", "new"), spec, world.now)
     made = WorldKey(
         ref=blank.ref.sibling("key", successor_id(blank, len(world.keys.of(home)))),
         spec=spec,
@@ -116,7 +115,7 @@ def decrypt(call: ApiCall, world: World) -> Mapping[str, Any]:
     Raises:
         ApiError: no key of the region made it, it cannot be used, or the context is another.
     """
-    home, context = Shard(call.site.cloud, call.account, call.region), _context(call)
+    home, context = Place(call.site.cloud, call.account, call.region), _context(call)
     try:
         key, plain = world.keys.open(home, _bytes(call, "CiphertextBlob"))
     except WorldRefusalError as err:

@@ -13,9 +13,8 @@ from cloudstand.alibaba.site import ApiCall
 from cloudstand.alibaba.times import second
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import made_up_request_id
-from cloudstand.world.keys import WorldKey
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage
-from costguard.domain.refs import Shard
+from cloudstand.world.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, WorldKey
+from cloudstand.world.places import Place
 
 _USUAL = 10
 _TAG_ROWS = 200  # of a page, whatever is asked
@@ -170,7 +169,7 @@ def key_or_alias(call: ApiCall, world: World) -> WorldKey:
 def _all(call: ApiCall, world: World) -> Iterator[WorldKey]:
     if call.account in call.site.kms.unopened:
         raise ApiError("Forbidden.ServiceNotOpen", "Key Management Service is not activated.", FORBIDDEN)
-    yield from world.keys.of(Shard(call.site.cloud, call.account, call.region))
+    yield from world.keys.of(Place(call.site.cloud, call.account, call.region))
 
 
 def _no_such_key() -> ApiError:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from math import ceil
 
+from cloudstand.world.kinds import AcceleratorKind
 from cloudstand.world.records import Machine
 from cloudstand.world.sensors import PERIOD_SECONDS, windows_of
-from costguard.domain.resources import AcceleratorKind
-from costguard.domain.signals import SignalName
+from cloudstand.world.workload import SignalName
 
 Window = tuple[float, float]
 Statistics = tuple[float, float, float]

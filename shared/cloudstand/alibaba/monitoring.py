@@ -13,10 +13,10 @@ from cloudstand.alibaba.metrics import METRICS, Metric, Series, Statistics, agen
 from cloudstand.alibaba.paging import Pages, place_of, token_of
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.world.cloud import World
+from cloudstand.world.kinds import InstanceState
+from cloudstand.world.places import Place
 from cloudstand.world.records import Machine
-from costguard.domain.refs import Shard
-from costguard.domain.resources import InstanceState
-from costguard.domain.signals import SignalName
+from cloudstand.world.workload import SignalName
 
 NAMESPACE = "acs_ecs_dashboard"
 MOST_INSTANCES = 50
@@ -102,7 +102,7 @@ def describe_monitoring_agent_statuses(call: ApiCall, world: World) -> Mapping[s
     statuses = []
     for native_id in filter(None, call.asked.text("InstanceIds").split(",")):
         machine = world.machines.get(native_id)
-        if machine is None or machine.shard != Shard(call.site.cloud, call.account, call.region):
+        if machine is None or machine.shard != Place(call.site.cloud, call.account, call.region):
             continue
         runs = machine.state is InstanceState.RUNNING and agent_runs(machine, now)
         known = "stopped" if machine.workload.agent else "not_installed"
@@ -177,7 +177,7 @@ def _moment(call: ApiCall, name: str) -> int:
 
 def _series(call: ApiCall, world: World, metric: Metric) -> list[Series]:
     """The series that are asked for; machines of other accounts or regions have none here."""
-    shard, now = Shard(call.site.cloud, call.account, call.region), world.now.timestamp()
+    shard, now = Place(call.site.cloud, call.account, call.region), world.now.timestamp()
     cards = cards_of(call, world) if metric.signal is SignalName.NETWORK else {}
 
     def told(machine: Machine) -> Iterator[Series]:

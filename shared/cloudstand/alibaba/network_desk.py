@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from costguard.domain.network import PublicAddress
+from cloudstand.world.network_parts import PublicAddress
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from cloudstand.alibaba.paging import place_of, token_of
 from cloudstand.alibaba.shapes import wrapped
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.world.cloud import World
-from costguard.domain.network import NetworkInventory
-from costguard.domain.refs import ResourceRef, Shard
+from cloudstand.world.network_parts import NetworkInventory
+from cloudstand.world.places import Place, Ref
 
 MOST, USUAL = 50, 10
 
@@ -20,17 +20,17 @@ def networks_of(call: ApiCall, world: World) -> NetworkInventory:
     return world.networks.of(shard_of(call))
 
 
-def shard_of(call: ApiCall) -> Shard:
+def shard_of(call: ApiCall) -> Place:
     """Where the call asks."""
-    return Shard(call.site.cloud, call.account, call.region)
+    return Place(call.site.cloud, call.account, call.region)
 
 
-def ref_of(call: ApiCall, kind: str, native_id: str) -> ResourceRef:
+def ref_of(call: ApiCall, kind: str, native_id: str) -> Ref:
     """Something there."""
-    return ResourceRef(call.site.cloud, call.account, call.region, kind, native_id)
+    return Ref(call.site.cloud, call.account, call.region, kind, native_id)
 
 
-def id_of(ref: ResourceRef | None) -> str:
+def id_of(ref: Ref | None) -> str:
     """Its id; empty for nothing."""
     return "" if ref is None else ref.native_id
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 
+from cloudstand.wire.keys import Keys
 from cloudstand.wire.messages import Request
 from cloudstand.wire.objects import NotSignedError, ObjectStandIn
-from costguard.providers.kit.core.credentials import Keys
 
 _AUTHORIZATION = re.compile(
     r"OSS4-HMAC-SHA256 Credential=([^/,]+)/(\d{8})/([a-z0-9-]+)/oss/aliyun_v4_request,Signature=([0-9a-f]{64})"

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec, made_up_id
+from cloudstand.world.places import Place
 from cloudstand.world.records import WorldAddress, WorldSnapshot, WorldVolume
-from costguard.domain.refs import Shard
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The machine that something came with."""
 
-    shard: Shard
+    shard: Place
     machine: str
     zone: str
 
@@ -28,11 +28,11 @@ class Ownership:
         self._cloud = cloud
         self._of_volume: dict[str, Origin] = {}
         self._of_address: dict[str, Origin] = {}
-        self._volumes: dict[Shard, list[str]] = {}
-        self._addresses: dict[Shard, list[str]] = {}
+        self._volumes: dict[Place, list[str]] = {}
+        self._addresses: dict[Place, list[str]] = {}
         self._seen_machines = self._seen_happenings = 0
 
-    def volumes(self, shard: Shard) -> Iterator[tuple[WorldVolume, Origin]]:
+    def volumes(self, shard: Place) -> Iterator[tuple[WorldVolume, Origin]]:
         """The disks of a region that exist, attached or not, in the order in which they came."""
         self._refresh()
         for volume_id in self._volumes.get(shard, ()):
@@ -46,7 +46,7 @@ class Ownership:
         volume, origin = self._world.volumes.get(volume_id), self._of_volume.get(volume_id)
         return (volume, origin) if volume and origin and volume.deleted_at is None else None
 
-    def snapshots(self, shard: Shard) -> Iterator[WorldSnapshot]:
+    def snapshots(self, shard: Place) -> Iterator[WorldSnapshot]:
         """The copies in a region, newest first; also those of disks that are gone."""
         self._refresh()
         copies = (copy for volume_id in self._volumes.get(shard, ()) for copy in self._world.snapshots_of(volume_id))
@@ -57,7 +57,7 @@ class Ownership:
         self._refresh()
         return self._of_volume.get(snapshot.volume)
 
-    def addresses(self, shard: Shard) -> Iterator[tuple[WorldAddress, Origin]]:
+    def addresses(self, shard: Place) -> Iterator[tuple[WorldAddress, Origin]]:
         """The kept public addresses of a region, bound or not."""
         self._refresh()
         for address_id in self._addresses.get(shard, ()):

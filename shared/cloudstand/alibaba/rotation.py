@@ -11,11 +11,9 @@ from typing import Any
 from cloudstand.alibaba.errors import ApiError, invalid
 from cloudstand.alibaba.times import second
 from cloudstand.world.cloud import World
-from cloudstand.world.keys import WorldKey
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage
+from cloudstand.world.keys import KeyManager, KeyState, WorldKey
+from cloudstand.world.rotation import has_versions, rotation_of
 
-ADD_ON = timedelta(days=365)  # the only period outside of an instance
-SHORTEST, LONGEST = timedelta(days=7), timedelta(days=365)
 _INTERVAL = re.compile(r"(\d{1,10})([dhms])", re.ASCII)
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 _DAY = timedelta(days=1)
@@ -28,13 +26,7 @@ _REFUSED = {
 
 def is_rotatable(key: WorldKey) -> bool:
     """Whether a key of this kind has a rotation policy at all."""
-    return (
-        key.manager is KeyManager.CUSTOMER
-        and key.origin is KeyOrigin.CLOUD
-        and key.usage is KeyUsage.ENCRYPT
-        and key.spec.startswith("Aliyun_")
-        and not (key.instance and key.hardware)
-    )
+    return key.manager is KeyManager.CUSTOMER and has_versions(key)
 
 
 def describe_rotation(key: WorldKey) -> Mapping[str, Any]:
@@ -57,14 +49,14 @@ def set_policy(world: World, key: WorldKey, interval: str | None, by: str) -> No
         ApiError: the key's state or kind does not allow it, or not this period.
     """
     _check_state(key)
-    if not is_rotatable(key) or not (key.instance or key.add_on):
+    periods = rotation_of(key).periods
+    if not periods:
         raise unsupported()
     if interval is None:
         world.keys.set_period(key.ref, None, world.now, by)
         return
     period = _period(interval)
-    fits = SHORTEST <= period <= LONGEST if key.instance else period == ADD_ON
-    if not fits or period % _DAY:
+    if period % _DAY or period // _DAY not in periods:
         raise invalid("RotationInterval")
     if _last(key) + period <= world.now:
         key.rotations.append(world.now)
@@ -79,7 +71,7 @@ def make_version(world: World, key: WorldKey, quota: int | None, by: str) -> Non
         ApiError: the key's state or kind does not allow it, or the quota is used up.
     """
     _check_state(key)
-    if not is_rotatable(key) or not key.instance:
+    if not rotation_of(key).on_demand:
         raise unsupported()
     others = [one for one in world.keys.of(key.ref.shard) if one.instance == key.instance]
     if quota is not None and sum(1 + len(one.rotations) for one in others) >= quota:

@@ -11,7 +11,7 @@ from cloudstand.alibaba.network_pages import by_token, networks_of, numbered
 from cloudstand.alibaba.shapes import some, tags, wrapped
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.world.cloud import World
-from costguard.domain.network import AccessList, Direction, Hop, NetworkInventory, NetworkRule, Permission, Route
+from cloudstand.world.network_parts import AccessList, Direction, Hop, NetworkInventory, NetworkRule, Permission, Route
 
 _MADE = "2025-01-15T08:00:00Z"
 _TYPES = {Hop.LOCAL: "local", Hop.NAT: "NatGateway", Hop.PEERING: "VpcPeer", Hop.VPN: "Attachment"}

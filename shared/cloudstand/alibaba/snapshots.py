@@ -17,9 +17,9 @@ from cloudstand.alibaba.site import ApiCall, SnapshotNote
 from cloudstand.alibaba.tagging import checked_tags
 from cloudstand.alibaba.times import second
 from cloudstand.world.cloud import World
+from cloudstand.world.kinds import SnapshotState
+from cloudstand.world.places import Place
 from cloudstand.world.records import Refusal, WorldRefusalError, WorldSnapshot
-from costguard.domain.refs import Shard
-from costguard.domain.resources import SnapshotState
 
 MOST_OF_A_DISK = 256  # manual copies
 _USABLE_AT_ONCE = ("cloud_essd", "cloud_auto", "cloud_essd_entry")
@@ -50,7 +50,7 @@ def _create(call: ApiCall, world: World) -> Mapping[str, Any]:
         raise invalid("InstantAccessRetentionDays", "It takes effect only when InstantAccess is true.")
     wanted = checked_tags(asked)
     disk_id = asked.text("DiskId")
-    shard = Shard(site.cloud, call.account, call.region)
+    shard = Place(site.cloud, call.account, call.region)
     if any(disk_id in local_disk_ids(machine.spec) for machine in world.machines_in(shard)):
         message = "The specified disk category does not support this operation."
         raise ApiError("DiskCategory.OperationNotSupported", message, FORBIDDEN)
@@ -74,7 +74,7 @@ def _create(call: ApiCall, world: World) -> Mapping[str, Any]:
 def describe_snapshots(call: ApiCall, world: World) -> Mapping[str, Any]:
     """The copies in one region that fit every filter, newest first, in pages."""
     asked = call.asked
-    copies = call.site.ownership.snapshots(Shard(call.site.cloud, call.account, call.region))
+    copies = call.site.ownership.snapshots(Place(call.site.cloud, call.account, call.region))
     found = [copy for copy in copies if _fits(copy, call)]
     by_token = asked.given("MaxResults") or asked.given("NextToken")
     page = Pages("DescribeSnapshots", asked, most=100, usual=10, least=10).of(found, by_token=by_token)

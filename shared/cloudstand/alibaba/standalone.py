@@ -13,7 +13,7 @@ from cloudstand.wire.door import WorldDoor
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk, MachineSpec
-from costguard.domain.resources import Accelerator, AcceleratorKind, Billing
+from cloudstand.world.kinds import Accelerator, AcceleratorKind, Billing
 
 MEMBER = "1098765432109876"
 """A made-up account of the organisation besides the one that leads it."""

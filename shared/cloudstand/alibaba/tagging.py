@@ -10,8 +10,8 @@ from cloudstand.alibaba.instances import machine_named
 from cloudstand.alibaba.parameters import Asked
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.world.cloud import World
-from costguard.domain.refs import Shard
-from costguard.domain.resources import Billing
+from cloudstand.world.kinds import Billing
+from cloudstand.world.places import Place
 
 MOST_TAGS = 20  # of one resource
 _BY = "api"
@@ -104,7 +104,7 @@ def _found(call: ApiCall, world: World) -> dict[str, Mapping[str, str]]:
 
 
 def _tags_of(call: ApiCall, world: World, kind: str, native_id: str) -> Mapping[str, str] | None:
-    shard = Shard(call.site.cloud, call.account, call.region)
+    shard = Place(call.site.cloud, call.account, call.region)
     if kind == "instance":
         machine = world.machines.get(native_id)
         return machine.tags if machine and machine.shard == shard and world.is_listed(machine) else None

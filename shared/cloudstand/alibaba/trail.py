@@ -11,9 +11,9 @@ from cloudstand.alibaba.paging import place_of, token_of
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.alibaba.times import second
 from cloudstand.world.cloud import World
+from cloudstand.world.places import Place
 from cloudstand.world.records import TrailLook
 from cloudstand.world.trail import LAUNCH, REMEMBERS, TrailEvent, looks_at, trail_of
-from costguard.domain.refs import Shard
 
 _USUAL = 20
 _USUAL_SPAN = timedelta(days=7)
@@ -41,7 +41,7 @@ def lookup_events(call: ApiCall, world: World) -> Mapping[str, Any]:
             for event in trail_of(world, call.site.cloud, call.account)
             if event.machine.spec.region == call.region and since <= event.at <= until and _meant(call, event)
         ]
-    here = Shard(call.site.cloud, call.account, call.region)
+    here = Place(call.site.cloud, call.account, call.region)
     world.looks.append(TrailLook(world.now, here, call.caller.session, call.agent))
     if call.asked.text("Direction") == "FORWARD":
         events.reverse()

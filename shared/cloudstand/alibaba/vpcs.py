@@ -10,7 +10,7 @@ from cloudstand.alibaba.network_pages import by_token, id_of, networks_of, numbe
 from cloudstand.alibaba.shapes import some, tags, wrapped
 from cloudstand.alibaba.site import ApiCall
 from cloudstand.world.cloud import World
-from costguard.domain.network import Peering, Subnet, Vpc
+from cloudstand.world.network_parts import Peering, Subnet, Vpc
 
 _MADE = "2025-01-15T08:00:00Z"
 

@@ -13,13 +13,12 @@ from moto.ec2.responses import EC2Response
 
 from cloudstand.aws.bridge import STATE_CODES
 from cloudstand.aws.patching import Patch, Request, Wire, asking
-from cloudstand.world.records import Machine, Refusal, WorldRefusalError
-from costguard.domain.actions import Verb
+from cloudstand.world.records import Machine, Operation, Refusal, WorldRefusalError
 
 _WORDS = {
-    Verb.STOP: ("stopped", "StoppingInstances"),
-    Verb.START: ("started", "StartingInstances"),
-    Verb.TERMINATE: ("terminated", "TerminatingInstances"),
+    Operation.STOP: ("stopped", "StoppingInstances"),
+    Operation.START: ("started", "StartingInstances"),
+    Operation.TERMINATE: ("terminated", "TerminatingInstances"),
 }
 
 
@@ -51,15 +50,15 @@ def acting(wire: Wire) -> tuple[Patch, ...]:
 
 
 def _stop_instances(wire: Wire, request: Request) -> ActionResult:
-    return _change(wire, request, Verb.STOP, partial(wire.world.stop, forced=_forced(request)))
+    return _change(wire, request, Operation.STOP, partial(wire.world.stop, forced=_forced(request)))
 
 
 def _start_instances(wire: Wire, request: Request) -> ActionResult:
-    return _change(wire, request, Verb.START, wire.world.start)
+    return _change(wire, request, Operation.START, wire.world.start)
 
 
 def _terminate_instances(wire: Wire, request: Request) -> ActionResult:
-    return _change(wire, request, Verb.TERMINATE, partial(wire.world.terminate, forced=_forced(request)))
+    return _change(wire, request, Operation.TERMINATE, partial(wire.world.terminate, forced=_forced(request)))
 
 
 def _forced(request: Request) -> bool:
@@ -70,7 +69,7 @@ def _forced(request: Request) -> bool:
     return any(str(request.parameter(name)).lower() == "true" for name in ("Force", "SkipOsShutdown"))
 
 
-def _change(wire: Wire, request: Request, verb: Verb, ask: Callable[[str, str], object]) -> ActionResult:
+def _change(wire: Wire, request: Request, verb: Operation, ask: Callable[[str, str], object]) -> ActionResult:
     request.refuse_dry_run()
     ids = request.parameter("InstanceIds", [])
     before = {native_id: _state(wire.machine(request, native_id)) for native_id in ids}
@@ -184,7 +183,7 @@ def _known(native_id: str) -> Iterator[None]:
         raise EC2ClientError("InvalidID", f"The ID '{native_id}' is not valid") from err
 
 
-def _ec2_error(refusal: Refusal, verb: Verb, native_id: str) -> EC2ClientError:
+def _ec2_error(refusal: Refusal, verb: Operation, native_id: str) -> EC2ClientError:
     done = _WORDS[verb][0]
     code, message = {
         Refusal.NOT_FOUND: ("InvalidInstanceID.NotFound", f"The instance ID '{native_id}' does not exist"),

@@ -16,8 +16,8 @@ from moto.ec2.models.instances import Instance, MetadataOptions, StateReason
 from cloudstand.aws.seeding import attach_volumes, backend_of, keep_address, seed_machine
 from cloudstand.clock import Clock
 from cloudstand.world.cloud import World
+from cloudstand.world.kinds import InstanceState, SnapshotState
 from cloudstand.world.records import Machine, WorldSnapshot
-from costguard.domain.resources import InstanceState, SnapshotState
 
 STATE_CODES = {
     InstanceState.PENDING: (0, "pending"),

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from costguard.domain.money import Money
-from costguard.domain.resources import Accelerator, AcceleratorKind
+from cloudstand.world.kinds import Accelerator, AcceleratorKind
+from cloudstand.world.money import Money
 
 _REGION_FACTORS = {"us-east-1": Decimal(1), "us-west-2": Decimal(1), "eu-west-1": Decimal("1.11")}
 SPOT_SHARE = Decimal("0.4")  # of the on-demand price; the real one moves by the hour

@@ -11,7 +11,7 @@ from typing_extensions import assert_never
 
 from cloudstand.world.billing import Charge, bill
 from cloudstand.world.cloud import World
-from costguard.domain.spend import ChargeCategory, PricingCategory
+from cloudstand.world.money import ChargeCategory, PricingCategory
 
 _COMPUTE = "Amazon Elastic Compute Cloud - Compute"
 _SERVICES = {

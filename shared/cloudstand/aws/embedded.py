@@ -20,11 +20,11 @@ from cloudstand.aws.patching import Pages, Wire, applied
 from cloudstand.aws.seeding import Credentials, accounts_of, in_organisation, regions_of, seed_accounts
 from cloudstand.aws.server import Gateway
 from cloudstand.aws.trail import CloudTrail
+from cloudstand.errors import MisuseError
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.server import WireServer
 from cloudstand.wire.wsgi import serving
 from cloudstand.world.cloud import World
-from costguard.domain.errors import InvalidInputError
 
 _one_at_a_time = Lock()  # moto keeps its state, and we our patches, in module globals
 
@@ -35,7 +35,7 @@ class EmbeddedAws:
     `port` 0 takes a free one, None listens nowhere: then `server` is asked directly.
 
     Raises on entry:
-        InvalidInputError: another one runs in this process.
+        MisuseError: another one runs in this process.
     """
 
     url: str
@@ -57,7 +57,7 @@ class EmbeddedAws:
 
     def __enter__(self) -> Self:
         if not _one_at_a_time.acquire(blocking=False):
-            raise InvalidInputError("another sandbox runs in this process; close it first, or start another process")
+            raise MisuseError("another sandbox runs in this process; close it first, or start another process")
         with ExitStack() as opening:
             opening.callback(_one_at_a_time.release)
             opening.enter_context(applied(gaps.before_seeding()))

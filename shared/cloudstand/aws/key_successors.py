@@ -10,10 +10,9 @@ from typing import Any
 
 from cloudstand.aws.cost_questions import RefusedQuestionError
 from cloudstand.world.cloud import World
-from cloudstand.world.keys import WorldKey, successor_id
+from cloudstand.world.keys import KeyManager, KeyState, KeyUsage, MultiRegion, WorldKey, successor_id
+from cloudstand.world.places import Ref
 from cloudstand.world.records import Refusal, WorldRefusalError
-from costguard.domain.keys import KeyManager, KeyState, KeyUsage, MultiRegion
-from costguard.domain.refs import ResourceRef
 
 _USAGES = {"ENCRYPT_DECRYPT": KeyUsage.ENCRYPT, "SIGN_VERIFY": KeyUsage.SIGN, "GENERATE_VERIFY_MAC": KeyUsage.MAC}
 _ALGORITHMS = {
@@ -42,7 +41,7 @@ def usual_policy(account: str, partition: str) -> str:
 class KeySuccessors:
     """Answers about keys that were looked up already; `said` are the parameters of one request."""
 
-    def __init__(self, world: World, arn_of: Callable[[ResourceRef], str]) -> None:
+    def __init__(self, world: World, arn_of: Callable[[Ref], str]) -> None:
         self._world = world
         self._arn_of = arn_of
 
@@ -51,7 +50,7 @@ class KeySuccessors:
         policy = key.policy or usual_policy(key.ref.account, key.ref.cloud)
         return {"Policy": policy, "PolicyName": "default"}
 
-    def create_key(self, home: ResourceRef, said: Request) -> dict[str, Any]:
+    def create_key(self, home: Ref, said: Request) -> dict[str, Any]:
         """CreateKey in the account and region of `home`: as AWS knows no token, asked twice it makes two."""
         tags = {tag["TagKey"]: tag["TagValue"] for tag in said.get("Tags", ())}
         if len(tags) > _MOST_TAGS or any(name.lower().startswith("aws:") for name in tags):

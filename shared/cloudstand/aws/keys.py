@@ -9,16 +9,15 @@ from typing import Any
 from cloudstand.aws.cost_questions import RefusedQuestionError
 from cloudstand.aws.key_successors import KeySuccessors
 from cloudstand.world.cloud import World
-from cloudstand.world.keys import WorldKey
+from cloudstand.world.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion, WorldKey
+from cloudstand.world.places import Place, Ref
 from cloudstand.world.records import Operation
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion
-from costguard.domain.refs import ResourceRef, Shard
+from cloudstand.world.rotation import MOST_ON_DEMAND, has_versions
 
 _PARTITIONS = ("aws", "aws-cn", "aws-us-gov")
 _MOST = 1_000
 _DEFAULT_DAYS = 365
 _SHORTEST_DAYS, _LONGEST_DAYS = 90, 2560
-_MOST_ON_DEMAND = 25  # KMS developer guide, "Resource quotas"
 _STATES = {
     KeyState.ENABLED: "Enabled",
     KeyState.DISABLED: "Disabled",
@@ -111,7 +110,7 @@ class Kms:
         return answer(asked)
 
     def _there(self, asked: _Asked) -> list[WorldKey]:
-        shards = (Shard(partition, asked.account, asked.region) for partition in _PARTITIONS)
+        shards = (Place(partition, asked.account, asked.region) for partition in _PARTITIONS)
         return [key for shard in shards for key in self._world.keys.of(shard)]
 
     def _key(self, asked: _Asked, *, by_alias: bool = False) -> WorldKey:
@@ -165,7 +164,7 @@ class Kms:
         }
         if key.deletes_at is not None:
             shown["DeletionDate"] = key.deletes_at.timestamp()
-        if _has_versions(key):
+        if has_versions(key):
             shown["CurrentKeyMaterialId"] = _material(self._source(key), len(self._source(key).rotations))
         if key.multi_region is not MultiRegion.NONE:
             shown["MultiRegionConfiguration"] = self._related(key)
@@ -247,7 +246,7 @@ class Kms:
             raise RefusedQuestionError(_INVALID_STATE, f"{arn_of(key.ref)} has no key material pending rotation.")
         if native_id in self.under_way:
             raise RefusedQuestionError("ConflictException", f"A rotation of {arn_of(key.ref)} is in progress.")
-        if len(key.on_demand) >= _MOST_ON_DEMAND:
+        if len(key.on_demand) >= MOST_ON_DEMAND:
             message = f"{arn_of(key.ref)} has reached its limit of on-demand rotations."
             raise RefusedQuestionError("LimitExceededException", message)
         self._world.keys.rotate(key.ref, self._world.now, "api")
@@ -262,13 +261,13 @@ class Kms:
         return lambda asked: answer(self._key(asked, by_alias=True), asked.request)
 
     def _require_rotations(self, key: WorldKey) -> None:
-        if not _has_versions(key):
+        if not has_versions(key):
             raise _unsupported(key)
         if key.state in (KeyState.PENDING_IMPORT, KeyState.UNAVAILABLE, KeyState.UNKNOWN):
             raise RefusedQuestionError(_INVALID_STATE, f"{arn_of(key.ref)} is {_STATES[key.state]}.")
 
     def _require_rotatable(self, key: WorldKey) -> None:
-        if not _has_versions(key) or key.manager is KeyManager.CLOUD or key.multi_region is MultiRegion.REPLICA:
+        if not has_versions(key) or key.manager is KeyManager.CLOUD or key.multi_region is MultiRegion.REPLICA:
             raise _unsupported(key)
         if key.state is KeyState.DISABLED:
             raise RefusedQuestionError("DisabledException", f"{arn_of(key.ref)} is disabled.")
@@ -288,22 +287,16 @@ class Kms:
         return {**answer, "NextMarker": str(first + size)} if answer["Truncated"] else answer
 
 
-def _home(asked: _Asked) -> ResourceRef:
+def _home(asked: _Asked) -> Ref:
     """Where a new key is made."""
     partition = "aws-cn" if asked.region.startswith("cn-") else "aws"
     partition = "aws-us-gov" if asked.region.startswith("us-gov-") else partition
-    return ResourceRef(partition, asked.account, asked.region, "key", "new")
+    return Ref(partition, asked.account, asked.region, "key", "new")
 
 
-def arn_of(ref: ResourceRef) -> str:
+def arn_of(ref: Ref) -> str:
     """The ARN of a key; our clouds are named as AWS's partitions."""
     return f"arn:{ref.cloud}:kms:{ref.region}:{ref.account}:key/{ref.native_id}"
-
-
-def _has_versions(key: WorldKey) -> bool:
-    """Whether a key of this kind can have more than one material."""
-    own = key.origin in (KeyOrigin.CLOUD, KeyOrigin.IMPORTED)
-    return own and key.usage is KeyUsage.ENCRYPT and key.spec == "SYMMETRIC_DEFAULT"
 
 
 def _material(key: WorldKey, number: int) -> str:

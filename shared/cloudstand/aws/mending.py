@@ -18,8 +18,7 @@ from cloudstand.aws import network_shapes as shapes
 from cloudstand.aws.networking import require, shard_of
 from cloudstand.aws.patching import Patch, Request, Wire, asking
 from cloudstand.world.fleet import made_up_rule_id
-from cloudstand.world.records import Operation, Refusal, WorldRefusalError
-from costguard.domain.network import (
+from cloudstand.world.network_parts import (
     EVERY_PORT,
     AddressState,
     Direction,
@@ -31,7 +30,8 @@ from costguard.domain.network import (
     PublicAddress,
     SecurityGroup,
 )
-from costguard.domain.refs import ResourceRef
+from cloudstand.world.places import Ref
+from cloudstand.world.records import Operation, Refusal, WorldRefusalError
 
 _GAP = "only moto would hear of it, and it refuses less than EC2"
 _BY = "api"
@@ -207,7 +207,7 @@ def _means(rule: NetworkRule) -> NetworkRule:
 def _create_flow_logs(wire: Wire, request: Request, there: NetworkInventory) -> ActionResult:
     kind, (asked,) = request.parameter("ResourceType"), request.parameter("ResourceIds")
     of_kind = getattr(there, _LOGGED[kind])
-    covers: ResourceRef | None = next((each.ref for each in of_kind if each.ref.native_id == asked), None)
+    covers: Ref | None = next((each.ref for each in of_kind if each.ref.native_id == asked), None)
     if covers is None:
         return _unsuccessful(f"Invalid{kind}Id.NotFound", f"The ID '{asked}' does not exist", asked)
     to_group = request.parameter("LogDestinationType", "cloud-watch-logs") == "cloud-watch-logs"

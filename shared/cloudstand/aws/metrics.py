@@ -12,7 +12,7 @@ from cloudstand.aws.seeding import IMAGE
 from cloudstand.world.cloud import World
 from cloudstand.world.records import Machine
 from cloudstand.world.sensors import PERIOD_SECONDS, Sensor, sensors_of
-from costguard.domain.signals import SignalName
+from cloudstand.world.workload import SignalName
 
 LISTED_FOR = timedelta(days=14)  # ListMetrics shows series with data in the last two weeks
 RECENTLY = timedelta(hours=3)  # RecentlyActive=PT3H, the one value there is

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from costguard.domain.network import (
+from cloudstand.world.network_parts import (
     AccessList,
     Direction,
     FlowLog,

@@ -20,9 +20,9 @@ from moto.ec2.responses import EC2Response
 from cloudstand.aws import network_shapes as shapes
 from cloudstand.aws.answers import Ec2Answer
 from cloudstand.aws.patching import Patch, Request, Wire, asking
+from cloudstand.world.network_parts import NetworkInventory
+from cloudstand.world.places import Place
 from cloudstand.world.records import Operation
-from costguard.domain.network import NetworkInventory
-from costguard.domain.refs import Shard
 
 PARTITIONS = ("aws", "aws-cn", "aws-us-gov")
 _GAP = "default networks of moto's own, and ids that nobody else knows"
@@ -192,14 +192,14 @@ def networking(wire: Wire) -> tuple[Patch, ...]:
     )
 
 
-def shard_of(request: Request) -> Shard:
+def shard_of(request: Request) -> Place:
     """Where a request was sent."""
     by_region = {"cn": PARTITIONS[1], "us-gov": PARTITIONS[2]}
     prefix = "us-gov" if request.region.startswith("us-gov-") else request.region.partition("-")[0]
-    return Shard(by_region.get(prefix, PARTITIONS[0]), request.account, request.region)
+    return Place(by_region.get(prefix, PARTITIONS[0]), request.account, request.region)
 
 
-def require(wire: Wire, shard: Shard, operation: Operation, what: str, part: str = "") -> None:
+def require(wire: Wire, shard: Place, operation: Operation, what: str, part: str = "") -> None:
     """Pass, or be refused as a caller without the permission is.
 
     Raises:

@@ -12,8 +12,8 @@ from moto.ec2.responses import EC2Response
 from cloudstand.aws.catalogue import SPOT_SHARE, TYPES, hourly
 from cloudstand.aws.patching import Patch, Request, Wire, asking
 from cloudstand.aws.seeding import regions_of, spot_request_of
+from cloudstand.world.kinds import Billing, InstanceState
 from cloudstand.world.records import Machine
-from costguard.domain.resources import Billing, InstanceState
 
 
 def reading(wire: Wire) -> tuple[Patch, ...]:

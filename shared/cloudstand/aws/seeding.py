@@ -14,8 +14,8 @@ from moto.organizations.models import OrganizationsBackend, organizations_backen
 from cloudstand.aws.catalogue import TYPES
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import made_up_id
+from cloudstand.world.kinds import Billing
 from cloudstand.world.records import Machine
-from costguard.domain.resources import Billing
 
 _LONE_ACCOUNT, _LONE_REGION = "111122223333", "us-east-1"  # of a world without machines
 IMAGE = "ami-0c0571a9d2e5f6b38"  # any id: no image is loaded

@@ -9,9 +9,9 @@ from typing import Any
 
 from cloudstand.aws.cost_questions import RefusedQuestionError
 from cloudstand.world.cloud import World
+from cloudstand.world.places import Place
 from cloudstand.world.records import Operation, TrailLook
 from cloudstand.world.trail import LAUNCH, TrailDesk, TrailEvent, looks_at, trail_of
-from costguard.domain.refs import Shard
 
 _PARTITIONS = ("aws", "aws-cn", "aws-us-gov")
 _MOST = 50
@@ -43,7 +43,7 @@ class CloudTrail:
             message = f"User: {caller} is not authorized to perform: cloudtrail:LookupEvents because no identity-based"
             raise RefusedQuestionError("AccessDeniedException", f"{message} policy allows it")
         found = self._looks(account, region, request) if _about_looks(request) else self._acts(account, region, request)
-        self._world.looks.append(TrailLook(self._world.now, Shard(self._cloud(region), account, region), agent=agent))
+        self._world.looks.append(TrailLook(self._world.now, Place(self._cloud(region), account, region), agent=agent))
         most = request.get("MaxResults", _MOST)
         if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= _MOST:
             raise RefusedQuestionError("InvalidMaxResultsException", "MaxResults must be between 1 and 50.")

@@ -11,7 +11,7 @@ from hashlib import blake2b, sha256
 from threading import Lock
 
 from cloudstand.tencent.errors import ApiError
-from costguard.providers.kit.core.credentials import Keys
+from cloudstand.wire.keys import Keys
 
 _ROLE_ARN = re.compile(r"qcs::cam::uin/(\d+):(?:roleName/([\w+=,.@-]+)|role/(?:tencentcloudServiceRole/)?(\d+))")
 LONGEST_SESSION = timedelta(seconds=43_200)

@@ -9,9 +9,8 @@ from cloudstand.tencent.asking import Answer, Asked
 from cloudstand.tencent.cvm import well_formed
 from cloudstand.tencent.errors import ApiError
 from cloudstand.tencent.machines import state_of
-from cloudstand.world.records import Machine, Refusal, WorldPartialEffectError, WorldRefusalError
-from costguard.domain.actions import Verb
-from costguard.domain.resources import InstanceState
+from cloudstand.world.kinds import InstanceState
+from cloudstand.world.records import Machine, Operation, Refusal, WorldPartialEffectError, WorldRefusalError
 
 BY = "api"
 """Who did it, in the world's history."""
@@ -24,7 +23,7 @@ def stop_instances(asked: Asked) -> Answer:
     machines = named_machines(asked)
     free = asked.get("StoppedMode", "KEEP_CHARGING") == "STOP_CHARGING"
     for machine in machines:
-        _possible(asked, Verb.STOP, machine)
+        _possible(asked, Operation.STOP, machine)
         if free and machine.spec.instance_type in asked.settings.refuses_stop_charging:
             raise ApiError(
                 "UnsupportedOperation.StoppedModeStopCharging",
@@ -60,7 +59,7 @@ def start_instances(asked: Asked) -> Answer:
     """StartInstances: all of them or none."""
     machines = named_machines(asked)
     for machine in machines:
-        _possible(asked, Verb.START, machine)
+        _possible(asked, Operation.START, machine)
     for machine in machines:
         asked.world.start(machine.native_id, BY)
         asked.memory.forget_stop_mode(machine)
@@ -117,7 +116,7 @@ def _operated(machine: Machine, operation: str) -> None:
     machine.latest_operation = operation
 
 
-def _possible(asked: Asked, verb: Verb, machine: Machine) -> None:
+def _possible(asked: Asked, verb: Operation, machine: Machine) -> None:
     refusal = asked.world.refusal(verb, machine.native_id)
     if refusal is not None:
         raise refused(asked, refusal, machine.native_id)

@@ -6,7 +6,7 @@ from cloudstand.tencent.acting import BY
 from cloudstand.tencent.asking import Answer, Asked
 from cloudstand.tencent.errors import ApiError, missing
 from cloudstand.tencent.networks import inventory
-from costguard.domain.network import AddressState, NetworkInterface, PublicAddress
+from cloudstand.world.network_parts import AddressState, NetworkInterface, PublicAddress
 
 _FIRST_TASK = 8_000_000
 

@@ -9,9 +9,9 @@ from cloudstand.tencent.asking import Answer, Asked, By, either, filtered, page
 from cloudstand.tencent.networks import MADE_AT, inventory, tag_set
 from cloudstand.tencent.times import zulu
 from cloudstand.world.fleet import made_up_address, made_up_id
+from cloudstand.world.network_parts import AddressState, PublicAddress
+from cloudstand.world.places import Ref
 from cloudstand.world.records import Machine, WorldAddress
-from costguard.domain.network import AddressState, PublicAddress
-from costguard.domain.refs import ResourceRef
 
 _FILTERS: By = {
     "address-id": lambda entry: [entry["AddressId"]],
@@ -112,7 +112,7 @@ def _billed(asked: Asked, native_id: str) -> dict[str, Any]:
     return {} if set_up is None else {"InternetChargeType": set_up[0], "Bandwidth": set_up[1]}
 
 
-def _card_of(asked: Asked, ip: str, bound_to: ResourceRef | None) -> dict[str, str | None]:
+def _card_of(asked: Asked, ip: str, bound_to: Ref | None) -> dict[str, str | None]:
     """The interface and private address that a public one leads to."""
     for card in inventory(asked).interfaces if bound_to is not None else ():
         for private, public in card.public_ips:

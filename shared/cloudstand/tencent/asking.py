@@ -12,7 +12,7 @@ from cloudstand.tencent.errors import ApiError, not_modelled
 from cloudstand.tencent.memory import Memory
 from cloudstand.tencent.settings import Settings
 from cloudstand.world.cloud import World
-from costguard.domain.refs import Shard
+from cloudstand.world.places import Place
 
 Item = TypeVar("Item")
 Answer = Mapping[str, Any]
@@ -46,13 +46,13 @@ class Asked:
         return self.world.now
 
     @property
-    def shard(self) -> Shard:
+    def shard(self) -> Place:
         """The region of the account that is asked about."""
         return self.in_region(self.region)
 
-    def in_region(self, region: str) -> Shard:
+    def in_region(self, region: str) -> Place:
         """A region of the account that is asked about."""
-        return Shard(self.settings.cloud, self.account, region)
+        return Place(self.settings.cloud, self.account, region)
 
     def get(self, name: str, default: Any = None) -> Any:
         """A parameter, or its published default."""

@@ -15,9 +15,9 @@ from cloudstand.tencent.catalogue import REGIONS
 from cloudstand.tencent.errors import ApiError
 from cloudstand.tencent.times import BEIJING, local
 from cloudstand.world.billing import Charge, bill, billed_until
+from cloudstand.world.money import ChargeCategory, PricingCategory
 from cloudstand.world.prices import PREPAID_TERM
 from cloudstand.world.records import Machine, OtherCharge
-from costguard.domain.spend import ChargeCategory, PricingCategory
 
 _SECOND, _MINUTE, _DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=1)
 _PLACES = Decimal("1e-8")  # what is told is what is added up: totals are sums of rounded records

@@ -11,8 +11,8 @@ from cloudstand.tencent.asking import Answer, Asked, By, either, filtered, page
 from cloudstand.tencent.errors import ApiError
 from cloudstand.tencent.machines import CHARGE_TYPES, shown, state_of
 from cloudstand.tencent.times import moment_of
+from cloudstand.world.network_parts import NetworkInterface
 from cloudstand.world.records import Machine
-from costguard.domain.network import NetworkInterface
 
 _FILTERS: By = {
     "zone": lambda machine: [machine.spec.zone],

@@ -12,8 +12,8 @@ from cloudstand.tencent.errors import ApiError, bad_value
 from cloudstand.tencent.machines import is_system_disk
 from cloudstand.tencent.times import local, moment_of
 from cloudstand.world.fleet import made_up_id
+from cloudstand.world.kinds import Billing, SnapshotState
 from cloudstand.world.records import Machine, Refusal, WorldRefusalError, WorldSnapshot, WorldVolume
-from costguard.domain.resources import Billing, SnapshotState
 
 DECISION_TAG = "costguard:decision-id"
 _SHORTEST_LIFE = timedelta(days=1)

@@ -9,7 +9,7 @@ from cloudstand.tencent.asking import Answer, Asked, page
 from cloudstand.tencent.errors import ApiError, bad_value, missing, not_modelled
 from cloudstand.tencent.networks import MADE_AT, inventory
 from cloudstand.world.fleet import made_up_request_id
-from costguard.domain.network import FlowLog
+from cloudstand.world.network_parts import FlowLog
 
 _TYPES = {"vpc": "VPC", "subnet": "SUBNET", "interface": "NETWORKINTERFACE", "nat_gateway": "NAT"}
 _TRAFFIC = {"all": "ALL", "accepted": "ACCEPT", "rejected": "REJECT"}

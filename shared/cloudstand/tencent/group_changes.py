@@ -11,7 +11,7 @@ from cloudstand.tencent.acting import BY
 from cloudstand.tencent.asking import Answer, Asked
 from cloudstand.tencent.errors import ApiError, bad_value, missing, not_modelled
 from cloudstand.tencent.groups import SIDES, group_of, rules_of
-from costguard.domain.network import EVERY_PORT, Direction, NetworkRule, Permission, SecurityGroup
+from cloudstand.world.network_parts import EVERY_PORT, Direction, NetworkRule, Permission, SecurityGroup
 
 _MOST = 100  # rules of a direction
 _PORTED = frozenset({"tcp", "udp"})

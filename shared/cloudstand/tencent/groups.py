@@ -10,7 +10,7 @@ from typing import Any
 from cloudstand.tencent.asking import Answer, Asked, page
 from cloudstand.tencent.errors import ApiError
 from cloudstand.tencent.networks import COMMON, MADE_AT, described, inventory, tag_set, written_ports
-from costguard.domain.network import Direction, NetworkRule, Permission, SecurityGroup
+from cloudstand.world.network_parts import Direction, NetworkRule, Permission, SecurityGroup
 
 SIDES = {"Ingress": Direction.INGRESS, "Egress": Direction.EGRESS}
 _NO_PORTS_OR_ALL = ("ALL", "ALL")

@@ -9,7 +9,7 @@ from cloudstand.tencent.asking import Answer, Asked, page
 from cloudstand.tencent.catalogue import CLOSED_REGIONS, REGIONS, ZONES
 from cloudstand.tencent.errors import ApiError, bad_value
 from cloudstand.tencent.times import local, zulu
-from costguard.domain.refs import Shard
+from cloudstand.world.places import Place
 
 ORGANISATION = 101_101
 _ROOT = 100_100
@@ -145,7 +145,7 @@ def describe_cvm_regions(asked: Asked) -> Answer:
 def zones_of(asked: Asked) -> list[str]:
     """The zones of the region that is asked: the usual ones and those of the fleet."""
     usual = {f"{asked.region}-{number}" for number in ZONES}
-    here = Shard(asked.settings.cloud, asked.account, asked.region)
+    here = Place(asked.settings.cloud, asked.account, asked.region)
     return sorted(usual | {machine.spec.zone for machine in asked.world.machines_in(here) if machine.spec.zone})
 
 

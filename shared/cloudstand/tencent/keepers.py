@@ -8,8 +8,8 @@ from typing import Any
 from cloudstand.tencent.asking import Answer, Asked, By, either, filtered, page
 from cloudstand.tencent.errors import ApiError
 from cloudstand.tencent.times import zulu
+from cloudstand.world.kinds import InstanceState, Keeper
 from cloudstand.world.records import Machine
-from costguard.domain.resources import InstanceState, Keeper
 
 _GROUP_FILTERS: By = {
     "instance-id": lambda entry: [entry["InstanceId"]],

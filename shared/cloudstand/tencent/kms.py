@@ -12,8 +12,8 @@ from cloudstand.tencent.asking import Answer, Asked, page
 from cloudstand.tencent.errors import ApiError, bad_value, not_modelled
 from cloudstand.tencent.identity import regions_of
 from cloudstand.world.fleet import made_up_request_id
-from cloudstand.world.keys import WorldKey
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion
+from cloudstand.world.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion, WorldKey
+from cloudstand.world.rotation import rotation_of
 
 _A_DAY = timedelta(days=1)
 _USUAL_DAYS = 365
@@ -79,7 +79,7 @@ def enable_key_rotation(asked: Asked) -> Answer:
     key = _changeable(asked)
     if key.origin is KeyOrigin.IMPORTED:
         raise ApiError("UnsupportedOperation.ExternalCmkCanNotRotate", "the key is external.", "外部密钥不支持轮换。")
-    if not _may_rotate(key):
+    if not rotation_of(key).periods:
         raise _cannot_rotate()
     if key.period_days is None or not asked.memory.keys.keeps_period:
         asked.world.keys.set_period(key.ref, asked.get("RotateDays", _USUAL_DAYS), asked.now, BY)
@@ -89,7 +89,7 @@ def enable_key_rotation(asked: Asked) -> Answer:
 def rotate_key(asked: Asked) -> Answer:
     """RotateKey: once in 24 hours, of a key whose automatic rotation is on; here over in no time."""
     key = _changeable(asked)
-    if key.origin is KeyOrigin.IMPORTED or not _may_rotate(key) or key.period_days is None:
+    if not rotation_of(key).on_demand:
         raise _cannot_rotate()
     if key.on_demand and asked.now < key.on_demand[-1] + _A_DAY:
         raise ApiError(
@@ -229,10 +229,6 @@ def _changeable(asked: Asked) -> WorldKey:
         code, chinese = _NOT_NOW[key.state]
         raise ApiError(code, f"the key {native_id} is {_STATES[key.state]}.", chinese)
     return key
-
-
-def _may_rotate(key: WorldKey) -> bool:
-    return key_usage(key) == _SYMMETRIC and key.multi_region is not MultiRegion.REPLICA and not key.instance
 
 
 def _cannot_rotate() -> ApiError:

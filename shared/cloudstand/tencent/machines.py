@@ -14,8 +14,8 @@ from cloudstand.tencent.memory import Memory
 from cloudstand.tencent.times import zulu
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec, made_up_address, made_up_request_id
+from cloudstand.world.kinds import AcceleratorKind, Billing, InstanceState
 from cloudstand.world.records import ENDED, Machine, WorldVolume
-from costguard.domain.resources import AcceleratorKind, Billing, InstanceState
 
 CHARGE_TYPES: Mapping[Billing, str] = {
     Billing.ON_DEMAND: "POSTPAID_BY_HOUR",

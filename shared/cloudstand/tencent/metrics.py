@@ -8,11 +8,10 @@ from datetime import datetime, timedelta
 from math import ceil
 from types import MappingProxyType
 
+from cloudstand.world.kinds import AcceleratorKind
 from cloudstand.world.records import Machine
 from cloudstand.world.sensors import PERIOD_SECONDS, windows_of
-from cloudstand.world.workload import HOUR_SECONDS
-from costguard.domain.resources import AcceleratorKind
-from costguard.domain.signals import SignalName
+from cloudstand.world.workload import HOUR_SECONDS, SignalName
 
 PERIODS = (10, 60, 300, 3_600, 86_400)
 DAY = 86_400

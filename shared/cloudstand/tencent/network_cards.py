@@ -8,7 +8,7 @@ from typing import Any
 from cloudstand.tencent.asking import Answer, Asked, By
 from cloudstand.tencent.networks import COMMON, MADE_AT, described, inventory, native, tag_set
 from cloudstand.tencent.times import local
-from costguard.domain.network import NatGateway, NetworkInterface, Peering
+from cloudstand.world.network_parts import NatGateway, NetworkInterface, Peering
 
 _CARDS: By = {
     **COMMON,

@@ -8,7 +8,7 @@ from typing import Any
 
 from cloudstand.tencent.asking import Answer, Asked, By, either, filtered, page
 from cloudstand.tencent.errors import ApiError
-from costguard.domain.network import (
+from cloudstand.world.network_parts import (
     EVERY_PORT,
     AccessList,
     Direction,
@@ -21,7 +21,7 @@ from costguard.domain.network import (
     Subnet,
     Vpc,
 )
-from costguard.domain.refs import ResourceRef
+from cloudstand.world.places import Ref
 
 MADE_AT = "2025-01-06 10:00:00"
 """When everything was made whose age no world knows."""
@@ -106,7 +106,7 @@ def written_ports(rule: NetworkRule, every: str = "ALL") -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in rule.ports)
 
 
-def native(ref: ResourceRef | None) -> str:
+def native(ref: Ref | None) -> str:
     """The vendor's id; empty where there is nothing."""
     return "" if ref is None else ref.native_id
 

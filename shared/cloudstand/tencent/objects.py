@@ -8,9 +8,9 @@ from collections.abc import Callable
 from datetime import datetime
 from urllib.parse import quote
 
+from cloudstand.wire.keys import Keys
 from cloudstand.wire.messages import Request
 from cloudstand.wire.objects import NotSignedError, ObjectStandIn
-from costguard.providers.kit.core.credentials import Keys
 
 _MUST_BE_SIGNED = ("host", "content-md5", "x-cos-server-side-encryption", "x-cos-security-token")
 

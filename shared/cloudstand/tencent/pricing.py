@@ -15,9 +15,9 @@ from cloudstand.tencent.catalogue import TYPES, InstanceType
 from cloudstand.tencent.errors import ApiError, missing
 from cloudstand.tencent.identity import zones_of
 from cloudstand.tencent.machines import type_of
+from cloudstand.world.kinds import Billing
+from cloudstand.world.money import HOURS_PER_MONTH
 from cloudstand.world.prices import SPOT_SHARE
-from costguard.domain.money import HOURS_PER_MONTH
-from costguard.domain.resources import Billing
 
 _MONTHLY_SHARE = Decimal("0.55")  # what a prepaid month costs of a month by the hour
 _TRAFFIC_GB = 0.8

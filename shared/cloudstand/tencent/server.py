@@ -23,14 +23,14 @@ from cloudstand.tencent.wishes import wish
 from cloudstand.wire.authority import Authority
 from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind, Faults
+from cloudstand.wire.keys import Keys
 from cloudstand.wire.limits import RateLimits
 from cloudstand.wire.messages import Answer, Ending, Request
 from cloudstand.wire.server import WireServer
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import made_up_request_id
+from cloudstand.world.places import provider_of
 from cloudstand.world.records import WorldRefusalError
-from costguard.domain.refs import provider_of
-from costguard.providers.kit.core.credentials import Keys
 
 _FREE = frozenset({"GetCallerIdentity"})  # asks for no permission
 _UNDONE = (FaultKind.REFUSED, FaultKind.RESET, FaultKind.STALLED, FaultKind.NOT_JSON)

@@ -14,8 +14,8 @@ from cloudstand.wire.door import WorldDoor
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk, MachineSpec
+from cloudstand.world.kinds import Billing, InstanceState, Keeper, ManagedBy
 from cloudstand.world.workload import Workload
-from costguard.domain.resources import Billing, InstanceState, Keeper, ManagedBy
 
 MEMBER = "100087654321"
 """A made-up account of the organisation besides the one that leads it."""

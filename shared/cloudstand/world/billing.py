@@ -14,13 +14,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from cloudstand.world.cloud import World
+from cloudstand.world.kinds import Billing
+from cloudstand.world.money import HOURS_PER_MONTH, ChargeCategory, Money, PricingCategory, hours
+from cloudstand.world.places import provider_of
 from cloudstand.world.prices import DISK_GIB_MONTH, PREPAID_SHARE, PREPAID_TERM, SPOT_SHARE, currency_of
 from cloudstand.world.records import Machine, OtherCharge, WorldVolume
 from cloudstand.world.vendors import billed_when_stopped, vendor_of
-from costguard.domain.money import HOURS_PER_MONTH, Money, hours
-from costguard.domain.refs import provider_of
-from costguard.domain.resources import Billing
-from costguard.domain.spend import ChargeCategory, PricingCategory
 
 DAY = timedelta(days=1)
 CHINA = timedelta(hours=8)  # bills of Alibaba Cloud and Tencent Cloud count days in UTC+8

@@ -10,22 +10,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from typing_extensions import assert_never
-
 from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.kinds import Billing, InstanceState
 from cloudstand.world.records import (
     ENDED,
     POWER_CUT,
     STOPPING_OPERATION,
     Machine,
+    Operation,
     Refusal,
     WorldPartialEffectError,
     WorldRefusalError,
 )
 from cloudstand.world.storage import Storage
 from cloudstand.world.vendors import billed_when_stopped, bin_keeps
-from costguard.domain.actions import Verb
-from costguard.domain.resources import Billing, InstanceState
 
 START_TAKES = timedelta(seconds=30)
 STOP_TAKES = timedelta(seconds=60)
@@ -43,7 +41,7 @@ class World(Storage):
         Raises:
             WorldRefusalError: NOT_FOUND, WRONG_STATE, CANNOT_STOP (one-time Spot) or STOP_PROTECTED.
         """
-        machine = self._checked(Verb.STOP, native_id)
+        machine = self._checked(Operation.STOP, native_id)
         if machine.state is not InstanceState.RUNNING:
             return
         self._operate(machine, STOPPING_OPERATION)
@@ -63,7 +61,7 @@ class World(Storage):
         Raises:
             WorldRefusalError: NOT_FOUND, WRONG_STATE or NO_CAPACITY.
         """
-        machine = self._checked(Verb.START, native_id)
+        machine = self._checked(Operation.START, native_id)
         if machine.state is InstanceState.STOPPED:
             self._begin_run(machine)
             self._move(machine, InstanceState.PENDING, START_TAKES)
@@ -78,7 +76,7 @@ class World(Storage):
         Raises:
             WorldRefusalError: NOT_FOUND, TERMINATION_PROTECTED, PREPAID or REFUND_QUOTA.
         """
-        machine = self._checked(Verb.TERMINATE, native_id)
+        machine = self._checked(Operation.TERMINATE, native_id)
         if machine.state is InstanceState.TERMINATED:
             return
         again = machine.terminate_requested_at is not None
@@ -112,7 +110,7 @@ class World(Storage):
         machines = [self._machine(native_id) for native_id in dict.fromkeys(native_ids)]
         refused: dict[str, Refusal] = {}
         for machine in machines:
-            refusal = self.refusal(Verb.TERMINATE, machine.native_id)
+            refusal = self.refusal(Operation.TERMINATE, machine.native_id)
             if refusal is Refusal.NOT_FOUND:
                 raise WorldRefusalError(refusal, machine.native_id)
             if refusal is not None:
@@ -187,20 +185,16 @@ class World(Storage):
             machine.protections.discard(protection)
         self._record(by, f"{'protect' if on else 'unprotect'} {protection}", native_id, native_id)
 
-    def refusal(self, verb: Verb, native_id: str) -> Refusal | None:
+    def refusal(self, verb: Operation, native_id: str) -> Refusal | None:
         """Why the cloud would refuse this now; None when it would not. Changes nothing."""
         machine = self.machines.get(native_id)
         if machine is None or not self.is_listed(machine):
             return Refusal.NOT_FOUND
-        if verb is Verb.TERMINATE:
+        if verb is Operation.TERMINATE:
             return self._terminate_refusal(machine)
-        if verb is Verb.START:
+        if verb is Operation.START:
             return _start_refusal(machine)
-        if verb is Verb.STOP:
-            return _stop_refusal(machine)
-        if verb is Verb.SNAPSHOT or verb is Verb.WARN or verb is Verb.MEND:
-            return None
-        assert_never(verb)
+        return _stop_refusal(machine) if verb is Operation.STOP else None
 
     def _terminate_refusal(self, machine: Machine) -> Refusal | None:
         if machine.protections & {"termination_protection", "stop_protection"}:  # EC2: the latter protects from both
@@ -221,7 +215,7 @@ class World(Storage):
     def _account(self, machine: Machine) -> tuple[str, str]:
         return machine.spec.cloud, machine.spec.account
 
-    def _checked(self, verb: Verb, native_id: str) -> Machine:
+    def _checked(self, verb: Operation, native_id: str) -> Machine:
         refusal = self.refusal(verb, native_id)
         if refusal is not None:
             raise WorldRefusalError(refusal, native_id)

@@ -8,10 +8,10 @@ from math import inf
 
 from cloudstand.world.estate import CLOUD, Estate
 from cloudstand.world.fleet import MachineSpec
+from cloudstand.world.places import Place
 from cloudstand.world.records import Machine, Operation, OtherCharge, Refusal, Silence, WorldRefusalError
 from cloudstand.world.vendors import vendor_of
 from cloudstand.world.workload import Load
-from costguard.domain.refs import Shard
 
 
 class Conditions(Estate):
@@ -79,7 +79,7 @@ class Conditions(Estate):
         if not self.may(cloud, account, operation):
             raise WorldRefusalError(Refusal.DENIED, account)
 
-    def listing(self, shard: Shard) -> Iterable[Machine]:
+    def listing(self, shard: Place) -> Iterable[Machine]:
         """What DescribeInstances answers the program's own role.
 
         Where the role may not ask, Alibaba answers with nothing and without an error.

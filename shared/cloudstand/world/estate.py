@@ -8,7 +8,10 @@ from heapq import heappop, heappush
 
 from cloudstand.world.fleet import Disk, MachineSpec, made_up_address, made_up_id
 from cloudstand.world.keys import Keys
+from cloudstand.world.kinds import InstanceState, SnapshotState
 from cloudstand.world.network import Networks
+from cloudstand.world.network_parts import PublicAddress
+from cloudstand.world.places import Place, Ref
 from cloudstand.world.records import (
     STOPPING_OPERATION,
     Happening,
@@ -22,9 +25,6 @@ from cloudstand.world.records import (
     WorldVolume,
 )
 from cloudstand.world.vendors import billed_when_stopped, bin_keeps, vendor_of
-from costguard.domain.network import PublicAddress
-from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import InstanceState, SnapshotState
 
 CLOUD = "cloud"  # who did what completed by itself
 _RUNS = (InstanceState.PENDING, InstanceState.RUNNING)
@@ -47,7 +47,7 @@ class Estate:
         self.looks: list[TrailLook] = []
         self.revision = 0  # grows with every change, so that a wire knows when to look again
         self._due: list[tuple[datetime, str]] = []  # a heap; what was overtaken meanwhile is passed over
-        self._in_shard: dict[Shard, list[Machine]] = {}
+        self._in_shard: dict[Place, list[Machine]] = {}
         self._attached: dict[str, list[WorldVolume]] = {}
         self._copies: dict[str, list[WorldSnapshot]] = {}
         self._pointing: dict[str, list[WorldAddress]] = {}
@@ -98,11 +98,11 @@ class Estate:
             self._address_moved(address, address.bound_to)
 
     @property
-    def shards(self) -> Collection[Shard]:
+    def shards(self) -> Collection[Place]:
         """Every region of an account in which anything ever stood."""
         return self._in_shard.keys()
 
-    def machines_in(self, shard: Shard) -> Sequence[Machine]:
+    def machines_in(self, shard: Place) -> Sequence[Machine]:
         """The machines of a shard that its cloud lists now, in the order in which they came."""
         return [machine for machine in self._in_shard.get(shard, ()) if self.is_listed(machine)]
 
@@ -250,7 +250,7 @@ class Estate:
             self._networks.public_ip_changed(machine.ref, "")
             self._record(CLOUD, "public_ip_released", machine.native_id, machine.native_id)
 
-    def _address_moved(self, address: PublicAddress, to: ResourceRef | None) -> None:
+    def _address_moved(self, address: PublicAddress, to: Ref | None) -> None:
         """A kept address was taken off a machine or bound to one: both sides say so."""
         native_id = address.ref.native_id
         kept = self.addresses.get(native_id)

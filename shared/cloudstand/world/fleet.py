@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
 
+from cloudstand.world.kinds import Accelerator, Billing, InstanceState, ManagedBy
+from cloudstand.world.money import Money
+from cloudstand.world.places import Place, Ref, provider_of
 from cloudstand.world.workload import Workload
-from costguard.domain.money import Money
-from costguard.domain.refs import ResourceRef, Shard, provider_of
-from costguard.domain.resources import Accelerator, Billing, InstanceState, ManagedBy
 
 _PREFIXES = {
     "aws": {
@@ -109,12 +109,12 @@ class MachineSpec:
                 raise ValueError(message)
 
     @property
-    def ref(self) -> ResourceRef:
+    def ref(self) -> Ref:
         """What the machine is called everywhere."""
-        return ResourceRef(self.cloud, self.account, self.region, "instance", self.native_id)
+        return Ref(self.cloud, self.account, self.region, "instance", self.native_id)
 
     @property
-    def shard(self) -> Shard:
+    def shard(self) -> Place:
         """The region of the account it stands in."""
         return self.ref.shard
 

@@ -8,13 +8,58 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import Enum
 
+from cloudstand.world.places import Place, Ref
 from cloudstand.world.records import Refusal, WorldRefusalError
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion
-from costguard.domain.refs import ResourceRef, Shard
 
 _DAY = timedelta(days=1)
 _ALIAS, _SEAL = "alias/", b"|"
+
+
+class KeyState(str, Enum):
+    """Where a key is in its life."""
+
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+    PENDING_DELETION = "pending_deletion"
+    PENDING_IMPORT = "pending_import"
+    UNAVAILABLE = "unavailable"
+    UNKNOWN = "unknown"
+
+
+class KeyOrigin(str, Enum):
+    """Where its material came from; `CUSTOM_STORE`: a key store or hardware module of the customer's own."""
+
+    CLOUD = "cloud"
+    IMPORTED = "imported"
+    CUSTOM_STORE = "custom_store"
+    UNKNOWN = "unknown"
+
+
+class KeyUsage(str, Enum):
+    """What a key is for."""
+
+    ENCRYPT = "encrypt"
+    SIGN = "sign"
+    MAC = "mac"
+    AGREE = "agree"
+    UNKNOWN = "unknown"
+
+
+class KeyManager(str, Enum):
+    """Who decides over a key: its owner, or a service of the cloud that made it for itself."""
+
+    CUSTOMER = "customer"
+    CLOUD = "cloud"
+
+
+class MultiRegion(str, Enum):
+    """Replicas share their primary's id and material, and follow its rotation."""
+
+    NONE = "none"
+    PRIMARY = "primary"
+    REPLICA = "replica"
 
 
 @dataclass(slots=True)
@@ -27,7 +72,7 @@ class WorldKey:
     automatic rotation of such keys takes. `policy` is the key's own, where it has one that is not the usual.
     """
 
-    ref: ResourceRef
+    ref: Ref
     spec: str
     created_at: datetime
     usage: KeyUsage = KeyUsage.ENCRYPT
@@ -37,7 +82,7 @@ class WorldKey:
     aliases: list[str] = field(default_factory=list)
     is_default: bool = False
     multi_region: MultiRegion = MultiRegion.NONE
-    primary: ResourceRef | None = None
+    primary: Ref | None = None
     period_days: int | None = None
     period_since: datetime | None = None
     rotations: list[datetime] = field(default_factory=list)
@@ -75,10 +120,10 @@ class Keys:
     """
 
     def __init__(self, keys: Iterable[WorldKey] = ()) -> None:
-        self._keys: dict[ResourceRef, WorldKey] = {key.ref: key for key in keys}
-        self.history: list[tuple[datetime, str, str, ResourceRef]] = []
-        self.broken: set[ResourceRef] = set()
-        self.break_when_moved: set[ResourceRef] = set()
+        self._keys: dict[Ref, WorldKey] = {key.ref: key for key in keys}
+        self.history: list[tuple[datetime, str, str, Ref]] = []
+        self.broken: set[Ref] = set()
+        self.break_when_moved: set[Ref] = set()
         self.moves_fail_after: int | None = None
 
     def add(self, key: WorldKey) -> WorldKey:
@@ -95,12 +140,12 @@ class Keys:
                 self.history.append((due, "cloud", "rotated", key.ref))
                 due = key.next_at
 
-    def of(self, shard: Shard) -> list[WorldKey]:
+    def of(self, shard: Place) -> list[WorldKey]:
         """The keys of a shard, oldest first."""
         found = [key for key in self._keys.values() if key.ref.shard == shard]
         return sorted(found, key=lambda key: (key.created_at, key.ref))
 
-    def get(self, ref: ResourceRef) -> WorldKey:
+    def get(self, ref: Ref) -> WorldKey:
         """One key.
 
         Raises:
@@ -111,7 +156,7 @@ class Keys:
             raise WorldRefusalError(Refusal.NOT_FOUND, ref.native_id)
         return key
 
-    def set_period(self, ref: ResourceRef, days: int | None, now: datetime, by: str) -> None:
+    def set_period(self, ref: Ref, days: int | None, now: datetime, by: str) -> None:
         """Automatic rotation from now on with this period; None turns it off.
 
         Raises:
@@ -121,7 +166,7 @@ class Keys:
         key.period_days, key.period_since = days, now
         self.history.append((now, by, f"period {days}", ref))
 
-    def rotate(self, ref: ResourceRef, now: datetime, by: str) -> None:
+    def rotate(self, ref: Ref, now: datetime, by: str) -> None:
         """New material now.
 
         Raises:
@@ -134,7 +179,7 @@ class Keys:
         key.on_demand.append(now)
         self.history.append((now, by, "rotated on demand", ref))
 
-    def succeed(self, ref: ResourceRef, made: WorldKey, by: str) -> WorldKey:
+    def succeed(self, ref: Ref, made: WorldKey, by: str) -> WorldKey:
         """A key in another's place; the old one stays as it is.
 
         Raises:
@@ -145,7 +190,7 @@ class Keys:
         self.history.append((made.created_at, by, f"made for {ref.native_id}", made.ref))
         return self.add(made)
 
-    def move_alias(self, alias: str, to: ResourceRef, now: datetime, by: str) -> None:
+    def move_alias(self, alias: str, to: Ref, now: datetime, by: str) -> None:
         """Let an alias, without its prefix, name another key of the same shard.
 
         Raises:
@@ -163,7 +208,7 @@ class Keys:
         self.broken |= self.break_when_moved
         self.history.append((now, by, f"alias {alias}", to))
 
-    def named(self, shard: Shard, alias: str) -> WorldKey:
+    def named(self, shard: Place, alias: str) -> WorldKey:
         """The key that an alias, without its prefix, names.
 
         Raises:
@@ -174,7 +219,7 @@ class Keys:
                 return key
         raise WorldRefusalError(Refusal.NOT_FOUND, alias)
 
-    def seal(self, ref: ResourceRef, plain: bytes) -> bytes:
+    def seal(self, ref: Ref, plain: bytes) -> bytes:
         """What this key makes of `plain` with its present material: a ciphertext, or a signature.
 
         Raises:
@@ -183,7 +228,7 @@ class Keys:
         key = self._usable(ref)
         return _SEAL.join((str(ref).encode(), str(len(key.rotations)).encode(), plain))
 
-    def open(self, shard: Shard, sealed: bytes) -> tuple[WorldKey, bytes]:
+    def open(self, shard: Place, sealed: bytes) -> tuple[WorldKey, bytes]:
         """What was sealed, and by which key; every material that a key ever had counts.
 
         Raises:
@@ -196,7 +241,7 @@ class Keys:
                 return key, rest.partition(_SEAL)[2]
         raise WorldRefusalError(Refusal.NOT_FOUND, "ciphertext")
 
-    def _usable(self, ref: ResourceRef) -> WorldKey:
+    def _usable(self, ref: Ref) -> WorldKey:
         key = self.get(ref)
         if key.state is not KeyState.ENABLED or ref in self.broken:
             raise WorldRefusalError(Refusal.WRONG_STATE, ref.native_id)

@@ -10,8 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
-from cloudstand.world.records import Refusal, WorldRefusalError
-from costguard.domain.network import (
+from cloudstand.world.network_parts import (
     AddressState,
     Direction,
     FlowLog,
@@ -22,7 +21,8 @@ from costguard.domain.network import (
     RuleOrder,
     SecurityGroup,
 )
-from costguard.domain.refs import ResourceRef, Shard
+from cloudstand.world.places import Place, Ref
+from cloudstand.world.records import Refusal, WorldRefusalError
 
 _Part = TypeVar("_Part", SecurityGroup, PublicAddress, NetworkInterface, FlowLog)
 
@@ -51,18 +51,18 @@ class Networks:
     """
 
     def __init__(self, shards: Iterable[NetworkInventory] = ()) -> None:
-        self._shards: dict[Shard, NetworkInventory] = {each.shard: each for each in shards}
-        self.history: list[tuple[datetime, str, str, ResourceRef]] = []
-        self.imds_v1: dict[ResourceRef, bool] = {}
+        self._shards: dict[Place, NetworkInventory] = {each.shard: each for each in shards}
+        self.history: list[tuple[datetime, str, str, Ref]] = []
+        self.imds_v1: dict[Ref, bool] = {}
         self.lists: dict[str, tuple[str, ...]] = {}
         self._denied: set[tuple[str, str, str]] = set()
-        self.tell_estate: Callable[[PublicAddress, ResourceRef | None], None] | None = None
+        self.tell_estate: Callable[[PublicAddress, Ref | None], None] | None = None
 
     def place(self, inventory: NetworkInventory) -> None:
         """The networks of one shard, in place of what was there."""
         self._shards[inventory.shard] = inventory
 
-    def of(self, shard: Shard) -> NetworkInventory:
+    def of(self, shard: Place) -> NetworkInventory:
         """The networks of a shard as they are; an empty inventory where there are none."""
         return self._shards.get(shard) or NetworkInventory(shard)
 
@@ -82,7 +82,7 @@ class Networks:
         """Whether the program's own role may read this part; `Operation.NETWORK` denies them all."""
         return (cloud, account, part) not in self._denied
 
-    def group(self, ref: ResourceRef) -> SecurityGroup:
+    def group(self, ref: Ref) -> SecurityGroup:
         """One security group.
 
         Raises:
@@ -90,7 +90,7 @@ class Networks:
         """
         return _one(self.of(ref.shard).groups, ref)
 
-    def address(self, ref: ResourceRef) -> PublicAddress:
+    def address(self, ref: Ref) -> PublicAddress:
         """One kept address.
 
         Raises:
@@ -98,7 +98,7 @@ class Networks:
         """
         return _one(self.of(ref.shard).addresses, ref)
 
-    def set_rules(self, ref: ResourceRef, rules: Iterable[NetworkRule], now: datetime, by: str, what: str) -> None:
+    def set_rules(self, ref: Ref, rules: Iterable[NetworkRule], now: datetime, by: str, what: str) -> None:
         """These rules in place of the group's own; its version goes up, and where a rule is its place all get new ones.
 
         Raises:
@@ -112,7 +112,7 @@ class Networks:
         self.place(replace(shard, groups=_swapped(shard.groups, after)))
         self.history.append((now, by, what, ref))
 
-    def rule(self, ref: ResourceRef, rule_id: str, direction: Direction | None = None) -> NetworkRule:
+    def rule(self, ref: Ref, rule_id: str, direction: Direction | None = None) -> NetworkRule:
         """One rule of a group. Where ids are places each direction has its own, so that `direction` must be said.
 
         Raises:
@@ -123,9 +123,7 @@ class Networks:
                 return rule
         raise WorldRefusalError(Refusal.NOT_FOUND, rule_id)
 
-    def revoke(
-        self, ref: ResourceRef, rule_id: str, now: datetime, by: str, direction: Direction | None = None
-    ) -> NetworkRule:
+    def revoke(self, ref: Ref, rule_id: str, now: datetime, by: str, direction: Direction | None = None) -> NetworkRule:
         """Take one rule away; returns what it was. `direction` as for `rule`.
 
         Raises:
@@ -135,7 +133,7 @@ class Networks:
         self.set_rules(ref, [rule for rule in rules if rule is not gone], now, by, f"revoked {rule_id}")
         return gone
 
-    def release(self, ref: ResourceRef, now: datetime, by: str) -> None:
+    def release(self, ref: Ref, now: datetime, by: str) -> None:
         """Give an address up for good.
 
         Raises:
@@ -151,7 +149,7 @@ class Networks:
         self._tell(address, None)
         self.history.append((now, by, "released", ref))
 
-    def detach(self, ref: ResourceRef, now: datetime, by: str) -> None:
+    def detach(self, ref: Ref, now: datetime, by: str) -> None:
         """Take an address off what it is bound to.
 
         Raises:
@@ -165,7 +163,7 @@ class Networks:
         self._tell(address, None)
         self.history.append((now, by, "detached", ref))
 
-    def attach(self, ref: ResourceRef, interface: ResourceRef, private_ip: str, now: datetime, by: str) -> None:
+    def attach(self, ref: Ref, interface: Ref, private_ip: str, now: datetime, by: str) -> None:
         """Bind an address to a private one of an interface.
 
         Raises:
@@ -187,7 +185,7 @@ class Networks:
         self.place(replace(shard, flow_logs=(*shard.flow_logs, log)))
         self.history.append((now, by, "flow log begun", log.covers))
 
-    def end_flow_log(self, ref: ResourceRef, now: datetime, by: str) -> None:
+    def end_flow_log(self, ref: Ref, now: datetime, by: str) -> None:
         """One flow log less.
 
         Raises:
@@ -198,12 +196,12 @@ class Networks:
         self.place(replace(shard, flow_logs=tuple(each for each in shard.flow_logs if each.ref != ref)))
         self.history.append((now, by, "flow log ended", ref))
 
-    def set_imds(self, instance: ResourceRef, *, v1: bool, now: datetime, by: str) -> None:
+    def set_imds(self, instance: Ref, *, v1: bool, now: datetime, by: str) -> None:
         """Whether the instance's metadata answers without a session token."""
         self.imds_v1[instance] = v1
         self.history.append((now, by, f"imds v1 {'allowed' if v1 else 'refused'}", instance))
 
-    def public_ip_changed(self, instance: ResourceRef, ip: str) -> None:
+    def public_ip_changed(self, instance: Ref, ip: str) -> None:
         """The machine's plain public address is this one from now on; empty for none. Kept ones stay."""
         kept = {address.ip for address in self.of(instance.shard).addresses}
 
@@ -215,7 +213,7 @@ class Networks:
 
         self._interfaces(instance.shard, changed)
 
-    def instance_gone(self, instance: ResourceRef) -> None:
+    def instance_gone(self, instance: Ref) -> None:
         """A machine ended: its interfaces go with it, its kept addresses stay, bound to nothing."""
         shard = self.of(instance.shard)
         cards = tuple(card for card in shard.interfaces if card.instance != instance)
@@ -229,7 +227,7 @@ class Networks:
         )
         self.place(replace(shard, interfaces=cards, addresses=addresses))
 
-    def _tell(self, address: PublicAddress, machine: ResourceRef | None) -> None:
+    def _tell(self, address: PublicAddress, machine: Ref | None) -> None:
         if self.tell_estate is not None:
             self.tell_estate(address, machine)
 
@@ -237,7 +235,7 @@ class Networks:
         shard = self.of(after.ref.shard)
         self.place(replace(shard, addresses=_swapped(shard.addresses, after)))
 
-    def _interfaces(self, shard: Shard, change: Callable[[NetworkInterface], NetworkInterface]) -> None:
+    def _interfaces(self, shard: Place, change: Callable[[NetworkInterface], NetworkInterface]) -> None:
         now = self.of(shard)
         self.place(replace(now, interfaces=tuple(change(card) for card in now.interfaces)))
 
@@ -253,7 +251,7 @@ def in_their_places(rules: Iterable[NetworkRule]) -> tuple[NetworkRule, ...]:
     return tuple(placed)
 
 
-def _one(parts: Iterable[_Part], ref: ResourceRef) -> _Part:
+def _one(parts: Iterable[_Part], ref: Ref) -> _Part:
     found = next((part for part in parts if part.ref == ref), None)
     if found is None:
         raise WorldRefusalError(Refusal.NOT_FOUND, ref.native_id)

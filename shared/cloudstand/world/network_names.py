@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from costguard.domain.refs import ResourceRef, Shard
+from cloudstand.world.places import Place, Ref
 
 _PREFIXES: Mapping[str, Mapping[str, str]] = {
     "aws": {
@@ -59,8 +59,8 @@ _PREFIXES: Mapping[str, Mapping[str, str]] = {
 _DIGITS = {"aws": 17, "alibaba": 17, "tencent": 8}
 
 
-def network_ref(shard: Shard, kind: str, name: str) -> ResourceRef:
+def network_ref(shard: Place, kind: str, name: str) -> Ref:
     """A part of a made-up network; always the same for the same words."""
     digest = blake2b(f"{shard}/{kind}/{name}".encode(), digest_size=9).hexdigest()
     native_id = _PREFIXES[shard.provider][kind] + digest[: _DIGITS[shard.provider]]
-    return ResourceRef(shard.cloud, shard.account, shard.region, kind, native_id)
+    return Ref(shard.cloud, shard.account, shard.region, kind, native_id)

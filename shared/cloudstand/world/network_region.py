@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from cloudstand.world.fleet import MachineSpec, made_up_id
+from cloudstand.world.money import HourlyRate, Money
 from cloudstand.world.network import in_their_places
 from cloudstand.world.network_names import network_ref
-from costguard.domain.money import HourlyRate, Money
-from costguard.domain.network import (
+from cloudstand.world.network_parts import (
     EVERY_PORT,
     AccessList,
     AddressState,
@@ -32,7 +32,7 @@ from costguard.domain.network import (
     Subnet,
     Vpc,
 )
-from costguard.domain.refs import ResourceRef, Shard
+from cloudstand.world.places import Place, Ref
 
 WORLD = "0.0.0.0/0"
 _ORDERS = {"aws": RuleOrder.UNION, "alibaba": RuleOrder.PRIORITY, "tencent": RuleOrder.FIRST_MATCH}
@@ -47,20 +47,20 @@ _ALLOCATED = timedelta(days=120)
 class Region:
     """The networks of one region while they are laid out."""
 
-    def __init__(self, shard: Shard, at: datetime) -> None:
+    def __init__(self, shard: Place, at: datetime) -> None:
         self.shard = shard
         self._at = at
         self._is_aws = shard.provider == "aws"
         self._vpcs: list[Vpc] = []
         self._subnets: list[Subnet] = []
-        self._tables: dict[ResourceRef, RouteTable] = {}
+        self._tables: dict[Ref, RouteTable] = {}
         self._lists: list[AccessList] = []
         self._groups: dict[str, SecurityGroup] = {}
         self._cards: list[NetworkInterface] = []
         self._addresses: list[PublicAddress] = []
         self._gateways: list[NatGateway] = []
         self._logs: list[FlowLog] = []
-        self.imds_v1: dict[ResourceRef, bool] = {}
+        self.imds_v1: dict[Ref, bool] = {}
 
     def networks(self) -> NetworkInventory:
         """All of it; a group is in use where an interface is in it."""
@@ -197,7 +197,7 @@ class Region:
         )
         self._keep(self._ref("address", name), name, ip, ref)
 
-    def _keep(self, ref: ResourceRef, name: str, ip: str, bound_to: ResourceRef | None) -> None:
+    def _keep(self, ref: Ref, name: str, ip: str, bound_to: Ref | None) -> None:
         currency, hourly, _ = _RATES[self.shard.provider]
         paid = bound_to is None or self._is_aws
         self._addresses.append(
@@ -216,7 +216,7 @@ class Region:
     def _rate(self, hourly: Money) -> HourlyRate:
         return HourlyRate(hourly, "world", self._at.date().isoformat())
 
-    def _ref(self, kind: str, name: str) -> ResourceRef:
+    def _ref(self, kind: str, name: str) -> Ref:
         return network_ref(self.shard, kind, name)
 
     def _tags(self, name: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from costguard.domain.refs import provider_of
+from cloudstand.world.places import provider_of
 
 SPOT_SHARE = Decimal("0.4")  # what a spot hour costs of an on-demand hour here
 PREPAID_SHARE = Decimal("0.6")  # what an hour of a prepaid term costs of an on-demand hour

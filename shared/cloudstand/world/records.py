@@ -10,13 +10,11 @@ from enum import Enum
 from typing import NamedTuple
 
 from cloudstand.world.fleet import Disk, MachineSpec, made_up_request_id
+from cloudstand.world.kinds import InstanceState, SnapshotState
+from cloudstand.world.money import ChargeCategory, Money
+from cloudstand.world.places import Place, Ref
 from cloudstand.world.vendors import Vendor, billed_when_stopped
-from cloudstand.world.workload import Workload
-from costguard.domain.money import Money
-from costguard.domain.refs import ResourceRef, Shard
-from costguard.domain.resources import InstanceState, SnapshotState
-from costguard.domain.signals import SignalName
-from costguard.domain.spend import ChargeCategory
+from cloudstand.world.workload import SignalName, Workload
 
 STOPPING_OPERATION = "StopInstances"
 POWER_CUT = "power_cut"  # what a history says of a machine that was not shut down by its own system
@@ -122,7 +120,7 @@ class TrailLook:
     """One question to the audit trail, which records it too: by whom, as far as an audit trail says that."""
 
     at: datetime
-    shard: Shard
+    shard: Place
     session: str = ""
     agent: str = ""
 
@@ -223,8 +221,8 @@ class Machine:
     """
 
     spec: MachineSpec
-    ref: ResourceRef
-    shard: Shard
+    ref: Ref
+    shard: Place
     vendor: Vendor
     state: InstanceState
     launched_at: datetime

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
 
+from cloudstand.world.kinds import AcceleratorKind
 from cloudstand.world.records import Machine, Silence
-from cloudstand.world.workload import HOUR_SECONDS
-from costguard.domain.resources import AcceleratorKind
-from costguard.domain.signals import SignalName
+from cloudstand.world.workload import HOUR_SECONDS, SignalName
 
 PERIOD_SECONDS = {SignalName.GPU: 60, SignalName.POWER: 60, SignalName.CPU: 300, SignalName.NETWORK: 300}
 DEVICE_SIGNALS = (SignalName.GPU, SignalName.POWER)

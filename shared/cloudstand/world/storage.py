@@ -8,9 +8,9 @@ from heapq import heappush
 
 from cloudstand.world.conditions import Conditions
 from cloudstand.world.fleet import Disk, MachineSpec, made_up_id
+from cloudstand.world.kinds import InstanceState, SnapshotState
 from cloudstand.world.records import ENDED, Refusal, WorldRefusalError, WorldSnapshot
 from cloudstand.world.vendors import vendor_of
-from costguard.domain.resources import InstanceState, SnapshotState
 
 SNAPSHOT_TAKES_AT_LEAST = timedelta(minutes=2)
 SNAPSHOT_GIB_PER_MINUTE = 10  # 100 GiB in 12 minutes, 2 TiB in three and a half hours

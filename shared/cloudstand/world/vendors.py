@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from cloudstand.world.fleet import MachineSpec
-from costguard.domain.refs import provider_of
-from costguard.domain.resources import Billing
+from cloudstand.world.kinds import Billing
+from cloudstand.world.places import provider_of
 
 _NEVER = timedelta(0)
 _PREPAID_BIN, _POSTPAID_BIN = timedelta(days=7), timedelta(hours=2)  # until Tencent empties its recycle bin by itself

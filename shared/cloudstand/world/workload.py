@@ -10,14 +10,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import Enum
 from functools import lru_cache
 from itertools import repeat
 from zlib import crc32
 
-from costguard.domain.signals import SignalName
-
 HOUR_SECONDS = 3600
 _HASH_RANGE = 2**32
+
+
+class SignalName(str, Enum):
+    """What is measured. Percent for GPU and CPU, bytes a second for network and disk, watts for power."""
+
+    GPU = "gpu"
+    GPU_MEMORY = "gpu_memory"
+    CPU = "cpu"
+    NETWORK = "network"
+    POWER = "power"
+    DISK = "disk"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,12 @@ from costguard.cli.output import heading, safe, to_json
 from costguard.cli.program import CliContext, workplace
 from costguard.cli.progress import waiting
 from costguard.domain.errors import InvalidInputError
-from costguard.domain.money import totals
+from costguard.domain.money import Money, totals
 from costguard.guards import BUDGET, IDLE_GPU, KMS_ROTATION, NETWORK_AUDIT
 from costguard.report.words.sentences import Language, phrase
 
 if TYPE_CHECKING:
     from costguard.cli.demo_facts import Copies, DemoDay, Ending, Names, Runs, Told
-    from costguard.domain.money import Money
     from costguard.domain.refs import Subject
     from costguard.engine.run.run import RunReport
     from costguard.engine.run.run_context import RunContext
@@ -78,7 +77,7 @@ def live_through(here: CliContext, days: int, *, show: bool) -> tuple[list[DemoD
     lived: list[DemoDay] = []
     if show:
         fleet = sandbox.world.fleet
-        cost = totals(spec.hourly for spec in fleet if spec.hourly is not None)
+        cost = totals(Money(each.amount, each.currency) for each in (spec.hourly for spec in fleet) if each is not None)
         accounts, clouds = len({spec.account for spec in fleet}), len({spec.cloud for spec in fleet})
         _say(opening_lines(len(fleet), accounts, clouds, cost, days, language))
     with (
@@ -197,8 +196,9 @@ def _copies(world: RunContext, sandbox: Sandbox, names: Names) -> Copies | None:
     """Whose disks were copied, and the most that keeping the copies costs an hour, by the clouds' own prices."""
     from costguard.cli.demo_facts import Copies
     from costguard.domain.resources import Volume
+    from costguard.sandbox.story import known_as
 
-    machines = {spec.native_id: spec.ref for spec in sandbox.world.fleet}
+    machines = {spec.native_id: known_as(spec) for spec in sandbox.world.fleet}
     costs: list[Money | None] = []
     owners: dict[str, None] = {}
     for copy in sandbox.world.snapshots.values():

@@ -18,8 +18,8 @@ from cloudstand.fleets import (
 )
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import Disk, MachineSpec, made_up_key_id
+from cloudstand.world.kinds import Billing, Keeper, ManagedBy
 from cloudstand.world.workload import Workload
-from costguard.domain.resources import Billing, Keeper, ManagedBy
 
 _DAY = timedelta(days=1)
 

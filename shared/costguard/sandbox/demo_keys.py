@@ -18,9 +18,8 @@ from cloudstand.fleets import (
     WEST,
 )
 from cloudstand.world.fleet import made_up_key_id
-from cloudstand.world.keys import WorldKey
-from costguard.domain.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion
-from costguard.domain.refs import ResourceRef
+from cloudstand.world.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion, WorldKey
+from cloudstand.world.places import Ref
 
 _DAY = timedelta(days=1)
 _SHANGHAI = "ap-shanghai"
@@ -40,7 +39,7 @@ def _on_aws(at: datetime) -> tuple[WorldKey, ...]:
     product = _keys_of("aws", PRODUCT, EAST, "SYMMETRIC_DEFAULT", at)
     primary = research("models", 310, "vision", period_days=90, multi_region=MultiRegion.PRIMARY)
     replica = WorldKey(
-        ref=ResourceRef("aws", RESEARCH, WEST, "key", primary.ref.native_id),
+        ref=Ref("aws", RESEARCH, WEST, "key", primary.ref.native_id),
         spec=primary.spec,
         created_at=primary.created_at,
         aliases=["models"],
@@ -78,7 +77,7 @@ def _on_alibaba(at: datetime) -> tuple[WorldKey, ...]:
 
 def _on_tencent(at: datetime) -> tuple[WorldKey, ...]:
     mine = _keys_of("tencent", TENCENT_ACCOUNT, GUANGZHOU, "AES_256", at)
-    primary = ResourceRef("tencent", TENCENT_ACCOUNT, _SHANGHAI, "key", made_up_key_id("tencent", _SHANGHAI, "assets"))
+    primary = Ref("tencent", TENCENT_ACCOUNT, _SHANGHAI, "key", made_up_key_id("tencent", _SHANGHAI, "assets"))
     return (
         mine("game-saves", 260, "games", period_days=90),
         mine("telemetry", 120, "games"),
@@ -95,7 +94,7 @@ def _keys_of(cloud: str, account: str, region: str, usual: str, at: datetime) ->
         """A key made so many days ago; automatic rotation has kept its period since."""
         native_id = made_up_key_id(cloud, account, region, alias)
         key = WorldKey(
-            ref=ResourceRef(cloud, account, region, "key", native_id),
+            ref=Ref(cloud, account, region, "key", native_id),
             spec=spec,
             created_at=at - days * _DAY,
             aliases=[alias],

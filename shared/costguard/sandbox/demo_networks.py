@@ -21,9 +21,9 @@ from cloudstand.fleets import (
 )
 from cloudstand.world.fleet import MachineSpec
 from cloudstand.world.network import Networks
+from cloudstand.world.network_parts import Forward
 from cloudstand.world.network_region import Region, barred, rule
-from costguard.domain.network import Forward
-from costguard.domain.refs import Shard
+from cloudstand.world.places import Place
 from costguard.sandbox.demo_fleet import demo_fleet
 
 OFFICE = "198.51.100.0/24"
@@ -35,7 +35,7 @@ _Machines = Mapping[str, MachineSpec]
 
 def demo_networks(at: datetime) -> Networks:
     """All networks at `at`, the start of day 0, with the setting of each machine's metadata service where told."""
-    machines: dict[Shard, dict[str, MachineSpec]] = {}
+    machines: dict[Place, dict[str, MachineSpec]] = {}
     for spec in demo_fleet(at):
         machines.setdefault(spec.shard, {})[spec.name] = spec
     networks = Networks()
@@ -137,11 +137,11 @@ def _default(region: Region) -> None:
     region.group("default", "default", rule("inside", peer="172.31.0.0/16", priority=1), is_default=True)
 
 
-_REGIONS: Mapping[Shard, Callable[[Region, _Machines], None]] = {
-    Shard("aws", RESEARCH, EAST): _research_east,
-    Shard("aws", RESEARCH, WEST): _research_west,
-    Shard("aws", PRODUCT, EAST): _product_east,
-    Shard("aws", PRODUCT, WEST): _product_west,
-    Shard("alibaba", ALIBABA_ACCOUNT, HANGZHOU): _hangzhou,
-    Shard("tencent", TENCENT_ACCOUNT, GUANGZHOU): _guangzhou,
+_REGIONS: Mapping[Place, Callable[[Region, _Machines], None]] = {
+    Place("aws", RESEARCH, EAST): _research_east,
+    Place("aws", RESEARCH, WEST): _research_west,
+    Place("aws", PRODUCT, EAST): _product_east,
+    Place("aws", PRODUCT, WEST): _product_west,
+    Place("alibaba", ALIBABA_ACCOUNT, HANGZHOU): _hangzhou,
+    Place("tencent", TENCENT_ACCOUNT, GUANGZHOU): _guangzhou,
 }

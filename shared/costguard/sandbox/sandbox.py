@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import Self
 
 from cloudstand.clock import MovedClock
+from cloudstand.errors import MisuseError
 from cloudstand.wire.door import WorldDoor
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
@@ -98,6 +99,9 @@ class Sandbox:
             sandbox._start()
             if fleet is None:
                 sandbox._write_freezes()
+        except MisuseError as err:
+            sandbox.close()
+            raise InvalidInputError(str(err)) from err
         except BaseException:
             sandbox.close()
             raise

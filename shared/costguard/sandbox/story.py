@@ -9,6 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 from cloudstand.clock import MovedClock
 from cloudstand.world.cloud import World
+from cloudstand.world.fleet import MachineSpec
 from cloudstand.world.workload import BUSY
 from costguard.domain.refs import ResourceRef
 
@@ -17,6 +18,11 @@ BEFORE_RUN = timedelta(hours=1)  # owners act an hour before the day's run
 _ONE_DAY = timedelta(days=1)
 
 Result = TypeVar("Result")
+
+
+def known_as(spec: MachineSpec) -> ResourceRef:
+    """What Costguard calls a machine of the world."""
+    return ResourceRef(spec.cloud, spec.account, spec.region, "instance", spec.native_id)
 
 
 class Setting(Protocol):
@@ -49,7 +55,7 @@ class Stage:
         """
         for spec in self.sandbox.world.fleet:
             if spec.name == name:
-                return spec.ref
+                return known_as(spec)
         message = f"no machine is called {name!r}"
         raise LookupError(message)
 

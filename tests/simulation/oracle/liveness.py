@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from tests.simulation.hub import Process
 from tests.simulation.oracle import truth
 from tests.simulation.oracle.judge import Violation
+from tests.world_ports.translate import to_product
 
+from cloudstand.world.kinds import InstanceState, SnapshotState
 from costguard.cases import Case, CaseStatus, Phase
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
-from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.engine.run.run import RunReport
 from costguard.guards.rules.common import Mode
 
@@ -84,7 +85,7 @@ def forgotten(simulation: Simulation) -> Iterator[Violation]:
         ref = machine.spec.ref
         if machine.state is not InstanceState.RUNNING or machine.native_id in held | snoozed:
             continue
-        shown = simulation.clouds.whole([ref]).get(ref)
+        shown = simulation.clouds.whole([to_product(ref)]).get(to_product(ref))
         if shown is None or truth.why_untouchable(shown, version, now, Verb.STOP):
             continue
         rule = truth.rule_of(shown, version)

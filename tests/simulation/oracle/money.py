@@ -17,15 +17,17 @@ from decimal import Decimal
 from tests.simulation.budgets import YUAN_A_DOLLAR, BudgetSpec
 from tests.simulation.chronicle import BillRead, Chronicle
 from tests.simulation.hub import Process
+from tests.world_ports.translate import to_product
 
 from cloudstand.world.billing import Charge, charges, day_offset
 from cloudstand.world.cloud import World
+from cloudstand.world.kinds import Billing
+from cloudstand.world.money import ChargeCategory, Money
 from cloudstand.world.prices import DISK_GIB_MONTH, PREPAID_SHARE, currency_of
 from cloudstand.world.records import Machine, OtherCharge, WorldVolume
-from costguard.domain.money import HOURS_PER_MONTH, Money, hours
+from costguard.domain.money import HOURS_PER_MONTH, hours
 from costguard.domain.refs import provider_of
-from costguard.domain.resources import Billing
-from costguard.domain.spend import ChargeCategory, SpendScope
+from costguard.domain.spend import SpendScope
 
 SKEW_HOURS = Decimal(20) / 60
 KEEPS_FOR = timedelta(hours=8, minutes=25)  # a bill read eight hours ago still serves, by two clocks ten minutes off
@@ -288,7 +290,7 @@ def _between_looks(
     for machine in machines_of(world, budget, cloud):
         looks = [
             one.at
-            for one in chronicle.listings.get(machine.shard, [])
+            for one in chronicle.listings.get(to_product(machine.shard), [])
             if one.complete and one.process.guard == "budget" and (one.process.finished or one.at >= span[1])
         ]
         open_for = Decimal(0)
@@ -313,7 +315,7 @@ def _unseen(
         return Decimal(0)
     found = Decimal(0)
     for machine in machines_of(world, budget, cloud):
-        looks = chronicle.listings.get(machine.shard, [])
+        looks = chronicle.listings.get(to_product(machine.shard), [])
         first = _first(
             [one.at for one in looks if one.process.guard == "budget" and one.process.finished and one.complete]
         )
@@ -344,7 +346,7 @@ def _seen_turning(chronicle: Chronicle, machine: Machine, moment: datetime, sinc
     """Whether it was started or stopped, for all that the looks before can tell, within a day of a moment."""
     looks = [
         one.at
-        for one in chronicle.listings.get(machine.shard, [])
+        for one in chronicle.listings.get(to_product(machine.shard), [])
         if one.complete and one.process.guard == "budget" and one.at < moment
     ]
     day = timedelta(days=1)

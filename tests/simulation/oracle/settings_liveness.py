@@ -10,9 +10,10 @@ from tests.simulation.oracle import truth
 from tests.simulation.oracle.judge import Violation
 from tests.simulation.oracle.way_in import the_world_gets_in
 from tests.simulation.settings import KEYS, NETWORKS, NetRuleSpec, SettingsVersion
+from tests.world_ports.translate import to_product, to_world
 
+from cloudstand.world.keys import KeyState
 from costguard.cases import CaseStatus, Phase
-from costguard.domain.keys import KeyState
 from costguard.domain.network import AddressState, NetworkInventory, NetworkRule
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
@@ -76,13 +77,13 @@ def unmended(simulation: SettingsSimulation) -> Iterator[Violation]:
     if KEYS in simulation.reports:
         yield from _keys(simulation, version, left)
     if NETWORKS in simulation.reports and simulation.story.network is not None:
-        network = simulation.world.networks.of(simulation.story.shard)
-        yield from _rules(simulation, version, network, left)
-        yield from _addresses(simulation, version, network, left)
+        network = simulation.world.networks.of(to_world(simulation.story.shard))
+        yield from _rules(simulation, version, to_product(network), left)
+        yield from _addresses(simulation, version, to_product(network), left)
 
 
 def _keys(simulation: SettingsSimulation, version: SettingsVersion, left: set[str]) -> Iterator[Violation]:
-    for key in simulation.world.keys.of(simulation.story.shard):
+    for key in simulation.world.keys.of(to_world(simulation.story.shard)):
         rule = version.key_rule(key.tags)
         if rule is None or rule.mode != "enforce" or not rule.automatic or rule.actions < _ROOMY:
             continue

@@ -11,12 +11,13 @@ from tests.simulation.budgets import Demand, month_of
 from tests.simulation.oracle import money, truth
 from tests.simulation.oracle.judge import Violation
 from tests.simulation.oracle.trust import Sight, why_not
+from tests.world_ports.translate import to_product
 
+from cloudstand.world.kinds import InstanceState
 from cloudstand.world.records import Machine
 from costguard.cases import CaseStatus
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import ReasonCode
-from costguard.domain.resources import InstanceState
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
@@ -61,7 +62,7 @@ def unheeded(simulation: Simulation) -> Iterator[Violation]:
 def _asked(simulation: Simulation, machine: Machine, now: datetime) -> Iterator[Demand]:
     """The steps that have surely asked for this machine for long enough, where no gentler one may have."""
     world, version = simulation.world, simulation.versions[simulation.version]
-    shown = simulation.clouds.whole([machine.ref]).get(machine.ref)
+    shown = simulation.clouds.whole([to_product(machine.ref)]).get(to_product(machine.ref))
     if shown is None or truth.why_untouchable(shown, version, now, Verb.STOP) or machine.spec.one_time_spot:
         return
     started = machine.runs[-1][0]

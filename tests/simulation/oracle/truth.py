@@ -11,14 +11,16 @@ from tests.simulation.hub import Process
 from tests.simulation.rule_spec import RuleSpec
 from tests.simulation.rules import PolicyVersion, spared_by_tag
 from tests.simulation.scenario import PROTECTING_TAGS
+from tests.world_ports.translate import to_world
 
 from cloudstand.world.cloud import World
+from cloudstand.world.kinds import Billing
 from cloudstand.world.prices import SPOT_SHARE
 from cloudstand.world.records import Machine
 from cloudstand.world.sensors import PERIOD_SECONDS, Sensor
+from cloudstand.world.workload import SignalName
 from costguard.domain.actions import Verb
-from costguard.domain.resources import Billing, InstanceDetail, SnapshotState
-from costguard.domain.signals import SignalName
+from costguard.domain.resources import InstanceDetail, SnapshotState
 
 GPU_BOUND_PERCENT = 5.0
 WORKING_WATTS = 200.0  # a card of these worlds idles at 31 and works at 255 and more
@@ -121,7 +123,7 @@ def why_untouchable(shown: InstanceDetail, version: PolicyVersion, at: datetime,
     instance = shown.instance
     if tag_protects(instance.tags):
         return f"its tags protect it: {instance.tags}"
-    if instance.billing not in {Billing.ON_DEMAND, Billing.SPOT}:
+    if to_world(instance.billing) not in {Billing.ON_DEMAND, Billing.SPOT}:
         return f"it is {instance.billing.value}"
     if instance.managed_by is not None:
         return f"it is managed by {instance.managed_by.keeper.value}"

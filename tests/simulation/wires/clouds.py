@@ -18,6 +18,7 @@ from tests.simulation.hub import Process, TrueClock
 from tests.simulation.oracle.wires import missed, repeated
 from tests.simulation.wires.line import CHANGES, Line, Trouble
 from tests.simulation.wires.sockets import in_process
+from tests.world_ports.translate import to_product
 from typing_extensions import Self
 
 from cloudstand.alibaba.emulator import AlibabaEmulator
@@ -122,11 +123,11 @@ class Wires:
             if "alibaba" in there:
                 alibaba = opening.enter_context(AlibabaEmulator(door, port=None))
                 self._line("alibaba", alibaba.server.answer)
-                self._making["alibaba"] = _alibaba(alibaba.keys, now, opening.callback)
+                self._making["alibaba"] = _alibaba(to_product(alibaba.keys), now, opening.callback)
             if "tencent" in there:
                 tencent = opening.enter_context(TencentEmulator(door, port=None))
                 self._line("tencent", tencent.server.answer)
-                self._making["tencent"] = _tencent(tencent.keys, now, opening.callback)
+                self._making["tencent"] = _tencent(to_product(tencent.keys), now, opening.callback)
             opening.enter_context(in_process({ADDRESSES[name]: line for name, line in self.lines.items()}))
             self._open = opening.pop_all()
         return self
@@ -275,9 +276,9 @@ class WireInventory(FaultyInventory):
         with self.wires.troubled(self.cloud, self.wires.trouble(fault, Port.DETAILS, self.cloud)):
             found = self.provider.inventory.details(refs)
         machines = {ref.native_id: clouds.world.machines[ref.native_id].ref for ref in refs}
-        truth = clouds.whole(list(machines.values()))
+        truth = clouds.whole(to_product([*machines.values()]))
         for native_id, ref in machines.items():
-            look = Look(self.process, hub.calls, hub.now, hub.now, self.process.writes, truth.get(ref))
+            look = Look(self.process, hub.calls, hub.now, hub.now, self.process.writes, truth.get(to_product(ref)))
             clouds.chronicle.looks.setdefault(native_id, []).append(look)
         return found
 
@@ -287,7 +288,7 @@ class WireInventory(FaultyInventory):
         def do(fault: Fault | None) -> tuple[str, ...]:
             with self.wires.troubled(self.cloud, self.wires.trouble(fault, Port.DETAILS, self.cloud)):
                 found = self.provider.inventory.protections(ref, wanted)
-            self.note_protections(self.clouds.world.machines[ref.native_id].ref)
+            self.note_protections(to_product(self.clouds.world.machines[ref.native_id].ref))
             return found
 
         return self.call(Port.DETAILS, "protections", ref.native_id, do)

@@ -14,7 +14,7 @@ from tests.simulation.scenario import DAY, HOUR, REGIONS, START, Deed, Delivery,
 
 from cloudstand.world import workload
 from cloudstand.world.fleet import Disk, MachineSpec
-from costguard.domain.resources import Billing
+from cloudstand.world.kinds import Billing
 
 _CLOUDS = ("aws", "alibaba", "tencent")
 _DEVICES = {"aws": ("/dev/sda1", "/dev/sdf"), "alibaba": ("/dev/xvda", "/dev/xvdb"), "tencent": ("vda", "vdb")}

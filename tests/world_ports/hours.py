@@ -11,7 +11,7 @@ from math import nan
 from cloudstand.world.records import Machine, PastHours
 from cloudstand.world.sensors import PERIOD_SECONDS, Sensor, any_slot, sensors_of, windows_of
 from cloudstand.world.workload import HOUR_SECONDS, Workload
-from costguard.domain.signals import SignalHistory, floor_hour
+from costguard.domain.signals import SignalHistory, SignalName, floor_hour
 
 Stretch = tuple[range, bool, bool]
 """Hours alike: which, whether something changes within (then it is a single one), whether samples exist."""
@@ -28,7 +28,7 @@ def histories(machine: Machine, since: datetime, until: datetime) -> tuple[Signa
         course = whole if sensor.card is None else devices
         if any_slot(course.windows, asked, PERIOD_SECONDS[sensor.signal]):
             maxima, samples = _hours(sensor, first, int(last), course)
-            found.append(SignalHistory(sensor.signal, sensor.device, start, maxima, samples, "world"))
+            found.append(SignalHistory(SignalName(sensor.signal.value), sensor.device, start, maxima, samples, "world"))
     return tuple(found)
 
 
