@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
 from tests.builders import DAY, NOW, case, detail, finding, instance, seen, snapshot, volume
 
 from costguard.cases import CaseStatus, ClimbedRung, advance
+from costguard.cases.case import TWO_CLOCKS, kept_since_told
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.resources import InstanceState
 
+SECOND = timedelta(seconds=1)
 STOPPED = instance(state=InstanceState.STOPPED)
 HALTED = ClimbedRung(Verb.STOP, NOW - 20 * DAY)
 AGAIN = case(rung=3, climbed=(HALTED, ClimbedRung(Verb.WARN, NOW - 8 * DAY)), since=NOW - 8 * DAY)
@@ -46,3 +51,11 @@ def test_a_snooze_is_remembered_through_runs_that_saw_nothing() -> None:
     assert again.wants is Verb.WARN, "a new notice comes first"
     assert again.case is not None
     assert again.case.snoozed_until is None
+
+
+@pytest.mark.parametrize(("before", "counts"), [(TWO_CLOCKS - SECOND, True), (TWO_CLOCKS, False)])
+def test_a_keep_from_before_a_notice_counts_where_two_clocks_may_differ_by_so_much(
+    before: timedelta, *, counts: bool
+) -> None:
+    told = case(climbed=(ClimbedRung(Verb.WARN, NOW - DAY),))
+    assert kept_since_told(told, NOW - DAY - before) is counts

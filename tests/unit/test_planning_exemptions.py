@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from costguard.domain.findings import Verdict
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import Billing, Instance, Keeper, ManagedBy
 from costguard.guards.rules.common import Protection, Selector
-from costguard.planning import exemption, judge_all
+from costguard.planning import PlanInputs, build_plan, exemption, judge_all
 from costguard.planning.exempt import overlaid
 from costguard.policy.model.policy import Account, Exemption, Owner
 
@@ -132,3 +133,16 @@ def test_every_finding_names_its_owner() -> None:
     house = policy(owners=(Owner("nlp", Selector(resources=("i-1",))),))
     found = judge_all(house, (shard_facts(fact(mine), fact(theirs)),), NOW)
     assert [(one.subject, one.owner) for one in found] == [(mine.ref, "nlp"), (theirs.ref, "vision")]
+
+
+def test_an_exception_holds_at_the_moment_that_machines_are_judged_for() -> None:
+    (found,) = judge_all(policy(exemptions=(AGREED,)), (shard_facts(fact()),), NOW)
+    assert (found.verdict, found.reason.code) == (Verdict.EXEMPT, ReasonCode.EXCEPTION)
+
+
+def test_a_plan_rests_on_the_verdicts_that_it_is_given() -> None:
+    """What was scanned once is judged once; only owners and exemptions are laid over anew."""
+    given = PlanInputs("idle_gpu", "run-1", NOW, policy(), (shard_facts(fact()),))
+    busy = finding(verdict=Verdict.COMPLIANT)
+    assert [each.verdict for each in build_plan(given).findings] == [Verdict.VIOLATION]
+    assert [each.verdict for each in build_plan(replace(given, verdicts=(busy,))).findings] == [Verdict.COMPLIANT]
