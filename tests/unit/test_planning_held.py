@@ -196,3 +196,11 @@ def test_a_snooze_holds_until_its_last_minute_and_no_longer() -> None:
     assert [action.verb for action in awake.due] == [Verb.STOP]
     long_over = build_plan(inputs(snoozes={str(ref()): NOW - DAY}))
     assert [action.verb for action in long_over.due] == [Verb.STOP]
+
+
+def test_a_keep_since_the_notice_begins_its_wait_anew_though_it_is_over() -> None:
+    told = case(climbed=(ClimbedRung(Verb.WARN, NOW - DAY),))
+    kept = build_plan(inputs(cases=(told,), kept_at={str(ref()): NOW - HOUR}))
+    assert [action.verb for action in kept.due] == [Verb.WARN]
+    of_another = build_plan(inputs(cases=(told,), kept_at={str(ref("i-2")): NOW - HOUR}))
+    assert [action.verb for action in of_another.due] == [Verb.STOP]
