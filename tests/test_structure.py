@@ -40,6 +40,7 @@ TOP_LEVEL = {"pyproject.toml", "README.md", "functions", "shared", "infra", "eve
 TOP_LEVEL |= {"docs", "SECURITY.md", "CHANGELOG.md"}  # may stand beside it; so may dot files
 MADE = {"build", "dist", "__pycache__"}  # by tools, not in the repository
 MOST_LINES = 400
+MOST_ENTRIES = 20
 HANDLER_LINES = 10
 
 PURE = ("domain", "guards", "policy", "cases", "planning", "report", "estimates", "backtest")
@@ -331,6 +332,28 @@ def test_links_between_pages_lead_somewhere() -> None:
             if file and not re.match(r"[a-z]+:", file) and not (page.parent / file).exists():
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert broken == []
+
+
+def test_no_folder_shows_more_than_a_reader_can_hold() -> None:
+    folders = {PACKAGE, *(path.parent for path in modules())}
+    entries = {str(folder.relative_to(ROOT)): len([*_shown(folder)]) for folder in folders}
+    assert {name: count for name, count in entries.items() if count > MOST_ENTRIES} == {}
+
+
+def _shown(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if path.name not in MADE)
+
+
+def test_the_page_on_architecture_names_what_exists() -> None:
+    text = (ROOT / "docs/architecture.md").read_text("utf-8")
+    named = re.findall(r"`((?:shared|functions)/[^`\s<>]*\.py)(?:::(\w+))?`", text)
+    assert len(named) > 20
+    for file, name in named:
+        assert (ROOT / file).is_file(), file
+        assert not name or name in {getattr(node, "name", "") for node in tree(ROOT / file).body}, f"{file}::{name}"
+    drawn = set(re.findall(r"(?<![\w/])([a-z]+(?:\.py|/))(?= )", text.partition("```text")[2].partition("```")[0]))
+    layers = {f"{path.name}/" for path in PACKAGE.iterdir() if path.is_dir() and path.name not in {*MADE, "sandbox"}}
+    assert layers - drawn == set()
 
 
 @pytest.mark.parametrize("name", ["add-a-guard.md", "add-a-provider.md"])

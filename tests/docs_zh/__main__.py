@@ -23,7 +23,7 @@ from tests.docs_zh.pages import Page, english_of, is_transcript, read, translate
 from tests.docs_zh.stamps import outdated, stamped
 from tests.docs_zh.typography import typography
 
-from costguard.cli.demo import live_through
+from costguard.cli.demo.demo import live_through
 from costguard.cli.main import app
 from costguard.cli.program import Program, workplace
 from costguard.report.words.sentences import Language

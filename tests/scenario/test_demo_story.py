@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import typer
 
-from costguard.cli.demo import live_through
-from costguard.cli.demo_facts import DemoDay, Names, demo_json, names_of
-from costguard.cli.demo_text import day_heading, day_lines
+from costguard.cli.demo.demo import live_through
+from costguard.cli.demo.facts import DemoDay, Names, demo_json, names_of
+from costguard.cli.demo.text import day_heading, day_lines
 from costguard.cli.main import app
 from costguard.cli.output import to_json
 from costguard.cli.program import Program, workplace

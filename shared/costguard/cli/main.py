@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from costguard.cli import demo, sandbox
+from costguard.cli import sandbox
 from costguard.cli.act import invoke, recheck, undo
 from costguard.cli.decide import plan
+from costguard.cli.demo import demo
 from costguard.cli.exits import MEANINGS, Exit
 from costguard.cli.look import budgets, cases, doctor, keys, networks, report, savings, scan, shadows
 from costguard.cli.operate import audit, bundle, deploy, history, permissions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from costguard.cli import demo_settings as settings
-from costguard.cli.demo_facts import DemoDay, Ending, LeftAlone, Names
+from costguard.cli.demo import settings
+from costguard.cli.demo.facts import DemoDay, Ending, LeftAlone, Names
 from costguard.cli.wrapping import cells, wrapped
 from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.money import Money, totals

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from costguard.cases import CaseStatus
-from costguard.cli.demo_settings import NO_SETTINGS, SettingsDay, settings_day, settings_json
+from costguard.cli.demo.settings import NO_SETTINGS, SettingsDay, settings_day, settings_json
 from costguard.domain.actions import ActionResult, Verb
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.money import Money, hours, totals

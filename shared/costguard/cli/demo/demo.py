@@ -20,7 +20,8 @@ from costguard.guards import BUDGET, IDLE_GPU, KMS_ROTATION, NETWORK_AUDIT
 from costguard.report.words.sentences import Language, phrase
 
 if TYPE_CHECKING:
-    from costguard.cli.demo_facts import Copies, DemoDay, Ending, Names, Runs, Told
+    from costguard.cli.demo.facts import Copies, DemoDay, Ending, Names, Runs, Told
+    from costguard.domain.money import Money
     from costguard.domain.refs import Subject
     from costguard.engine.run.run import RunReport
     from costguard.engine.run.run_context import RunContext
@@ -61,7 +62,7 @@ def demo(
             here = opened.enter_context(workplace(ctx, lang=lang, sandbox=True))
         lived, ending = live_through(here, days, show=not as_json)
     if as_json:
-        from costguard.cli.demo_facts import demo_json
+        from costguard.cli.demo.facts import demo_json
 
         typer.echo(to_json(demo_json(lived, ending, here.language)))
 
@@ -69,8 +70,8 @@ def demo(
 def live_through(here: CliContext, days: int, *, show: bool) -> tuple[list[DemoDay], Ending]:
     """Every day, told as it passes if `show`; then what it came to."""
     from costguard.bootstrap import open_run_context
-    from costguard.cli.demo_facts import names_of
-    from costguard.cli.demo_text import ending_lines, opening_lines
+    from costguard.cli.demo.facts import names_of
+    from costguard.cli.demo.text import ending_lines, opening_lines
 
     sandbox, language = _running(here), here.language
     names: dict[Subject, str] = {}
@@ -101,7 +102,7 @@ def live_through(here: CliContext, days: int, *, show: bool) -> tuple[list[DemoD
 
 def _tell(day: DemoDay, lived: Sequence[DemoDay], names: Names, language: Language) -> None:
     """A quiet day is one line, and quiet days stand together."""
-    from costguard.cli import demo_text as told
+    from costguard.cli.demo import text as told
 
     before = lived[-1] if lived else None
     quiet = told.is_quiet(day, before)
@@ -115,8 +116,8 @@ def _tell(day: DemoDay, lived: Sequence[DemoDay], names: Names, language: Langua
 
 
 def _days(sandbox: Sandbox, guards: Guards, days: int, language: Language) -> Iterator[DemoDay]:
-    from costguard.cli.demo_clicks import keeping
-    from costguard.cli.demo_facts import Told, demo_day
+    from costguard.cli.demo.clicks import keeping
+    from costguard.cli.demo.facts import Told, demo_day
     from costguard.sandbox.story import live
 
     slack, number, world = sandbox.slack, -1, guards.machines
@@ -147,7 +148,7 @@ def _days(sandbox: Sandbox, guards: Guards, days: int, language: Language) -> It
 
 def _every_guard(guards: Guards, *, with_settings: bool) -> Runs:
     """One run of each guard; the two about machines go over one look at the clouds."""
-    from costguard.cli.demo_facts import Runs
+    from costguard.cli.demo.facts import Runs
     from costguard.engine.guards.budgets.budget_reports import budget_reports
     from costguard.engine.guards.budgets.look import rules_watched
     from costguard.engine.guards.budgets.run import run_budgets
@@ -175,7 +176,7 @@ def _said(event: StoryEvent, language: Language) -> str:
 
 
 def _ending(world: RunContext, sandbox: Sandbox, lived: Sequence[DemoDay], names: Names) -> Ending:
-    from costguard.cli.demo_facts import Ending, left_alone, saved_by, unmeasured
+    from costguard.cli.demo.facts import Ending, left_alone, saved_by, unmeasured
     from costguard.engine.ledger.audit.verify import verify
     from costguard.engine.savings.savings import realised_now
 
@@ -194,7 +195,7 @@ def _ending(world: RunContext, sandbox: Sandbox, lived: Sequence[DemoDay], names
 
 def _copies(world: RunContext, sandbox: Sandbox, names: Names) -> Copies | None:
     """Whose disks were copied, and the most that keeping the copies costs an hour, by the clouds' own prices."""
-    from costguard.cli.demo_facts import Copies
+    from costguard.cli.demo.facts import Copies
     from costguard.domain.resources import Volume
     from costguard.sandbox.story import known_as
 
