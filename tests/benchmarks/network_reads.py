@@ -17,13 +17,12 @@ from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
-from tests.world_ports.translate import to_product, to_world
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.contract.network_fleet import network_fleet
 from tests.contract.network_rigs import START, NetworkRig, in_order
 from tests.contract.network_worlds import NETWORKS, WIRED
+from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.world.network import PARTS, Networks, in_their_places
 from cloudstand.world.network_names import network_ref
