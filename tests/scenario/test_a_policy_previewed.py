@@ -22,7 +22,9 @@ from costguard.cli.policy.recording import (
     with_common_windows,
     write_recording,
 )
+from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError
+from costguard.engine.answers.answers import snooze
 from costguard.engine.run.run import make_plan
 from costguard.engine.run.scan import scan
 from costguard.guards.rules.common import Mode, Selector
@@ -88,6 +90,19 @@ def test_the_same_policy_changes_nothing_and_nothing_is_written(stage: Stage) ->
     assert previewed(stage, PRESENT) == {}
     assert stage.memory.cases.all("idle_gpu") == cases
     assert len(stage.mailbox.messages) == 1
+
+
+def test_a_recorded_fleet_remembers_a_keep_that_is_over(stage: Stage, tmp_path: Path) -> None:
+    """It cancels the notice before it in the preview as in the run."""
+    (case,) = stage.memory.cases.active("idle_gpu")
+    stage.clock.advance(timedelta(hours=2))
+    snooze(stage.memory, case.subject, timedelta(hours=1), "nlp", "a last look", stage.clock.now())
+    stage.clock.advance(1.5 * DAY)
+    world, path = stage.world(), tmp_path / "kept.json"
+    write_recording(path, recording_of(world, scan(world.readings, world.targets, PRESENT.idle_gpu, world.clock)))
+
+    for planned in (plan_recorded(read_recording(path, [PRESENT]), PRESENT), make_plan(world, "now")):
+        assert [action.verb for action in planned.due] == [Verb.WARN]
 
 
 OLD = """\

@@ -34,10 +34,10 @@ def keeping(sandbox: Sandbox, world: RunContext, language: Language) -> Keeping:
     desk = RequestContext(
         world.memory,
         world.policy,
-        True,  # noqa: FBT003
-        language,
-        clock,
-        SlackNotifier(slack.token, base_url=slack.base_url),
+        policy_usable=True,
+        language=language,
+        clock=clock,
+        screen=SlackNotifier(slack.token, base_url=slack.base_url),
     )
 
     def sent(request: SlackRequest) -> HttpReply:

@@ -49,6 +49,7 @@ class Recording:
     notices: Mapping[str, NoticeView]
     kept: Mapping[ResourceRef, tuple[tuple[str, Money | None], ...]] = field(default_factory=dict)
     launches: Mapping[ResourceRef, Launch] = field(default_factory=dict)
+    kept_at: Mapping[str, datetime] = field(default_factory=dict)
     schema: int = _SCHEMA
 
 
@@ -62,7 +63,7 @@ def with_common_windows(rules: Sequence[IdleRule]) -> tuple[IdleRule, ...]:
 def recording_of(world: RunContext, seen: Scan) -> Recording:
     """All that plans under other policies may need of what was seen; what could be acted on is read closely."""
     memory, now = world.memory, world.clock.now()
-    cases = memory.cases.active(IDLE_GPU)
+    cases, snoozes = memory.cases.active(IDLE_GPU), memory.snoozes.all()
     details, gaps = _details(world, seen, cases)
     instances = [fact.instance for shard in seen.facts for fact in shard.instances]
     asked = launched(
@@ -83,7 +84,8 @@ def recording_of(world: RunContext, seen: Scan) -> Recording:
         },
         launches={**known_launches(memory, instances, now), **asked.launches},
         disowned=memory.disowned.all(),
-        snoozes={ref: snooze.until for ref, snooze in memory.snoozes.active(now).items()},
+        snoozes={ref: snooze.until for ref, snooze in snoozes.items()},
+        kept_at={ref: snooze.at for ref, snooze in snoozes.items()},
         notices=notice_views(memory, cases, now),
     )
 
@@ -124,6 +126,7 @@ def plan_recorded(seen: Recording, policy: Policy) -> Plan:
             details={each.instance.ref: each for each in seen.details},
             kept=seen.kept,
             snoozes=seen.snoozes,
+            kept_at=seen.kept_at,
             notices=seen.notices,
             closed_accounts=frozenset(seen.closed_accounts),
             gaps=seen.gaps,

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from costguard.cases import Case
 from costguard.domain.actions import ActionResult, Verb
-from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap
@@ -96,21 +95,12 @@ def plan_from(
 
     A run, which remembers, waits for what is due within minutes (`nearly_due`); whoever only looks does not.
     """
-    verdicts = verdicts_on(world.policy, seen.facts, world.clock.now())  # once, however often it is planned
-    plan = partial(_plan_now, world, run_id, seen, verdicts, deadline=deadline, remember=remember)
+    plan = partial(_plan_now, world, run_id, seen, deadline=deadline, remember=remember)
     room = partial(world.memory.caps.room_again, world.guard)
     return planned_when_due(world.clock, plan, room, deadline) if remember else plan()
 
 
-def _plan_now(
-    world: RunContext,
-    run_id: str,
-    seen: Scan,
-    verdicts: tuple[Finding, ...],
-    *,
-    deadline: datetime | None,
-    remember: bool,
-) -> Plan:
+def _plan_now(world: RunContext, run_id: str, seen: Scan, *, deadline: datetime | None, remember: bool) -> Plan:
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
     notices = notice_views(memory, cases, now)
@@ -121,7 +111,7 @@ def _plan_now(
         now=now,
         policy=world.policy,
         facts=seen.facts,
-        verdicts=verdicts,
+        verdicts=verdicts_on(world.policy, seen.facts, now),  # once a plan: after a wait what was measured is older
         cases=cases,
         snoozes={ref: snooze.until for ref, snooze in snoozes.items()},
         kept_at={ref: snooze.at for ref, snooze in snoozes.items()},
