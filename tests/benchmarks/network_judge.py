@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from costguard.domain.mends import MendKind
 from costguard.domain.network import (
     AccessList,
     Direction,
@@ -38,8 +37,9 @@ from costguard.domain.network import (
     Vpc,
 )
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import Instance
-from costguard.guards.network.judge import judge, last_admin_path, mend_of
+from costguard.guards.network.judge import judge, last_admin_path, remediation_of
 from costguard.guards.network.reachability.exposure import reach
 from costguard.guards.network.rules import AuditRule, Check
 from costguard.guards.rules.common import Mode
@@ -159,7 +159,7 @@ def measure(size: Size, repeats: int) -> None:
     print("| read as on | paths | findings | violations | reach, CPU s | judge, CPU s | with mends and the last way |")
     print("|---|---|---|---|---|---|---|")
     rule = AuditRule(
-        "everything", Mode.ENFORCE, frozenset(Check), mend=frozenset({MendKind.REVOKE_RULE}), peering_cidrs=()
+        "everything", Mode.ENFORCE, frozenset(Check), mend=frozenset({RemediationKind.REVOKE_RULE}), peering_cidrs=()
     )
     for cloud in ORDERS:
         inventory, machines = region(cloud, size)
@@ -174,7 +174,7 @@ def measure(size: Size, repeats: int) -> None:
             began = time.process_time()
             found = judge([inventory], machines, [rule], NOW, {})
             judged.append(time.process_time() - began)
-            for mend in filter(None, (mend_of(each, inventory, rule) for each in found)):
+            for mend in filter(None, (remediation_of(each, inventory, rule) for each in found)):
                 last_admin_path(mend, [inventory], machines, rule)
             mended.append(time.process_time() - began)
             findings, violations = len(found), sum(each.verdict.value == "violation" for each in found)

@@ -27,9 +27,9 @@ from cloudstand.wire.door import WorldDoor
 from cloudstand.world.cloud import World
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, ProviderError
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkInventory, NetworkRule, PublicAddress, SecurityGroup
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.network.remediation import before_of
 from costguard.providers.alibaba.core.errors import refusal
 from costguard.providers.alibaba.core.fields import flattened
@@ -158,14 +158,14 @@ class Stage:
             self.place(addresses=tuple(found if each.ref == ref else each for each in self.truth.addresses))
         return found
 
-    def about_rule(self, kind: MendKind, name: str, rule: NetworkRule, **more: str) -> Mend:
+    def about_rule(self, kind: RemediationKind, name: str, rule: NetworkRule, **more: str) -> Remediation:
         said = {"rule_id": rule.rule_id, "direction": rule.direction.value, "version": "", **more}
-        return Mend(kind, self.ref("security_group", name), said)
+        return Remediation(kind, self.ref("security_group", name), said)
 
-    def about_address(self, kind: MendKind, name: str, **more: str) -> Mend:
-        return Mend(kind, self.ref("address", name), {"ip": self.address(name).ip, **more})
+    def about_address(self, kind: RemediationKind, name: str, **more: str) -> Remediation:
+        return Remediation(kind, self.ref("address", name), {"ip": self.address(name).ip, **more})
 
-    def change(self, mend: Mend) -> Receipt:
+    def change(self, mend: Remediation) -> Receipt:
         return self.remediator.change(mend, before_of(mend, self.truth, ()))
 
     def sent(self) -> list[tuple[str, Mapping[str, Any]]]:

@@ -24,14 +24,14 @@ from cloudstand.world.network import PARTS
 from cloudstand.world.records import Operation
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import OutcomeUnknownError, ThrottledError
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import Hop, NetworkInventory, NetworkRule, Route, SecurityGroup
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Instance
 from costguard.ports import NetworkRemediator, NetworkSource
 
 START = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
-EVERY_MEND = frozenset(MendKind) - {MendKind.SET_ROTATION, MendKind.ROTATE_KEY}
+EVERY_MEND = frozenset(RemediationKind) - {RemediationKind.SET_ROTATION, RemediationKind.ROTATE_KEY}
 
 
 class NetworkRig(ABC):
@@ -45,7 +45,7 @@ class NetworkRig(ABC):
 
     cloud: str
     lacks: Mapping[str, frozenset[str]] = {part: frozenset({part}) for part in PARTS}
-    mends: frozenset[MendKind] = EVERY_MEND
+    mends: frozenset[RemediationKind] = EVERY_MEND
     flow_logs: Mapping[str, str] = {"destination": "flow-logs", "role": "flow-logs-writer"}
     changing: frozenset[str]
     most_requests: int
@@ -180,7 +180,7 @@ class BareRig(NetworkRig):
         self.cloud = cloud
         super().__init__(network_fleet(cloud, START))
         if self.shard.provider == "tencent":  # flow logs are of interfaces, and nothing is told of metadata
-            self.mends = EVERY_MEND - {MendKind.REQUIRE_IMDSV2, MendKind.ALLOW_IMDSV1}
+            self.mends = EVERY_MEND - {RemediationKind.REQUIRE_IMDSV2, RemediationKind.ALLOW_IMDSV1}
         self._asked: list[str] = []
         self._throttled = 0
         self._loses = False
@@ -251,7 +251,7 @@ class _Mending:
     def __init__(self, rig: BareRig) -> None:
         self._rig = rig
 
-    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def change(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         self._rig.ask("world:ChangeNetwork", patience=1)
         return self._rig.answered(WorldNetworkRemediator(self._rig.world, self._rig.clock).change(mend, before))
 

@@ -16,8 +16,8 @@ from cloudstand.tencent.network_desk import NetworkDesk
 from cloudstand.tencent.server import TencentEmulator
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.network import PARTS
-from costguard.domain.mends import MendKind
 from costguard.domain.network import Hop, NetworkInventory
+from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import Instance
 from costguard.providers.kit.iam.purposes import Purpose
 from costguard.providers.tencent.compute.instance_types import TypeCatalogue
@@ -38,7 +38,7 @@ class TencentNetworkRig(NetworkRig):
     """The shard behind VPC of the emulator."""
 
     cloud = "tencent"
-    mends = EVERY_MEND - {MendKind.REQUIRE_IMDSV2, MendKind.ALLOW_IMDSV1}  # CVM has no such setting
+    mends = EVERY_MEND - {RemediationKind.REQUIRE_IMDSV2, RemediationKind.ALLOW_IMDSV1}  # CVM has no such setting
     flow_logs: Mapping[str, str] = {"destination": "29a6c8c8-d57d-4e25-84b5-9114734ce6ca", "role": ""}
     changing = _CHANGING
     most_requests = 20

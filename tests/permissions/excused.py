@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_LAST_WAY = "the demo's machines on AWS have one way in each, which stays; sent in test_network_mender.py"
+_LAST_WAY = "the demo's machines on AWS have one way in each, which stays; sent in test_network_remediator.py"
 _LISTS = "no rule of the demo names a list; judged in test_aws_network.py"
 _ALIBABA_LISTS = "nothing of the demo names a list, another group or IPv6; sent in test_alibaba_network.py"
 _TEMPLATES = "no rule of the demo names a template; sent in test_tencent_network.py"

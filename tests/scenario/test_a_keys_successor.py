@@ -20,9 +20,9 @@ from costguard.domain.actions import Outcome, Receipt
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, StalePlanError
 from costguard.domain.findings import Verdict
 from costguard.domain.keys import EncryptionKey, RotationMeans
-from costguard.domain.mends import MendKind
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import RemediationKind
 from costguard.engine.answers import answers
 from costguard.engine.answers.undo import Undoers, Undone, undo, undoing_of
 from costguard.engine.guards.keys.run import KeyRun, run_keys
@@ -113,7 +113,7 @@ class SuccessorStage(Stage):
         for number in range(first, last + 1):
             self.look(number * DAY)
 
-    def sent(self, kind: MendKind) -> list[Intent]:
+    def sent(self, kind: RemediationKind) -> list[Intent]:
         cases = {case.case_id for case in self.memory.cases.all("kms_rotation")}
         cases |= {case.case_id for case in self.memory.cases.closed("kms_rotation/")}
         found = [intent for case in cases for intent in self.memory.intents.for_case(case)]
@@ -160,7 +160,7 @@ def test_told_made_told_moved_and_taken_back(stage: Any, cloud: str) -> None:
     story.look(25 * HOUR)
     made = story.new
     assert (made.spec, made.usage, made.instance) == (story.old.spec, story.old.usage, story.old.instance)
-    (order,) = story.sent(MendKind.CREATE_SUCCESSOR)
+    (order,) = story.sent(RemediationKind.CREATE_SUCCESSOR)
     ours = {SUCCESSOR_OF: "old-key", DECISION: order.action.action_id}
     assert made.tags == {**story.old.tags, **ours}
     assert story.old.aliases == ["checkpoints"], "nothing else changed"
@@ -186,7 +186,7 @@ def test_told_made_told_moved_and_taken_back(stage: Any, cloud: str) -> None:
     assert verdicts[to_product(story.old.ref)] == (Verdict.EXEMPT, ReasonCode.KEY_SUPERSEDED)
     assert story.now_said() == ("closed", ReasonCode.MENDED)
     assert story.mailbox.titles[3:] == [f"Key checkpoints: done: {said}"]
-    (moved,) = story.sent(MendKind.MOVE_ALIAS)
+    (moved,) = story.sent(RemediationKind.MOVE_ALIAS)
     assert f"To take it back: costguard undo {moved.action.action_id}" in story.mailbox.messages[3].lines
     story.every_day(3, 5)
     assert len(story.mailbox.titles) == 4
@@ -233,7 +233,7 @@ def test_a_canary_that_fails_moves_the_alias_back_once_and_for_good(stage: Any) 
     story.cloud.keys.break_when_moved = {story.new.ref}
     story.every_day(4, 7)
     assert story.successor.calls == ["create", "move checkpoints"], "what uses the alias would feel each try"
-    (moved,) = story.sent(MendKind.MOVE_ALIAS)
+    (moved,) = story.sent(RemediationKind.MOVE_ALIAS)
     assert moved.outcome is Outcome.REFUSED
     assert "moved back to old-key" in moved.detail
     assert (story.old.aliases, story.new.aliases) == (["checkpoints"], [])
@@ -256,7 +256,7 @@ def test_where_moving_back_fails_nobody_knows_and_people_decide(stage: Any) -> N
     story.cloud.keys.break_when_moved = {story.old.ref}
     story.cloud.keys.moves_fail_after = 1
     story.every_day(3, 4)
-    (moved,) = story.sent(MendKind.MOVE_ALIAS)
+    (moved,) = story.sent(RemediationKind.MOVE_ALIAS)
     assert "moving it back" in moved.detail
     assert moved.outcome in {Outcome.UNKNOWN, Outcome.TOOK_EFFECT}
     assert story.successor.calls == ["create", "move checkpoints"]
@@ -305,7 +305,7 @@ def test_a_successor_grows_old_itself_and_the_first_key_stays_superseded(stage: 
 def test_an_undo_of_a_move_that_somebody_changed_since_is_refused(stage: Any) -> None:
     story: SuccessorStage = stage()
     story.every_day(0, 5)
-    (moved,) = story.sent(MendKind.MOVE_ALIAS)
+    (moved,) = story.sent(RemediationKind.MOVE_ALIAS)
     story.new.state = KeyState.DISABLED
     with pytest.raises(StalePlanError, match="disabled"):
         story.take_back(moved)

@@ -29,9 +29,9 @@ from costguard.domain.errors import (
     StalePlanError,
     ThrottledError,
 )
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.savings import Standing
 from costguard.engine.answers import answers
 from costguard.engine.answers.undo import Undoers, undo, undoing_of
@@ -58,11 +58,11 @@ class Remediator:
 
     def __init__(self, inner: WorldNetworkRemediator) -> None:
         self.inner = inner
-        self.calls: list[Mend] = []
+        self.calls: list[Remediation] = []
         self.fails_before: Exception | None = None
         self.fails_after: Exception | None = None
 
-    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def change(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         self.calls.append(mend)
         if self.fails_before is not None:
             raise self.fails_before
@@ -77,7 +77,7 @@ def forbidding(*checks: Check, **changes: Any) -> AuditRule:
     return with_audit_digest(replace(rule, **changes))
 
 
-def closing(cloud: str, *ports: int, by: MendKind = MendKind.REVOKE_RULE, **changes: Any) -> AuditRule:
+def closing(cloud: str, *ports: int, by: RemediationKind = RemediationKind.REVOKE_RULE, **changes: Any) -> AuditRule:
     """Ports that the group called `OPEN` may not open to the world, and how that is mended."""
     group = network_fleet(cloud, BEGIN).ref("security_group", OPEN)
     only = NetworkSelector(resources=(str(group),))
@@ -142,7 +142,7 @@ class NetworkStage:
         return {rule.ports[0][0] for rule in into if "0.0.0.0/0" in rule.peers}
 
     @property
-    def kinds(self) -> list[MendKind]:
+    def kinds(self) -> list[RemediationKind]:
         return [mend.kind for mend in self.remediator.calls]
 
     def last_action(self) -> str:
@@ -176,18 +176,18 @@ def stage(tmp_path: Path) -> Iterator[Any]:
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_an_unattached_address_is_released_after_its_grace_and_said_to_be_final(stage: Any, cloud: str) -> None:
-    rule = forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({MendKind.RELEASE_ADDRESS}))
+    rule = forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({RemediationKind.RELEASE_ADDRESS}))
     week = stage(cloud, rule)
     spare = week.fleet.ref("address", SPARE)
     week.every_day(0, 6)
     assert week.remediator.calls == []
     week.every_day(7, 8)
-    assert week.kinds == [MendKind.RELEASE_ADDRESS]
+    assert week.kinds == [RemediationKind.RELEASE_ADDRESS]
     assert to_world(spare) not in {address.ref for address in week.networks.addresses}
     (told,) = (message for message in week.mailbox.messages if "will release" in message.title)
     assert "There is no way back from this." in told.lines
     week.every_day(9, 12)
-    assert week.kinds == [MendKind.RELEASE_ADDRESS]
+    assert week.kinds == [RemediationKind.RELEASE_ADDRESS]
     now = week.clock.now()
     (saved,) = savings_report(week.memory, BEGIN, now, now).entries
     assert (saved.subject, saved.standing, saved.counted_until) == (spare, Standing.RELEASED, now)
@@ -197,7 +197,7 @@ def test_an_unattached_address_is_released_after_its_grace_and_said_to_be_final(
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_an_address_in_use_for_an_hour_begins_its_grace_anew(stage: Any, cloud: str) -> None:
-    rule = forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({MendKind.RELEASE_ADDRESS}))
+    rule = forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({RemediationKind.RELEASE_ADDRESS}))
     week = stage(cloud, rule)
     spare = week.fleet.ref("address", SPARE)
     week.every_day(0, 5)
@@ -212,7 +212,7 @@ def test_an_address_in_use_for_an_hour_begins_its_grace_anew(stage: Any, cloud: 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_an_address_in_use_for_a_last_look_alone_begins_its_grace_anew(stage: Any, cloud: str) -> None:
     """No look of a run shows that hour: it began after one and was over before the next."""
-    week = stage(cloud, forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({MendKind.RELEASE_ADDRESS})))
+    week = stage(cloud, forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({RemediationKind.RELEASE_ADDRESS})))
     spare = week.fleet.ref("address", SPARE)
     day = 0
     while not (plan := week.plan_at(day * DAY)).due or week.remediator.calls:
@@ -238,7 +238,7 @@ def test_a_port_open_to_the_world_is_closed_by_one_rule_and_put_back_by_undo(sta
     week.look(timedelta(0))
     assert week.remediator.calls == []
     week.look(25 * HOUR)
-    assert week.kinds == [MendKind.REVOKE_RULE]
+    assert week.kinds == [RemediationKind.REVOKE_RULE]
     (gone,) = set(before) - set(week.rules_of(OPEN)) if cloud != "tencent" else before[1:2]
     assert (gone.ports, len(week.rules_of(OPEN))) == (((8888, 8888),), len(before) - 1)
     week.look(26 * HOUR)
@@ -270,12 +270,12 @@ def test_what_was_announced_comes_no_earlier_though_the_calendar_is_taken_out(st
         week.look(hours * HOUR)
         assert week.kinds == [], hours
     week.look(announced - BEGIN)
-    assert week.kinds == [MendKind.REVOKE_RULE]
+    assert week.kinds == [RemediationKind.REVOKE_RULE]
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_narrowing_lets_the_named_networks_in_and_nobody_else(stage: Any, cloud: str) -> None:
-    rule = closing(cloud, 8888, by=MendKind.NARROW_RULE, narrow_to=("198.51.100.0/24", "2001:db8:77::/48"))
+    rule = closing(cloud, 8888, by=RemediationKind.NARROW_RULE, narrow_to=("198.51.100.0/24", "2001:db8:77::/48"))
     week = stage(cloud, rule)
     week.every_day(0, 6)
 
@@ -283,7 +283,7 @@ def test_narrowing_lets_the_named_networks_in_and_nobody_else(stage: Any, cloud:
         return {peer for rule in week.rules_of(OPEN) if rule.ports == ((8888, 8888),) for peer in rule.peers}
 
     assert let_in() == {"198.51.100.0/24", "2001:db8:77::/48"}
-    assert week.kinds == [MendKind.NARROW_RULE] * 2
+    assert week.kinds == [RemediationKind.NARROW_RULE] * 2
     week.take_back(week.last_action())
 
 
@@ -333,8 +333,10 @@ def test_the_last_look_counts_the_ways_again(stage: Any, cloud: str) -> None:
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
-@pytest.mark.parametrize("by", [MendKind.REVOKE_RULE, MendKind.NARROW_RULE])
-def test_a_rule_that_could_not_be_put_back_is_told_and_never_announced(stage: Any, cloud: str, by: MendKind) -> None:
+@pytest.mark.parametrize("by", [RemediationKind.REVOKE_RULE, RemediationKind.NARROW_RULE])
+def test_a_rule_that_could_not_be_put_back_is_told_and_never_announced(
+    stage: Any, cloud: str, by: RemediationKind
+) -> None:
     """Until it can: once it names a network as others do, it is announced and, after the whole wait, closed."""
     week = stage(cloud, closing(cloud, 8888, by=by, narrow_to=("198.51.100.0/24", "2001:db8:77::/48")))
     group, rules = week.fleet.ref("security_group", OPEN), week.rules_of(OPEN)
@@ -465,7 +467,7 @@ def test_a_snooze_before_the_mend_is_heard(stage: Any) -> None:
 
 
 def test_metadata_without_tokens_is_refused_and_allowed_again_by_undo(stage: Any) -> None:
-    week = stage("aws", forbidding(Check.IMDS_V1, mend=frozenset({MendKind.REQUIRE_IMDSV2})))
+    week = stage("aws", forbidding(Check.IMDS_V1, mend=frozenset({RemediationKind.REQUIRE_IMDSV2})))
     machine = week.fleet.ref("instance", NOTEBOOK)
     week.look(timedelta(0))
     week.look(25 * HOUR)
@@ -476,7 +478,7 @@ def test_metadata_without_tokens_is_refused_and_allowed_again_by_undo(stage: Any
 
 
 def test_nothing_is_taken_back_while_costguard_is_paused(stage: Any) -> None:
-    week = stage("aws", forbidding(Check.IMDS_V1, mend=frozenset({MendKind.REQUIRE_IMDSV2})))
+    week = stage("aws", forbidding(Check.IMDS_V1, mend=frozenset({RemediationKind.REQUIRE_IMDSV2})))
     week.look(timedelta(0))
     week.look(25 * HOUR)
     week.memory.switch.pause("oncall", "an incident", week.clock.now())
@@ -487,7 +489,7 @@ def test_nothing_is_taken_back_while_costguard_is_paused(stage: Any) -> None:
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_observing_tells_nobody_and_changes_nothing(stage: Any, cloud: str) -> None:
     everything = frozenset(Check) - {Check.REGION, Check.WIDE_PEERING, Check.PRIVATE_SUBNET_EXPOSED}
-    week = stage(cloud, forbidding(*everything, mode=Mode.OBSERVE, mend=frozenset(MendKind)))
+    week = stage(cloud, forbidding(*everything, mode=Mode.OBSERVE, mend=frozenset(RemediationKind)))
     happened = len(week.cloud.networks.history)
     week.every_day(0, 9)
     assert (week.remediator.calls, week.mailbox.messages) == ([], [])

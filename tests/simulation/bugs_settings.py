@@ -7,8 +7,8 @@ from tests.simulation.bugs_deciding import ANY_MODE_AT_LAST
 from tests.simulation.planting import Bug, Edit
 
 _ADVANCE = "costguard.cases.advance"
-_CASE = "costguard.cases.mending"
-_PLAN = "costguard.planning.mending"
+_CASE = "costguard.cases.remediation"
+_PLAN = "costguard.planning.remediation"
 _KEY_HAND = "costguard.engine.guards.keys.handler"
 _KEY_LOOK = "costguard.engine.guards.keys.look"
 _NET_HAND = "costguard.engine.guards.networks.handler"
@@ -21,7 +21,7 @@ _UNDO = "costguard.engine.answers.undo"
 
 _OTHER_KEY_MEND = Edit(
     _KEY_HAND,
-    "if judged.mend != action.mend or mend_terms(judged.rule, judged.mend) != case.terms:",
+    "if judged.mend != action.mend or remediation_terms(judged.rule, judged.mend) != case.terms:",
     "if False:",
 )
 
@@ -68,7 +68,7 @@ _TOLD = (
             Edit(_CASE, "if is_same and terms == case.terms:", "if True:"),
             Edit(
                 _NET_HAND,
-                "if mend is None or judged.mend != mend or mend_terms(judged.rule, judged.mend) != case.terms:",
+                "if mend is None or judged.mend != mend or remediation_terms(judged.rule, judged.mend) != case.terms:",
                 "if mend is None:",
             ),
         ),
@@ -84,7 +84,7 @@ _TOLD = (
             Edit(_NET_HAND, "if judged.rule is None or judged.rule.digest != action.rule_digest:", "if False:"),
             Edit(
                 _NET_HAND,
-                "if mend is None or judged.mend != mend or mend_terms(judged.rule, judged.mend) != case.terms:",
+                "if mend is None or judged.mend != mend or remediation_terms(judged.rule, judged.mend) != case.terms:",
                 "if mend is None:",
             ),
         ),

@@ -25,9 +25,9 @@ from costguard.domain.errors import (
     TruncatedReadError,
 )
 from costguard.domain.keys import EncryptionKey, KeyInventory
-from costguard.domain.mends import Mend
 from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.remediations import Remediation
 from costguard.domain.resources import Gap, GapKind
 
 _JUST_BEFORE = timedelta(microseconds=1)
@@ -191,7 +191,7 @@ class FaultyRotator(_Seat):
 class FaultyRemediator(_Seat):
     """`NetworkRemediator`."""
 
-    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def change(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """One change."""
         inner = self.settings.remediator
         return _called(self, mend.kind.value, mend.subject, mend.parameters, lambda: inner.change(mend, before))

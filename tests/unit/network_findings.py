@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Gap, GapKind
 from costguard.guards.network.rules import Check
 from costguard.report.network.order import NetworkLine, NetworkReport, Seen
@@ -104,10 +104,12 @@ AGREED = found(
     {"reason": "moving\u202e away", "approver": "security", "until": "2026-06-01T00:00+00:00"},
 )
 KEPT = found(Check.WIDE_RULE, ref("security_group", "sg-2"), Verdict.EXEMPT, ReasonCode.NET_KEPT, {"name": "api"})
-REVOKED = Mend(
-    MendKind.REVOKE_RULE, ref("security_group", "sg-1"), {"rule_id": "sgr-1", "direction": "ingress", "version": ""}
+REVOKED = Remediation(
+    RemediationKind.REVOKE_RULE,
+    ref("security_group", "sg-1"),
+    {"rule_id": "sgr-1", "direction": "ingress", "version": ""},
 )
-RELEASED = Mend(MendKind.RELEASE_ADDRESS, ref("address", "eipalloc-1"), {"ip": "203.0.113.9"})
+RELEASED = Remediation(RemediationKind.RELEASE_ADDRESS, ref("address", "eipalloc-1"), {"ip": "203.0.113.9"})
 GAP = Gap(EAST, "interfaces", GapKind.DENIED, "UnauthorizedOperation", "allow ec2:DescribeNetworkInterfaces")
 
 

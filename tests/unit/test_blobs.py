@@ -22,10 +22,10 @@ from tests.builders import fact, shard_facts
 
 from costguard.domain.errors import NotFoundError, StalePlanError
 from costguard.engine.run.phases.blobs import MOST_UNPACKED, BlobRef, RunBlobs, packed, unpacked
-from costguard.engine.run.phases.phases import Decided, Left, Outset, PartDone, Parts, PartSeen
+from costguard.engine.run.phases.phases import Decided, Left, PartDone, Parts, PartSeen, ScanManifest
 
 SEEDS = st.integers(0, 2**32)
-HANDED_ON = (Outset, Parts, PartSeen, Decided, Left, PartDone)
+HANDED_ON = (ScanManifest, Parts, PartSeen, Decided, Left, PartDone)
 SOME = 3
 
 

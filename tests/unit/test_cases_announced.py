@@ -9,23 +9,23 @@ import pytest
 from tests.builders import DAY, NOW, SHARD, case, detail, fact, instance, policy, ref, rule, seen, shard_facts
 
 from costguard.cases import Announced, Case, ClimbedRung, Seen, advance, claimed, decision_id, due_at, noticed
-from costguard.cases.mending import MendSeen, advance_mend, mend_terms
 from costguard.cases.moves import climbed
+from costguard.cases.remediation import RemediationSeen, advance_remediation, remediation_terms
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode, Rung
 from costguard.planning import NoticeView, PlanInputs, build_plan
-from costguard.planning.mending import Judged, MendInputs, build_mend_plan
+from costguard.planning.remediation import Judged, RemediationInputs, build_remediation_plan
 
 HOUR = timedelta(hours=1)
 NAMED = (Announced(Verb.STOP, NOW + 30 * HOUR), Announced(Verb.TERMINATE, NOW + 9 * DAY))
 STOP_RUNG = Rung(Verb.STOP, DAY)
 KEY = ref("k-1", "key")
 KEYS = KeyRule("ninety-days", Mode.ENFORCE, KeySelector(), digest="d1")
-MEND = Mend(MendKind.SET_ROTATION, KEY, {"days": "90"})
+MEND = Remediation(RemediationKind.SET_ROTATION, KEY, {"days": "90"})
 UNROTATED = Finding(
     "kms_rotation",
     "rotation",
@@ -72,7 +72,7 @@ def test_a_notice_that_named_nothing_puts_nothing_off() -> None:
     """As those of earlier versions, in ledgers of today."""
     assert noticed(case(rung=0), NOW).climbed[-1].announced == ()
     assert Seen(NOW, rule(), None, None, shard_read=True, shard_complete=True).announced == ()
-    assert MendSeen(NOW, KEYS, UNROTATED, MEND, shard_read=True, shard_complete=True).announced == ()
+    assert RemediationSeen(NOW, KEYS, UNROTATED, MEND, shard_read=True, shard_complete=True).announced == ()
 
 
 @pytest.mark.parametrize("named", [(), NAMED])
@@ -88,15 +88,17 @@ def test_a_plan_keeps_what_a_delivered_notice_named(named: tuple[Announced, ...]
 
 @pytest.mark.parametrize("named", [(), (Announced(Verb.MEND, NOW + 3 * DAY),)])
 def test_a_plan_of_settings_keeps_what_a_delivered_notice_named(named: tuple[Announced, ...]) -> None:
-    opened = advance_mend(None, MendSeen(NOW, KEYS, UNROTATED, MEND, shard_read=True, shard_complete=True)).case
+    opened = advance_remediation(
+        None, RemediationSeen(NOW, KEYS, UNROTATED, MEND, shard_read=True, shard_complete=True)
+    ).case
     assert opened is not None
     warned = claimed(opened, NOW - HOUR)
     notices = {warned.decision_id: NoticeView(NOW - HOUR / 2, announced=named)}
     found = (Judged(UNROTATED, KEYS, MEND),)
-    given = MendInputs("kms_rotation", "run-1", NOW, "p1", found, {SHARD: True}, (KEYS,), seen=1)
-    (step,) = build_mend_plan(replace(given, cases=(warned,), notices=notices)).transitions
+    given = RemediationInputs("kms_rotation", "run-1", NOW, "p1", found, {SHARD: True}, (KEYS,), seen=1)
+    (step,) = build_remediation_plan(replace(given, cases=(warned,), notices=notices)).transitions
     assert step.after.climbed == (ClimbedRung(Verb.WARN, NOW - HOUR / 2, warned.decision_id, named),)
-    assert (warned.terms, decision_id(opened)) == (mend_terms(KEYS, MEND), warned.decision_id)
+    assert (warned.terms, decision_id(opened)) == (remediation_terms(KEYS, MEND), warned.decision_id)
     after_grace = replace(given, cases=(step.after,), now=NOW + 2 * DAY)
-    mended = [action.verb for action in build_mend_plan(after_grace).due]
+    mended = [action.verb for action in build_remediation_plan(after_grace).due]
     assert mended == ([] if named else [Verb.MEND])

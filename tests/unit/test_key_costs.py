@@ -8,15 +8,15 @@ from decimal import Decimal
 import pytest
 
 from costguard.domain.keys import CostKind, RotationCost
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.providers.alibaba.kms import matrix as alibaba
 from costguard.providers.aws.kms import matrix as aws
 from costguard.providers.tencent.kms import matrix as tencent
 from costguard.report.keys.costs import rotation_cost_words, told_cost_words
-from costguard.report.notices.remediations import MendFacts, MendWord, mend_notice
+from costguard.report.notices.remediations import RemediationFacts, RemediationWord, remediation_notice
 from costguard.report.words.sentences import Language
 
 KEY = ResourceRef("aws", "111122223333", "us-east-1", "key", "k-1")
@@ -74,11 +74,13 @@ def test_every_kind_of_cost_has_words() -> None:
 )
 def test_the_notice_before_a_rotation_says_what_it_costs(language: Language, line: str) -> None:
     reason = Reason(ReasonCode.KEY_OVERDUE, {"age_days": 400, "wanted_days": 90, "cost": "quota"})
-    mend = Mend(MendKind.ROTATE_KEY, KEY)
+    mend = Remediation(RemediationKind.ROTATE_KEY, KEY)
     at = datetime(2026, 3, 3, 9, tzinfo=timezone.utc)
     said = {
-        word: mend_notice(MendFacts(word, KEY, "training", "nlp", "ninety-days", reason, mend, due_at=at), language)
-        for word in (MendWord.COMES, MendWord.DONE)
+        word: remediation_notice(
+            RemediationFacts(word, KEY, "training", "nlp", "ninety-days", reason, mend, due_at=at), language
+        )
+        for word in (RemediationWord.COMES, RemediationWord.DONE)
     }
-    assert line in said[MendWord.COMES].lines
-    assert line not in said[MendWord.DONE].lines
+    assert line in said[RemediationWord.COMES].lines
+    assert line not in said[RemediationWord.DONE].lines

@@ -12,13 +12,13 @@ from tests.unit.test_kms_rotation import key
 
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.cases import Case, claimed, noticed
-from costguard.cases.mending import MendSeen, advance_mend
+from costguard.cases.remediation import RemediationSeen, advance_remediation
 from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.errors import RefusedError, ThrottledError
 from costguard.domain.keys import EncryptionKey, KeyInventory, KeyState, RotationSetting
-from costguard.domain.mends import MendKind
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.remediations import RemediationKind
 from costguard.engine.guards.keys.handler import KeyHandler
 from costguard.engine.guards.keys.look import judged_key
 from costguard.engine.ledger.memory import Memory
@@ -70,8 +70,8 @@ def memory() -> Iterator[Memory]:
 def decided() -> tuple[Case, Action]:
     """The case of a key whose rotation is off and whose owner was told two days ago, and the mend that it came to."""
     judged = next(iter(judged_key(OFF, POLICY, NOW)))
-    seen = MendSeen(NOW, RULE, judged.finding, judged.mend, shard_read=True, shard_complete=True)
-    case = advance_mend(None, seen).case
+    seen = RemediationSeen(NOW, RULE, judged.finding, judged.mend, shard_read=True, shard_complete=True)
+    case = advance_remediation(None, seen).case
     assert case is not None
     case = noticed(claimed(case, TOLD_AT), TOLD_AT)
     action = Action("a", "a", Verb.MEND, OFF.ref, OFF.ref, "1", case.case_id, 1, RULE.name, RULE.digest)
@@ -122,7 +122,7 @@ def test_another_mend_than_the_one_that_is_due_is_not_made(memory: Memory) -> No
     kms, (case, action) = Kms(OFF), decided()
     told(memory, case)
     assert action.mend is not None
-    other = replace(action, mend=replace(action.mend, kind=MendKind.ROTATE_KEY))
+    other = replace(action, mend=replace(action.mend, kind=RemediationKind.ROTATE_KEY))
     found = KeyHandler({"aws": kms}, {"aws": lambda: kms}, memory).last_look(case, other, POLICY, NOW)
     assert found == Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
 

@@ -21,9 +21,9 @@ from costguard.cli.program import CliContext
 from costguard.domain.errors import ThrottledError, UnavailableError
 from costguard.domain.findings import Verdict
 from costguard.domain.keys import EncryptionKey, KeyInventory
-from costguard.domain.mends import MendKind
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.guards.keys.look import KeyLook, look_at_keys
 from costguard.engine.guards.keys.run import KeyRun, key_figures, run_keys
@@ -144,11 +144,11 @@ def test_what_would_mend_a_finding_is_rehearsed_and_nothing_is_done(place: Place
         if line.mend is not None
     }
 
-    automatic = (MendKind.SET_ROTATION, "90")
+    automatic = (RemediationKind.SET_ROTATION, "90")
     assert mends == {
         ("aws", "checkpoints"): automatic,
         ("aws", "customer-uploads"): automatic,
-        ("aws", "release-signing"): (MendKind.ROTATE_KEY, None),
+        ("aws", "release-signing"): (RemediationKind.ROTATE_KEY, None),
         ("alibaba", "ad-features"): automatic,
         ("alibaba", "labels"): automatic,
         ("tencent", "telemetry"): automatic,

@@ -23,11 +23,11 @@ from costguard.domain.keys import (
     RotationMeans,
     RotationSetting,
 )
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.money import Money
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.guards.keys.judge import judge, judge_key, mend_of
+from costguard.domain.remediations import Remediation, RemediationKind
+from costguard.guards.keys.judge import judge, judge_key, remediation_of
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
 
@@ -69,12 +69,12 @@ def said(given: EncryptionKey, rule: KeyRule | None = RULE) -> list[tuple[Verdic
     return [(finding.verdict, finding.reason.code) for finding in judged(given, rule)]
 
 
-def mend(given: EncryptionKey, rule: KeyRule = RULE) -> Mend | None:
-    return next((found for one in judged(given, rule) if (found := mend_of(given, rule, one)) is not None), None)
+def mend(given: EncryptionKey, rule: KeyRule = RULE) -> Remediation | None:
+    return next((found for one in judged(given, rule) if (found := remediation_of(given, rule, one)) is not None), None)
 
 
-def every_days(days: int) -> Mend:
-    return Mend(MendKind.SET_ROTATION, key().ref, {"days": str(days)})
+def every_days(days: int) -> Remediation:
+    return Remediation(RemediationKind.SET_ROTATION, key().ref, {"days": str(days)})
 
 
 def test_a_key_rotated_in_time_is_compliant() -> None:
@@ -109,7 +109,9 @@ def test_overdue_begins_some_days_after_the_date_and_is_mended_on_demand_where_a
     assert said(late) == [(Verdict.VIOLATION, ReasonCode.KEY_OVERDUE)]
     assert said(in_time)[0][0] is Verdict.COMPLIANT
     assert mend(late) is None
-    assert mend(late, replace(RULE, means=frozenset({AUTOMATIC, ON_DEMAND}))) == Mend(MendKind.ROTATE_KEY, late.ref)
+    assert mend(late, replace(RULE, means=frozenset({AUTOMATIC, ON_DEMAND}))) == Remediation(
+        RemediationKind.ROTATE_KEY, late.ref
+    )
 
 
 def test_a_finding_about_a_rotation_says_what_one_costs_also_that_it_is_not_known() -> None:

@@ -27,11 +27,11 @@ from costguard.domain.keys import (
     Rotatability,
     RotationMeans,
 )
-from costguard.domain.mends import FINAL, SUCCESSION, Mend, MendKind
 from costguard.domain.reasons import ReasonCode
+from costguard.domain.remediations import FINAL, SUCCESSION, Remediation, RemediationKind
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.guards.keys.succession import followed
-from costguard.guards.keys.judge import gentlest, judge, mend_of
+from costguard.guards.keys.judge import gentlest, judge, remediation_of
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.keys.succession import NOBODY, SUCCESSOR_OF, inverse, lineages
 from costguard.guards.rules.common import Mode
@@ -63,11 +63,11 @@ def heir(name: str = "new", of: str = "1234abcd", **changes: Any) -> EncryptionK
     return old(ref=ref, aliases=(), tags={SUCCESSOR_OF: of}, created_at=NOW - DAY, **changes)
 
 
-def offered(*keys: EncryptionKey, rule: KeyRule = RULE) -> Mend | None:
+def offered(*keys: EncryptionKey, rule: KeyRule = RULE) -> Remediation | None:
     """For the first of the keys."""
     line = lineages(keys).get(keys[0].ref, NOBODY)
     found = [one for one in judge(keys, [rule], NOW) if one.subject == keys[0].ref]
-    return next((mend for one in found if (mend := mend_of(keys[0], rule, one, line)) is not None), None)
+    return next((mend for one in found if (mend := remediation_of(keys[0], rule, one, line)) is not None), None)
 
 
 def said(*keys: EncryptionKey, rule: KeyRule = RULE) -> set[tuple[Verdict, ReasonCode]]:
@@ -75,8 +75,8 @@ def said(*keys: EncryptionKey, rule: KeyRule = RULE) -> set[tuple[Verdict, Reaso
     return {(one.verdict, one.reason.code) for one in found if one.subject == keys[0].ref}
 
 
-CREATE = Mend(MendKind.CREATE_SUCCESSOR, old().ref)
-MOVE = Mend(MendKind.MOVE_ALIAS, old().ref, {"alias": "training", "successor": "new"})
+CREATE = Remediation(RemediationKind.CREATE_SUCCESSOR, old().ref)
+MOVE = Remediation(RemediationKind.MOVE_ALIAS, old().ref, {"alias": "training", "successor": "new"})
 
 
 def test_an_old_key_gets_a_successor_and_then_its_alias_moves() -> None:
@@ -133,9 +133,9 @@ def test_where_two_say_that_they_follow_nobody_is_followed() -> None:
 
 def test_a_key_that_can_be_rotated_as_the_rule_allows_gets_no_successor() -> None:
     automatic = replace(RULE, means=frozenset({AUTOMATIC, SUCCESSOR}))
-    assert offered(old(), rule=automatic) == Mend(MendKind.SET_ROTATION, old().ref, {"days": "90"})
+    assert offered(old(), rule=automatic) == Remediation(RemediationKind.SET_ROTATION, old().ref, {"days": "90"})
     on_demand = replace(RULE, means=frozenset({ON_DEMAND, SUCCESSOR}))
-    assert offered(old(), rule=on_demand) == Mend(MendKind.ROTATE_KEY, old().ref)
+    assert offered(old(), rule=on_demand) == Remediation(RemediationKind.ROTATE_KEY, old().ref)
     assert offered(old(), rule=replace(RULE, means=frozenset({AUTOMATIC}))) != CREATE
     signing = old(rotatability=Rotatability(frozenset({SUCCESSOR}), succeeds=True), usage=KeyUsage.SIGN)
     assert offered(signing, rule=automatic) == CREATE
@@ -163,9 +163,11 @@ def test_the_aliases_of_successors_count_as_the_keys_own_for_a_rule_and_circles_
 
 
 def test_only_an_alias_is_moved_back() -> None:
-    assert inverse(MOVE) == replace(MOVE, kind=MendKind.RESTORE_ALIAS)
-    assert [kind for kind in MendKind if inverse(Mend(kind, old().ref)) is not None] == [MendKind.MOVE_ALIAS]
-    assert {MendKind.CREATE_SUCCESSOR} == SUCCESSION & FINAL
+    assert inverse(MOVE) == replace(MOVE, kind=RemediationKind.RESTORE_ALIAS)
+    assert [kind for kind in RemediationKind if inverse(Remediation(kind, old().ref)) is not None] == [
+        RemediationKind.MOVE_ALIAS
+    ]
+    assert {RemediationKind.CREATE_SUCCESSOR} == SUCCESSION & FINAL
 
 
 def test_a_list_that_is_not_whole_says_nothing_of_who_follows() -> None:

@@ -33,7 +33,6 @@ from tests.network_places import (
 )
 
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import MendKind
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.network import (
     AddressState,
@@ -49,6 +48,7 @@ from costguard.domain.network import (
 )
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.network.judge import gentlest, judge
 from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
@@ -695,7 +695,7 @@ def test_a_peering_is_judged_once_with_the_routes_of_both_its_ends() -> None:
 
 def test_the_gentlest_rule_that_forbids_it_speaks() -> None:
     stern = audit(Check.PUBLIC_IP, name="a", mode=Mode.ENFORCE)
-    mending = audit(Check.PUBLIC_IP, name="b", mode=Mode.WARN, mend=frozenset({MendKind.DETACH_ADDRESS}))
+    mending = audit(Check.PUBLIC_IP, name="b", mode=Mode.WARN, mend=frozenset({RemediationKind.DETACH_ADDRESS}))
     only_says = audit(Check.PUBLIC_IP, name="x", mode=Mode.WARN)
     patient = audit(Check.PUBLIC_IP, name="y", mode=Mode.WARN, wait=9 * DAY)
     other = audit(Check.REGION, name="d", mode=Mode.OBSERVE)

@@ -33,7 +33,6 @@ from tests.network_places import (
     ref,
 )
 
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import (
     AddressState,
     Hop,
@@ -46,6 +45,7 @@ from costguard.domain.network import (
 )
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Instance
 from costguard.guards.network.judge import last_admin_path
 
@@ -56,21 +56,21 @@ SHARDS = (AWS, ALIBABA, TENCENT)
 
 
 def barred(
-    mend: Mend, here: NetworkInventory, machines: Sequence[Instance] | None = None, **rule: Any
+    mend: Remediation, here: NetworkInventory, machines: Sequence[Instance] | None = None, **rule: Any
 ) -> ReasonCode | None:
     machines = [instance(shard=here.shard)] if machines is None else machines
     found = last_admin_path(mend, [here], machines, audit(**{"trusted": (OFFICE,), **rule}))
     return None if found is None else found.code
 
 
-def revoke(rule: NetworkRule = OPEN, native_id: str = "sg-1", shard: Shard = AWS) -> Mend:
+def revoke(rule: NetworkRule = OPEN, native_id: str = "sg-1", shard: Shard = AWS) -> Remediation:
     said = {"rule_id": rule.rule_id, "direction": rule.direction.value, "version": ""}
-    return Mend(MendKind.REVOKE_RULE, ref("security_group", native_id, shard), said)
+    return Remediation(RemediationKind.REVOKE_RULE, ref("security_group", native_id, shard), said)
 
 
-def narrow(*peers: str) -> Mend:
+def narrow(*peers: str) -> Remediation:
     mend = revoke()
-    return replace(mend, kind=MendKind.NARROW_RULE, parameters={**mend.parameters, "peers": ",".join(peers)})
+    return replace(mend, kind=RemediationKind.NARROW_RULE, parameters={**mend.parameters, "peers": ",".join(peers)})
 
 
 def left(*others: NetworkRule, trusted: Sequence[str] = (OFFICE,), **parts: Any) -> ReasonCode | None:
@@ -409,7 +409,7 @@ def test_what_policy_names_is_never_touched(name: str) -> None:
 
 
 BOUND = address("eip-1", ip=PUBLIC, name="front", state=AddressState.IN_USE, bound_to=ref("instance", "i-1"))
-DETACH = Mend(MendKind.DETACH_ADDRESS, BOUND.ref, {"ip": PUBLIC, "bound_to": str(ref("instance", "i-1"))})
+DETACH = Remediation(RemediationKind.DETACH_ADDRESS, BOUND.ref, {"ip": PUBLIC, "bound_to": str(ref("instance", "i-1"))})
 
 
 def test_an_address_by_which_alone_people_get_in_is_not_taken_off() -> None:
@@ -428,7 +428,7 @@ def test_an_address_by_which_alone_people_get_from_one_machine_into_another_is_n
     """The bastion itself is reached by VPN; the other knows it by its public address."""
     knows = group(allow("bastion", 22, peers=("203.0.113.9/32",)))
     kept = address("eip-2", ip="203.0.113.9", state=AddressState.IN_USE, bound_to=ref("instance", "i-b"))
-    detach = Mend(MendKind.DETACH_ADDRESS, kept.ref, {"ip": "203.0.113.9"})
+    detach = Remediation(RemediationKind.DETACH_ADDRESS, kept.ref, {"ip": "203.0.113.9"})
     gate = group(allow("vpn", 22, peers=(FAR,)), native_id="sg-b")
 
     def taken_off(*rules: NetworkRule) -> ReasonCode | None:
@@ -453,10 +453,12 @@ def test_a_machine_is_entered_by_any_of_its_cards() -> None:
 def test_an_address_that_policy_names_is_never_touched(name: str) -> None:
     here = place(group(), addresses=(BOUND,))
     assert barred(DETACH, here) is None
-    for kind in (MendKind.DETACH_ADDRESS, MendKind.RELEASE_ADDRESS):
+    for kind in (RemediationKind.DETACH_ADDRESS, RemediationKind.RELEASE_ADDRESS):
         assert barred(replace(DETACH, kind=kind), here, keep=(name,)) is ReasonCode.NET_KEPT
 
 
-@pytest.mark.parametrize("kind", [MendKind.ENABLE_FLOW_LOGS, MendKind.REQUIRE_IMDSV2, MendKind.RESTORE_RULE])
-def test_what_closes_nothing_is_not_held(kind: MendKind) -> None:
-    assert barred(Mend(kind, ref("instance", "i-1")), place(group(OPEN))) is None
+@pytest.mark.parametrize(
+    "kind", [RemediationKind.ENABLE_FLOW_LOGS, RemediationKind.REQUIRE_IMDSV2, RemediationKind.RESTORE_RULE]
+)
+def test_what_closes_nothing_is_not_held(kind: RemediationKind) -> None:
+    assert barred(Remediation(kind, ref("instance", "i-1")), place(group(OPEN))) is None

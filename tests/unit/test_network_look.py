@@ -19,10 +19,10 @@ from costguard.adapters.ledgers.open import open_ledger
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.domain.errors import ThrottledError
 from costguard.domain.findings import Verdict
-from costguard.domain.mends import MendKind
 from costguard.domain.network import NetworkInventory
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.guards.networks.look import NetworkLook, look_at_networks
 from costguard.engine.guards.networks.run import NetworkRun, network_figures, run_networks
@@ -31,7 +31,7 @@ from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Reading
 from costguard.guards.network.rules import Check
-from costguard.planning.mending import Judged
+from costguard.planning.remediation import Judged
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import NetworkSource, PolicyText, Target
@@ -167,7 +167,7 @@ def test_an_open_port_names_the_way_in_the_least_change_and_what_policy_allows(p
     assert (facts["port"], facts["peers"], facts["severity"]) == (8888, "0.0.0.0/0", "critical")
     assert str(facts["path"]).endswith(":8888")
     assert notebooks.mend is not None
-    assert notebooks.mend.kind is MendKind.REVOKE_RULE
+    assert notebooks.mend.kind is RemediationKind.REVOKE_RULE
     assert notebooks.bar is None
     assert notebooks.gravity == 4
 

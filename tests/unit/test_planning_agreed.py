@@ -11,9 +11,9 @@ from tests.builders import DAY, NOW, case, finding, instance, ref, usd
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase
 from costguard.domain.actions import Action, Saving, Verb
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan, Rehearsed, Transition
 from costguard.planning.agreed import in_both
@@ -23,7 +23,7 @@ AFTER = case(version=3)
 STEP = Transition(BEFORE, AFTER)
 BUSY = Reason(ReasonCode.CAP_ACTIONS, {"allowed": 0, "used": 0})
 OTHER = Reason(ReasonCode.PRICE_UNKNOWN)
-MEND = Mend(MendKind.RELEASE_ADDRESS, ref("eip-1", "address"))
+MEND = Remediation(RemediationKind.RELEASE_ADDRESS, ref("eip-1", "address"))
 SAVING = Saving(usd("1.00"), (("volume", usd("0.10")),), ("scarce_type",))
 
 

@@ -12,13 +12,13 @@ from costguard.cases import ClimbedRung, decision_id
 from costguard.domain.actions import Verb
 from costguard.domain.answers import AnswerRef
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
 from costguard.planning import Plan, PlanInputs, build_plan
-from costguard.planning.mending import Judged, MendInputs, build_mend_plan
 from costguard.planning.new_accounts import observing
+from costguard.planning.remediation import Judged, RemediationInputs, build_remediation_plan
 
 HERE, ELSEWHERE = {"aws:111122223333": NOW + DAY}, {"aws:444455556666": NOW + DAY}
 
@@ -35,8 +35,10 @@ def of_keys(new: dict[str, datetime]) -> Plan:
     key, of = ref("k-1", "key"), KeyRule("ninety-days", Mode.ENFORCE, KeySelector(), digest="d1", actions_per_day=2)
     off = Reason(ReasonCode.KEY_ROTATION_OFF)
     found = Finding("kms_rotation", "rotation", of.name, of.digest, key, Verdict.VIOLATION, off, run_epoch="e1")
-    judged = Judged(found, of, Mend(MendKind.SET_ROTATION, key, {"days": "90"}))
-    return build_mend_plan(MendInputs("kms_rotation", "run", NOW, "p1", (judged,), {SHARD: True}, (of,), observing=new))
+    judged = Judged(found, of, Remediation(RemediationKind.SET_ROTATION, key, {"days": "90"}))
+    return build_remediation_plan(
+        RemediationInputs("kms_rotation", "run", NOW, "p1", (judged,), {SHARD: True}, (of,), observing=new)
+    )
 
 
 @pytest.mark.parametrize("planned", [of_machines, of_keys])

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from costguard.domain.mends import MendKind
+from costguard.domain.remediations import RemediationKind
 from costguard.guards.network.rules import WATCHED_PORTS, AuditRule, Check, NetworkSelector
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents.defaults import ASKS_FOR_MORE, default_policy
@@ -110,10 +110,10 @@ def test_every_key_of_a_rule_is_read() -> None:
             unattached_for=14 * DAY,
             mend=frozenset(
                 {
-                    MendKind.REVOKE_RULE,
-                    MendKind.NARROW_RULE,
-                    MendKind.ENABLE_FLOW_LOGS,
-                    MendKind.RELEASE_ADDRESS,
+                    RemediationKind.REVOKE_RULE,
+                    RemediationKind.NARROW_RULE,
+                    RemediationKind.ENABLE_FLOW_LOGS,
+                    RemediationKind.RELEASE_ADDRESS,
                 }
             ),
             narrow_to=("198.51.100.0/24",),

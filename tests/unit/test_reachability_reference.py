@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.network_places import PUBLIC, audit, card, entries, group, instance, place
 
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import (
     AccessList,
     Direction,
@@ -24,6 +23,7 @@ from costguard.domain.network import (
     RuleOrder,
     SecurityGroup,
 )
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.network.judge import last_admin_path
 from costguard.guards.network.reachability.exposure import Doubt, Path, reach
 
@@ -289,6 +289,6 @@ def test_a_rule_goes_only_where_somebody_certainly_still_gets_in(net: NetworkInv
             shuts_out = any(may and not after[point][0] for point, (_, may) in before.items())
             still = any(certain and is_somebody(net, point, trusted) for point, (certain, _) in after.items())
             said = {"rule_id": rule.rule_id, "direction": rule.direction.value}
-            mend = Mend(MendKind.REVOKE_RULE, held.ref, said)
+            mend = Remediation(RemediationKind.REVOKE_RULE, held.ref, said)
             refused = last_admin_path(mend, [net], [instance()], audit(trusted=trusted))
             assert (refused is None) is (still or not shuts_out), (rule, refused)

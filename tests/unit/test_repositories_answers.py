@@ -19,7 +19,7 @@ from costguard.engine.ledger.audit.people import told_again
 from costguard.engine.ledger.audit.verify import verify
 from costguard.engine.ledger.people.approvals import Approval, ApprovalRepository
 from costguard.engine.ledger.people.disowned import DisownedRepository
-from costguard.engine.ledger.people.expedite import HasteRepository
+from costguard.engine.ledger.people.expedite import ExpediteRepository
 from costguard.engine.ledger.people.nonces import KEPT_FOR, NonceRepository, nonce_of
 from costguard.engine.ledger.people.snoozes import Snooze, SnoozeRepository
 from costguard.ports import Record, RecordStore
@@ -76,7 +76,7 @@ def test_votes_that_are_a_day_apart_never_meet(store: RecordStore) -> None:
 
 
 def test_what_once_took_two_people_takes_two_also_when_its_price_is_lower_now(store: RecordStore) -> None:
-    approvals, haste = ApprovalRepository(store), HasteRepository(store)
+    approvals, haste = ApprovalRepository(store), ExpediteRepository(store)
     approvals.vote("decision-1", vote("a"), 2, NOW)
     haste.vote(OF, vote("a"), 2, NOW)
 
@@ -109,11 +109,11 @@ def test_two_votes_at_once_both_count(store: RecordStore) -> None:
     interfering = InterferingStore(store)
     interfering.before_writes.append(lambda: ApprovalRepository(store).vote("decision-1", vote("a"), 2, NOW))
     ApprovalRepository(interfering).vote("decision-1", vote("b"), 2, NOW)
-    interfering.before_writes.append(lambda: HasteRepository(store).vote(OF, vote("a"), 2, NOW))
-    HasteRepository(interfering).vote(OF, vote("b"), 2, NOW)
+    interfering.before_writes.append(lambda: ExpediteRepository(store).vote(OF, vote("a"), 2, NOW))
+    ExpediteRepository(interfering).vote(OF, vote("b"), 2, NOW)
 
     assert ApprovalRepository(store).valid("decision-1", NOW) is not None
-    assert HasteRepository(store).granted(NOW) == {OF}
+    assert ExpediteRepository(store).granted(NOW) == {OF}
 
 
 def test_an_approval_of_an_earlier_costguard_is_one_persons_word(store: RecordStore) -> None:
@@ -136,7 +136,7 @@ def test_an_approval_of_an_earlier_costguard_is_one_persons_word(store: RecordSt
 
 
 def test_haste_is_granted_for_a_day_and_known_by_its_case(store: RecordStore) -> None:
-    haste = HasteRepository(store)
+    haste = ExpediteRepository(store)
     haste.vote(OF, vote("a"), 1, NOW)
     haste.vote(AnswerRef("case10", "decision1"), vote("b"), 2, NOW)
 
@@ -148,7 +148,7 @@ def test_haste_is_granted_for_a_day_and_known_by_its_case(store: RecordStore) ->
 
 
 def test_the_same_wish_again_writes_nothing(store: RecordStore) -> None:
-    haste = HasteRepository(store)
+    haste = ExpediteRepository(store)
     haste.vote(OF, vote("a"), 1, NOW)
     haste.vote(OF, vote("a", NOW + HOUR), 1, NOW + HOUR)
     assert len(audited(store)) == 1

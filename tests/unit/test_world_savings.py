@@ -16,10 +16,10 @@ from costguard.adapters.ledgers import open_ledger
 from costguard.cases import CaseStatus, Phase
 from costguard.cases.moves import climbed
 from costguard.domain.actions import Action, Outcome, Saving, Verb
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import InstanceState
 from costguard.domain.savings import SavingChange, Sighting, Standing
 from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendScope
@@ -149,12 +149,14 @@ def test_what_could_not_be_stopped_first_saves_its_price_too(memory: Memory) -> 
 
 @pytest.mark.parametrize(
     ("kind", "recorded"),
-    [(MendKind.RELEASE_ADDRESS, 1), (MendKind.DETACH_ADDRESS, 0), (MendKind.ENABLE_FLOW_LOGS, 0)],
+    [(RemediationKind.RELEASE_ADDRESS, 1), (RemediationKind.DETACH_ADDRESS, 0), (RemediationKind.ENABLE_FLOW_LOGS, 0)],
 )
-def test_of_all_mends_only_an_address_that_is_released_saves(memory: Memory, kind: MendKind, recorded: int) -> None:
+def test_of_all_mends_only_an_address_that_is_released_saves(
+    memory: Memory, kind: RemediationKind, recorded: int
+) -> None:
     address = ref("eipalloc-1", "address")
     worth = Saving(usd("0.005"), price=RATE)
-    asked(memory, Verb.MEND, subject=address, resource=address, mend=Mend(kind, address), saving=worth)
+    asked(memory, Verb.MEND, subject=address, resource=address, mend=Remediation(kind, address), saving=worth)
     settle_observed(memory, plan(seen_closed(ReasonCode.MENDED, subject=address)))
     assert [(one.action.subject, one.confirmed_at) for one in memory.savings.all()] == [(address, NOW)] * recorded
 

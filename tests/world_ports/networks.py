@@ -29,9 +29,9 @@ from cloudstand.world.places import Place, Ref
 from cloudstand.world.records import Operation, Refusal, WorldRefusalError
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import AccessDeniedError, NotFoundError, ProviderError, RefusedError
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkInventory
 from costguard.domain.refs import Shard
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Gap, GapKind
 from costguard.guards.network.remediation import before_of
 from costguard.guards.network.rule_text import read_rule
@@ -74,7 +74,7 @@ class WorldNetworkRemediator:
         self._world = world
         self._clock = clock
 
-    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def change(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Do it in the world; done at once.
 
         Raises:
@@ -94,42 +94,42 @@ class WorldNetworkRemediator:
         done = len(self._world.networks.history)
         return Receipt(made_up_request_id("mend", str(mend.subject), str(done)), made)
 
-    def _image(self, mend: Mend) -> Mapping[str, str]:
+    def _image(self, mend: Remediation) -> Mapping[str, str]:
         machine = self._world.machines.get(mend.subject.native_id)
         instances = [] if machine is None else [instance_of(self._world, machine)]
         return before_of(mend, to_product(self._world.networks.of(to_world(mend.subject.shard))), instances)
 
-    def _do(self, mend: Mend) -> str:  # noqa: C901 - one case a kind
+    def _do(self, mend: Remediation) -> str:  # noqa: C901 - one case a kind
         """Make the change; what was made, if anything."""
         networks, subject, now = self._world.networks, to_world(mend.subject), self._world.now
         said = mend.parameters
         match mend.kind:
-            case MendKind.RELEASE_ADDRESS:
+            case RemediationKind.RELEASE_ADDRESS:
                 self._release(subject, said)
-            case MendKind.DETACH_ADDRESS:
+            case RemediationKind.DETACH_ADDRESS:
                 self._detach(subject, said)
-            case MendKind.ATTACH_ADDRESS:
+            case RemediationKind.ATTACH_ADDRESS:
                 self._attach(subject, said)
-            case MendKind.REVOKE_RULE:
+            case RemediationKind.REVOKE_RULE:
                 group, rule = self._rule(subject, said)
                 networks.revoke(group.ref, rule.rule_id, now, _BY, rule.direction)
-            case MendKind.NARROW_RULE:
+            case RemediationKind.NARROW_RULE:
                 return self._narrow(subject, said)
-            case MendKind.RESTORE_RULE:
+            case RemediationKind.RESTORE_RULE:
                 return self._restore(subject, said)
-            case MendKind.ENABLE_FLOW_LOGS:
+            case RemediationKind.ENABLE_FLOW_LOGS:
                 return self._log_flows(subject, said)
-            case MendKind.REMOVE_FLOW_LOGS:
+            case RemediationKind.REMOVE_FLOW_LOGS:
                 log = subject.sibling("flow_log", said.get("flow_log", ""))
                 networks.end_flow_log(log, now, _BY)
-            case MendKind.REQUIRE_IMDSV2 | MendKind.ALLOW_IMDSV1:
-                self._imds(subject, v1=mend.kind is MendKind.ALLOW_IMDSV1)
+            case RemediationKind.REQUIRE_IMDSV2 | RemediationKind.ALLOW_IMDSV1:
+                self._imds(subject, v1=mend.kind is RemediationKind.ALLOW_IMDSV1)
             case (
-                MendKind.SET_ROTATION
-                | MendKind.ROTATE_KEY
-                | MendKind.CREATE_SUCCESSOR
-                | MendKind.MOVE_ALIAS
-                | MendKind.RESTORE_ALIAS
+                RemediationKind.SET_ROTATION
+                | RemediationKind.ROTATE_KEY
+                | RemediationKind.CREATE_SUCCESSOR
+                | RemediationKind.MOVE_ALIAS
+                | RemediationKind.RESTORE_ALIAS
             ):
                 raise _refused("that is about a key, not a network")
             case _:

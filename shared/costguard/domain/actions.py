@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from costguard.domain.mends import Mend
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import Remediation
 
 
 class Verb(str, Enum):
@@ -72,7 +72,7 @@ class Action:
     rule_digest: str
     saving: Saving | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
-    mend: Mend | None = None
+    mend: Remediation | None = None
     before: Mapping[str, str] = field(default_factory=dict)
     copies: tuple[ResourceRef, ...] = ()
 

@@ -13,11 +13,11 @@ from costguard.domain.facts import InstanceFact
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Subject
-from costguard.guards.rules.common import MendRule
+from costguard.guards.rules.common import RemediationRule
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning.build import advanced, judged
-from costguard.planning.mending import Judged
 from costguard.planning.plan import Differs, Judgement, Plan, PlanInputs, Shadow, ShadowDifference, Transition
+from costguard.planning.remediation import Judged
 
 REGRET = timedelta(hours=24)
 """A machine in use again so soon after it would have been stopped would have been stopped wrongly."""
@@ -98,7 +98,7 @@ def shadow_of(inputs: PlanInputs, plan: Plan, rule: IdleRule, cases: tuple[Case,
     )
 
 
-def shadow_of_mends(in_force: Iterable[Judged], shadow: Iterable[Judged], rule: MendRule) -> Shadow:
+def shadow_of_remediations(in_force: Iterable[Judged], shadow: Iterable[Judged], rule: RemediationRule) -> Shadow:
     """A rule for keys or networks in the shadow: what it finds and would mend, beside what is found in force."""
     decided = {(each.finding.check, each.finding.subject): each for each in in_force}
     compared = 0

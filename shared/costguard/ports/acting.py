@@ -7,8 +7,8 @@ from typing import Protocol
 
 from costguard.domain.actions import Action, LaunchFreeze, Receipt
 from costguard.domain.keys import EncryptionKey
-from costguard.domain.mends import Mend
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import Remediation
 
 
 class KeyRotator(Protocol):
@@ -56,7 +56,7 @@ class NetworkRemediator(Protocol):
     logs, and set the metadata service of an instance; there is no way to delete a group, route, subnet or network.
     """
 
-    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def change(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Make the change; `before` is the image it was decided on. Called once per intent, never retried.
 
         A cloud that can refuse a change to what has moved meanwhile is asked to. `Receipt.native_id` is the id of what

@@ -9,7 +9,7 @@ from datetime import datetime
 from costguard.bootstrap import open_run_context, read_policy
 from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
-from costguard.cases.mending import rungs_told
+from costguard.cases.remediation import rungs_told
 from costguard.cli.program import CliContext
 from costguard.cli.progress import shard_progress
 from costguard.domain.actions import Verb
@@ -23,7 +23,7 @@ from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.launches import known_launches
 from costguard.engine.run.scan import Scan
 from costguard.guards import OF_MACHINES
-from costguard.guards.rules.common import MendRule, Rung
+from costguard.guards.rules.common import RemediationRule, Rung
 from costguard.planning import judge_all
 from costguard.policy.diff.rule_changes import rule_from_terms
 from costguard.policy.model.policy import Policy
@@ -159,6 +159,6 @@ def _rungs(case: Case, policy: Policy) -> tuple[Rung, ...]:
     """Its ladder: of a setting as people were told of it, and none where its rule is gone; of a machine its rule's."""
     if case.guard in OF_MACHINES:
         return ladder(policy.rule(case.rule) or rule_from_terms(case.terms), None)
-    rules: tuple[MendRule, ...] = (*policy.kms_rotation, *policy.network_audit)
+    rules: tuple[RemediationRule, ...] = (*policy.kms_rotation, *policy.network_audit)
     rule = next((rule for rule in rules if rule.name == case.rule), None)
     return () if rule is None else rungs_told(rule, case.terms)

@@ -16,9 +16,9 @@ from costguard.cases import Case, CaseStatus, Phase
 from costguard.cases.resolve import begun_anew, is_old
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.errors import VersionConflictError
-from costguard.domain.mends import MendKind
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import provider_of
+from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import InstanceState
 from costguard.engine.ledger.audit.audit import OPERATOR
 from costguard.engine.ledger.intents import Intent
@@ -29,13 +29,13 @@ from costguard.planning import Plan, Transition
 _ENDED_BY_A_SECOND_CALL = "tencent"  # CVM TerminateInstances: the first call recycles, the second destroys
 _SAME_HOWEVER_OFTEN = frozenset(
     {
-        MendKind.SET_ROTATION,
-        MendKind.MOVE_ALIAS,
-        MendKind.RELEASE_ADDRESS,
-        MendKind.DETACH_ADDRESS,
-        MendKind.REVOKE_RULE,
-        MendKind.NARROW_RULE,
-        MendKind.REQUIRE_IMDSV2,
+        RemediationKind.SET_ROTATION,
+        RemediationKind.MOVE_ALIAS,
+        RemediationKind.RELEASE_ADDRESS,
+        RemediationKind.DETACH_ADDRESS,
+        RemediationKind.REVOKE_RULE,
+        RemediationKind.NARROW_RULE,
+        RemediationKind.REQUIRE_IMDSV2,
     }
 )
 """Mends that leave the same state when made once more; the others add a key, its material or a flow log each time."""

@@ -16,9 +16,9 @@ from costguard.domain.errors import (
     ProviderError,
     StalePlanError,
 )
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Instance, InstanceState
 from costguard.engine.answers import answers
 from costguard.engine.guards.keys.succession import AliasBack, alias_back
@@ -156,7 +156,7 @@ def _inverse(intent: Intent) -> Action | None:
     return None if back is None else replace(plain, mend=back)
 
 
-def _mended_back(mend: Mend, intent: Intent) -> Mend | None:
+def _mended_back(mend: Remediation, intent: Intent) -> Remediation | None:
     if mend.subject.kind == "key":
         return kms_succession.inverse(mend)
     made = intent.receipt.native_id if intent.receipt is not None else ""
@@ -229,7 +229,7 @@ def _case_of(memory: Memory, intent: Intent, ref: ResourceRef) -> Case | None:
 
 def _move_back(action: Action, by: Undoers) -> AliasBack | None:
     """For an alias: both keys, as they are now."""
-    if action.mend is None or action.mend.kind is not MendKind.RESTORE_ALIAS:
+    if action.mend is None or action.mend.kind is not RemediationKind.RESTORE_ALIAS:
         return None
     cloud = action.subject.cloud
     if cloud not in by.keys or cloud not in by.successors:

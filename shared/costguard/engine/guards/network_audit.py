@@ -36,9 +36,9 @@ def _handler(world: RunContext) -> ActionHandler:
 
 
 def _messages(world: RunContext) -> Words:
-    from costguard.engine.guards.remediations import mend_messages
+    from costguard.engine.guards.remediations import remediation_messages
 
-    return mend_messages(world.policy.network_audit)
+    return remediation_messages(world.policy.network_audit)
 
 
 def _figures(report: RunReport) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from typing import Any, Protocol
 
 from costguard.cases import Announced, Case, CaseStatus, due_at
 from costguard.cases.advance import plain_time
-from costguard.cases.mending import mend_rungs
+from costguard.cases.remediation import remediation_rungs
 from costguard.cases.resolve import MAX_FAILURES
 from costguard.domain.actions import Action, Verb
-from costguard.domain.mends import Mend
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
+from costguard.domain.remediations import Remediation
 from costguard.domain.resources import Gap
 from costguard.engine.ledger.memory import cap_views, claim_views, notice_views
 from costguard.engine.ledger.outbox.notice import Notice
@@ -26,11 +26,11 @@ from costguard.engine.notify.notices import WARNING_HOLDS, Words, just_climbed, 
 from costguard.engine.run.nearly_due import planned_when_due
 from costguard.engine.run.run import RunReport, known_accounts, stop_all, summary
 from costguard.engine.run.run_context import RunContext
-from costguard.guards.rules.common import MendRule, Mode
+from costguard.guards.rules.common import Mode, RemediationRule
 from costguard.planning import Held, Plan, PlanIndex
-from costguard.planning.mending import Judged, MendInputs, build_mend_plan
+from costguard.planning.remediation import Judged, RemediationInputs, build_remediation_plan
 from costguard.policy.model.ownership import channel_of
-from costguard.report.notices.remediations import MendFacts, MendWord, mend_notice
+from costguard.report.notices.remediations import RemediationFacts, RemediationWord, remediation_notice
 from costguard.report.words.sentences import Language
 
 _WAITS_FOR_PEOPLE = frozenset({ReasonCode.OUTCOME_UNKNOWN, ReasonCode.LAST_ADMIN_PATH, ReasonCode.ADMIN_PATH_UNPROVEN})
@@ -50,7 +50,7 @@ _OVER_TOLD = frozenset(
 )
 
 
-class MendLook(Protocol):
+class RemediationLook(Protocol):
     """One look at everything a guard judges: what is to be said of each subject, and which shards answered."""
 
     @property
@@ -74,11 +74,11 @@ class MendLook(Protocol):
         """How many subjects were looked at."""
 
 
-def plan_mends(
+def plan_remediations(
     world: RunContext,
     run_id: str,
-    looked: MendLook,
-    rules: Sequence[MendRule],
+    looked: RemediationLook,
+    rules: Sequence[RemediationRule],
     *,
     deadline: datetime | None = None,
     remember: bool = False,
@@ -92,13 +92,15 @@ def plan_mends(
     return planned_when_due(world.clock, plan, room, deadline) if remember else plan()
 
 
-def _plan_now(world: RunContext, run_id: str, looked: MendLook, rules: Sequence[MendRule], *, remember: bool) -> Plan:
+def _plan_now(
+    world: RunContext, run_id: str, looked: RemediationLook, rules: Sequence[RemediationRule], *, remember: bool
+) -> Plan:
     memory, now = world.memory, world.clock.now()
     cases = memory.cases.active(world.guard)
     notices = notice_views(memory, cases, now)
     snoozes = memory.snoozes.all()
-    return build_mend_plan(
-        MendInputs(
+    return build_remediation_plan(
+        RemediationInputs(
             guard=world.guard,
             run_id=run_id,
             now=now,
@@ -122,12 +124,12 @@ def _plan_now(world: RunContext, run_id: str, looked: MendLook, rules: Sequence[
     )
 
 
-def mend_messages(rules: Sequence[MendRule]) -> Words:
+def remediation_messages(rules: Sequence[RemediationRule]) -> Words:
     """What people are told of settings, under these rules."""
     return Words(partial(_warning, {rule.name: rule for rule in rules}), _news)
 
 
-def mend_figures(report: RunReport, *, seen: str) -> dict[str, Any]:
+def remediation_figures(report: RunReport, *, seen: str) -> dict[str, Any]:
     """The figures of a run with the verdicts of every check; `seen` is what the number of subjects is called."""
     figures, plan = summary(report), report.plan
     if plan is None:
@@ -139,13 +141,15 @@ def mend_figures(report: RunReport, *, seen: str) -> dict[str, Any]:
     return {**figures, "checks": {check: dict(sorted(counted.items())) for check, counted in sorted(checks.items())}}
 
 
-def _warning(rules: Mapping[str, MendRule], world: RunContext, index: PlanIndex, action: Action, case: Case) -> Notice:
+def _warning(
+    rules: Mapping[str, RemediationRule], world: RunContext, index: PlanIndex, action: Action, case: Case
+) -> Notice:
     rule, now = rules.get(case.rule), world.clock.now()
     if rule is None or rule.mode is not Mode.ENFORCE or action.mend is None:
-        return _notice(world, index, case, MendWord.TOLD, None, action.decision_id)
+        return _notice(world, index, case, RemediationWord.TOLD, None, action.decision_id)
     grace_end = world.policy.calendar.after if world.policy.calendar is not None else plain_time
-    due = due_at(replace(case, since=now, climbed=()), mend_rungs(rule, action.mend)[-1], grace_end)
-    comes = _notice(world, index, case, MendWord.COMES, action.mend, action.decision_id, due=due)
+    due = due_at(replace(case, since=now, climbed=()), remediation_rungs(rule, action.mend)[-1], grace_end)
+    comes = _notice(world, index, case, RemediationWord.COMES, action.mend, action.decision_id, due=due)
     return replace(comes, holds_until=now + WARNING_HOLDS, announced=(Announced(Verb.MEND, due),))
 
 
@@ -160,18 +164,20 @@ def _news(world: RunContext, index: PlanIndex) -> Iterator[Notice]:
             continue  # nobody was told of it yet, so there is nothing to follow up
         if case.status is CaseStatus.CLOSED and just_climbed(step, Verb.MEND):
             mend, action_id = _done(world, case)
-            yield _notice(world, index, case, MendWord.DONE, mend, f"{case.case_id}-mended", action_id=action_id)
+            yield _notice(world, index, case, RemediationWord.DONE, mend, f"{case.case_id}-mended", action_id=action_id)
         elif case.status is CaseStatus.CLOSED and case.reason.code in _OVER_TOLD:
-            yield _notice(world, index, case, MendWord.OVER, None, f"{case.case_id}-closed")
+            yield _notice(world, index, case, RemediationWord.OVER, None, f"{case.case_id}-closed")
         elif case.case_id in waiting:
             held: Held = waiting[case.case_id]
             notice_id = f"{held.action.decision_id}-held"
-            yield _notice(world, index, case, MendWord.HELD, held.action.mend, notice_id)
+            yield _notice(world, index, case, RemediationWord.HELD, held.action.mend, notice_id)
         elif step.before is not None and step.before.reason.code in _SEEN_LATE:
             why = step.before.reason
             notice_id = f"{case.case_id}-{step.before.attempt}-{why.code.value}"
             # about no decision: the next one is still to be made, and a notice of it would count as its intent
-            yield _notice(world, index, replace(case, reason=why, decision_id=""), MendWord.HELD, None, notice_id)
+            yield _notice(
+                world, index, replace(case, reason=why, decision_id=""), RemediationWord.HELD, None, notice_id
+            )
 
 
 def _refusals(world: RunContext, index: PlanIndex) -> Iterator[Notice]:
@@ -191,10 +197,10 @@ def _refusals(world: RunContext, index: PlanIndex) -> Iterator[Notice]:
         notice_id = f"{case.case_id}-{case.climbed[-1].notice}-refused-{digest}"
         # about no decision: the next one is still to be made, and a notice of it would count as its intent
         told = replace(case, reason=refusal, decision_id="")
-        yield _notice(world, index, told, MendWord.REFUSED, _done(world, case)[0], notice_id)
+        yield _notice(world, index, told, RemediationWord.REFUSED, _done(world, case)[0], notice_id)
 
 
-def _done(world: RunContext, case: Case) -> tuple[Mend | None, str]:
+def _done(world: RunContext, case: Case) -> tuple[Remediation | None, str]:
     """What was sent for the case last, and the id that an undo names."""
     sent = [intent for intent in world.memory.intents.for_case(case.case_id) if intent.action.mend is not None]
     last = max(sent, key=lambda intent: intent.claimed_at, default=None)
@@ -205,8 +211,8 @@ def _notice(
     world: RunContext,
     index: PlanIndex,
     case: Case,
-    word: MendWord,
-    mend: Mend | None,
+    word: RemediationWord,
+    mend: Remediation | None,
     notice_id: str,
     *,
     due: datetime | None = None,
@@ -215,22 +221,22 @@ def _notice(
     finding = index.of_checks.get((case.check, case.subject))
     found = finding.reason if finding is not None else None
     now = world.clock.now()
-    facts = MendFacts(
+    facts = RemediationFacts(
         word=word,
         subject=case.subject,
         name=case.name,
         owner=case.owner,
         rule=case.rule,
-        reason=found if word in {MendWord.TOLD, MendWord.COMES} else case.reason,
+        reason=found if word in {RemediationWord.TOLD, RemediationWord.COMES} else case.reason,
         mend=mend,
         due_at=due,
         action_id=action_id,
         zone=zone_of(world),
     )
     channel = channel_of(case.owner, world.policy)
-    comes = word in {MendWord.TOLD, MendWord.COMES}
+    comes = word in {RemediationWord.TOLD, RemediationWord.COMES}
     choices = choices_for(case, world.policy, channel, Language(world.language)) if comes else ()
-    worded = mend_notice(facts, Language(world.language))
+    worded = remediation_notice(facts, Language(world.language))
     return Notice(
         notice_id=notice_id,
         decision_id=case.decision_id,

@@ -23,7 +23,7 @@ from costguard.engine.ledger.money.savings import SavingsRepository
 from costguard.engine.ledger.outbox.outbox import OutboxRepository
 from costguard.engine.ledger.people.approvals import ApprovalRepository
 from costguard.engine.ledger.people.disowned import DisownedRepository
-from costguard.engine.ledger.people.expedite import HasteRepository
+from costguard.engine.ledger.people.expedite import ExpediteRepository
 from costguard.engine.ledger.people.keep_tags import KeepTagRepository
 from costguard.engine.ledger.people.nonces import NonceRepository
 from costguard.engine.ledger.people.snoozes import SnoozeRepository
@@ -55,7 +55,7 @@ class Memory:
     outbox: OutboxRepository
     snoozes: SnoozeRepository
     approvals: ApprovalRepository
-    haste: HasteRepository
+    haste: ExpediteRepository
     disowned: DisownedRepository
     nonces: NonceRepository
     switch: KillSwitch
@@ -80,7 +80,7 @@ class Memory:
             outbox=OutboxRepository(store),
             snoozes=SnoozeRepository(store),
             approvals=ApprovalRepository(store),
-            haste=HasteRepository(store),
+            haste=ExpediteRepository(store),
             disowned=DisownedRepository(store),
             nonces=NonceRepository(store),
             switch=KillSwitch(store),

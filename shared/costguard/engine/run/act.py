@@ -27,9 +27,9 @@ from costguard.domain.errors import (
     UnavailableError,
     VersionConflictError,
 )
-from costguard.domain.mends import GRANTED_BY
 from costguard.domain.money import Money
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
+from costguard.domain.remediations import GRANTED_BY
 from costguard.engine.ledger.caps import Claim
 from costguard.engine.ledger.memory import Memory, note
 from costguard.engine.run.action_handler import ActionHandler, PrecheckResult

@@ -15,11 +15,11 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine.ledger.accounts import AccountRepository
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.outbox.notice import Notice
-from costguard.guards.rules.common import MendRule, Mode, Rung
+from costguard.guards.rules.common import Mode, RemediationRule, Rung
 from costguard.planning import RuleLimit
 from costguard.planning.last_look import Standing, asked_for, not_its_turn
-from costguard.planning.mending import mend_limit
 from costguard.planning.new_accounts import account_key, observing
+from costguard.planning.remediation import remediation_limit
 from costguard.policy.model.policy import Policy
 from costguard.ports import Check
 
@@ -75,10 +75,10 @@ def people_heard(memory: Memory, case: Case, now: datetime) -> Reason | tuple[Ch
     return (unsnoozed, unturned, owned)
 
 
-def limit_of(rules: Sequence[MendRule], action: Action, seen: int) -> RuleLimit | None:
+def limit_of(rules: Sequence[RemediationRule], action: Action, seen: int) -> RuleLimit | None:
     """The caps of the action's rule among these; None where none of them says what it was decided by."""
     rule = next((rule for rule in rules if (rule.name, rule.digest) == (action.rule, action.rule_digest)), None)
-    return None if rule is None else replace(mend_limit(rule), seen=seen)
+    return None if rule is None else replace(remediation_limit(rule), seen=seen)
 
 
 def out_of_turn(

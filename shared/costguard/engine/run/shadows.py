@@ -16,11 +16,18 @@ from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.shadows import MOST_DIFFERENCES, ShadowRepository
 from costguard.engine.run.run_context import RunContext
 from costguard.guards import IDLE_GPU, OF_MACHINES
-from costguard.guards.rules.common import MendRule
+from costguard.guards.rules.common import RemediationRule
 from costguard.planning import Plan, PlanInputs
-from costguard.planning.mending import Judged
 from costguard.planning.plan import Shadow, ShadowDifference, Transition
-from costguard.planning.shadows import ShadowStanding, ShadowTally, shadow_guard, shadow_of, shadow_of_mends, tallied
+from costguard.planning.remediation import Judged
+from costguard.planning.shadows import (
+    ShadowStanding,
+    ShadowTally,
+    shadow_guard,
+    shadow_of,
+    shadow_of_remediations,
+    tallied,
+)
 
 _LOG = logging.getLogger(__name__)
 _FORGOTTEN = timedelta(days=7)
@@ -43,11 +50,11 @@ def with_shadows(world: RunContext, inputs: PlanInputs, plan: Plan) -> Plan:
     return replace(plan, shadows=tuple(found))
 
 
-def with_mend_shadows(
-    plan: Plan, in_force: Sequence[Judged], rules: Iterable[tuple[MendRule, Sequence[Judged]]]
+def with_remediation_shadows(
+    plan: Plan, in_force: Sequence[Judged], rules: Iterable[tuple[RemediationRule, Sequence[Judged]]]
 ) -> Plan:
     """The plan with what each rule for keys or networks in the shadow finds in the same inventory."""
-    return replace(plan, shadows=tuple(shadow_of_mends(in_force, judged, rule) for rule, judged in rules))
+    return replace(plan, shadows=tuple(shadow_of_remediations(in_force, judged, rule) for rule, judged in rules))
 
 
 def keep_shadows(world: RunContext, plan: Plan) -> None:

@@ -9,9 +9,9 @@ from functools import cache
 
 from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Outcome, Saving, Verb
-from costguard.domain.mends import MendKind
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard, Subject, provider_of
+from costguard.domain.remediations import RemediationKind
 from costguard.domain.savings import Coverage, RecordedSaving, SavingsReport, Sighting
 from costguard.domain.spend import Bill
 from costguard.engine.ledger.intents import Intent
@@ -125,7 +125,7 @@ def _confirmed(
     if verb is Verb.TERMINATE:
         return _terminated(case, intent, at, latest.get((case.subject, case.run_epoch)))
     mend = intent.action.mend
-    if mend is None or mend.kind is not MendKind.RELEASE_ADDRESS:
+    if mend is None or mend.kind is not RemediationKind.RELEASE_ADDRESS:
         return None  # no other mend ends a charge
     return RecordedSaving(intent.action, at, case.guard, None, case.name, case.owner)
 

@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyState, MultiRegion, RotationMeans
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards import KMS_ROTATION
 from costguard.guards.keys.rules import KeyRule
 from costguard.guards.keys.succession import NOBODY, Lineage, is_superseded, lineages, next_step
@@ -66,7 +66,7 @@ def judge_key(key: EncryptionKey, rule: KeyRule | None, now: datetime, line: Lin
         yield _finding(key, rule, VENDOR_LIMIT, Verdict.EXEMPT, limit)
 
 
-def mend_of(key: EncryptionKey, rule: KeyRule, finding: Finding, line: Lineage = NOBODY) -> Mend | None:
+def remediation_of(key: EncryptionKey, rule: KeyRule, finding: Finding, line: Lineage = NOBODY) -> Remediation | None:
     """What the policy allows to mend a finding; None where nothing does without people."""
     if finding.verdict is not Verdict.VIOLATION or finding.check != ROTATION:
         return None
@@ -74,9 +74,11 @@ def mend_of(key: EncryptionKey, rule: KeyRule, finding: Finding, line: Lineage =
     if finding.reason.code in {ReasonCode.KEY_ROTATION_OFF, ReasonCode.KEY_PERIOD_LONG}:
         if RotationMeans.AUTOMATIC not in can:
             return None
-        return Mend(MendKind.SET_ROTATION, key.ref, {"days": str(wanted_days(key, rule)), **_terms_of_vendor(key)})
+        return Remediation(
+            RemediationKind.SET_ROTATION, key.ref, {"days": str(wanted_days(key, rule)), **_terms_of_vendor(key)}
+        )
     if finding.reason.code is ReasonCode.KEY_OVERDUE and RotationMeans.ON_DEMAND in can:
-        return Mend(MendKind.ROTATE_KEY, key.ref, _terms_of_vendor(key))
+        return Remediation(RemediationKind.ROTATE_KEY, key.ref, _terms_of_vendor(key))
     if finding.reason.code is ReasonCode.KEY_OVERDUE and can == _ONLY_A_SUCCESSOR:
         return next_step(key, line)
     return None

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from costguard.domain.keys import EncryptionKey, KeyManager, KeyOrigin, KeyState, MultiRegion
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import Remediation, RemediationKind
 
 SUCCESSOR_OF, DECISION = "costguard-successor-of", "costguard-decision"
 """Tags of a successor: the id of the key it follows, and the action that made it."""
@@ -60,7 +60,7 @@ def is_superseded(key: EncryptionKey, line: Lineage) -> bool:
     return bool(line.claims) and not key.aliases and bool(line.aliases)
 
 
-def next_step(key: EncryptionKey, line: Lineage) -> Mend | None:
+def next_step(key: EncryptionKey, line: Lineage) -> Remediation | None:
     """What brings a successor in the place of a key; None where Costguard cannot, or where it is not clear who follows.
 
     One alias at a time: each is a change, and a way back, of its own.
@@ -68,11 +68,11 @@ def next_step(key: EncryptionKey, line: Lineage) -> Mend | None:
     if not can_be_made_again(key) or not key.aliases:
         return None
     if not line.claims:
-        return Mend(MendKind.CREATE_SUCCESSOR, key.ref)
+        return Remediation(RemediationKind.CREATE_SUCCESSOR, key.ref)
     if line.heir is None:
         return None
     said = {"alias": min(key.aliases).removeprefix("alias/"), "successor": line.heir.ref.native_id}
-    return Mend(MendKind.MOVE_ALIAS, key.ref, said)
+    return Remediation(RemediationKind.MOVE_ALIAS, key.ref, said)
 
 
 def can_be_made_again(key: EncryptionKey) -> bool:
@@ -91,9 +91,13 @@ def is_alike(key: EncryptionKey, other: EncryptionKey) -> bool:
     return (key.spec, key.usage, key.ref.shard) == (other.spec, other.usage, other.ref.shard)
 
 
-def inverse(mend: Mend) -> Mend | None:
+def inverse(mend: Remediation) -> Remediation | None:
     """What takes a mend of a key back; only an alias can be."""
-    return Mend(MendKind.RESTORE_ALIAS, mend.subject, mend.parameters) if mend.kind is MendKind.MOVE_ALIAS else None
+    return (
+        Remediation(RemediationKind.RESTORE_ALIAS, mend.subject, mend.parameters)
+        if mend.kind is RemediationKind.MOVE_ALIAS
+        else None
+    )
 
 
 def _heir(key: EncryptionKey | None, claims: list[EncryptionKey]) -> EncryptionKey | None:

@@ -19,7 +19,7 @@ from costguard.guards.network.checks.groups import judge_groups
 from costguard.guards.network.checks.instances import judge_instances
 from costguard.guards.network.checks.vpcs import judge_peerings, judge_vpcs
 from costguard.guards.network.last_admin_path import last_admin_path
-from costguard.guards.network.remediation import before_of, inverse, least_change, mend_of, not_returnable
+from costguard.guards.network.remediation import before_of, inverse, least_change, not_returnable, remediation_of
 from costguard.guards.network.rules import AuditRule, Check
 
 __all__ = [
@@ -30,8 +30,8 @@ __all__ = [
     "judge",
     "last_admin_path",
     "least_change",
-    "mend_of",
     "not_returnable",
+    "remediation_of",
     "severity",
 ]
 

@@ -10,24 +10,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkInterface, NetworkInventory, NetworkRule, SecurityGroup
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Instance
 from costguard.guards.network.admin_paths import Ways
 from costguard.guards.network.reachability import ranges as r
 from costguard.guards.network.reachability.filters import Unknown
 from costguard.guards.network.rules import ADMIN_PORTS, AuditRule
 
-_OF_GROUPS = frozenset({MendKind.REVOKE_RULE, MendKind.NARROW_RULE})
-_OF_ADDRESSES = frozenset({MendKind.RELEASE_ADDRESS, MendKind.DETACH_ADDRESS})
+_OF_GROUPS = frozenset({RemediationKind.REVOKE_RULE, RemediationKind.NARROW_RULE})
+_OF_ADDRESSES = frozenset({RemediationKind.RELEASE_ADDRESS, RemediationKind.DETACH_ADDRESS})
 _SHOWN = 3  # networks that a reason names
 _NOT_FOR = {"linux": frozenset({3389})}  # RDP is no way into a machine that is known to run Linux
 
 
 def last_admin_path(
-    mend: Mend, inventories: Sequence[NetworkInventory], instances: Sequence[Instance], rule: AuditRule
+    mend: Remediation, inventories: Sequence[NetworkInventory], instances: Sequence[Instance], rule: AuditRule
 ) -> Reason | None:
     """Why a mend must not be made; None: nothing speaks against it.
 
@@ -62,7 +62,7 @@ def last_admin_path(
     return _compared(*ways, cards, left, systems, mend)
 
 
-def _kept(mend: Mend, inventory: NetworkInventory, rule: AuditRule) -> Reason | None:
+def _kept(mend: Remediation, inventory: NetworkInventory, rule: AuditRule) -> Reason | None:
     subject = mend.subject
     rule_id, ip = mend.parameters.get("rule_id", ""), mend.parameters.get("ip", "")
     names = [rule_id, f"{subject.native_id}/{rule_id}", f"{subject}/{rule_id}"] if rule_id else [ip]
@@ -73,7 +73,7 @@ def _kept(mend: Mend, inventory: NetworkInventory, rule: AuditRule) -> Reason | 
     return Reason(ReasonCode.NET_KEPT, {"name": rule_id or ip or subject.native_id})
 
 
-def _after(mend: Mend, inventory: NetworkInventory) -> NetworkInventory | Unknown:
+def _after(mend: Remediation, inventory: NetworkInventory) -> NetworkInventory | Unknown:
     """The shard as it would be after the mend."""
     if mend.kind in _OF_ADDRESSES:
         ip = mend.parameters.get("ip", "")
@@ -98,21 +98,21 @@ def _is(ref: ResourceRef, other: ResourceRef) -> bool:
     return ref.native_id == other.native_id and ref == other
 
 
-def _mended(group: SecurityGroup, mend: Mend) -> Iterator[NetworkRule]:
+def _mended(group: SecurityGroup, mend: Remediation) -> Iterator[NetworkRule]:
     for each in group.rules:
         if not _is_meant(each, mend):
             yield each
-        elif mend.kind is MendKind.NARROW_RULE:
+        elif mend.kind is RemediationKind.NARROW_RULE:
             peers = tuple(peer for peer in mend.parameters.get("peers", "").split(",") if peer)
             yield replace(each, peers=peers, peer_groups=(), unresolved=())
 
 
-def _is_meant(rule: NetworkRule, mend: Mend) -> bool:
+def _is_meant(rule: NetworkRule, mend: Remediation) -> bool:
     wanted = (mend.parameters.get("rule_id"), mend.parameters.get("direction"))
     return (rule.rule_id, rule.direction.value) == wanted
 
 
-def _behind(mend: Mend, inventory: NetworkInventory) -> Iterator[NetworkInterface]:
+def _behind(mend: Remediation, inventory: NetworkInventory) -> Iterator[NetworkInterface]:
     """The cards that the mend may close something to."""
     ip = mend.parameters.get("ip", "")
     bound = {each.bound_to for each in inventory.addresses if each.ref == mend.subject and each.bound_to}
@@ -125,10 +125,10 @@ def _behind(mend: Mend, inventory: NetworkInventory) -> Iterator[NetworkInterfac
 
 
 def _called_from(
-    mend: Mend, inventory: NetworkInventory, behind: Sequence[NetworkInterface], rule: AuditRule
+    mend: Remediation, inventory: NetworkInventory, behind: Sequence[NetworkInterface], rule: AuditRule
 ) -> list[NetworkInterface]:
     """The cards of other machines that let an address in: who comes from there may do so by it alone."""
-    if mend.kind is not MendKind.DETACH_ADDRESS:
+    if mend.kind is not RemediationKind.DETACH_ADDRESS:
         return []
     known = {card.ref for card in behind}
     others = [card for card in inventory.interfaces if card.ref not in known and card.instance is not None]
@@ -147,7 +147,7 @@ def _compared(
     cards: Sequence[NetworkInterface],
     left: Mapping[ResourceRef, Sequence[NetworkInterface]],
     systems: Mapping[ResourceRef, str],
-    mend: Mend,
+    mend: Remediation,
 ) -> Reason | None:
     """What is to be said of machines that would be shut: some network is, and nobody known of would get in."""
     after_of = {card.ref: card for each in left.values() for card in each}
@@ -159,7 +159,7 @@ def _compared(
         and (
             not any(after.enters(each, port) for each in left[card.instance])
             if _shut_out(before, after, card, after_of[card.ref], port)
-            else mend.kind is MendKind.DETACH_ADDRESS
+            else mend.kind is RemediationKind.DETACH_ADDRESS
             and before.is_entered(card, port)
             and not any(after.is_entered(each, port) for each in left[card.instance])
         )

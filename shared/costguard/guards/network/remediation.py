@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing_extensions import assert_never
 
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import (
     EVERY_PORT,
     AddressState,
@@ -20,6 +19,7 @@ from costguard.domain.network import (
 )
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Instance
 from costguard.guards.network.audit_context import most, outsiders
 from costguard.guards.network.reachability import ranges as r
@@ -31,7 +31,7 @@ _LOGS_CARDS_ONLY = "tencent"  # CreateFlowLog takes no VPC and no subnet any mor
 _TAKEN_OFF = frozenset({"instance", "interface"})
 
 
-def mend_of(finding: Finding, inventory: NetworkInventory, rule: AuditRule) -> Mend | None:
+def remediation_of(finding: Finding, inventory: NetworkInventory, rule: AuditRule) -> Remediation | None:
     """What the rule allows about a violation; None where it allows nothing. `inventory` is the subject's shard's."""
     subject = finding.subject
     if finding.verdict is not Verdict.VIOLATION or not isinstance(subject, ResourceRef):
@@ -47,7 +47,7 @@ def mend_of(finding: Finding, inventory: NetworkInventory, rule: AuditRule) -> M
         case Check.FLOW_LOGS_OFF:
             mend = _logged(subject, inventory, rule)
         case Check.IMDS_V1:
-            mend = Mend(MendKind.REQUIRE_IMDSV2, subject)
+            mend = Remediation(RemediationKind.REQUIRE_IMDSV2, subject)
         case (
             Check.IDLE_NAT_GATEWAY
             | Check.DEFAULT_VPC
@@ -60,11 +60,15 @@ def mend_of(finding: Finding, inventory: NetworkInventory, rule: AuditRule) -> M
             mend = None
         case _:
             assert_never(check)
-    narrowed_away = mend is not None and mend.kind is MendKind.REVOKE_RULE and MendKind.NARROW_RULE in rule.mend
+    narrowed_away = (
+        mend is not None and mend.kind is RemediationKind.REVOKE_RULE and RemediationKind.NARROW_RULE in rule.mend
+    )
     return mend if mend is not None and (mend.kind in rule.mend or narrowed_away) else None
 
 
-def _release(finding: Finding, subject: ResourceRef, inventory: NetworkInventory, rule: AuditRule) -> Mend | None:
+def _release(
+    finding: Finding, subject: ResourceRef, inventory: NetworkInventory, rule: AuditRule
+) -> Remediation | None:
     """Giving up is final: only what Costguard itself has long seen without use, and what nothing protects."""
     address = next((each for each in inventory.addresses if each.ref == subject), None)
     if address is None or address.state is not AddressState.UNATTACHED or address.bound_to is not None:
@@ -74,10 +78,10 @@ def _release(finding: Finding, subject: ResourceRef, inventory: NetworkInventory
     seen = finding.reason.facts.get("seen_hours")
     if not isinstance(seen, int) or seen * 3600 < rule.unattached_for.total_seconds() or _kept(address, rule):
         return None
-    return Mend(MendKind.RELEASE_ADDRESS, subject, {"ip": address.ip})
+    return Remediation(RemediationKind.RELEASE_ADDRESS, subject, {"ip": address.ip})
 
 
-def _detach(finding: Finding, subject: ResourceRef, inventory: NetworkInventory, rule: AuditRule) -> Mend | None:
+def _detach(finding: Finding, subject: ResourceRef, inventory: NetworkInventory, rule: AuditRule) -> Remediation | None:
     """Only an address that is kept can be taken off and put back; one that comes with the machine cannot."""
     cards = [card for card in inventory.interfaces if card.instance == subject]
     holders = {subject, *(card.ref for card in cards)}
@@ -90,7 +94,7 @@ def _detach(finding: Finding, subject: ResourceRef, inventory: NetworkInventory,
         pairs = {public: private for card in cards for private, public in card.public_ips}
         if address.ip in pairs and not _kept(address, rule):
             said = {"ip": address.ip, "bound_to": str(address.bound_to), "private_ip": pairs[address.ip]}
-            return Mend(MendKind.DETACH_ADDRESS, address.ref, said)
+            return Remediation(RemediationKind.DETACH_ADDRESS, address.ref, said)
     return None
 
 
@@ -98,7 +102,7 @@ def _kept(address: PublicAddress, rule: AuditRule) -> bool:
     return rule.keeps(address.ref, address.ip, address.name)
 
 
-def _closed(finding: Finding, subject: ResourceRef, inventory: NetworkInventory, rule: AuditRule) -> Mend | None:
+def _closed(finding: Finding, subject: ResourceRef, inventory: NetworkInventory, rule: AuditRule) -> Remediation | None:
     """The one rule that opens: narrowed where that is allowed and there is something to narrow it to, else revoked."""
     group = next((each for each in inventory.groups if each.ref == subject), None)
     wanted = finding.reason.facts.get("rule")
@@ -109,19 +113,21 @@ def _closed(finding: Finding, subject: ResourceRef, inventory: NetworkInventory,
         return None
     said = _named(given, group.version)
     stay, instead = _narrowed(given, rule)
-    if MendKind.NARROW_RULE in rule.mend and instead and not given.peer_groups and not given.unresolved:
+    if RemediationKind.NARROW_RULE in rule.mend and instead and not given.peer_groups and not given.unresolved:
         anew = [peer for peer in (*stay, *instead) if not _let_in_beside(given, peer, group)]
         if anew:
-            return Mend(MendKind.NARROW_RULE, subject, {**said, "peers": ",".join(anew)})
-        return Mend(MendKind.REVOKE_RULE, subject, said)  # whom it would be narrowed to other rules let in already
-    if stay or given.peer_groups or given.unresolved or MendKind.REVOKE_RULE not in rule.mend:
+            return Remediation(RemediationKind.NARROW_RULE, subject, {**said, "peers": ",".join(anew)})
+        return Remediation(
+            RemediationKind.REVOKE_RULE, subject, said
+        )  # whom it would be narrowed to other rules let in already
+    if stay or given.peer_groups or given.unresolved or RemediationKind.REVOKE_RULE not in rule.mend:
         return None  # the rule lets in others as well, who are meant
-    return Mend(MendKind.REVOKE_RULE, subject, said)
+    return Remediation(RemediationKind.REVOKE_RULE, subject, said)
 
 
-def not_returnable(mend: Mend, inventory: NetworkInventory) -> Reason | None:
+def not_returnable(mend: Remediation, inventory: NetworkInventory) -> Reason | None:
     """Why a mend of a rule must not be made: nothing could put the rule back as it is."""
-    if mend.kind not in {MendKind.REVOKE_RULE, MendKind.NARROW_RULE}:
+    if mend.kind not in {RemediationKind.REVOKE_RULE, RemediationKind.NARROW_RULE}:
         return None
     group = next((each for each in inventory.groups if each.ref == mend.subject), None)
     wanted = (mend.parameters.get("rule_id"), mend.parameters.get("direction"))
@@ -181,19 +187,19 @@ def _within(network: str, other: str) -> bool:
     return outer[1] <= inner[1] and inner[2] <= outer[2]
 
 
-def _logged(subject: ResourceRef, inventory: NetworkInventory, rule: AuditRule) -> Mend | None:
+def _logged(subject: ResourceRef, inventory: NetworkInventory, rule: AuditRule) -> Remediation | None:
     if not rule.flow_log_destination:
         return None
     said = {"destination": rule.flow_log_destination, "role": rule.flow_log_role}
     if subject.provider != _LOGS_CARDS_ONLY:
-        return Mend(MendKind.ENABLE_FLOW_LOGS, subject, said)
+        return Remediation(RemediationKind.ENABLE_FLOW_LOGS, subject, said)
     logged = {log.covers for log in inventory.flow_logs if log.active}
     cards = [card for card in inventory.interfaces if card.vpc == subject and card.subnet not in logged]
     bare = sorted((card.instance is None, card.ref) for card in cards if card.ref not in logged)
-    return Mend(MendKind.ENABLE_FLOW_LOGS, bare[0][1], said) if bare else None
+    return Remediation(RemediationKind.ENABLE_FLOW_LOGS, bare[0][1], said) if bare else None
 
 
-def least_change(path: Path, narrow_to: Sequence[str] = ()) -> Mend:
+def least_change(path: Path, narrow_to: Sequence[str] = ()) -> Remediation:
     """What would close a path with the least change, whether or not any rule allows it.
 
     Its one rule, narrowed where there is something to narrow it to; the ways through other rules stay as they are.
@@ -201,32 +207,32 @@ def least_change(path: Path, narrow_to: Sequence[str] = ()) -> Mend:
     said = _named(path.rule, path.group_version)
     instead = [network for network in narrow_to if any(_within(network, peer) for peer in path.rule.peers)]
     if instead and not path.rule.peer_groups and not path.rule.unresolved:
-        return Mend(MendKind.NARROW_RULE, path.group, {**said, "peers": ",".join(instead)})
-    return Mend(MendKind.REVOKE_RULE, path.group, said)
+        return Remediation(RemediationKind.NARROW_RULE, path.group, {**said, "peers": ",".join(instead)})
+    return Remediation(RemediationKind.REVOKE_RULE, path.group, said)
 
 
-def before_of(mend: Mend, inventory: NetworkInventory, instances: Sequence[Instance]) -> dict[str, str]:
+def before_of(mend: Remediation, inventory: NetworkInventory, instances: Sequence[Instance]) -> dict[str, str]:
     """What a mend would change as it is now; empty where it changes nothing that is there, or its subject is gone."""
     kind = mend.kind
     match kind:
-        case MendKind.RELEASE_ADDRESS | MendKind.DETACH_ADDRESS | MendKind.ATTACH_ADDRESS:
+        case RemediationKind.RELEASE_ADDRESS | RemediationKind.DETACH_ADDRESS | RemediationKind.ATTACH_ADDRESS:
             address = next((each for each in inventory.addresses if each.ref == mend.subject), None)
             return {} if address is None else _address(address)
-        case MendKind.REVOKE_RULE | MendKind.NARROW_RULE:
+        case RemediationKind.REVOKE_RULE | RemediationKind.NARROW_RULE:
             group = next((each for each in inventory.groups if each.ref == mend.subject), None)
             return {} if group is None else _rule(group, mend)
-        case MendKind.REQUIRE_IMDSV2 | MendKind.ALLOW_IMDSV1:
+        case RemediationKind.REQUIRE_IMDSV2 | RemediationKind.ALLOW_IMDSV1:
             told = next((each.imds_v1 for each in instances if each.ref == mend.subject), None)
             return {} if told is None else {"imds_v1": "true" if told else "false"}
         case (
-            MendKind.ENABLE_FLOW_LOGS
-            | MendKind.REMOVE_FLOW_LOGS
-            | MendKind.RESTORE_RULE
-            | MendKind.SET_ROTATION
-            | MendKind.ROTATE_KEY
-            | MendKind.CREATE_SUCCESSOR
-            | MendKind.MOVE_ALIAS
-            | MendKind.RESTORE_ALIAS
+            RemediationKind.ENABLE_FLOW_LOGS
+            | RemediationKind.REMOVE_FLOW_LOGS
+            | RemediationKind.RESTORE_RULE
+            | RemediationKind.SET_ROTATION
+            | RemediationKind.ROTATE_KEY
+            | RemediationKind.CREATE_SUCCESSOR
+            | RemediationKind.MOVE_ALIAS
+            | RemediationKind.RESTORE_ALIAS
         ):
             return {}
         case _:
@@ -238,43 +244,47 @@ def _address(address: PublicAddress) -> dict[str, str]:
     return {"ip": address.ip, "state": address.state.value, "bound_to": bound_to}
 
 
-def _rule(group: SecurityGroup, mend: Mend) -> dict[str, str]:
+def _rule(group: SecurityGroup, mend: Remediation) -> dict[str, str]:
     wanted = (mend.parameters.get("rule_id"), mend.parameters.get("direction"))
     found = next((each for each in group.rules if (each.rule_id, each.direction.value) == wanted), None)
     return {} if found is None else {"rule": rule_text(found), "version": group.version}
 
 
-def inverse(mend: Mend, before: Mapping[str, str], receipt_native_id: str) -> Mend | None:
+def inverse(mend: Remediation, before: Mapping[str, str], receipt_native_id: str) -> Remediation | None:
     """What takes a mend back; None where nothing does. `receipt_native_id` names what the mend made."""
     kind, said = mend.kind, mend.parameters
     match kind:
-        case MendKind.DETACH_ADDRESS:
+        case RemediationKind.DETACH_ADDRESS:
             wanted = {word: said[word] for word in ("ip", "bound_to", "private_ip")}
-            return Mend(MendKind.ATTACH_ADDRESS, mend.subject, wanted)
-        case MendKind.REVOKE_RULE:
-            return Mend(MendKind.RESTORE_RULE, mend.subject, {"rule": before["rule"]}) if before.get("rule") else None
-        case MendKind.NARROW_RULE:
+            return Remediation(RemediationKind.ATTACH_ADDRESS, mend.subject, wanted)
+        case RemediationKind.REVOKE_RULE:
+            return (
+                Remediation(RemediationKind.RESTORE_RULE, mend.subject, {"rule": before["rule"]})
+                if before.get("rule")
+                else None
+            )
+        case RemediationKind.NARROW_RULE:
             if not before.get("rule") or not receipt_native_id:
                 return None  # without the ids of what stands in its place, the narrow rules would stay beside it
             again = {"rule": before["rule"], "instead_of": receipt_native_id, "peers": said.get("peers", "")}
-            return Mend(MendKind.RESTORE_RULE, mend.subject, again)
-        case MendKind.ENABLE_FLOW_LOGS:
+            return Remediation(RemediationKind.RESTORE_RULE, mend.subject, again)
+        case RemediationKind.ENABLE_FLOW_LOGS:
             gone = {"flow_log": receipt_native_id}
-            return Mend(MendKind.REMOVE_FLOW_LOGS, mend.subject, gone) if receipt_native_id else None
-        case MendKind.REQUIRE_IMDSV2:
+            return Remediation(RemediationKind.REMOVE_FLOW_LOGS, mend.subject, gone) if receipt_native_id else None
+        case RemediationKind.REQUIRE_IMDSV2:
             was = before.get("imds_v1") == "true"
-            return Mend(MendKind.ALLOW_IMDSV1, mend.subject) if was else None
+            return Remediation(RemediationKind.ALLOW_IMDSV1, mend.subject) if was else None
         case (
-            MendKind.RELEASE_ADDRESS
-            | MendKind.SET_ROTATION
-            | MendKind.ROTATE_KEY
-            | MendKind.CREATE_SUCCESSOR
-            | MendKind.MOVE_ALIAS
-            | MendKind.RESTORE_ALIAS
-            | MendKind.ATTACH_ADDRESS
-            | MendKind.RESTORE_RULE
-            | MendKind.REMOVE_FLOW_LOGS
-            | MendKind.ALLOW_IMDSV1
+            RemediationKind.RELEASE_ADDRESS
+            | RemediationKind.SET_ROTATION
+            | RemediationKind.ROTATE_KEY
+            | RemediationKind.CREATE_SUCCESSOR
+            | RemediationKind.MOVE_ALIAS
+            | RemediationKind.RESTORE_ALIAS
+            | RemediationKind.ATTACH_ADDRESS
+            | RemediationKind.RESTORE_RULE
+            | RemediationKind.REMOVE_FLOW_LOGS
+            | RemediationKind.ALLOW_IMDSV1
         ):
             return None
         case _:

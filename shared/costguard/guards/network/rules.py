@@ -8,8 +8,8 @@ from datetime import timedelta
 from enum import Enum
 from fnmatch import fnmatchcase
 
-from costguard.domain.mends import MendKind
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import RemediationKind
 from costguard.guards.rules.common import Mode
 from costguard.guards.rules.spelling import tags_spare
 
@@ -111,7 +111,7 @@ class AuditRule:
     peering_cidrs: tuple[str, ...] | None = None
     keep: tuple[str, ...] = ()
     unattached_for: timedelta = timedelta(days=7)
-    mend: frozenset[MendKind] = frozenset()
+    mend: frozenset[RemediationKind] = frozenset()
     narrow_to: tuple[str, ...] = ()
     flow_log_destination: str = ""
     flow_log_role: str = ""

@@ -129,7 +129,7 @@ class Limits:
         return self.actions_per_day if self.terminations_per_day is None else self.terminations_per_day
 
 
-class MendRule(Protocol):
+class RemediationRule(Protocol):
     """What the rules have in common whose violations are mended by changing a setting, and not by stopping a machine.
 
     `wait` runs from the delivered notice to the mend; `actions_per_day` caps a rolling 24 hours, 0 allows nothing.

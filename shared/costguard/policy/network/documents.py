@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, BeforeValidator, model_validator
 from typing_extensions import Self
 
-from costguard.domain.mends import MendKind
+from costguard.domain.remediations import RemediationKind
 from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents import fields as f
@@ -20,13 +20,13 @@ from costguard.policy.syntax import remediation_values as mend_values
 from costguard.policy.syntax import values as v
 from costguard.policy.syntax.problems import BadValueError
 
-MENDS: dict[MendKind, frozenset[Check]] = {
-    MendKind.RELEASE_ADDRESS: frozenset({Check.UNATTACHED_ADDRESS}),
-    MendKind.DETACH_ADDRESS: frozenset({Check.PUBLIC_IP}),
-    MendKind.REVOKE_RULE: frozenset({Check.OPEN_ADMIN_PORT, Check.WIDE_RULE}),
-    MendKind.NARROW_RULE: frozenset({Check.OPEN_ADMIN_PORT, Check.WIDE_RULE}),
-    MendKind.ENABLE_FLOW_LOGS: frozenset({Check.FLOW_LOGS_OFF}),
-    MendKind.REQUIRE_IMDSV2: frozenset({Check.IMDS_V1}),
+MENDS: dict[RemediationKind, frozenset[Check]] = {
+    RemediationKind.RELEASE_ADDRESS: frozenset({Check.UNATTACHED_ADDRESS}),
+    RemediationKind.DETACH_ADDRESS: frozenset({Check.PUBLIC_IP}),
+    RemediationKind.REVOKE_RULE: frozenset({Check.OPEN_ADMIN_PORT, Check.WIDE_RULE}),
+    RemediationKind.NARROW_RULE: frozenset({Check.OPEN_ADMIN_PORT, Check.WIDE_RULE}),
+    RemediationKind.ENABLE_FLOW_LOGS: frozenset({Check.FLOW_LOGS_OFF}),
+    RemediationKind.REQUIRE_IMDSV2: frozenset({Check.IMDS_V1}),
 }
 """What `mend` may name, and which checks each is about."""
 
@@ -37,7 +37,7 @@ _MENDS = {kind.value: kind for kind in MENDS}
 
 AuditMode = Annotated[Mode, BeforeValidator(v.choice({mode.name.lower(): mode for mode in Mode}, "a mode"))]
 CheckWord = Annotated[Check, BeforeValidator(v.choice_of(Check, "a check"))]
-MendWord = Annotated[MendKind, BeforeValidator(v.choice(_MENDS, "a mend"))]
+RemediationWord = Annotated[RemediationKind, BeforeValidator(v.choice(_MENDS, "a mend"))]
 Network = Annotated[str, AfterValidator(n.network)]
 Port = Annotated[int, BeforeValidator(n.port)]
 
@@ -47,7 +47,7 @@ def _some(advice: str) -> Callable[[tuple[_T, ...]], tuple[_T, ...]]:
 
 
 Checks = Annotated[tuple[CheckWord, ...], AfterValidator(_some("name at least one check, such as public_ip"))]
-MendWords = Annotated[tuple[MendWord, ...], AfterValidator(_some("leave the key out to mend nothing"))]
+MendWords = Annotated[tuple[RemediationWord, ...], AfterValidator(_some("leave the key out to mend nothing"))]
 Trusted = Annotated[
     tuple[Network, ...], AfterValidator(_some("leave the key out to trust no network")), AfterValidator(n.not_the_world)
 ]
@@ -132,13 +132,13 @@ class AuditRuleDocument(Document):
             if check in self.forbid and not given:
                 at = ("forbid", self.forbid.index(check))
                 yield BadValueError(f"{check.value} needs {key}, which is missing", f"add {example}", at=at)
-        if MendKind.NARROW_RULE in self.mend and not self.narrow_to:
-            at = ("mend", self.mend.index(MendKind.NARROW_RULE))
+        if RemediationKind.NARROW_RULE in self.mend and not self.narrow_to:
+            at = ("mend", self.mend.index(RemediationKind.NARROW_RULE))
             yield BadValueError(
                 "narrow_rule needs narrow_to, which is missing", "add narrow_to: [203.0.113.0/24]", at=at
             )
-        if MendKind.ENABLE_FLOW_LOGS in self.mend and not self.flow_log_destination:
-            at = ("mend", self.mend.index(MendKind.ENABLE_FLOW_LOGS))
+        if RemediationKind.ENABLE_FLOW_LOGS in self.mend and not self.flow_log_destination:
+            at = ("mend", self.mend.index(RemediationKind.ENABLE_FLOW_LOGS))
             message = "enable_flow_logs needs flow_log_destination, which is missing"
             yield BadValueError(message, "add flow_log_destination: arn:aws:s3:::flow-logs", at=at)
         if n.is_log_group(self.flow_log_destination) and not self.flow_log_role:
@@ -161,9 +161,9 @@ class AuditRuleDocument(Document):
                 not {Check.UNATTACHED_ADDRESS, Check.IDLE_ADDRESS}.isdisjoint(self.forbid),
                 "neither unattached_public_address nor idle_public_address is in forbid",
             ),
-            ("narrow_to", MendKind.NARROW_RULE in self.mend, "narrow_rule is not in mend"),
-            ("flow_log_destination", MendKind.ENABLE_FLOW_LOGS in self.mend, "enable_flow_logs is not in mend"),
-            ("flow_log_role", MendKind.ENABLE_FLOW_LOGS in self.mend, "enable_flow_logs is not in mend"),
+            ("narrow_to", RemediationKind.NARROW_RULE in self.mend, "narrow_rule is not in mend"),
+            ("flow_log_destination", RemediationKind.ENABLE_FLOW_LOGS in self.mend, "enable_flow_logs is not in mend"),
+            ("flow_log_role", RemediationKind.ENABLE_FLOW_LOGS in self.mend, "enable_flow_logs is not in mend"),
         )
         for key, needed, why in used:
             if key in self.model_fields_set and not needed:
@@ -173,7 +173,7 @@ class AuditRuleDocument(Document):
     def _contradictory(self) -> Iterator[BadValueError]:
         given = None if self.applies_when_all is None else self.applies_when_all.clouds
         takers = n.clouds_writing_to(self.flow_log_destination)
-        if MendKind.ENABLE_FLOW_LOGS in self.mend and (given is None or not set(given) <= set(takers)):
+        if RemediationKind.ENABLE_FLOW_LOGS in self.mend and (given is None or not set(given) <= set(takers)):
             message = f"only flow logs of {' and '.join(takers)} can go there, and the rule speaks of other clouds"
             fix = f"add applies_when_all: {{clouds: [{', '.join(takers)}]}}, and a rule for each other cloud"
             yield BadValueError(message, fix, at=("flow_log_destination",))

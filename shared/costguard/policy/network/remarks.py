@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from costguard.domain.mends import MendKind
+from costguard.domain.remediations import RemediationKind
 from costguard.guards.network.rules import AuditRule
 from costguard.guards.rules.common import Mode
 from costguard.policy.model.policy import Policy
@@ -25,5 +25,5 @@ def _of(rule: AuditRule, ceiling: Mode) -> Iterator[str]:
         yield "mode: enforce without mend changes nothing: owners are told, and no more"
     if rule.mend and rule.actions_per_day == 0:
         yield "a cap of 0 allows nothing: this rule never mends"
-    if MendKind.RELEASE_ADDRESS in rule.mend and rule.mode is Mode.ENFORCE:
+    if RemediationKind.RELEASE_ADDRESS in rule.mend and rule.mode is Mode.ENFORCE:
         yield "release_address gives addresses up for good; keep names those that must stay"

@@ -151,7 +151,7 @@ FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (Annotated[timedelta, BeforeValidator(mend_values.wait)], _DURATION),
     (Annotated[timedelta, BeforeValidator(network_values.unattached)], _DURATION),
     (network_documents.CheckWord, _words(each.value for each in Check)),
-    (network_documents.MendWord, _words(each.value for each in network_documents.MENDS)),
+    (network_documents.RemediationWord, _words(each.value for each in network_documents.MENDS)),
     (network_documents.Network, _text(r"[0-9A-Fa-f:.]+/[0-9]{1,3}", "203.0.113.0/24")),
     (network_documents.Port, {"type": "integer", "minimum": 1, "maximum": 65_535}),
     (t.State, _words(each.value for each in InstanceState)),

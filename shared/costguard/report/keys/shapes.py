@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from costguard.domain import keys as domain
-from costguard.domain.mends import MendKind
+from costguard.domain.remediations import RemediationKind
 from costguard.report.schemas import values
 from costguard.report.schemas.values import Count, Hash, Mode, Money, Parameters, Texts, Time, one_of
 
@@ -80,7 +80,13 @@ class KeyMend(TypedDict):
     """What would mend it."""
 
     kind: Annotated[
-        str, one_of(MendKind.SET_ROTATION, MendKind.ROTATE_KEY, MendKind.CREATE_SUCCESSOR, MendKind.MOVE_ALIAS)
+        str,
+        one_of(
+            RemediationKind.SET_ROTATION,
+            RemediationKind.ROTATE_KEY,
+            RemediationKind.CREATE_SUCCESSOR,
+            RemediationKind.MOVE_ALIAS,
+        ),
     ]
     parameters: Parameters
     words: str

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.keys import EncryptionKey
-from costguard.domain.mends import Mend
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.remediations import Remediation
 from costguard.domain.resources import Gap
 from costguard.guards.keys.judge import ROTATION, VENDOR_LIMIT
 from costguard.report.keys.costs import told_cost_words
@@ -45,7 +45,7 @@ class KeyLine:
 
     finding: Finding
     key: EncryptionKey
-    mend: Mend | None = None
+    mend: Remediation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import Mend
 from costguard.domain.network import Unpriced
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import Remediation
 from costguard.domain.resources import Gap
 from costguard.report.network.catalogue import Severity, known_entry
 from costguard.report.words.sentences import clean
@@ -49,7 +49,7 @@ class NetworkLine:
     """One finding, what the policy allows to be done about it, and what bars that."""
 
     finding: Finding
-    mend: Mend | None = None
+    mend: Remediation | None = None
     bar: Reason | None = None
 
     @property

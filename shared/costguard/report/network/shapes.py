@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from costguard.domain.mends import MendKind
+from costguard.domain.remediations import RemediationKind
 from costguard.guards.network import rules as guard
 from costguard.report.network import catalogue
 from costguard.report.schemas import values
@@ -19,12 +19,12 @@ _Severity = Annotated[str, one_of(catalogue.Severity)]
 _Mend = Annotated[
     str,
     one_of(
-        MendKind.RELEASE_ADDRESS,
-        MendKind.DETACH_ADDRESS,
-        MendKind.REVOKE_RULE,
-        MendKind.NARROW_RULE,
-        MendKind.ENABLE_FLOW_LOGS,
-        MendKind.REQUIRE_IMDSV2,
+        RemediationKind.RELEASE_ADDRESS,
+        RemediationKind.DETACH_ADDRESS,
+        RemediationKind.REVOKE_RULE,
+        RemediationKind.NARROW_RULE,
+        RemediationKind.ENABLE_FLOW_LOGS,
+        RemediationKind.REQUIRE_IMDSV2,
     ),
 ]
 

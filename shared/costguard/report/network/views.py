@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import MendKind
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import RemediationKind
 from costguard.report.network.catalogue import Severity
 from costguard.report.network.order import WORTH, NetworkLine, NetworkReport, check_id, named, shard_of
 from costguard.report.network.waste import cost_words, waste_table
@@ -18,7 +18,7 @@ from costguard.report.words.sentences import Language, clean, explain, gap, phra
 
 _COLUMNS = ("severity", "check", "name", "shard", "verdict", "why", "path", "closes", "mend", "cost", "owner", "rule")
 _STEP = " > "  # between the steps of a path, as the guard writes it
-_LEAST = frozenset({MendKind.REVOKE_RULE.value, MendKind.NARROW_RULE.value})
+_LEAST = frozenset({RemediationKind.REVOKE_RULE.value, RemediationKind.NARROW_RULE.value})
 
 
 def network_summary_lines(report: NetworkReport, language: Language = Language.EN) -> Iterator[str]:

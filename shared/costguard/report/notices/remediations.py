@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from costguard.domain.mends import FINAL, Mend, MendKind
 from costguard.domain.reasons import Reason
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import FINAL, Remediation, RemediationKind
 from costguard.report.keys.costs import told_cost_words
 from costguard.report.notices.machines import Notice, local_time
 from costguard.report.words.sentences import Language, clean, explain, label, phrase
 
 _SAID_OF = {
-    MendKind.ROTATE_KEY: "mend_old_material",
-    MendKind.SET_ROTATION: "mend_old_material",
-    MendKind.CREATE_SUCCESSOR: "mend_new_key",
-    MendKind.MOVE_ALIAS: "mend_old_key",
+    RemediationKind.ROTATE_KEY: "mend_old_material",
+    RemediationKind.SET_ROTATION: "mend_old_material",
+    RemediationKind.CREATE_SUCCESSOR: "mend_new_key",
+    RemediationKind.MOVE_ALIAS: "mend_old_key",
 }
 """What is to be known about a change of a key."""
 
 
-class MendWord(str, Enum):
+class RemediationWord(str, Enum):
     """What is said. `TOLD`: the policy allows nothing to be done about it. `REFUSED`: its cloud did not let it be."""
 
     TOLD = "told"
@@ -34,26 +34,26 @@ class MendWord(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class MendFacts:
+class RemediationFacts:
     """What a notice about one setting says. `due_at` is the earliest moment; `action_id` what an undo would name."""
 
-    word: MendWord
+    word: RemediationWord
     subject: ResourceRef
     name: str
     owner: str
     rule: str
     reason: Reason | None
-    mend: Mend | None
+    mend: Remediation | None
     due_at: datetime | None = None
     action_id: str = ""
     zone: str = "UTC"
 
 
-_WITH_REASON = frozenset({MendWord.COMES, MendWord.DONE, MendWord.REFUSED})
+_WITH_REASON = frozenset({RemediationWord.COMES, RemediationWord.DONE, RemediationWord.REFUSED})
 """Whose title does not have it."""
 
 
-def mend_words(mend: Mend | None, language: Language = Language.EN) -> str:
+def mend_words(mend: Remediation | None, language: Language = Language.EN) -> str:
     """What a mend does, as part of a sentence; empty where there is none."""
     if mend is None:
         return ""
@@ -66,7 +66,7 @@ def subject_words(subject: ResourceRef, language: Language = Language.EN) -> str
     return phrase(f"mend_subject_{subject.kind}", language)
 
 
-def mend_notice(facts: MendFacts, language: Language = Language.EN) -> Notice:
+def remediation_notice(facts: RemediationFacts, language: Language = Language.EN) -> Notice:
     """The notice that these facts make."""
     why = explain(facts.reason, language) if facts.reason is not None else ""
     title = phrase(
@@ -93,24 +93,24 @@ def mend_notice(facts: MendFacts, language: Language = Language.EN) -> Notice:
     )
 
 
-def _closing(facts: MendFacts, language: Language) -> list[str]:
+def _closing(facts: RemediationFacts, language: Language) -> list[str]:
     lines = []
-    if facts.mend is not None and facts.word in {MendWord.COMES, MendWord.DONE}:
+    if facts.mend is not None and facts.word in {RemediationWord.COMES, RemediationWord.DONE}:
         known = _SAID_OF.get(facts.mend.kind)
         if known is not None:
             lines.append(phrase(known, language))
         elif facts.mend.kind in FINAL:
             lines.append(phrase("mend_final", language))
-        if facts.mend.kind not in FINAL and facts.word is MendWord.DONE and facts.action_id:
+        if facts.mend.kind not in FINAL and facts.word is RemediationWord.DONE and facts.action_id:
             lines.append(phrase("mend_undo", language, action_id=facts.action_id))
-    if facts.word is MendWord.REFUSED:
+    if facts.word is RemediationWord.REFUSED:
         lines.append(phrase("mend_refused_again", language))
     note = facts.mend.parameters.get("note", "") if facts.mend is not None else ""
-    if facts.word is MendWord.COMES and note:
+    if facts.word is RemediationWord.COMES and note:
         lines.append(phrase("mend_note", language, note=clean(note)))
     cost = told_cost_words(facts.reason.facts, language) if facts.reason is not None else ""
-    if facts.word is MendWord.COMES and cost:
+    if facts.word is RemediationWord.COMES and cost:
         lines.append(phrase("mend_cost", language, cost=cost))
-    if facts.word is MendWord.COMES:
+    if facts.word is RemediationWord.COMES:
         lines.append(phrase("mend_keep", language, subject=str(facts.subject)))
     return lines

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from costguard.cases.case import CaseStatus, Phase
 from costguard.domain import actions as domain
-from costguard.domain.mends import MendKind
+from costguard.domain.remediations import RemediationKind
 from costguard.domain.signals import SignalName, Statistic
 from costguard.planning.plan import Differs
 from costguard.policy.model.ownership import OwnerSource
@@ -26,7 +26,7 @@ Verb = Annotated[str, one_of(domain.Verb)]
 class Mend(TypedDict):
     """The one change of a setting that the action makes; null for every other verb."""
 
-    kind: Annotated[str, one_of(MendKind)]
+    kind: Annotated[str, one_of(RemediationKind)]
     subject: str
     parameters: Parameters
     words: str

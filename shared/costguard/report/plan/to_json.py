@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from costguard.cases import Case
 from costguard.domain.actions import Action, ActionResult, Saving, Verb
 from costguard.domain.findings import Finding
-from costguard.domain.mends import Mend
 from costguard.domain.reasons import Reason
+from costguard.domain.remediations import Remediation
 from costguard.planning import Held, Plan, Rehearsed
 from costguard.report.json_values import gap_json, moment, money_json, reason_json, resource_json, subject_json
 from costguard.report.notices.remediations import mend_words
@@ -111,7 +111,7 @@ def _action_json(action: Action, language: Language) -> shapes.Action:
     }
 
 
-def _mend_json(mend: Mend | None, language: Language) -> shapes.Mend | None:
+def _mend_json(mend: Remediation | None, language: Language) -> shapes.Mend | None:
     if mend is None:
         return None
     return {

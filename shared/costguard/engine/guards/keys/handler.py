@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from costguard.cases import Case
-from costguard.cases.mending import mend_rungs, mend_terms
+from costguard.cases.remediation import remediation_rungs, remediation_terms
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import ProviderError, RefusedError
 from costguard.domain.findings import Verdict
-from costguard.domain.mends import SUCCESSION, Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import SUCCESSION, Remediation, RemediationKind
 from costguard.engine.guards.keys.look import judged_key
 from costguard.engine.guards.keys.succession import Followed, followed, not_again, not_moved_back, not_ours
 from costguard.engine.ledger.memory import Memory
@@ -58,11 +58,11 @@ class KeyHandler:
             return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
         if judged.finding.verdict is not Verdict.VIOLATION:
             return judged.finding.reason
-        if judged.mend != action.mend or mend_terms(judged.rule, judged.mend) != case.terms:
+        if judged.mend != action.mend or remediation_terms(judged.rule, judged.mend) != case.terms:
             return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
         if judged.bar is not None:
             return judged.bar
-        rungs = mend_rungs(judged.rule, judged.mend)
+        rungs = remediation_rungs(judged.rule, judged.mend)
         early = out_of_turn(self._memory, case, action.verb, judged.rule.mode, rungs, policy, now)
         forbidden = early or self._forbidden(case, read, judged.mend)
         if forbidden is not None:
@@ -87,14 +87,14 @@ class KeyHandler:
         if mend.kind in SUCCESSION:
             return self._succeed(action, mend, read)
         rotator = self._rotators[action.subject.cloud]()
-        if mend.kind is MendKind.SET_ROTATION:
+        if mend.kind is RemediationKind.SET_ROTATION:
             return rotator.set_period(key, int(mend.parameters["days"]))
-        if mend.kind is MendKind.ROTATE_KEY:
+        if mend.kind is RemediationKind.ROTATE_KEY:
             return rotator.rotate(key)
         message = f"{mend.kind.value} is no mend of a key"
         raise RefusedError(message, operation="key")
 
-    def _read(self, ref: ResourceRef, mend: Mend | None) -> Followed | None:
+    def _read(self, ref: ResourceRef, mend: Remediation | None) -> Followed | None:
         """The key as it is now; where another is to take its place, with all that say that they follow it.
 
         Raises:
@@ -106,18 +106,18 @@ class KeyHandler:
         key = source.look(ref)
         return None if key is None else Followed(key)
 
-    def _forbidden(self, case: Case, read: Followed, mend: Mend | None) -> Reason | None:
+    def _forbidden(self, case: Case, read: Followed, mend: Remediation | None) -> Reason | None:
         if mend is None or mend.kind not in SUCCESSION:
             return None
         if case.subject.cloud not in self._successors:
             return Reason(ReasonCode.NOT_TO_BE_MENDED, {"detail": "successor"})
-        if mend.kind is MendKind.CREATE_SUCCESSOR:
+        if mend.kind is RemediationKind.CREATE_SUCCESSOR:
             return not_again(self._memory, case)
         return not_moved_back(self._memory, case) or not_ours(self._memory, read)
 
-    def _succeed(self, action: Action, mend: Mend, read: Followed) -> Receipt:
+    def _succeed(self, action: Action, mend: Remediation, read: Followed) -> Receipt:
         successor = self._successors[action.subject.cloud]()
-        if mend.kind is MendKind.CREATE_SUCCESSOR:
+        if mend.kind is RemediationKind.CREATE_SUCCESSOR:
             return successor.create(read.key, action.action_id)
         heir = read.line.heir
         if heir is None or heir.ref.native_id != mend.parameters["successor"]:

@@ -17,10 +17,10 @@ from costguard.domain.resources import Gap, GapKind
 from costguard.engine.run.scan import Progress, Reading, discovered, gap_of, no_progress, truly_closed
 from costguard.engine.run.scan_cursor import in_turn
 from costguard.engine.run.workers import ThreadWorkers
-from costguard.guards.keys.judge import gentlest, judge_key, mend_of
+from costguard.guards.keys.judge import gentlest, judge_key, remediation_of
 from costguard.guards.keys.succession import NOBODY, Lineage, lineages
 from costguard.planning.exempt import key_exception, setting_bar
-from costguard.planning.mending import Judged
+from costguard.planning.remediation import Judged
 from costguard.policy.model.ownership import key_owner
 from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, KeySource, Target, Workers
@@ -131,7 +131,7 @@ def judged_key(key: EncryptionKey, policy: Policy, now: datetime, line: Lineage 
         finding = replace(judged, owner=owner)
         if excepted is not None and judged.verdict in _FAULTS:
             finding = replace(finding, verdict=Verdict.EXEMPT, reason=excepted)
-        mend = None if rule is None else mend_of(key, rule, finding, line)
+        mend = None if rule is None else remediation_of(key, rule, finding, line)
         found.append(Judged(finding, rule, mend, bar, gravity=_GRAVITY.get(finding.reason.code, 0)))
     return found
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from costguard.domain.findings import Verdict
 from costguard.engine.guards.keys.look import KeyLook, judged_keys, look_at_keys
-from costguard.engine.guards.remediations import mend_figures, plan_mends
+from costguard.engine.guards.remediations import plan_remediations, remediation_figures
 from costguard.engine.run.run import RunReport, carry_out, log_gaps
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Progress, no_progress
 from costguard.engine.run.scan_cursor import ScanCursor, cut_at, reading_until
-from costguard.engine.run.shadows import with_mend_shadows
+from costguard.engine.run.shadows import with_remediation_shadows
 from costguard.planning import Plan
-from costguard.planning.mending import Judged
+from costguard.planning.remediation import Judged
 from costguard.policy.model.policy import Policy
 
 SEEN = "keys_seen"
@@ -72,12 +72,12 @@ def plan_keys(
     )
     if begin_at is not None and remember:
         turns.keep(world.guard, cut_at(looked.gaps, begin_at))
-    plan = plan_mends(world, run_id, looked, world.policy.kms_rotation, deadline=deadline, remember=remember)
+    plan = plan_remediations(world, run_id, looked, world.policy.kms_rotation, deadline=deadline, remember=remember)
     in_shadow = (
         (rule, _judged(looked, replace(world.policy, kms_rotation=(rule,))))
         for rule in world.policy.shadows.kms_rotation
     )
-    return looked, with_mend_shadows(plan, looked.judged, in_shadow)
+    return looked, with_remediation_shadows(plan, looked.judged, in_shadow)
 
 
 def _judged(looked: KeyLook, policy: Policy) -> list[Judged]:
@@ -86,7 +86,7 @@ def _judged(looked: KeyLook, policy: Policy) -> list[Judged]:
 
 def key_figures(report: RunReport) -> dict[str, Any]:
     """The figures of a run for logs, metrics and the caller of a function; its findings are about keys."""
-    return mend_figures(report, seen=SEEN)
+    return remediation_figures(report, seen=SEEN)
 
 
 def _log_violations(looked: KeyLook) -> None:

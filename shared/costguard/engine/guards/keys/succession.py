@@ -9,9 +9,9 @@ from costguard.cases import Case
 from costguard.domain.actions import Action, Outcome
 from costguard.domain.errors import StalePlanError, UnavailableError
 from costguard.domain.keys import EncryptionKey, KeyInventory, KeyState
-from costguard.domain.mends import MendKind
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import RemediationKind
 from costguard.engine.ledger.intents import Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.guards.keys.succession import DECISION, MOVED_BACK, NOBODY, Lineage, lineages
@@ -75,7 +75,7 @@ def not_ours(memory: Memory, read: Followed) -> Reason | None:
         return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
     intent = memory.intents.get(heir.tags.get(DECISION, "")) if heir.tags.get(DECISION) else None
     mend = intent.action.mend if intent is not None else None
-    made = mend is not None and mend.kind is MendKind.CREATE_SUCCESSOR and mend.subject == read.key.ref
+    made = mend is not None and mend.kind is RemediationKind.CREATE_SUCCESSOR and mend.subject == read.key.ref
     if intent is None or not made or intent.outcome is Outcome.REFUSED:
         return Reason(ReasonCode.KEY_SUCCESSOR_FOREIGN, {"successor": heir.ref.native_id})
     return None
@@ -109,5 +109,5 @@ def _sent(memory: Memory, case: Case) -> Iterator[Intent]:
     ids = {case.case_id, *(closed.case_id for closed in memory.cases.closed(f"{case.key}/"))}
     for case_id in sorted(ids):
         for intent in memory.intents.for_case(case_id):
-            if intent.action.mend is not None and intent.action.mend.kind is MendKind.CREATE_SUCCESSOR:
+            if intent.action.mend is not None and intent.action.mend.kind is RemediationKind.CREATE_SUCCESSOR:
                 yield intent

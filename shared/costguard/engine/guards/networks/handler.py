@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from costguard.cases import Case
-from costguard.cases.mending import mend_rungs, mend_terms
+from costguard.cases.remediation import remediation_rungs, remediation_terms
 from costguard.domain.actions import Action, Receipt
 from costguard.domain.errors import LedgerError, OutcomeUnknownError, ProviderError, RefusedError, VersionConflictError
 from costguard.domain.findings import Verdict
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkInventory
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import Shard
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Instance
 from costguard.engine.guards.networks.look import is_whole, judged_networks, network_now
 from costguard.engine.guards.networks.sightings import SightingsRepository, first_seen
@@ -31,7 +31,7 @@ TURN = timedelta(minutes=30)
 """How long one run has a shard to itself: five minutes from its look to its call, two clocks ten minutes off each, and
 what a cloud takes to show a change to everybody."""
 
-_CLOSING = frozenset({MendKind.REVOKE_RULE, MendKind.NARROW_RULE, MendKind.DETACH_ADDRESS})
+_CLOSING = frozenset({RemediationKind.REVOKE_RULE, RemediationKind.NARROW_RULE, RemediationKind.DETACH_ADDRESS})
 _KIND = "network_turn"  # key: shard
 
 
@@ -89,11 +89,11 @@ class NetworkHandler:
             return Reason(ReasonCode.RULE_CHANGED, {"rule": action.rule})
         if judged.finding.verdict is not Verdict.VIOLATION:
             return judged.finding.reason
-        if mend is None or judged.mend != mend or mend_terms(judged.rule, judged.mend) != case.terms:
+        if mend is None or judged.mend != mend or remediation_terms(judged.rule, judged.mend) != case.terms:
             return Reason(ReasonCode.CHANGED_SINCE_PLAN, {"what": "setting"})
         if judged.bar is not None:
             return judged.bar
-        rungs = mend_rungs(judged.rule, judged.mend)
+        rungs = remediation_rungs(judged.rule, judged.mend)
         early = out_of_turn(world.memory, case, action.verb, judged.rule.mode, rungs, policy, now)
         return early or PrecheckResult((*heard, *unturned), frozenset({subject}), before_of(mend, network, instances))
 
@@ -127,7 +127,7 @@ class NetworkHandler:
         while self._read:
             sightings.used(self._read.pop(), self._world.clock.now())
 
-    def _turn(self, mend: Mend | None, shard: Shard, now: datetime) -> Reason | tuple[Check, ...]:
+    def _turn(self, mend: Remediation | None, shard: Shard, now: datetime) -> Reason | tuple[Check, ...]:
         """What must still hold when the intent is written, where ways may be closed; else why not."""
         if mend is None or mend.kind not in _CLOSING:
             return ()

@@ -18,9 +18,9 @@ from costguard.engine.guards.networks.sightings import Sightings, sighted
 from costguard.engine.run.scan import Progress, Reading, discovered, gap_of, no_progress, truly_closed
 from costguard.engine.run.scan_cursor import in_turn
 from costguard.engine.run.workers import ThreadWorkers, both
-from costguard.guards.network.judge import judge, last_admin_path, mend_of, not_returnable
+from costguard.guards.network.judge import judge, last_admin_path, not_returnable, remediation_of
 from costguard.planning.exempt import setting_bar
-from costguard.planning.mending import Judged
+from costguard.planning.remediation import Judged
 from costguard.policy.model.ownership import owner_name, resource_owner
 from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, NetworkSource, Target, Workers
@@ -164,7 +164,7 @@ def judged_networks(
         mend, bar = None, None
         network = networks.get(subject.shard)
         if owned.verdict is Verdict.VIOLATION and rule is not None and network is not None:
-            mend = mend_of(owned, network, rule)
+            mend = remediation_of(owned, network, rule)
         if mend is not None and rule is not None and network is not None:
             bars = (setting_bar(ref, tags.get(ref, {}), policy, now) for ref in {subject, mend.subject})
             bar = next(filter(None, bars), None) or not_returnable(mend, network)

@@ -10,12 +10,12 @@ from typing import Any
 from costguard.domain.findings import Verdict
 from costguard.engine.guards.networks.look import NetworkLook, judged_networks, look_at_networks
 from costguard.engine.guards.networks.sightings import SightingsRepository, first_seen
-from costguard.engine.guards.remediations import mend_figures, plan_mends
+from costguard.engine.guards.remediations import plan_remediations, remediation_figures
 from costguard.engine.run.run import RunReport, carry_out, log_gaps
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Progress, no_progress
 from costguard.engine.run.scan_cursor import ScanCursor, cut_at, reading_until
-from costguard.engine.run.shadows import with_mend_shadows
+from costguard.engine.run.shadows import with_remediation_shadows
 from costguard.planning import Plan
 
 SEEN = "networks_seen"
@@ -62,7 +62,7 @@ def plan_networks(
     looked = look(world, deadline=reading_until(world.clock.now(), deadline), progress=progress, begin_at=begin_at)
     if begin_at is not None and remember:
         turns.keep(world.guard, cut_at(looked.gaps, begin_at))
-    plan = plan_mends(world, run_id, looked, world.policy.network_audit, deadline=deadline, remember=remember)
+    plan = plan_remediations(world, run_id, looked, world.policy.network_audit, deadline=deadline, remember=remember)
     unused = first_seen(looked.remembered, looked.now)
     in_shadow = (
         (
@@ -73,7 +73,7 @@ def plan_networks(
         )
         for rule in world.policy.shadows.network_audit
     )
-    return looked, with_mend_shadows(plan, looked.judged, in_shadow)
+    return looked, with_remediation_shadows(plan, looked.judged, in_shadow)
 
 
 def look(
@@ -102,7 +102,7 @@ def look(
 
 def network_figures(report: RunReport) -> dict[str, Any]:
     """The figures of a run for logs, metrics and the caller of a function."""
-    return mend_figures(report, seen=SEEN)
+    return remediation_figures(report, seen=SEEN)
 
 
 def _log_violations(looked: NetworkLook) -> None:

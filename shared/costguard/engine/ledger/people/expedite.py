@@ -16,7 +16,7 @@ _KIND = "haste"  # key: `AnswerRef` as text, so that those of one case stand tog
 
 
 @dataclass(frozen=True, slots=True)
-class Haste:
+class ExpediteRequest:
     """Who wants the stop that one notice announced now; `needed` of them must agree."""
 
     of: AnswerRef
@@ -24,20 +24,20 @@ class Haste:
     needed: int = 1
 
 
-class HasteRepository:
+class ExpediteRepository:
     """What people said to each notice. It ends no wait but that of the stop behind the notice, see `cases.advance`."""
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
         self._audit = AuditTrail(store)
 
-    def vote(self, of: AnswerRef, vote: Vote, needed: int, now: datetime) -> Haste:
+    def vote(self, of: AnswerRef, vote: Vote, needed: int, now: datetime) -> ExpediteRequest:
         """Add one person's word to what others said, and return all of it. The most ever `needed` stays needed."""
 
-        def attempt() -> Haste:
+        def attempt() -> ExpediteRequest:
             record = self._store.get(_KIND, str(of))
-            before = value_of(Haste, record) if record is not None else Haste(of, ())
-            after = Haste(of, with_vote(before.votes, vote, now), max(before.needed, needed))
+            before = value_of(ExpediteRequest, record) if record is not None else ExpediteRequest(of, ())
+            after = ExpediteRequest(of, with_vote(before.votes, vote, now), max(before.needed, needed))
             if after != before:
                 put = Put(record_of(_KIND, str(of), after), record.version if record is not None else 0)
                 self._audit.commit([put], _entry(after, vote.by, now))
@@ -45,25 +45,25 @@ class HasteRepository:
 
         return until_uncontested(attempt, f"the wish to stop {of} now")
 
-    def of_case(self, case_id: str, now: datetime) -> tuple[Haste, ...]:
+    def of_case(self, case_id: str, now: datetime) -> tuple[ExpediteRequest, ...]:
         """What is wanted of one case, and by whom, as far as it still counts."""
-        found = (value_of(Haste, record) for record in self._store.query(_KIND, f"{case_id}/"))
-        return tuple(haste for haste in found if live_votes(haste.votes, now))
+        found = (value_of(ExpediteRequest, record) for record in self._store.query(_KIND, f"{case_id}/"))
+        return tuple(request for request in found if live_votes(request.votes, now))
 
     def granted(self, now: datetime) -> frozenset[AnswerRef]:
         """The notices whose stop enough people want now."""
-        found = (value_of(Haste, record) for record in self._store.query(_KIND))
-        return frozenset(haste.of for haste in found if enough(haste.votes, haste.needed, now))
+        found = (value_of(ExpediteRequest, record) for record in self._store.query(_KIND))
+        return frozenset(request.of for request in found if enough(request.votes, request.needed, now))
 
 
-def _entry(haste: Haste, by: str, now: datetime) -> AuditEntry:
-    done = enough(haste.votes, haste.needed, now)
+def _entry(request: ExpediteRequest, by: str, now: datetime) -> AuditEntry:
+    done = enough(request.votes, request.needed, now)
     facts = {
-        "case_id": haste.of.case_id,
-        "decision_id": haste.of.decision_id,
+        "case_id": request.of.case_id,
+        "decision_id": request.of.decision_id,
         "did": "asked to stop now" if done else "voted to stop now",
         "by": by,
-        "votes": len(haste.votes),
-        "needed": haste.needed,
+        "votes": len(request.votes),
+        "needed": request.needed,
     }
     return AuditEntry(now, OPERATOR, "haste", AuditWhat.APPROVAL, facts)

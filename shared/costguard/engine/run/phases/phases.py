@@ -46,7 +46,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Outset:
+class ScanManifest:
     """What a run set out to read, fifty parts a blob, and what could not even be listed."""
 
     parts: tuple[BlobRef, ...]
@@ -132,8 +132,8 @@ class Phases:
         parts = parted(shares_of(found), self.accounts_a_part)
         together = range(0, len(parts), _PARTS_TOGETHER)
         kept = tuple(blobs.put(f"{TARGETS}/{at:05d}", Parts(parts[at : at + _PARTS_TOGETHER])) for at in together)
-        outset = blobs.put(f"{TARGETS}/all", Outset(kept, tuple(gaps), closed))
-        return book.done(TARGETS, 0, outset, world.clock.now(), len(parts)).parts
+        manifest = blobs.put(f"{TARGETS}/all", ScanManifest(kept, tuple(gaps), closed))
+        return book.done(TARGETS, 0, manifest, world.clock.now(), len(parts)).parts
 
     def scan(self, part: int, deadline: datetime | None = None) -> int:
         """Read and examine one part; how many accelerators were seen. Done once; again it answers as before.
@@ -174,14 +174,14 @@ class Phases:
         known = book.get(PLAN)
         if known is not None:
             return known.parts
-        outset = self._outset(book, blobs)
-        world, seen = self._entering(outset), self._seen(outset, book, blobs)
+        manifest = self._manifest(book, blobs)
+        world, seen = self._entering(manifest), self._seen(manifest, book, blobs)
         plan = plan_from(world, self.run_id, seen, deadline=deadline, remember=True)
         log_gaps(plan)
         plan = committed(world, plan)
         due = [
-            blobs.put(f"{DUE}/{number:05d}", Decided.of(errand))
-            for number, errand in enumerate(_errands(plan, self.cases_a_part))
+            blobs.put(f"{DUE}/{number:05d}", Decided.of(partition))
+            for number, partition in enumerate(_partitions(plan, self.cases_a_part))
         ]
         left = Left(blobs.put(f"{PLAN}/whole", Decided.of(plan)), tuple(due))
         return book.done(PLAN, 0, blobs.put(f"{PLAN}/left", left), world.clock.now(), len(due)).parts
@@ -232,7 +232,7 @@ class Phases:
         for number in range(planned.parts):
             if number in acted:
                 results.extend(blobs.get(PartDone, acted[number].blob).results)
-        world = self._entering(self._outset(book, blobs))  # protections are read before the warnings
+        world = self._entering(self._manifest(book, blobs))  # protections are read before the warnings
         return concluded(world, plan, tuple(results), deadline)
 
     def _acted(self, plan: Plan, deadline: datetime | None) -> tuple[ActionResult, ...]:
@@ -247,15 +247,15 @@ class Phases:
             due=tuple(action for action in plan.due if action not in barred),
             next_in_line=tuple(each for each in plan.next_in_line if each.subject.cloud in world.executors),
         )
-        world = self._entering(self._outset(self._book(), self._blobs()))
+        world = self._entering(self._manifest(self._book(), self._blobs()))
         results = act(able, world, runner_of(plan.guard).handler(world), deadline)
         return (*results, *(ActionResult(action, None, now, changed) for action in barred))
 
-    def _seen(self, outset: Outset, book: PhaseBook, blobs: RunBlobs) -> Scan:
+    def _seen(self, manifest: ScanManifest, book: PhaseBook, blobs: RunBlobs) -> Scan:
         ended = book.all(SCAN)
         facts: list[ShardFacts] = []
-        gaps = list(outset.gaps)
-        for number, shares in enumerate(_parts(outset, blobs)):
+        gaps = list(manifest.gaps)
+        for number, shares in enumerate(_parts(manifest, blobs)):
             record = ended.get(number)
             if record is None:
                 gaps.extend(_unread(shares, _NOT_ENDED))
@@ -268,23 +268,23 @@ class Phases:
             own = within((fact.shard for fact in read.facts), shares)
             facts.extend(fact for fact in read.facts if fact.shard in own)
             gaps.extend(read.gaps)
-        return Scan(tuple(sorted(facts, key=lambda fact: fact.shard)), tuple(gaps), frozenset(outset.closed_accounts))
+        return Scan(tuple(sorted(facts, key=lambda fact: fact.shard)), tuple(gaps), frozenset(manifest.closed_accounts))
 
-    def _entering(self, outset: Outset) -> RunContext:
-        shares = (share for part in _parts(outset, self._blobs()) for share in part)
+    def _entering(self, manifest: ScanManifest) -> RunContext:
+        shares = (share for part in _parts(manifest, self._blobs()) for share in part)
         return entering(self.world, {(share.cloud, share.account): share for share in shares})
 
-    def _outset(self, book: PhaseBook, blobs: RunBlobs) -> Outset:
+    def _manifest(self, book: PhaseBook, blobs: RunBlobs) -> ScanManifest:
         record = book.get(TARGETS)
         if record is None:
             message = f"run {self.run_id} of {self.world.guard} is not under way"
             raise StalePlanError(message)
-        return blobs.get(Outset, record.blob)
+        return blobs.get(ScanManifest, record.blob)
 
     def _shares_of(self, part: int, book: PhaseBook, blobs: RunBlobs) -> tuple[Share, ...]:
         """Those of one part: no part needs to know of tens of thousands of others."""
         kept, within_it = divmod(part, _PARTS_TOGETHER)
-        refs = self._outset(book, blobs).parts
+        refs = self._manifest(book, blobs).parts
         parts = blobs.get(Parts, refs[kept]).parts if kept < len(refs) else ()
         if within_it >= len(parts):
             message = f"run {self.run_id} has no part {part} to read"
@@ -302,8 +302,8 @@ class Phases:
         return RunBlobs(self.objects, self.run_id)
 
 
-def _parts(outset: Outset, blobs: RunBlobs) -> Iterator[tuple[Share, ...]]:
-    for ref in outset.parts:
+def _parts(manifest: ScanManifest, blobs: RunBlobs) -> Iterator[tuple[Share, ...]]:
+    for ref in manifest.parts:
         yield from blobs.get(Parts, ref).parts
 
 
@@ -311,14 +311,14 @@ def _unread(shares: Iterable[Share], detail: str) -> Iterator[Gap]:
     return (Gap(Shard(share.cloud, share.account), "accounts", GapKind.UNAVAILABLE, detail) for share in shares)
 
 
-def _errands(plan: Plan, most_cases: int) -> tuple[Plan, ...]:
+def _partitions(plan: Plan, most_cases: int) -> tuple[Plan, ...]:
     """The plan in parts, each with what acting on it takes and nothing else; an account is in one part only."""
     by_account: dict[tuple[str, str], list[Action]] = {}
     for action in plan.due:
         if action.verb is not Verb.WARN:
             by_account.setdefault(_account(action), []).append(action)
     parts = tuple(_together(by_account.values(), most_cases))
-    return tuple(_errand(plan, due, behind) for due, behind in zip(parts, _lines(plan, parts), strict=True))
+    return tuple(_partition(plan, due, behind) for due, behind in zip(parts, _lines(plan, parts), strict=True))
 
 
 def _lines(plan: Plan, parts: Sequence[Sequence[Action]]) -> tuple[tuple[Action, ...], ...]:
@@ -346,7 +346,7 @@ def _together(groups: Iterable[Sequence[Action]], most_cases: int) -> Iterator[t
         yield waiting
 
 
-def _errand(plan: Plan, due: tuple[Action, ...], behind: tuple[Action, ...]) -> Plan:
+def _partition(plan: Plan, due: tuple[Action, ...], behind: tuple[Action, ...]) -> Plan:
     cases = {action.case_id for action in (*due, *behind)}
     return replace(
         plan,

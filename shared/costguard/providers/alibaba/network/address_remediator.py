@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError
-from costguard.domain.mends import Mend
 from costguard.domain.network import AddressState, PublicAddress
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import Remediation
 from costguard.providers.alibaba.core.fields import structures_in
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.network.answers import BOUND_KINDS, to_address
@@ -27,7 +27,7 @@ class AddressRemediator:
     def __init__(self, session: AlibabaSession) -> None:
         self._session = session
 
-    def release(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def release(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Give the address up, for good.
 
         API: VPC ReleaseEipAddress, which takes those that are bound to nothing and paid by use.
@@ -39,7 +39,7 @@ class AddressRemediator:
         require(mend, text(told, "ChargeType") == "PostPaid", "it is not paid by use")
         return self._send(mend, "ReleaseEipAddress")
 
-    def detach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def detach(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take the address off the instance or interface it is bound to.
 
         API: VPC UnassociateEipAddress, never forced.
@@ -52,7 +52,7 @@ class AddressRemediator:
         require(mend, mode in _PLAIN_MODES, f"it is bound in mode {mode}, in which it could not be put back")
         return self._send(mend, "UnassociateEipAddress", **_bound(mend, bound))
 
-    def attach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def attach(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Put the address back where it was; what has a public address by now is refused by the cloud.
 
         API: VPC AssociateEipAddress.
@@ -61,7 +61,7 @@ class AddressRemediator:
         require(mend, address.state is AddressState.UNATTACHED, f"it is {address.state.value}")
         return self._send(mend, "AssociateEipAddress", **_bound(mend, _bound_to(mend)))
 
-    def _read(self, mend: Mend, before: Mapping[str, str]) -> tuple[PublicAddress, Fields]:
+    def _read(self, mend: Remediation, before: Mapping[str, str]) -> tuple[PublicAddress, Fields]:
         """The address as it is now, where that is what the mend was decided on."""
         native_id = mend.subject.native_id
         answer = self._session.call(mend.subject.shard, "vpc", "DescribeEipAddresses", AllocationId=native_id)
@@ -78,13 +78,13 @@ class AddressRemediator:
         require(mend, not address.is_service_managed, "a service of the cloud keeps it")
         return address, found[0]
 
-    def _send(self, mend: Mend, operation: str, **parameters: str) -> Receipt:
+    def _send(self, mend: Remediation, operation: str, **parameters: str) -> Receipt:
         return self._session.change(
             mend.subject.shard, "vpc", operation, AllocationId=mend.subject.native_id, **parameters
         )
 
 
-def _bound_to(mend: Mend) -> ResourceRef:
+def _bound_to(mend: Remediation) -> ResourceRef:
     """What the mend says that the address is, or was, bound to."""
     try:
         bound = ResourceRef.parse(mend.parameters.get("bound_to", ""))
@@ -95,7 +95,7 @@ def _bound_to(mend: Mend) -> ResourceRef:
     return bound
 
 
-def _bound(mend: Mend, bound: ResourceRef) -> dict[str, str]:
+def _bound(mend: Remediation, bound: ResourceRef) -> dict[str, str]:
     """An instance's address leads to its primary interface; of another interface, to one of its addresses."""
     told = {"InstanceId": bound.native_id, "InstanceType": _TYPES[bound.kind]}
     if bound.kind == "instance":

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from costguard.domain.actions import Receipt
-from costguard.domain.mends import Mend
+from costguard.domain.remediations import Remediation
 from costguard.providers.alibaba.compute.instances import API as INSTANCES
 from costguard.providers.alibaba.compute.instances import METADATA, imds_v1
 from costguard.providers.alibaba.core.fields import json_list, structures_in
@@ -43,7 +43,7 @@ class AlibabaNetworkRemediator(NetworkRemediator[AlibabaSession]):
         """What changes rules of security groups."""
         return RuleRemediator(self._session)
 
-    def _log_flows(self, mend: Mend) -> Receipt:
+    def _log_flows(self, mend: Remediation) -> Receipt:
         """All traffic, to `project/logstore`, which must be there; nothing is logged until it has begun.
 
         API: VPC CreateFlowLog, which knows no ClientToken.
@@ -69,7 +69,7 @@ class AlibabaNetworkRemediator(NetworkRemediator[AlibabaSession]):
             FlowLogName=f"{_MARK}-{subject.native_id}"[:128],
         )
 
-    def _end_flow_log(self, mend: Mend) -> Receipt:
+    def _end_flow_log(self, mend: Remediation) -> Receipt:
         """Delete the flow log that we made, by its id; one that is not ours is left alone.
 
         API: VPC DeleteFlowLog.
@@ -85,12 +85,12 @@ class AlibabaNetworkRemediator(NetworkRemediator[AlibabaSession]):
         require(mend, ours, "it is not one that was made here")
         return self._session.change(mend.subject.shard, "vpc", "DeleteFlowLog", FlowLogId=native_id)
 
-    def _logs(self, mend: Mend, **parameters: str) -> list[Fields]:
+    def _logs(self, mend: Remediation, **parameters: str) -> list[Fields]:
         answer = self._session.call(mend.subject.shard, "vpc", "DescribeFlowLogs", **parameters)
         with as_documented(_LOGS):
             return structures_in(answer, "FlowLogs.FlowLog", _LOGS)
 
-    def _set_imds(self, mend: Mend, before: Mapping[str, str], *, v1: bool) -> Receipt:
+    def _set_imds(self, mend: Remediation, before: Mapping[str, str], *, v1: bool) -> Receipt:
         """Whether metadata answers without a session token. One that answers nobody is left so.
 
         API: ECS ModifyInstanceMetadataOptions. What is left out takes its default, so all that is told is said again.

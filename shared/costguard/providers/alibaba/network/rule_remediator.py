@@ -12,8 +12,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import OutcomeUnknownError, ProviderError
-from costguard.domain.mends import Mend
 from costguard.domain.network import Direction, NetworkRule
+from costguard.domain.remediations import Remediation
 from costguard.guards.network.rule_text import rule_text
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.network.groups import RULES_API, read_rules
@@ -38,7 +38,7 @@ class RuleRemediator:
     def __init__(self, session: AlibabaSession) -> None:
         self._session = session
 
-    def revoke(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def revoke(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take the rule away.
 
         API: ECS RevokeSecurityGroup by SecurityGroupRuleId, which errs where there is no such rule.
@@ -46,7 +46,7 @@ class RuleRemediator:
         rule, _ = self._decided_on(mend, before)
         return self._take(mend, [rule.rule_id])
 
-    def narrow(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def narrow(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Rules for the narrower networks first, then away with the wide one; the receipt names the new rules.
 
         Raises:
@@ -61,7 +61,7 @@ class RuleRemediator:
         made = self._made(mend, narrowed, {each.rule_id for each in others} | {rule.rule_id}, "the wide one stands")
         return self._then_take(mend, made, [rule.rule_id], "the wide one stands")
 
-    def restore(self, mend: Mend) -> Receipt:
+    def restore(self, mend: Remediation) -> Receipt:
         """The rule of the before-image again, then away with those that stand in its place.
 
         Raises:
@@ -83,7 +83,7 @@ class RuleRemediator:
         made = self._made(mend, [rule], set(found), "those in its place stand")
         return self._then_take(mend, made, instead, "those in its place stand")
 
-    def _decided_on(self, mend: Mend, before: Mapping[str, str]) -> tuple[NetworkRule, list[NetworkRule]]:
+    def _decided_on(self, mend: Remediation, before: Mapping[str, str]) -> tuple[NetworkRule, list[NetworkRule]]:
         """The rule as it is now, where that is what the mend was decided on; and the group's others."""
         direction = mend.parameters.get("direction")
         require(mend, direction == Direction.INGRESS.value, "only rules of the way in are mended")
@@ -100,13 +100,13 @@ class RuleRemediator:
         require_unmoved(mend, {"rule": rule_text(rule), "version": ""}, before)
         return rule, [each for each, _ in found.values()]
 
-    def _rules(self, mend: Mend) -> dict[str, tuple[NetworkRule, Fields]]:
+    def _rules(self, mend: Remediation) -> dict[str, tuple[NetworkRule, Fields]]:
         """The group's rules by id, with what was told of them; lists that rules name are not looked into."""
         permissions = read_rules(self._session, mend.subject.shard, mend.subject.native_id).permissions
         with as_documented(RULES_API):
             return {text(told, "SecurityGroupRuleId"): (to_rule(told, RuleLists()), told) for told in permissions}
 
-    def _add(self, mend: Mend, rules: Sequence[NetworkRule]) -> Receipt:
+    def _add(self, mend: Remediation, rules: Sequence[NetworkRule]) -> Receipt:
         require(mend, 0 < len(rules) <= _MOST, f"{len(rules)} rules are not from 1 to {_MOST}")
         try:
             permissions = [to_permission(rule) for rule in rules]
@@ -120,7 +120,7 @@ class RuleRemediator:
             Permissions=permissions,
         )
 
-    def _made(self, mend: Mend, rules: Sequence[NetworkRule], earlier: set[str], left: str) -> list[str]:
+    def _made(self, mend: Remediation, rules: Sequence[NetworkRule], earlier: set[str], left: str) -> list[str]:
         """The ids of the rules that were just added.
 
         Raises:
@@ -139,14 +139,14 @@ class RuleRemediator:
             raise _half_done(seen, left, None, _ADD)
         return made
 
-    def _then_take(self, mend: Mend, made: Sequence[str], rule_ids: Sequence[str], left: str) -> Receipt:
+    def _then_take(self, mend: Remediation, made: Sequence[str], rule_ids: Sequence[str], left: str) -> Receipt:
         try:
             return self._take(mend, rule_ids, ",".join(made))
         except ProviderError as err:
             added = f"{', '.join(made)} were added"
             raise _half_done(added, left, err, _TAKE) from err
 
-    def _take(self, mend: Mend, rule_ids: Sequence[str], made: str = "") -> Receipt:
+    def _take(self, mend: Remediation, rule_ids: Sequence[str], made: str = "") -> Receipt:
         return self._session.change(
             mend.subject.shard,
             "ecs",
@@ -164,7 +164,7 @@ def _half_done(done: str, left: str, err: ProviderError | None, operation: str) 
     return OutcomeUnknownError(message, operation=operation, code="HalfDone")
 
 
-def _narrower(mend: Mend, rule: NetworkRule) -> list[str]:
+def _narrower(mend: Remediation, rule: NetworkRule) -> list[str]:
     """The networks that take the place of the rule's own: each within it, and none all of it."""
     require(mend, len(rule.peers) == 1, "it lets in no network")
     wide = ip_network(rule.peers[0])

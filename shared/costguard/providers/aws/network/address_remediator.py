@@ -7,9 +7,9 @@ from typing import Any
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError
-from costguard.domain.mends import Mend
 from costguard.domain.network import AddressState, PublicAddress
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import Remediation
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.network.answers import Place, to_address
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, part, parts, text
@@ -25,7 +25,7 @@ class AddressRemediator:
     def __init__(self, session: AwsSession) -> None:
         self._session = session
 
-    def release(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def release(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Give an address up for good.
 
         In a default VPC AWS releases what is in use and takes it off first: so nothing is released before two lists,
@@ -41,7 +41,7 @@ class AddressRemediator:
         asked = {"NetworkBorderGroup": border} if border else {}
         return self._change(mend, "ReleaseAddress", AllocationId=mend.subject.native_id, **asked)
 
-    def detach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def detach(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take an address off what it is bound to. A machine that had a plain public address before may get a new one.
 
         API: EC2 DescribeAddresses, DescribeNetworkInterfaces, DisassociateAddress.
@@ -58,7 +58,7 @@ class AddressRemediator:
         )
         return self._change(mend, "DisassociateAddress", AssociationId=text(said, "AssociationId"))
 
-    def attach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def attach(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Bind an address to the private one it was taken off; never in the place of another public address.
 
         API: EC2 DescribeAddresses, DescribeNetworkInterfaces, AssociateAddress without AllowReassociation.
@@ -87,7 +87,7 @@ class AddressRemediator:
             AllowReassociation=False,
         )
 
-    def _address(self, mend: Mend, before: Mapping[str, str]) -> tuple[Fields, PublicAddress]:
+    def _address(self, mend: Remediation, before: Mapping[str, str]) -> tuple[Fields, PublicAddress]:
         """The address as it is now, and as it was when this was decided on."""
         subject, api = mend.subject, "ec2:DescribeAddresses"
         answer = self._session.call(subject.shard, "ec2", "DescribeAddresses", AllocationIds=[subject.native_id])
@@ -104,7 +104,7 @@ class AddressRemediator:
         require_unmoved(mend, now, before)
         return said, address
 
-    def _cards(self, mend: Mend, by: str, value: str) -> dict[str, Fields]:
+    def _cards(self, mend: Remediation, by: str, value: str) -> dict[str, Fields]:
         """The interfaces that one filter finds, by id; an empty value finds none."""
         if not value:
             return {}
@@ -119,7 +119,7 @@ class AddressRemediator:
         with as_documented("ec2:DescribeNetworkInterfaces"):
             return {named(card, "NetworkInterfaceId"): card for page in pages for card in parts({"page": page}, "page")}
 
-    def _change(self, mend: Mend, operation: str, **parameters: Any) -> Receipt:
+    def _change(self, mend: Remediation, operation: str, **parameters: Any) -> Receipt:
         """These changes answer with nothing of note."""
         return self._session.change(mend.subject.shard, "ec2", operation, **parameters)
 
@@ -129,7 +129,7 @@ def _is_kept_by_aws(card: Fields) -> bool:
     return flag(card, "RequesterManaged") or text(card, "InterfaceType") not in _MACHINES_CARDS
 
 
-def _parsed(mend: Mend, bound_to: str) -> ResourceRef:
+def _parsed(mend: Remediation, bound_to: str) -> ResourceRef:
     try:
         where = ResourceRef.parse(bound_to)
     except InvalidInputError as err:

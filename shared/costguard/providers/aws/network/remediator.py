@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import RefusedError
-from costguard.domain.mends import Mend
+from costguard.domain.remediations import Remediation
 from costguard.providers.aws.compute.instances import imds_v1
 from costguard.providers.aws.core.session import HOME_REGIONS, AwsSession, request_id
 from costguard.providers.aws.network.address_remediator import AddressRemediator
@@ -39,7 +39,7 @@ class AwsNetworkRemediator(NetworkRemediator[AwsSession]):
         """What changes rules of security groups."""
         return RuleRemediator(self._session)
 
-    def _log_flows(self, mend: Mend) -> Receipt:
+    def _log_flows(self, mend: Remediation) -> Receipt:
         """Begin to record all traffic: to a bucket, or with a role to a log group.
 
         API: EC2 DescribeFlowLogs, CreateFlowLogs.
@@ -68,7 +68,7 @@ class AwsNetworkRemediator(NetworkRemediator[AwsSession]):
                 raise ValueError(message)
             return Receipt(request_id(answer), made[0])
 
-    def _end_flow_log(self, mend: Mend) -> Receipt:
+    def _end_flow_log(self, mend: Remediation) -> Receipt:
         """End one flow log; what it has recorded stays where it is.
 
         API: EC2 DescribeFlowLogs, DeleteFlowLogs.
@@ -83,7 +83,7 @@ class AwsNetworkRemediator(NetworkRemediator[AwsSession]):
         with after_sending(api):
             return Receipt(request_id(answer))
 
-    def _flow_logs(self, mend: Mend) -> list[Fields]:
+    def _flow_logs(self, mend: Remediation) -> list[Fields]:
         """The flow logs of the subject."""
         of_subject = [{"Name": "resource-id", "Values": [mend.subject.native_id]}]
         pages = self._session.pages(
@@ -92,7 +92,7 @@ class AwsNetworkRemediator(NetworkRemediator[AwsSession]):
         with as_documented("ec2:DescribeFlowLogs"):
             return [each for page in pages for each in parts({"page": page}, "page")]
 
-    def _set_imds(self, mend: Mend, before: Mapping[str, str], *, v1: bool) -> Receipt:
+    def _set_imds(self, mend: Remediation, before: Mapping[str, str], *, v1: bool) -> Receipt:
         """Whether metadata wants a session token; the endpoint itself and its hop limit stay as they are.
 
         API: EC2 DescribeInstances, ModifyInstanceMetadataOptions.
@@ -116,7 +116,7 @@ class AwsNetworkRemediator(NetworkRemediator[AwsSession]):
             return Receipt(request_id(answer))
 
 
-def _destination(mend: Mend) -> dict[str, str]:
+def _destination(mend: Remediation) -> dict[str, str]:
     """Where records go, as CreateFlowLogs has it."""
     said, role = mend.parameters.get("destination", ""), mend.parameters.get("role", "")
     if said.startswith(f"arn:{mend.subject.cloud}:s3:::"):

@@ -8,8 +8,8 @@ from typing import Any
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError
-from costguard.domain.mends import Mend
 from costguard.domain.network import EVERY_PORT, Direction, NetworkRule
+from costguard.domain.remediations import Remediation
 from costguard.guards.network.rule_text import read_rule, rule_text
 from costguard.providers.aws.core.session import AwsSession, request_id
 from costguard.providers.aws.network.parts import is_kept_by_a_service
@@ -39,7 +39,7 @@ class RuleRemediator:
     def __init__(self, session: AwsSession) -> None:
         self._session = session
 
-    def revoke(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def revoke(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take one rule away.
 
         API: EC2 DescribeSecurityGroups, DescribeSecurityGroupRules, RevokeSecurityGroupIngress with one id in
@@ -48,7 +48,7 @@ class RuleRemediator:
         wide = self._decided_on(mend, before, self._rules(mend))
         return Receipt(self._revoke(mend, [wide.rule_id]))
 
-    def narrow(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def narrow(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """The same for fewer: the narrower rules first, so that nobody of them is cut off in between.
 
         Raises:
@@ -67,7 +67,7 @@ class RuleRemediator:
         made = self._authorize(mend, narrower)
         return Receipt(self._half_done(mend, made, [wide.rule_id]), ",".join(made))
 
-    def restore(self, mend: Mend) -> Receipt:
+    def restore(self, mend: Remediation) -> Receipt:
         """Put back a rule as its image has it, under a new id, and then take away what stands in its place.
 
         Raises:
@@ -90,7 +90,7 @@ class RuleRemediator:
         made = self._authorize(mend, [rule])
         return Receipt(self._half_done(mend, made, instead) if instead else "", ",".join(made))
 
-    def _rules(self, mend: Mend) -> Sequence[NetworkRule]:
+    def _rules(self, mend: Remediation) -> Sequence[NetworkRule]:
         """Every rule of the group as it is now; none of one that a service keeps."""
         group = mend.subject
         answer = self._session.call(group.shard, "ec2", _GROUPS, GroupIds=[group.native_id])
@@ -112,7 +112,7 @@ class RuleRemediator:
         return found
 
     @staticmethod
-    def _decided_on(mend: Mend, before: Mapping[str, str], rules: Sequence[NetworkRule]) -> NetworkRule:
+    def _decided_on(mend: Remediation, before: Mapping[str, str], rules: Sequence[NetworkRule]) -> NetworkRule:
         """The rule that the mend is about, still as it was, and such that it could be put back."""
         said = mend.parameters
         ingress = said.get("direction", "") == Direction.INGRESS.value
@@ -126,7 +126,7 @@ class RuleRemediator:
         require(mend, not lost, f"it could not be put back as it is: {lost}")
         return found
 
-    def _authorize(self, mend: Mend, rules: Sequence[NetworkRule]) -> list[str]:
+    def _authorize(self, mend: Remediation, rules: Sequence[NetworkRule]) -> list[str]:
         """The ids of the rules made; all or none."""
         api = f"ec2:{_AUTHORIZE}"
         group = mend.subject
@@ -139,7 +139,7 @@ class RuleRemediator:
             raise OutcomeUnknownError(message, operation=api, code="UnexpectedAnswer")
         return made
 
-    def _revoke(self, mend: Mend, ids: Sequence[str]) -> str:
+    def _revoke(self, mend: Remediation, ids: Sequence[str]) -> str:
         """The id of the request."""
         api = f"ec2:{_REVOKE}"
         group = mend.subject
@@ -152,7 +152,7 @@ class RuleRemediator:
                 raise ValueError(message)
             return request_id(answer)
 
-    def _half_done(self, mend: Mend, made: Sequence[str], ids: Sequence[str]) -> str:
+    def _half_done(self, mend: Remediation, made: Sequence[str], ids: Sequence[str]) -> str:
         """Revoke after others were made: whatever goes wrong, that much is done."""
         try:
             return self._revoke(mend, ids)
@@ -175,14 +175,14 @@ def _bare(rule: NetworkRule) -> NetworkRule:
     return replace(_by_its_list(rule), rule_id="", priority=0, description="")
 
 
-def _networks(mend: Mend) -> list[str]:
+def _networks(mend: Remediation) -> list[str]:
     try:
         return [network(each) for each in listed(mend, "peers")]
     except ValueError as err:
         raise refusal(mend, str(err)) from err
 
 
-def _imaged(mend: Mend) -> NetworkRule:
+def _imaged(mend: Remediation) -> NetworkRule:
     rule = imaged(mend)
     require(mend, rule.direction is Direction.INGRESS, "only rules that let somebody in are changed")
     return rule
@@ -193,7 +193,7 @@ def _of_one(rule: NetworkRule, peer: str) -> NetworkRule:
     return replace(rule, peers=(peer,), unresolved=(), peer_list="")
 
 
-def _as_read_here(mend: Mend, before: Mapping[str, str]) -> Mapping[str, str]:
+def _as_read_here(mend: Remediation, before: Mapping[str, str]) -> Mapping[str, str]:
     """The image of a rule as it would be without looking into the prefix list that it names: that is its own affair."""
     if "peer_list" not in before.get("rule", ""):
         return before
@@ -203,7 +203,7 @@ def _as_read_here(mend: Mend, before: Mapping[str, str]) -> Mapping[str, str]:
         raise refusal(mend, str(err)) from err
 
 
-def _permission(mend: Mend, rule: NetworkRule) -> dict[str, Any]:
+def _permission(mend: Remediation, rule: NetworkRule) -> dict[str, Any]:
     """One rule as EC2 wants it; one peer each, as EC2 has them. One that names a prefix list is put back by its id."""
     described = {"Description": rule.description} if rule.description else {}
     asked: dict[str, Any] = {"IpProtocol": _NUMBERS.get(rule.protocol, rule.protocol), **_ports(mend, rule)}
@@ -219,7 +219,7 @@ def _permission(mend: Mend, rule: NetworkRule) -> dict[str, Any]:
     return {**asked, "IpRanges": [{"CidrIp": peer, **described}]}
 
 
-def _ports(mend: Mend, rule: NetworkRule) -> dict[str, int]:
+def _ports(mend: Remediation, rule: NetworkRule) -> dict[str, int]:
     if rule.protocol == "all":
         require(mend, rule.ports == EVERY_PORT, "a rule for every protocol has no ports on AWS")
         return {}

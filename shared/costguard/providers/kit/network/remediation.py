@@ -10,8 +10,8 @@ from typing_extensions import assert_never
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError, NotFoundError, RefusedError
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkRule
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.network.rule_text import read_rule
 from costguard.providers.kit.iam.purposes import OnlyFor, Purpose, SessionT
 
@@ -21,30 +21,30 @@ _LOGGED = ("interface", "subnet", "vpc")
 class Addresses(Protocol):
     """Changes what one public address is bound to; read anew just before, and refused where it is not as `before`."""
 
-    def release(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def release(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Give the address up, for good."""
 
-    def detach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def detach(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take the address off what it is bound to."""
 
-    def attach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def attach(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Bind the address to the private one it was taken off."""
 
 
 class Rules(Protocol):
     """Changes one rule of a security group, never the whole group; read anew just before."""
 
-    def revoke(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def revoke(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take one rule away."""
 
-    def narrow(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def narrow(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """The same for fewer: the narrower rules first, so that nobody of them is cut off in between.
 
         Raises:
             OutcomeUnknownError: also where the narrower rules are there, and the wide one could not be taken away.
         """
 
-    def restore(self, mend: Mend) -> Receipt:
+    def restore(self, mend: Remediation) -> Receipt:
         """Put back a rule as its image has it, and then take away what stands in its place.
 
         Raises:
@@ -68,7 +68,7 @@ class NetworkRemediator(OnlyFor[SessionT], ABC):
     def rules(self) -> Rules:
         """What changes rules of security groups."""
 
-    def change(self, mend: Mend, before: Mapping[str, str]) -> Receipt:  # noqa: C901 - one case a kind
+    def change(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:  # noqa: C901 - one case a kind
         """Make the change, unless what is there is not what `before` says. Called once per intent, never retried.
 
         Everything is read just before, and nothing is sent about what has moved since `before`.
@@ -84,55 +84,55 @@ class NetworkRemediator(OnlyFor[SessionT], ABC):
         API: what each kind sends stands with it.
         """
         match mend.kind:
-            case MendKind.RELEASE_ADDRESS:
+            case RemediationKind.RELEASE_ADDRESS:
                 return self.addresses.release(self._of(mend, "address"), before)
-            case MendKind.DETACH_ADDRESS:
+            case RemediationKind.DETACH_ADDRESS:
                 return self.addresses.detach(self._of(mend, "address"), before)
-            case MendKind.ATTACH_ADDRESS:
+            case RemediationKind.ATTACH_ADDRESS:
                 return self.addresses.attach(self._of(mend, "address"), before)
-            case MendKind.REVOKE_RULE:
+            case RemediationKind.REVOKE_RULE:
                 return self.rules.revoke(self._of(mend, "security_group"), before)
-            case MendKind.NARROW_RULE:
+            case RemediationKind.NARROW_RULE:
                 return self.rules.narrow(self._of(mend, "security_group"), before)
-            case MendKind.RESTORE_RULE:
+            case RemediationKind.RESTORE_RULE:
                 return self.rules.restore(self._of(mend, "security_group"))
-            case MendKind.ENABLE_FLOW_LOGS:
+            case RemediationKind.ENABLE_FLOW_LOGS:
                 return self._log_flows(self._of(mend, *_LOGGED))
-            case MendKind.REMOVE_FLOW_LOGS:
+            case RemediationKind.REMOVE_FLOW_LOGS:
                 return self._end_flow_log(self._of(mend, *_LOGGED))
-            case MendKind.REQUIRE_IMDSV2:
+            case RemediationKind.REQUIRE_IMDSV2:
                 return self._set_imds(self._of(mend, "instance"), before, v1=False)
-            case MendKind.ALLOW_IMDSV1:
+            case RemediationKind.ALLOW_IMDSV1:
                 return self._set_imds(self._of(mend, "instance"), before, v1=True)
             case (
-                MendKind.SET_ROTATION
-                | MendKind.ROTATE_KEY
-                | MendKind.CREATE_SUCCESSOR
-                | MendKind.MOVE_ALIAS
-                | MendKind.RESTORE_ALIAS
+                RemediationKind.SET_ROTATION
+                | RemediationKind.ROTATE_KEY
+                | RemediationKind.CREATE_SUCCESSOR
+                | RemediationKind.MOVE_ALIAS
+                | RemediationKind.RESTORE_ALIAS
             ):
                 raise refusal(mend, "that is about a key, not a network")
             case _:
                 assert_never(mend.kind)
 
-    def _of(self, mend: Mend, *kinds: str) -> Mend:
+    def _of(self, mend: Remediation, *kinds: str) -> Remediation:
         require_subject(mend, kinds, self.clouds)
         return mend
 
     @abstractmethod
-    def _log_flows(self, mend: Mend) -> Receipt:
+    def _log_flows(self, mend: Remediation) -> Receipt:
         """Begin to record all traffic, where `destination` says; nothing where there is a record already."""
 
     @abstractmethod
-    def _end_flow_log(self, mend: Mend) -> Receipt:
+    def _end_flow_log(self, mend: Remediation) -> Receipt:
         """End the record that `flow_log` names; what it has recorded stays where it is."""
 
     @abstractmethod
-    def _set_imds(self, mend: Mend, before: Mapping[str, str], *, v1: bool) -> Receipt:
+    def _set_imds(self, mend: Remediation, before: Mapping[str, str], *, v1: bool) -> Receipt:
         """Whether metadata answers without a session token; the endpoint itself stays as it is."""
 
 
-def imaged(mend: Mend) -> NetworkRule:
+def imaged(mend: Remediation) -> NetworkRule:
     """The rule that the mend puts back.
 
     Raises:
@@ -144,12 +144,12 @@ def imaged(mend: Mend) -> NetworkRule:
         raise refusal(mend, str(err)) from err
 
 
-def listed(mend: Mend, name: str) -> list[str]:
+def listed(mend: Remediation, name: str) -> list[str]:
     """The words of a parameter that holds several: networks, or rules."""
     return [each.strip() for each in mend.parameters.get(name, "").split(",") if each.strip()]
 
 
-def require_subject(mend: Mend, kinds: Collection[str], clouds: Collection[str]) -> None:
+def require_subject(mend: Remediation, kinds: Collection[str], clouds: Collection[str]) -> None:
     """The mend is about something of one of these kinds in one of these clouds, and says which.
 
     Raises:
@@ -161,7 +161,7 @@ def require_subject(mend: Mend, kinds: Collection[str], clouds: Collection[str])
     require(mend, fits, wanted)
 
 
-def require_unmoved(mend: Mend, now: Mapping[str, str], before: Mapping[str, str]) -> None:
+def require_unmoved(mend: Remediation, now: Mapping[str, str], before: Mapping[str, str]) -> None:
     """Refuse what was decided on something that is not there any more; words that only one of them has count nothing.
 
     Raises:
@@ -171,7 +171,7 @@ def require_unmoved(mend: Mend, now: Mapping[str, str], before: Mapping[str, str
     require(mend, not moved, f"changed since it was decided on: {', '.join(moved)}")
 
 
-def require(mend: Mend, fits: bool, why: str) -> None:  # noqa: FBT001 - the question comes first, as in an assertion
+def require(mend: Remediation, fits: bool, why: str) -> None:  # noqa: FBT001 - the question comes first, as in an assertion
     """Refuse for the reason `why` unless it `fits`.
 
     Raises:
@@ -181,13 +181,13 @@ def require(mend: Mend, fits: bool, why: str) -> None:  # noqa: FBT001 - the que
         raise refusal(mend, why)
 
 
-def refusal(mend: Mend, why: str) -> RefusedError:
+def refusal(mend: Remediation, why: str) -> RefusedError:
     """The error of a mend of which nothing was sent."""
     message = f"{mend.kind.value} of {mend.subject}: nothing was sent: {why}"
     return RefusedError(message, code="Unfit")
 
 
-def gone(mend: Mend, what: str, operation: str, code: str = "NotListed") -> NotFoundError:
+def gone(mend: Remediation, what: str, operation: str, code: str = "NotListed") -> NotFoundError:
     """The error of a mend whose object is not there any more; `code` is what the cloud would say, where it is asked."""
     message = f"{mend.kind.value} of {mend.subject}: nothing was sent: {what} is not there"
     return NotFoundError(message, operation=operation, code=code)

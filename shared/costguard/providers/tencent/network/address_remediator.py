@@ -7,9 +7,9 @@ from typing import Any
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError
-from costguard.domain.mends import Mend
 from costguard.domain.network import AddressState
 from costguard.domain.refs import ResourceRef
+from costguard.domain.remediations import Remediation
 from costguard.providers.kit.core.fields import Fields, as_documented, flag, named, parts, text
 from costguard.providers.kit.network.remediation import gone, refusal, require, require_unmoved
 from costguard.providers.tencent.compute.attached import ADDRESSES
@@ -34,7 +34,7 @@ class AddressRemediator:
     def __init__(self, session: TencentSession) -> None:
         self._session = session
 
-    def release(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def release(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Give an address up for good; only one that is bound to nothing, and not paid for in advance.
 
         API: VPC DescribeAddresses, ReleaseAddresses with one id.
@@ -46,7 +46,7 @@ class AddressRemediator:
         require(mend, not prepaid, "it is paid for in advance")
         return self._send(mend, "ReleaseAddresses", AddressIds=[mend.subject.native_id])
 
-    def detach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def detach(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take an address off its machine or interface; not one that would be released with that, which is final.
 
         API: VPC DescribeAddresses, DisassociateAddress.
@@ -64,7 +64,7 @@ class AddressRemediator:
         require(mend, not cascades, "it would be released with that, and an address released is gone (CascadeRelease)")
         return self._send(mend, "DisassociateAddress", AddressId=mend.subject.native_id)
 
-    def attach(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def attach(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Bind an address to the private one that it led to.
 
         By the machine where that is its first address, which is what the cloud makes of it, and else by the interface.
@@ -77,7 +77,7 @@ class AddressRemediator:
         require(mend, state is AddressState.UNATTACHED, f"it is {state.value}")
         return self._send(mend, "AssociateAddress", AddressId=mend.subject.native_id, **self._place(mend))
 
-    def _address(self, mend: Mend, before: Mapping[str, str]) -> tuple[Fields, ResourceRef | None]:
+    def _address(self, mend: Remediation, before: Mapping[str, str]) -> tuple[Fields, ResourceRef | None]:
         """The address as it is, and what it is bound to; refused where it is not the one that was decided on."""
         subject = mend.subject
         pages = self._session.pages(
@@ -101,7 +101,7 @@ class AddressRemediator:
         require_unmoved(mend, now, before)
         return known, target
 
-    def _place(self, mend: Mend) -> dict[str, str]:
+    def _place(self, mend: Remediation) -> dict[str, str]:
         """What the address is to lead to, as AssociateAddress wants it; still there, and without a public address."""
         subject, said = mend.subject, mend.parameters
         private_ip, target = said.get("private_ip", ""), said.get("bound_to", "")
@@ -122,7 +122,7 @@ class AddressRemediator:
             return {"NetworkInterfaceId": card.ref.native_id, "PrivateIpAddress": private_ip}
         raise gone(mend, f"{private_ip} of {target}", _CARDS)
 
-    def _cards(self, mend: Mend, target: str) -> Iterator[Fields]:
+    def _cards(self, mend: Remediation, target: str) -> Iterator[Fields]:
         """The interfaces of a machine, or the one that is named."""
         try:
             ref = ResourceRef.parse(target)
@@ -136,5 +136,5 @@ class AddressRemediator:
         ):
             yield from page
 
-    def _send(self, mend: Mend, action: str, **parameters: Any) -> Receipt:
+    def _send(self, mend: Remediation, action: str, **parameters: Any) -> Receipt:
         return self._session.change(mend.subject.shard, "vpc", action, **parameters)

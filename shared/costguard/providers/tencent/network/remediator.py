@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from costguard.domain.actions import Receipt
-from costguard.domain.mends import Mend
+from costguard.domain.remediations import Remediation
 from costguard.providers.kit.core.fields import Fields, as_documented, named, parts, text
 from costguard.providers.kit.network.remediation import NetworkRemediator, gone, refusal, require
 from costguard.providers.tencent.core.products import HOME_REGIONS
@@ -36,7 +36,7 @@ class TencentNetworkRemediator(NetworkRemediator[TencentSession]):
         """What changes rules of security groups."""
         return RuleRemediator(self._session)
 
-    def _log_flows(self, mend: Mend) -> Receipt:
+    def _log_flows(self, mend: Remediation) -> Receipt:
         """Begin a record of all traffic of one interface, in the topic of the log service that `destination` names.
 
         The cloud takes one log of an interface, and only of one that a machine has.
@@ -66,7 +66,7 @@ class TencentNetworkRemediator(NetworkRemediator[TencentSession]):
             CloudLogId=topic,
         )
 
-    def _end_flow_log(self, mend: Mend) -> Receipt:
+    def _end_flow_log(self, mend: Remediation) -> Receipt:
         """End the record that `flow_log` names, if it is the subject's.
 
         API: VPC DescribeFlowLogs, DeleteFlowLog.
@@ -81,12 +81,12 @@ class TencentNetworkRemediator(NetworkRemediator[TencentSession]):
             vpc = named(found[0], "VpcId")
         return self._session.change(subject.shard, "vpc", "DeleteFlowLog", FlowLogId=wanted, VpcId=vpc)
 
-    def _set_imds(self, mend: Mend, before: Mapping[str, str], *, v1: bool) -> Receipt:
+    def _set_imds(self, mend: Remediation, before: Mapping[str, str], *, v1: bool) -> Receipt:
         """Refuse, always."""
         del before, v1
         raise refusal(mend, "CVM documents no setting by which metadata wants a token")
 
-    def _vpc_of(self, mend: Mend) -> str:
+    def _vpc_of(self, mend: Remediation) -> str:
         """The VPC of the interface, which its flow log has to name."""
         subject = mend.subject
         pages = self._session.pages(
@@ -105,7 +105,7 @@ class TencentNetworkRemediator(NetworkRemediator[TencentSession]):
             raise refusal(mend, "it is in no VPC")
         return card.vpc.native_id
 
-    def _logs(self, mend: Mend, **wanted: str) -> list[Fields]:
+    def _logs(self, mend: Remediation, **wanted: str) -> list[Fields]:
         pages = self._session.pages(mend.subject.shard, "vpc", "DescribeFlowLogs", "FlowLog", **wanted)
         return [item for page in pages for item in page]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from costguard.domain.actions import Receipt
 from costguard.domain.errors import OutcomeUnknownError, ProviderError
-from costguard.domain.mends import Mend
 from costguard.domain.network import Direction, NetworkRule, Permission
+from costguard.domain.remediations import Remediation
 from costguard.guards.network.rule_text import rule_text
 from costguard.providers.kit.core.fields import as_documented, named
 from costguard.providers.kit.network.remediation import gone, imaged, listed, refusal, require, require_unmoved
@@ -52,7 +52,7 @@ class RuleRemediator:
     def __init__(self, session: TencentSession) -> None:
         self._session = session
 
-    def revoke(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def revoke(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """Take one rule away.
 
         API: VPC DescribeSecurityGroupPolicies, DeleteSecurityGroupPolicies by place, with Version.
@@ -60,7 +60,7 @@ class RuleRemediator:
         rules, place = self._decided_on(mend, before)
         return self._send(mend, "Delete", rules, [{"PolicyIndex": place}])
 
-    def narrow(self, mend: Mend, before: Mapping[str, str]) -> Receipt:
+    def narrow(self, mend: Remediation, before: Mapping[str, str]) -> Receipt:
         """The same for fewer: never for anybody whom the rule does not let in now.
 
         The receipt names the places of the rules that stand there instead.
@@ -93,7 +93,7 @@ class RuleRemediator:
 
         return _second_half(mend, f"{len(first)} narrower rules were put in above it", become_the_last)
 
-    def restore(self, mend: Mend) -> Receipt:
+    def restore(self, mend: Remediation) -> Receipt:
         """Put a rule back at its old place as its image has it, in place of those that stand there instead.
 
         Raises:
@@ -132,14 +132,14 @@ class RuleRemediator:
 
         return _second_half(mend, "the rule is back", take_the_others_away)
 
-    def _put_in(self, mend: Mend, rules: _List, rule: NetworkRule) -> Receipt:
+    def _put_in(self, mend: Remediation, rules: _List, rule: NetworkRule) -> Receipt:
         place = min(rule.priority, len(rules.rules))
         policy = _policy(mend, rule, place)
         if place == len(rules.rules):
             del policy["PolicyIndex"]  # without a place it goes to the end
         return self._send(mend, "Create", rules, [policy], str(place))
 
-    def _decided_on(self, mend: Mend, before: Mapping[str, str]) -> tuple[_List, int]:
+    def _decided_on(self, mend: Remediation, before: Mapping[str, str]) -> tuple[_List, int]:
         """The list and the place of the rule that the mend is about, still as it was, such that it can be put back."""
         said = mend.parameters
         try:
@@ -160,7 +160,7 @@ class RuleRemediator:
         _policy(mend, rules.rules[place], place)
         return rules, place
 
-    def _list(self, mend: Mend, direction: Direction) -> _List:
+    def _list(self, mend: Remediation, direction: Direction) -> _List:
         policies = read_policies(self._session, mend.subject)
         with as_documented(POLICIES):
             side = [policy for each, policy in policy_lists(policies) if each is direction]
@@ -172,7 +172,7 @@ class RuleRemediator:
             return _List(named(policies, "Version"), direction, rules, by_template)
 
     def _send(
-        self, mend: Mend, what: str, rules: _List, policies: Sequence[Mapping[str, Any]], made: str = ""
+        self, mend: Remediation, what: str, rules: _List, policies: Sequence[Mapping[str, Any]], made: str = ""
     ) -> Receipt:
         """One request about one direction, which the cloud refuses where the list is at another version by now."""
         action = f"{what}SecurityGroup{'Policy' if what == 'Replace' else 'Policies'}"
@@ -186,7 +186,7 @@ class RuleRemediator:
         )
 
 
-def _second_half(mend: Mend, done: str, rest: Callable[[], Receipt]) -> Receipt:
+def _second_half(mend: Remediation, done: str, rest: Callable[[], Receipt]) -> Receipt:
     """Whatever goes wrong now, something has changed."""
     try:
         return rest()
@@ -195,7 +195,7 @@ def _second_half(mend: Mend, done: str, rest: Callable[[], Receipt]) -> Receipt:
         raise OutcomeUnknownError(message, operation=err.operation, code=err.code) from err
 
 
-def _narrower(mend: Mend, wide: NetworkRule) -> list[str]:
+def _narrower(mend: Remediation, wide: NetworkRule) -> list[str]:
     """The networks that are to be let in instead, each within what is let in now."""
     said = listed(mend, "peers")
     require(mend, bool(said), "no networks to narrow it to")
@@ -205,7 +205,7 @@ def _narrower(mend: Mend, wide: NetworkRule) -> list[str]:
     return peers
 
 
-def _networks(mend: Mend, said: Iterable[str]) -> list[str]:
+def _networks(mend: Remediation, said: Iterable[str]) -> list[str]:
     try:
         return list(dict.fromkeys(network(each) for each in said))
     except ValueError as err:
@@ -223,13 +223,13 @@ def _is_within(rule: NetworkRule, wide: NetworkRule) -> bool:
     )
 
 
-def _policy(mend: Mend, rule: NetworkRule, place: int) -> dict[str, Any]:
+def _policy(mend: Remediation, rule: NetworkRule, place: int) -> dict[str, Any]:
     policy = policy_of(rule)
     if policy is None:
         raise refusal(mend, "a rule of Tencent Cloud is about one network or group")
     return {"PolicyIndex": place, **policy}
 
 
-def _place(mend: Mend, rule_id: str) -> int:
+def _place(mend: Remediation, rule_id: str) -> int:
     require(mend, rule_id.isascii() and rule_id.isdigit(), f"{rule_id!r} is no place in a list")
     return int(rule_id)

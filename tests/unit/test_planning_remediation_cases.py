@@ -10,18 +10,18 @@ import pytest
 from tests.builders import DAY, NOW, SHARD, ref
 
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, Step, claimed, confirming, decision_id
-from costguard.cases.mending import MendSeen, advance_mend, mend_terms
+from costguard.cases.remediation import RemediationSeen, advance_remediation, remediation_terms
 from costguard.cases.resolve import MAX_FAILURES, SETTLE
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
 
 KEY = ref("1234abcd", "key")
 RULE = KeyRule("ninety-days", Mode.ENFORCE, KeySelector(), digest="d1")
-MEND = Mend(MendKind.SET_ROTATION, KEY, {"days": "90"})
+MEND = Remediation(RemediationKind.SET_ROTATION, KEY, {"days": "90"})
 OFF = Reason(ReasonCode.KEY_ROTATION_OFF, {"days": 90})
 UNTIL = NOW + 2 * DAY
 
@@ -31,8 +31,8 @@ def found(verdict: Verdict = Verdict.VIOLATION, **changes: Any) -> Finding:
     return replace(ordinary, owner="nlp", name="training", **changes)
 
 
-def seen(**changes: Any) -> MendSeen:
-    return replace(MendSeen(NOW, RULE, found(), MEND, shard_read=True, shard_complete=True), **changes)
+def seen(**changes: Any) -> RemediationSeen:
+    return replace(RemediationSeen(NOW, RULE, found(), MEND, shard_read=True, shard_complete=True), **changes)
 
 
 def of(step: Step) -> Case:
@@ -42,7 +42,7 @@ def of(step: Step) -> Case:
 
 def told(**changes: Any) -> Case:
     """People were told a day ago: the wait is just over. It is held, so that every move has to open it."""
-    case = of(advance_mend(None, seen()))
+    case = of(advance_remediation(None, seen()))
     warned = (ClimbedRung(Verb.WARN, NOW - DAY),)
     ordinary = {"rung": 1, "climbed": warned, "since": NOW - DAY, "decision_id": "", "attempt": 2}
     return replace(case, **{**ordinary, "status": CaseStatus.HELD, "reason": OFF, **changes})
@@ -53,7 +53,7 @@ def sent(age: timedelta) -> Case:
 
 
 def test_a_new_case_has_all_of_its_finding() -> None:
-    case = of(advance_mend(None, seen()))
+    case = of(advance_remediation(None, seen()))
 
     assert (case.guard, case.check, case.rule, case.rule_digest) == ("kms_rotation", "rotation", "ninety-days", "d1")
     assert (case.owner, case.name, case.run_epoch, case.mode) == ("nlp", "training", "0", Mode.ENFORCE)
@@ -66,10 +66,10 @@ def test_the_terms_are_the_same_words_for_the_same_promise() -> None:
     """A ledger holds them against those of an older version."""
     mend = replace(MEND, parameters={"note": "x", "days": "90", "version": "7"})
 
-    assert mend_terms(RULE, mend) == (
+    assert remediation_terms(RULE, mend) == (
         f'{{"mend":{{"kind":"set_rotation","parameters":{{"days":"90"}},"subject":"{KEY}"' + '},"rule":"d1"}'
     )
-    assert mend_terms(RULE, None) == '{"mend":null,"rule":"d1"}'
+    assert remediation_terms(RULE, None) == '{"mend":null,"rule":"d1"}'
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_the_terms_are_the_same_words_for_the_same_promise() -> None:
     ],
 )
 def test_a_case_that_ends_says_why_and_has_climbed_nothing(changes: dict[str, Any], reason: Reason) -> None:
-    case = of(advance_mend(told(), seen(**changes)))
+    case = of(advance_remediation(told(), seen(**changes)))
 
     assert (case.status, case.reason, case.closed_at) == (CaseStatus.CLOSED, reason, NOW)
     assert [rung.verb for rung in case.climbed] == [Verb.WARN]
@@ -102,13 +102,13 @@ def test_a_case_that_ends_says_why_and_has_climbed_nothing(changes: dict[str, An
     ],
 )
 def test_a_case_that_cannot_see_is_held_and_says_of_what(changes: dict[str, Any], reason: Reason) -> None:
-    case = of(advance_mend(told(status=CaseStatus.OPEN), seen(**changes)))
+    case = of(advance_remediation(told(status=CaseStatus.OPEN), seen(**changes)))
 
     assert (case.status, case.reason, case.rung) == (CaseStatus.HELD, reason, 1)
 
 
 def test_what_failed_too_often_waits_for_a_person() -> None:
-    case = of(advance_mend(told(failures=MAX_FAILURES), seen()))
+    case = of(advance_remediation(told(failures=MAX_FAILURES), seen()))
 
     assert (case.status, case.reason) == (
         CaseStatus.HELD,
@@ -117,14 +117,14 @@ def test_what_failed_too_often_waits_for_a_person() -> None:
 
 
 def test_a_case_that_waits_says_for_what_and_until_when() -> None:
-    step = advance_mend(told(since=NOW - timedelta(hours=23)), seen())
+    step = advance_remediation(told(since=NOW - timedelta(hours=23)), seen())
 
     reason = Reason(ReasonCode.WAITING, {"verb": "mend", "due": "2026-03-10T13:30+00:00"})
     assert (of(step).status, of(step).reason, step.wants) == (CaseStatus.OPEN, reason, None)
 
 
 def test_a_case_whose_turn_it_is_is_open_and_says_so() -> None:
-    step = advance_mend(told(), seen())
+    step = advance_remediation(told(), seen())
 
     assert (of(step).status, of(step).reason) == (CaseStatus.OPEN, Reason(ReasonCode.WAITING, {"verb": "mend"}))
     assert step.wants is Verb.MEND
@@ -132,14 +132,14 @@ def test_a_case_whose_turn_it_is_is_open_and_says_so() -> None:
 
 
 def test_after_the_last_rung_nothing_follows() -> None:
-    case = of(advance_mend(told(rung=2), seen()))
+    case = of(advance_remediation(told(rung=2), seen()))
 
     assert (case.status, case.reason) == (CaseStatus.OPEN, Reason(ReasonCode.LADDER_DONE))
 
 
 def test_a_rehearsed_notice_is_climbed_when_it_would_have_been_sent() -> None:
     watch = replace(RULE, mode=Mode.OBSERVE)
-    step = advance_mend(None, seen(rule=watch))
+    step = advance_remediation(None, seen(rule=watch))
 
     assert step.wants is Verb.WARN
     assert (of(step).status, of(step).climbed) == (CaseStatus.OPEN, (ClimbedRung(Verb.WARN, NOW),))
@@ -152,7 +152,7 @@ SNOOZED = Reason(ReasonCode.SNOOZED, {"until": "2026-03-12T12:30+00:00"})
 
 
 def test_a_snoozed_case_says_until_when() -> None:
-    case = of(advance_mend(told(), seen(snoozed_until=UNTIL)))
+    case = of(advance_remediation(told(), seen(snoozed_until=UNTIL)))
 
     assert (case.status, case.snoozed_until, case.reason) == (CaseStatus.SNOOZED, UNTIL, SNOOZED)
 
@@ -161,9 +161,9 @@ def test_so_does_one_whose_notice_arrives_meanwhile_and_one_that_is_not_settled_
     warned = confirming(claimed(replace(told(), rung=0, climbed=()), NOW - timedelta(minutes=1)))
     arrived = seen(snoozed_until=UNTIL, notice_delivered_at=NOW, intent_written=True)
 
-    case = of(advance_mend(warned, arrived))
+    case = of(advance_remediation(warned, arrived))
     assert (case.status, case.snoozed_until, case.reason, case.rung) == (CaseStatus.SNOOZED, UNTIL, SNOOZED, 1)
-    open_ = of(advance_mend(warned, replace(arrived, notice_delivered_at=None)))
+    open_ = of(advance_remediation(warned, replace(arrived, notice_delivered_at=None)))
     assert (open_.phase, open_.snoozed_until) == (Phase.CONFIRMING, None)
 
 
@@ -171,7 +171,7 @@ def test_after_a_snooze_everything_begins_anew_under_a_new_decision() -> None:
     before = told(
         status=CaseStatus.SNOOZED, snoozed_until=NOW - DAY, failures=2, decision_id="old", since=NOW - 9 * DAY
     )
-    step = advance_mend(before, seen())
+    step = advance_remediation(before, seen())
 
     case = of(step)
     assert (case.rung, case.climbed, case.since, case.attempt, case.failures) == (0, (), NOW, 3, 0)
@@ -181,16 +181,16 @@ def test_after_a_snooze_everything_begins_anew_under_a_new_decision() -> None:
 
 def test_another_rule_begins_it_anew_on_its_own_terms() -> None:
     other = replace(RULE, name="thirty-days", digest="d2")
-    case = of(advance_mend(told(since=NOW - 9 * DAY), seen(rule=other)))
+    case = of(advance_remediation(told(since=NOW - 9 * DAY), seen(rule=other)))
 
-    assert (case.rule, case.rule_digest, case.terms) == ("thirty-days", "d2", mend_terms(other, MEND))
+    assert (case.rule, case.rule_digest, case.terms) == ("thirty-days", "d2", remediation_terms(other, MEND))
     assert (case.rung, case.climbed, case.since, case.attempt) == (0, (), NOW, 3)
 
 
 def test_after_a_snooze_that_ends_unseen_no_old_decision_is_left() -> None:
     before = told(status=CaseStatus.SNOOZED, snoozed_until=NOW - DAY, decision_id="old")
 
-    case = of(advance_mend(before, seen(finding=found(Verdict.UNMEASURED))))
+    case = of(advance_remediation(before, seen(finding=found(Verdict.UNMEASURED))))
 
     assert (case.status, case.reason.code, case.decision_id) == (CaseStatus.HELD, ReasonCode.UNMEASURED, "")
 
@@ -198,34 +198,34 @@ def test_after_a_snooze_that_ends_unseen_no_old_decision_is_left() -> None:
 def test_what_comes_in_the_way_before_anybody_was_told_is_no_promise_any_more() -> None:
     untold = told(rung=0, climbed=(), since=NOW - timedelta(minutes=1))
 
-    case = of(advance_mend(untold, seen(barred=True)))
+    case = of(advance_remediation(untold, seen(barred=True)))
 
-    assert (case.terms, case.attempt) == (mend_terms(RULE, None), 3)
-    assert of(advance_mend(told(), seen(barred=True))).terms == mend_terms(RULE, MEND)
+    assert (case.terms, case.attempt) == (remediation_terms(RULE, None), 3)
+    assert of(advance_remediation(told(), seen(barred=True))).terms == remediation_terms(RULE, MEND)
 
 
 def test_another_rule_begins_it_anew_though_something_stands_in_the_way() -> None:
     other = replace(RULE, digest="d2")
 
-    case = of(advance_mend(told(), seen(rule=other, barred=True)))
+    case = of(advance_remediation(told(), seen(rule=other, barred=True)))
 
-    assert (case.terms, case.rung) == (mend_terms(other, None), 0)
+    assert (case.terms, case.rung) == (remediation_terms(other, None), 0)
 
 
 # what came of a mend that was sent
 
 
 def test_a_mend_that_was_sent_is_waited_for_and_then_left_to_a_person() -> None:
-    young = advance_mend(sent(SETTLE - timedelta(seconds=1)), seen(intent_written=True))
-    old = of(advance_mend(sent(SETTLE), seen(intent_written=True)))
+    young = advance_remediation(sent(SETTLE - timedelta(seconds=1)), seen(intent_written=True))
+    old = of(advance_remediation(sent(SETTLE), seen(intent_written=True)))
 
     assert of(young) == sent(SETTLE - timedelta(seconds=1))
     assert (old.status, old.reason) == (CaseStatus.HELD, Reason(ReasonCode.OUTCOME_UNKNOWN, {"verb": "mend"}))
 
 
 def test_one_that_was_never_sent_is_tried_again_after_the_same_time() -> None:
-    young = advance_mend(sent(SETTLE - timedelta(seconds=1)), seen())
-    old = of(advance_mend(sent(SETTLE), seen()))
+    young = advance_remediation(sent(SETTLE - timedelta(seconds=1)), seen())
+    old = of(advance_remediation(sent(SETTLE), seen()))
 
     assert of(young) == sent(SETTLE - timedelta(seconds=1))
     assert (old.phase, old.failures, old.reason) == (
@@ -236,12 +236,12 @@ def test_one_that_was_never_sent_is_tried_again_after_the_same_time() -> None:
 
 
 def test_a_mend_that_took_effect_is_climbed_and_the_case_over() -> None:
-    case = of(advance_mend(sent(SETTLE), seen(intent_written=True, finding=found(Verdict.COMPLIANT))))
+    case = of(advance_remediation(sent(SETTLE), seen(intent_written=True, finding=found(Verdict.COMPLIANT))))
 
     assert (case.status, case.reason.code, case.closed_at) == (CaseStatus.CLOSED, ReasonCode.MENDED, NOW)
     assert case.climbed[-1] == ClimbedRung(Verb.MEND, NOW)
     refused = seen(intent_written=True, finding=found(Verdict.COMPLIANT), last_outcome=Outcome.REFUSED)
-    assert of(advance_mend(sent(SETTLE), refused)).reason.code is not ReasonCode.MENDED
+    assert of(advance_remediation(sent(SETTLE), refused)).reason.code is not ReasonCode.MENDED
 
 
 def test_a_notice_is_neither_dead_nor_late_unless_somebody_says_so() -> None:

@@ -15,14 +15,14 @@ from tests.world_ports.translate import to_product, to_world
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.network import in_their_places
 from costguard.domain.errors import NotFoundError, OutcomeUnknownError, ProviderError, RefusedError
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkRule, SecurityGroup
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.network.rule_text import rule_text
 from costguard.providers.kit.iam.purposes import Purpose
 from costguard.providers.tencent.core.session import TencentSession
 from costguard.providers.tencent.network.remediator import TencentNetworkRemediator
 
-K = MendKind
+K = RemediationKind
 OFFICE, VPN, HOME = "198.51.100.0/24", "192.0.2.0/24", "203.0.113.128/25"
 
 
@@ -95,11 +95,11 @@ def place(rig: TencentNetworkRig, rules: list[NetworkRule], name: str = OPEN) ->
     )
 
 
-def about(rig: TencentNetworkRig, kind: MendKind, number: int = 1, name: str = OPEN, **more: str) -> Mend:
+def about(rig: TencentNetworkRig, kind: RemediationKind, number: int = 1, name: str = OPEN, **more: str) -> Remediation:
     """About the rule at a place; 1 is Jupyter for the world."""
     group = group_of(rig, name)
     said = {"rule_id": str(number), "direction": "ingress", "version": group.version, **more}
-    return Mend(kind, group.ref, said)
+    return Remediation(kind, group.ref, said)
 
 
 def image(rig: TencentNetworkRig, number: int = 1) -> dict[str, str]:
@@ -107,7 +107,7 @@ def image(rig: TencentNetworkRig, number: int = 1) -> dict[str, str]:
     return {"rule": rule_text(group.rules[number]), "version": group.version}
 
 
-def change(session: TencentSession, mend: Mend, before: Mapping[str, str] | None = None) -> str:
+def change(session: TencentSession, mend: Remediation, before: Mapping[str, str] | None = None) -> str:
     return TencentNetworkRemediator(session).change(mend, before or {}).native_id
 
 
@@ -213,7 +213,7 @@ def test_what_was_revoked_comes_back_to_its_place_or_to_the_end(rig: TencentNetw
         session.sent.clear()
         there, before = rules_of(rig), image(rig, number)
         change(session, about(rig, K.REVOKE_RULE, number), before)
-        made = change(session, Mend(K.RESTORE_RULE, group_of(rig).ref, {"rule": before["rule"]}))
+        made = change(session, Remediation(K.RESTORE_RULE, group_of(rig).ref, {"rule": before["rule"]}))
         assert (made, rules_of(rig)) == (str(number), there)
         _, asked = session.sent[-1]
         assert ("PolicyIndex" in asked["SecurityGroupPolicySet"]["Ingress"][0]) is (number == 0)
@@ -225,7 +225,7 @@ def test_half_of_an_undo_is_no_refusal(rig: TencentNetworkRig, session: Watched)
     session.first["DeleteSecurityGroupPolicies"] = a_new_top(rig)
     back = {"rule": before["rule"], "instead_of": made, "peers": f"{OFFICE},{VPN}"}
     with pytest.raises(OutcomeUnknownError, match="the rule is back"):
-        change(session, Mend(K.RESTORE_RULE, group_of(rig).ref, back))
+        change(session, Remediation(K.RESTORE_RULE, group_of(rig).ref, back))
     assert {(WORLD_V4, "8888"), (VPN, "8888")} <= set(rules_of(rig))
 
 
@@ -248,14 +248,14 @@ def test_an_undo_that_does_not_fit_changes_nothing(
     there = rules_of(rig)
     session.sent.clear()
     with pytest.raises((RefusedError, NotFoundError)):
-        change(session, Mend(K.RESTORE_RULE, group_of(rig).ref, {"rule": before["rule"], **said}))
+        change(session, Remediation(K.RESTORE_RULE, group_of(rig).ref, {"rule": before["rule"], **said}))
     assert (rules_of(rig), session.sent) == (there, [])
 
 
-def address(rig: TencentNetworkRig, kind: MendKind, name: str = NOTEBOOK, **more: str) -> Mend:
+def address(rig: TencentNetworkRig, kind: RemediationKind, name: str = NOTEBOOK, **more: str) -> Remediation:
     found = rig.world.networks.address(to_world(rig.ref("address", name)))
     said = {"ip": found.ip, "bound_to": str(rig.ref("instance", NOTEBOOK)), "private_ip": "10.20.1.10", **more}
-    return Mend(kind, to_product(found.ref), said)
+    return Remediation(kind, to_product(found.ref), said)
 
 
 def test_an_address_that_goes_with_its_binding_is_not_taken_off(rig: TencentNetworkRig, session: Watched) -> None:
@@ -341,9 +341,9 @@ def test_flow_logs_are_begun_for_cards_and_said_not_to_be_for_a_vpc(rig: Tencent
     to = dict(rig.flow_logs)
     for kind, name in (("vpc", TRAINING), ("subnet", DEFAULT)):
         with pytest.raises(RefusedError, match="CreateFlowLog takes no VPC and no subnet"):
-            change(session, Mend(K.ENABLE_FLOW_LOGS, rig.ref(kind, name), to))
+            change(session, Remediation(K.ENABLE_FLOW_LOGS, rig.ref(kind, name), to))
     with pytest.raises(RefusedError, match="topic"):
-        change(session, Mend(K.ENABLE_FLOW_LOGS, rig.ref("interface", TRAINER)))
+        change(session, Remediation(K.ENABLE_FLOW_LOGS, rig.ref("interface", TRAINER)))
     assert session.sent == []
 
 
@@ -352,26 +352,26 @@ def test_a_card_without_a_machine_has_no_flow_log_and_says_so(rig: TencentNetwor
     cards = tuple(replace(each, instance=None) if each.ref == card else each for each in there.interfaces)
     rig.world.networks.place(to_world(replace(there, interfaces=cards)))
     with pytest.raises(RefusedError, match="FlowLogsNotSupportNullInstanceEni"):
-        change(session, Mend(K.ENABLE_FLOW_LOGS, card, dict(rig.flow_logs)))
+        change(session, Remediation(K.ENABLE_FLOW_LOGS, card, dict(rig.flow_logs)))
 
 
 def test_a_flow_log_of_something_else_is_not_ended(rig: TencentNetworkRig, session: Watched) -> None:
     log = rig.ref("flow_log", "flows").native_id
     with pytest.raises(RefusedError, match="of something else"):
-        change(session, Mend(K.REMOVE_FLOW_LOGS, rig.ref("interface", TRAINER), {"flow_log": log}))
+        change(session, Remediation(K.REMOVE_FLOW_LOGS, rig.ref("interface", TRAINER), {"flow_log": log}))
     assert session.sent == []
 
 
 @pytest.mark.parametrize("kind", [K.REQUIRE_IMDSV2, K.ALLOW_IMDSV1])
-def test_metadata_has_no_setting_to_change(rig: TencentNetworkRig, session: Watched, kind: MendKind) -> None:
+def test_metadata_has_no_setting_to_change(rig: TencentNetworkRig, session: Watched, kind: RemediationKind) -> None:
     with pytest.raises(RefusedError, match="documents no setting"):
-        change(session, Mend(kind, rig.ref("instance", NOTEBOOK)))
+        change(session, Remediation(kind, rig.ref("instance", NOTEBOOK)))
     assert session.sent == []
 
 
 def test_a_flow_log_whose_answer_was_lost_is_not_begun_twice(rig: TencentNetworkRig, session: Watched) -> None:
     rig.emulator.faults.add(Fault(FaultKind.LOST_ANSWER, "CreateFlowLog"))
     with pytest.raises(OutcomeUnknownError):
-        change(session, Mend(K.ENABLE_FLOW_LOGS, rig.ref("interface", TRAINER), dict(rig.flow_logs)))
+        change(session, Remediation(K.ENABLE_FLOW_LOGS, rig.ref("interface", TRAINER), dict(rig.flow_logs)))
     assert len(rig.truth().flow_logs) == 2
     assert [action for action, _ in session.sent] == ["CreateFlowLog"], "once"

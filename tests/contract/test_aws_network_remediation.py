@@ -21,8 +21,8 @@ from costguard.domain.errors import (
     RefusedError,
     UnavailableError,
 )
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import NetworkRule
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.network.remediation import before_of
 from costguard.guards.network.rule_text import rule_text
 
@@ -34,7 +34,7 @@ PEERED = (
     b"<referencedGroupInfo><groupId>sg-9</groupId><vpcPeeringConnectionId>pcx-1</vpcPeeringConnectionId>"
     b"</referencedGroupInfo>"
 )
-K = MendKind
+K = RemediationKind
 
 
 @pytest.fixture(scope="module")
@@ -56,21 +56,21 @@ def jupyter(rig: AwsNetworkRig) -> NetworkRule:
     return rule
 
 
-def about(rig: AwsNetworkRig, kind: MendKind, **more: str) -> Mend:
+def about(rig: AwsNetworkRig, kind: RemediationKind, **more: str) -> Remediation:
     said = {"rule_id": jupyter(rig).rule_id, "direction": "ingress", "version": "", **more}
-    return Mend(kind, rig.ref("security_group", OPEN), said)
+    return Remediation(kind, rig.ref("security_group", OPEN), said)
 
 
-def of_address(rig: AwsNetworkRig, kind: MendKind, name: str, **more: str) -> Mend:
+def of_address(rig: AwsNetworkRig, kind: RemediationKind, name: str, **more: str) -> Remediation:
     (ip,) = (each.ip for each in rig.truth().addresses if each.name == name)
-    return Mend(kind, rig.ref("address", name), {"ip": ip, **more})
+    return Remediation(kind, rig.ref("address", name), {"ip": ip, **more})
 
 
-def change(rig: AwsNetworkRig, mend: Mend, before: Mapping[str, str] | None = None) -> Receipt:
+def change(rig: AwsNetworkRig, mend: Remediation, before: Mapping[str, str] | None = None) -> Receipt:
     return rig.remediator().change(mend, {} if before is None else before)
 
 
-def refused(rig: AwsNetworkRig, mend: Mend, why: str, error: type[ProviderError] = RefusedError) -> None:
+def refused(rig: AwsNetworkRig, mend: Remediation, why: str, error: type[ProviderError] = RefusedError) -> None:
     """Refused for this reason, before anything that changes was sent."""
     there, history = rig.truth(), list(rig.world.networks.history)
     with pytest.raises(error, match=why):
@@ -138,7 +138,7 @@ def test_a_rule_put_back_is_there_before_what_stands_in_its_place_goes(rig: AwsN
     before = before_of(mend, rig.truth(), [])
     made = change(rig, mend, before).native_id
     asked = len(rig.changes())
-    back = Mend(K.RESTORE_RULE, mend.subject, {"rule": before["rule"], "instead_of": made})
+    back = Remediation(K.RESTORE_RULE, mend.subject, {"rule": before["rule"], "instead_of": made})
     receipt = change(rig, back)
     assert rig.changes()[asked:] == [f"ec2:{AUTHORIZE}", f"ec2:{REVOKE}"], "all of them at once"
     assert jupyter(rig).rule_id == receipt.native_id
@@ -150,7 +150,7 @@ def test_a_rule_put_back_whose_stand_ins_could_not_be_taken_away_is_half_done(ri
     made = change(rig, mend, before).native_id
     rig.stand_in.fail(REVOKE, 400, "UnauthorizedOperation")
     with pytest.raises(OutcomeUnknownError, match=f"could not take away {made}"):
-        change(rig, Mend(K.RESTORE_RULE, mend.subject, {"rule": before["rule"], "instead_of": made}))
+        change(rig, Remediation(K.RESTORE_RULE, mend.subject, {"rule": before["rule"], "instead_of": made}))
     assert jupyter(rig).rule_id != made
 
 
@@ -158,7 +158,7 @@ def test_a_rule_keeps_its_description_over_revoking_and_restoring(rig: AwsNetwor
     (ssh,) = (rule for rule in rig.truth_of_group(OPEN).rules if rule.ports == ((22, 22),))
     mend = about(rig, K.REVOKE_RULE, rule_id=ssh.rule_id)
     change(rig, mend, before_of(mend, rig.truth(), []))
-    change(rig, Mend(K.RESTORE_RULE, mend.subject, {"rule": rule_text(ssh)}))
+    change(rig, Remediation(K.RESTORE_RULE, mend.subject, {"rule": rule_text(ssh)}))
     (again,) = (rule for rule in rig.truth_of_group(OPEN).rules if rule.ports == ((22, 22),))
     assert again == replace(ssh, rule_id=again.rule_id)
     assert again.description == "from anywhere"
@@ -178,14 +178,16 @@ def by_list(rig: AwsNetworkRig, *networks: str) -> NetworkRule:
 def test_a_rule_that_names_a_prefix_list_is_revoked_by_its_id_and_put_back_by_the_lists(rig: AwsNetworkRig) -> None:
     """The decision looked into the list, the last read before the call does not: it is the same rule."""
     rule = by_list(rig, WORLD_V4, OFFICE)
-    mend = Mend(K.REVOKE_RULE, rig.ref("security_group", OPEN), {"rule_id": rule.rule_id, "direction": "ingress"})
+    mend = Remediation(
+        K.REVOKE_RULE, rig.ref("security_group", OPEN), {"rule_id": rule.rule_id, "direction": "ingress"}
+    )
     before = before_of(mend, rig.source().read(rig.shard), [])
     others = [each for each in rig.truth_of_group(OPEN).rules if each.rule_id != rule.rule_id]
     rig.world.networks.lists["pl-1"] = (WORLD_V4,)
     change(rig, mend, before)
     assert list(rig.truth_of_group(OPEN).rules) == others
     rig.world.networks.lists["pl-1"] = (WORLD_V4, OFFICE)
-    change(rig, Mend(K.RESTORE_RULE, mend.subject, {"rule": before["rule"]}))
+    change(rig, Remediation(K.RESTORE_RULE, mend.subject, {"rule": before["rule"]}))
     (back,) = (each for each in rig.truth_of_group(OPEN).rules if each not in others)
     assert replace(back, rule_id=rule.rule_id) == rule
     form = sent(rig, AUTHORIZE)
@@ -195,7 +197,9 @@ def test_a_rule_that_names_a_prefix_list_is_revoked_by_its_id_and_put_back_by_th
 
 def test_a_rule_that_names_another_prefix_list_by_now_has_moved(rig: AwsNetworkRig) -> None:
     rule = by_list(rig, WORLD_V4)
-    mend = Mend(K.REVOKE_RULE, rig.ref("security_group", OPEN), {"rule_id": rule.rule_id, "direction": "ingress"})
+    mend = Remediation(
+        K.REVOKE_RULE, rig.ref("security_group", OPEN), {"rule_id": rule.rule_id, "direction": "ingress"}
+    )
     before = before_of(mend, rig.source().read(rig.shard), [])
     (group,) = (each for each in rig.truth().groups if each.name == OPEN)
     rules = [replace(each, peer_list="pl-2") if each.peer_list else each for each in group.rules]
@@ -208,12 +212,12 @@ def test_a_rule_that_names_another_prefix_list_by_now_has_moved(rig: AwsNetworkR
 def test_a_rule_that_names_a_prefix_list_is_narrowed_to_networks_and_put_back(rig: AwsNetworkRig) -> None:
     rule = by_list(rig, WORLD_V4)
     said = {"rule_id": rule.rule_id, "direction": "ingress", "peers": f"{OFFICE},{VPN}"}
-    mend = Mend(K.NARROW_RULE, rig.ref("security_group", OPEN), said)
+    mend = Remediation(K.NARROW_RULE, rig.ref("security_group", OPEN), said)
     before = before_of(mend, rig.source().read(rig.shard), [])
     made = change(rig, mend, before).native_id
     narrowed = {each.peers for each in rig.truth_of_group(OPEN).rules if each.rule_id in made.split(",")}
     assert narrowed == {(OFFICE,), (VPN,)}
-    back = Mend(K.RESTORE_RULE, mend.subject, {"rule": before["rule"], "instead_of": made})
+    back = Remediation(K.RESTORE_RULE, mend.subject, {"rule": before["rule"], "instead_of": made})
     change(rig, back)
     assert {each.peer_list for each in rig.truth_of_group(OPEN).rules if each.ports == ((8888, 8888),)} >= {"pl-1"}
     assert not [each for each in rig.truth_of_group(OPEN).rules if each.rule_id in made.split(",")]
@@ -238,7 +242,7 @@ def test_a_rule_that_names_a_prefix_list_is_narrowed_to_networks_and_put_back(ri
 )
 @pytest.mark.parametrize("kind", [K.REVOKE_RULE, K.NARROW_RULE])
 def test_a_rule_that_could_not_be_put_back_as_it_was_is_left_alone(
-    rig: AwsNetworkRig, kind: MendKind, old: bytes, new: bytes, why: str
+    rig: AwsNetworkRig, kind: RemediationKind, old: bytes, new: bytes, why: str
 ) -> None:
     mend = about(rig, kind, peers=OFFICE)
     rig.stand_in.change_answers("DescribeSecurityGroupRules", replacing(old, new))
@@ -250,7 +254,11 @@ def test_a_rule_that_lets_out_is_never_changed(rig: AwsNetworkRig) -> None:
     refused(rig, about(rig, K.REVOKE_RULE, rule_id=out.rule_id, direction="egress"), "only rules that let somebody in")
     refused(rig, about(rig, K.REVOKE_RULE, rule_id=out.rule_id), "it lets out, not in")
     image = rule_text(replace(out, rule_id=""))
-    refused(rig, Mend(K.RESTORE_RULE, rig.ref("security_group", OPEN), {"rule": image}), "only rules that let somebody")
+    refused(
+        rig,
+        Remediation(K.RESTORE_RULE, rig.ref("security_group", OPEN), {"rule": image}),
+        "only rules that let somebody",
+    )
 
 
 def test_a_group_of_a_cluster_is_left_to_it(rig: AwsNetworkRig) -> None:
@@ -273,7 +281,7 @@ def test_where_the_group_cannot_be_read_anew_nothing_is_sent(rig: AwsNetworkRig)
 
 @pytest.mark.parametrize("image", ["", "{}", "[]", "null", '{"direction": "ingress"}', "nonsense"])
 def test_a_rule_is_not_restored_from_what_is_no_image(rig: AwsNetworkRig, image: str) -> None:
-    refused(rig, Mend(K.RESTORE_RULE, rig.ref("security_group", OPEN), {"rule": image}), "nothing was sent")
+    refused(rig, Remediation(K.RESTORE_RULE, rig.ref("security_group", OPEN), {"rule": image}), "nothing was sent")
 
 
 @pytest.mark.parametrize(
@@ -288,13 +296,13 @@ def test_a_rule_is_not_restored_from_what_is_no_image(rig: AwsNetworkRig, image:
 )
 def test_an_image_of_what_is_no_rule_of_aws_is_not_restored(rig: AwsNetworkRig, changes: Mapping[str, Any]) -> None:
     image = rule_text(replace(jupyter(rig), **{"peers": ("10.0.0.0/8",), **changes}))
-    refused(rig, Mend(K.RESTORE_RULE, rig.ref("security_group", OPEN), {"rule": image}), "nothing was sent")
+    refused(rig, Remediation(K.RESTORE_RULE, rig.ref("security_group", OPEN), {"rule": image}), "nothing was sent")
 
 
 @pytest.mark.parametrize("protocol", ["icmp", "icmpv6", "50"])
 def test_a_rule_without_ports_is_put_back_for_every_kind_of_its_protocol(rig: AwsNetworkRig, protocol: str) -> None:
     rule = replace(jupyter(rig), protocol=protocol, ports=())
-    change(rig, Mend(K.RESTORE_RULE, rig.ref("security_group", OPEN), {"rule": rule_text(rule)}))
+    change(rig, Remediation(K.RESTORE_RULE, rig.ref("security_group", OPEN), {"rule": rule_text(rule)}))
     form = sent(rig, AUTHORIZE)
     ports = [form[f"IpPermissions.1.{name}"] for name in ("IpProtocol", "FromPort", "ToPort")]
     assert ports == [[protocol], ["-1"], ["-1"]]
@@ -318,7 +326,7 @@ def unbound(body: bytes) -> bytes:
     return re.sub(rb"<(" + names + rb")>[^<]*</\1>", b"", body)
 
 
-def in_default_vpc(rig: AwsNetworkRig) -> Mend:
+def in_default_vpc(rig: AwsNetworkRig) -> Remediation:
     """The spare address, in use by a machine of the default VPC, whose plain one EC2 then takes back."""
     networks, now = rig.world.networks, rig.clock.now()
     networks.public_ip_changed(to_world(rig.ref("instance", LEGACY)), "")
@@ -432,8 +440,8 @@ def test_an_address_that_leads_elsewhere_by_now_is_not_taken_off(rig: AwsNetwork
 # flow logs
 
 
-def logging(rig: AwsNetworkRig, **said: str) -> Mend:
-    return Mend(K.ENABLE_FLOW_LOGS, rig.ref("vpc", DEFAULT), said)
+def logging(rig: AwsNetworkRig, **said: str) -> Remediation:
+    return Remediation(K.ENABLE_FLOW_LOGS, rig.ref("vpc", DEFAULT), said)
 
 
 @pytest.mark.parametrize(
@@ -501,7 +509,7 @@ def test_a_flow_log_whose_records_do_not_arrive_stands_in_nobodys_way(rig: AwsNe
 
 def test_a_flow_log_of_something_else_is_not_ended(rig: AwsNetworkRig) -> None:
     (log,) = rig.truth().flow_logs
-    other = Mend(K.REMOVE_FLOW_LOGS, rig.ref("vpc", DEFAULT), {"flow_log": log.ref.native_id})
+    other = Remediation(K.REMOVE_FLOW_LOGS, rig.ref("vpc", DEFAULT), {"flow_log": log.ref.native_id})
     refused(rig, other, "flow log fl-[0-9a-f]* is not there", NotFoundError)
 
 
@@ -515,7 +523,7 @@ def test_an_answer_without_the_log_that_was_made_leaves_the_outcome_unknown(rig:
 
 
 def test_only_the_token_is_asked_for_and_nothing_else_of_the_metadata_options(rig: AwsNetworkRig) -> None:
-    change(rig, Mend(K.REQUIRE_IMDSV2, rig.ref("instance", NOTEBOOK)), {"imds_v1": "true"})
+    change(rig, Remediation(K.REQUIRE_IMDSV2, rig.ref("instance", NOTEBOOK)), {"imds_v1": "true"})
     form = sent(rig, "ModifyInstanceMetadataOptions")
     native_id = rig.ref("instance", NOTEBOOK).native_id
     assert {name: form[name] for name in form if name not in {"Action", "Version"}} == {
@@ -525,7 +533,7 @@ def test_only_the_token_is_asked_for_and_nothing_else_of_the_metadata_options(ri
 
 
 def test_a_machine_that_wants_tokens_by_now_is_not_asked_to(rig: AwsNetworkRig) -> None:
-    mend = Mend(K.REQUIRE_IMDSV2, rig.ref("instance", TRAINER))
+    mend = Remediation(K.REQUIRE_IMDSV2, rig.ref("instance", TRAINER))
     with pytest.raises(RefusedError, match="changed since it was decided on: imds_v1"):
         change(rig, mend, {"imds_v1": "true"})
     assert rig.changes() == []
@@ -534,12 +542,12 @@ def test_a_machine_that_wants_tokens_by_now_is_not_asked_to(rig: AwsNetworkRig) 
 def test_a_machine_whose_options_are_not_told_is_left_alone(rig: AwsNetworkRig) -> None:
     rig.world.networks.imds_v1.clear()
     rig.world.networks.set_imds(to_world(rig.ref("instance", TRAINER)), v1=True, now=rig.clock.now(), by="owner")
-    refused(rig, Mend(K.REQUIRE_IMDSV2, rig.ref("instance", NOTEBOOK)), "tells nothing of its metadata options")
+    refused(rig, Remediation(K.REQUIRE_IMDSV2, rig.ref("instance", NOTEBOOK)), "tells nothing of its metadata options")
 
 
 def test_a_machine_that_is_not_there_is_not(rig: AwsNetworkRig) -> None:
     gone = rig.ref("instance", NOTEBOOK).sibling("instance", "i-0123456789abcdef0")
-    refused(rig, Mend(K.REQUIRE_IMDSV2, gone), "NotFound", NotFoundError)
+    refused(rig, Remediation(K.REQUIRE_IMDSV2, gone), "NotFound", NotFoundError)
 
 
 def test_an_answer_that_says_otherwise_leaves_the_outcome_unknown(rig: AwsNetworkRig) -> None:
@@ -547,4 +555,4 @@ def test_an_answer_that_says_otherwise_leaves_the_outcome_unknown(rig: AwsNetwor
     changed = replacing(said, b"<httpTokens>optional</httpTokens>")
     rig.stand_in.change_answers("ModifyInstanceMetadataOptions", changed)
     with pytest.raises(OutcomeUnknownError):
-        change(rig, Mend(K.REQUIRE_IMDSV2, rig.ref("instance", NOTEBOOK)))
+        change(rig, Remediation(K.REQUIRE_IMDSV2, rig.ref("instance", NOTEBOOK)))

@@ -11,7 +11,7 @@ import pytest
 from tests.builders import DAY, NOW, SHARD, policy, ref, usd
 
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, decision_id
-from costguard.cases.mending import mend_terms
+from costguard.cases.remediation import remediation_terms
 from costguard.domain.actions import Action, Outcome, Saving, Verb
 from costguard.domain.findings import Finding, Verdict
 from costguard.domain.keys import (
@@ -23,17 +23,17 @@ from costguard.domain.keys import (
     Rotatability,
     RotationSetting,
 )
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ScopeRef
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Gap, GapKind
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode, Protection, Selector
 from costguard.planning import CapUse, ClaimView, Plan, RuleLimit
 from costguard.planning.exempt import key_exception, setting_bar
-from costguard.planning.mending import NOTICES_A_RUN, Judged, MendInputs, build_mend_plan
 from costguard.planning.plan import NoticeView
+from costguard.planning.remediation import NOTICES_A_RUN, Judged, RemediationInputs, build_remediation_plan
 from costguard.policy.model.policy import Account, Exemption
 
 RULE = KeyRule("ninety-days", Mode.ENFORCE, KeySelector(), digest="d1", actions_per_day=2)
@@ -49,12 +49,12 @@ def judged(name: str = "k-1", rule: KeyRule = RULE, **changes: Any) -> Judged:
     rate = changes.pop("rate", None)
     verdict = changes.pop("verdict", Verdict.VIOLATION)
     finding = Finding("kms_rotation", "rotation", rule.name, rule.digest, key, verdict, OFF, run_epoch="e1", rate=rate)
-    return replace(Judged(finding, rule, Mend(MendKind.SET_ROTATION, key, {"days": "90"})), **changes)
+    return replace(Judged(finding, rule, Remediation(RemediationKind.SET_ROTATION, key, {"days": "90"})), **changes)
 
 
 def plan(*found: Judged, rules: tuple[KeyRule, ...] = (RULE,), **changes: Any) -> Plan:
-    ordinary = MendInputs("kms_rotation", "run", NOW, "p1", found, {SHARD: True}, rules)
-    return build_mend_plan(replace(ordinary, **changes))
+    ordinary = RemediationInputs("kms_rotation", "run", NOW, "p1", found, {SHARD: True}, rules)
+    return build_remediation_plan(replace(ordinary, **changes))
 
 
 def case_of(one: Judged, **changes: Any) -> Case:
@@ -113,16 +113,16 @@ ADDRESS_RATE = HourlyRate(usd("0.005"), "test", "2026-01-01")
 @pytest.mark.parametrize(
     ("kind", "rate", "saving"),
     [
-        (MendKind.RELEASE_ADDRESS, ADDRESS_RATE, Saving(usd("0.005"), price=ADDRESS_RATE)),
-        (MendKind.RELEASE_ADDRESS, None, Saving(stops_billing=None)),
-        (MendKind.SET_ROTATION, ADDRESS_RATE, None),
+        (RemediationKind.RELEASE_ADDRESS, ADDRESS_RATE, Saving(usd("0.005"), price=ADDRESS_RATE)),
+        (RemediationKind.RELEASE_ADDRESS, None, Saving(stops_billing=None)),
+        (RemediationKind.SET_ROTATION, ADDRESS_RATE, None),
     ],
 )
 def test_only_an_address_that_is_released_saves_something(
-    kind: MendKind, rate: HourlyRate | None, saving: Saving | None
+    kind: RemediationKind, rate: HourlyRate | None, saving: Saving | None
 ) -> None:
     one = judged(rate=rate)
-    mended = replace(one, mend=Mend(kind, ref("k-1", "key"), {"days": "90"}))
+    mended = replace(one, mend=Remediation(kind, ref("k-1", "key"), {"days": "90"}))
 
     assert [action.saving for action in plan(mended).due] == [saving]
     assert [action.saving for action in plan(replace(one, mend=None)).due] == [None]
@@ -170,8 +170,8 @@ def test_a_case_that_waits_is_told_apart_from_what_it_was() -> None:
 
 
 def test_a_case_of_what_something_stands_in_the_way_of_promises_nothing() -> None:
-    assert only(plan(judged(bar=PROTECTED))).terms == mend_terms(RULE, None)
-    assert only(plan(judged())).terms == mend_terms(RULE, judged().mend)
+    assert only(plan(judged(bar=PROTECTED))).terms == remediation_terms(RULE, None)
+    assert only(plan(judged())).terms == remediation_terms(RULE, judged().mend)
 
 
 def test_a_rule_without_a_limit_of_its_own_does_nothing() -> None:

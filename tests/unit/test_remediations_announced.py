@@ -9,12 +9,12 @@ from tests.builders import DAY, NOW, SHARD, ref
 from costguard.cases import Case, ClimbedRung
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
 from costguard.planning import Plan
-from costguard.planning.mending import Judged, MendInputs, build_mend_plan
+from costguard.planning.remediation import Judged, RemediationInputs, build_remediation_plan
 
 RULE = KeyRule("ninety-days", Mode.ENFORCE, KeySelector(), digest="d1")
 KEY = ref("k-1", "key")
@@ -26,8 +26,10 @@ def plan(bar: Reason | None = None, *cases: Case, version: str = "0") -> Plan:
     finding = Finding(
         "kms_rotation", "rotation", RULE.name, RULE.digest, KEY, Verdict.VIOLATION, off, run_epoch=version
     )
-    found = Judged(finding, RULE, Mend(MendKind.SET_ROTATION, KEY, {"days": "90"}), bar)
-    return build_mend_plan(MendInputs("kms_rotation", "run", NOW, "p1", (found,), {SHARD: True}, (RULE,), cases))
+    found = Judged(finding, RULE, Remediation(RemediationKind.SET_ROTATION, KEY, {"days": "90"}), bar)
+    return build_remediation_plan(
+        RemediationInputs("kms_rotation", "run", NOW, "p1", (found,), {SHARD: True}, (RULE,), cases)
+    )
 
 
 def told(made: Plan) -> Case:

@@ -27,7 +27,6 @@ from tests.network_places import (
 
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import FINAL, Mend, MendKind
 from costguard.domain.network import (
     AddressState,
     Direction,
@@ -37,14 +36,15 @@ from costguard.domain.network import (
     Permission,
 )
 from costguard.domain.refs import ResourceRef, Shard
-from costguard.guards.network.judge import before_of, inverse, judge, least_change, mend_of
+from costguard.domain.remediations import FINAL, Remediation, RemediationKind
+from costguard.guards.network.judge import before_of, inverse, judge, least_change, remediation_of
 from costguard.guards.network.reachability.exposure import reach
 from costguard.guards.network.rule_text import read_rule, rule_text
 from costguard.guards.network.rules import AuditRule, Check
 
 DAY = timedelta(days=1)
 OFFICE, OFFICE_V6 = "198.51.100.0/24", "2001:db8:1::/48"
-REVOKE, NARROW = MendKind.REVOKE_RULE, MendKind.NARROW_RULE
+REVOKE, NARROW = RemediationKind.REVOKE_RULE, RemediationKind.NARROW_RULE
 SPARE = ref("address", "eip-1")
 
 
@@ -53,13 +53,13 @@ def mends(
     here: NetworkInventory,
     first_seen: Mapping[ResourceRef, datetime] | None = None,
     imds_v1: bool | None = True,  # noqa: FBT001, FBT002 - what the cloud tells
-) -> list[Mend]:
+) -> list[Remediation]:
     machines = [instance(shard=here.shard, imds_v1=imds_v1)]
     found = judge([here], machines, [rule], NOW, first_seen or {})
-    return [mend for each in found if (mend := mend_of(each, here, rule)) is not None]
+    return [mend for each in found if (mend := remediation_of(each, here, rule)) is not None]
 
 
-def closing(*kinds: MendKind, **changes: Any) -> AuditRule:
+def closing(*kinds: RemediationKind, **changes: Any) -> AuditRule:
     return audit(Check.OPEN_ADMIN_PORT, mend=frozenset(kinds), **changes)
 
 
@@ -74,20 +74,20 @@ def test_nothing_is_mended_that_the_rule_does_not_allow() -> None:
     seen = {SPARE: NOW - 30 * DAY}
     everything = audit(flow_log_destination="arn:aws:s3:::logs", narrow_to=(OFFICE,), private_subnets=("*",))
     assert mends(everything, here, seen) == []
-    every_kind = {each.kind for each in mends(replace(everything, mend=frozenset(MendKind)), here, seen)}
+    every_kind = {each.kind for each in mends(replace(everything, mend=frozenset(RemediationKind)), here, seen)}
     assert every_kind == {
-        MendKind.RELEASE_ADDRESS,
-        MendKind.DETACH_ADDRESS,
-        MendKind.NARROW_RULE,
-        MendKind.ENABLE_FLOW_LOGS,
-        MendKind.REQUIRE_IMDSV2,
+        RemediationKind.RELEASE_ADDRESS,
+        RemediationKind.DETACH_ADDRESS,
+        RemediationKind.NARROW_RULE,
+        RemediationKind.ENABLE_FLOW_LOGS,
+        RemediationKind.REQUIRE_IMDSV2,
     }
 
 
 def test_exactly_the_one_rule_that_opens_is_revoked() -> None:
     here = place(group(allow("a", 443), allow("b", 22), allow("c", 22, peers=(OFFICE,)), version="7"))
     said = {"rule_id": "b", "direction": "ingress", "version": "7", "what": f"tcp 22 from {WORLD}"}
-    assert mends(closing(REVOKE), here) == [Mend(REVOKE, ref("security_group", "sg-1"), said)]
+    assert mends(closing(REVOKE), here) == [Remediation(REVOKE, ref("security_group", "sg-1"), said)]
 
 
 def test_narrowing_comes_before_revoking_and_only_to_networks_that_were_let_in() -> None:
@@ -168,28 +168,28 @@ def test_only_violations_are_mended_and_of_what_is_still_there() -> None:
     rule = closing(REVOKE)
     here = place(group(allow("b", 22)))
     found = next(each for each in judge([here], [instance()], [rule], NOW, {}) if each.verdict is Verdict.VIOLATION)
-    assert mend_of(found, here, rule) is not None
+    assert remediation_of(found, here, rule) is not None
     for verdict in (Verdict.UNMEASURED, Verdict.EXEMPT, Verdict.COMPLIANT):
-        assert mend_of(replace(found, verdict=verdict), here, rule) is None
-    assert mend_of(found, place(group(allow("c", 22))), rule) is None
-    assert mend_of(found, place(group(allow("b", 22), is_service_managed=True)), rule) is None
-    assert mend_of(found, place(cards=[]), rule) is None
+        assert remediation_of(replace(found, verdict=verdict), here, rule) is None
+    assert remediation_of(found, place(group(allow("c", 22))), rule) is None
+    assert remediation_of(found, place(group(allow("b", 22), is_service_managed=True)), rule) is None
+    assert remediation_of(found, place(cards=[]), rule) is None
 
 
 # addresses
 
 
 def releasing(**changes: Any) -> AuditRule:
-    return audit(Check.UNATTACHED_ADDRESS, mend=frozenset({MendKind.RELEASE_ADDRESS}), **changes)
+    return audit(Check.UNATTACHED_ADDRESS, mend=frozenset({RemediationKind.RELEASE_ADDRESS}), **changes)
 
 
 def test_an_address_is_released_once_it_was_seen_without_use_for_long_enough() -> None:
     here = place(addresses=(address(allocated_at=NOW - 400 * DAY),), cards=[])
     assert mends(releasing(), here, {SPARE: NOW - 7 * DAY}) == [
-        Mend(MendKind.RELEASE_ADDRESS, SPARE, {"ip": "203.0.113.9"})
+        Remediation(RemediationKind.RELEASE_ADDRESS, SPARE, {"ip": "203.0.113.9"})
     ]
     assert mends(releasing(), here, {SPARE: NOW - 6 * DAY}) == []
-    assert MendKind.RELEASE_ADDRESS in FINAL
+    assert RemediationKind.RELEASE_ADDRESS in FINAL
 
 
 def test_an_old_address_that_was_not_seen_without_use_is_never_released() -> None:
@@ -219,21 +219,21 @@ def test_what_is_not_free_is_not_released(changes: Any) -> None:
     assert mends(rule, changed, seen) == []
     free = place(addresses=(address(),), cards=[])
     (found,) = judge([free], [], [rule], NOW, seen)
-    assert mend_of(found, free, rule) is not None
-    assert mend_of(found, changed, rule) is None
+    assert remediation_of(found, free, rule) is not None
+    assert remediation_of(found, changed, rule) is None
 
 
 def test_how_long_an_address_was_seen_is_looked_at_again_before_it_is_given_up() -> None:
     """The rule may ask for longer than when the finding was made."""
     free = place(addresses=(address(),), cards=[])
     (found,) = judge([free], [], [releasing()], NOW, {SPARE: NOW - 7 * DAY})
-    assert mend_of(found, free, releasing()) is not None
-    assert mend_of(found, free, releasing(unattached_for=8 * DAY)) is None
-    assert mend_of(found, free, releasing(keep=("eip-1",))) is None
+    assert remediation_of(found, free, releasing()) is not None
+    assert remediation_of(found, free, releasing(unattached_for=8 * DAY)) is None
+    assert remediation_of(found, free, releasing(keep=("eip-1",))) is None
 
 
 def detaching(**changes: Any) -> AuditRule:
-    return audit(Check.PUBLIC_IP, mend=frozenset({MendKind.DETACH_ADDRESS}), **changes)
+    return audit(Check.PUBLIC_IP, mend=frozenset({RemediationKind.DETACH_ADDRESS}), **changes)
 
 
 BOUND = address("eip-1", ip=PUBLIC, state=AddressState.IN_USE, bound_to=ref("instance", "i-1"))
@@ -243,10 +243,10 @@ def test_a_kept_address_is_taken_off_and_put_back() -> None:
     here = place(group(), addresses=(BOUND,))
     (mend,) = mends(detaching(), here)
     said = {"ip": PUBLIC, "bound_to": str(ref("instance", "i-1")), "private_ip": "10.0.0.7"}
-    assert mend == Mend(MendKind.DETACH_ADDRESS, SPARE, said)
+    assert mend == Remediation(RemediationKind.DETACH_ADDRESS, SPARE, said)
     before = before_of(mend, here, [])
     assert before == {"ip": PUBLIC, "state": "in_use", "bound_to": str(ref("instance", "i-1"))}
-    assert inverse(mend, before, "") == Mend(MendKind.ATTACH_ADDRESS, SPARE, said)
+    assert inverse(mend, before, "") == Remediation(RemediationKind.ATTACH_ADDRESS, SPARE, said)
 
 
 def test_an_address_that_comes_with_the_machine_cannot_be_taken_off() -> None:
@@ -270,8 +270,8 @@ def test_what_is_not_ours_or_not_told_in_whole_is_not_taken_off(changes: Any) ->
 def test_an_address_that_the_rule_keeps_is_not_taken_off_whatever_was_found() -> None:
     here = place(group(allow("r", 22)), addresses=(BOUND,))
     found = next(each for each in judge([here], [instance()], [detaching()], NOW, {}))
-    assert mend_of(found, here, detaching()) is not None
-    assert mend_of(found, here, detaching(keep=("eip-1",))) is None
+    assert remediation_of(found, here, detaching()) is not None
+    assert remediation_of(found, here, detaching(keep=("eip-1",))) is None
 
 
 def test_of_two_addresses_the_one_that_is_not_kept_is_taken_off() -> None:
@@ -287,13 +287,13 @@ def test_of_two_addresses_the_one_that_is_not_kept_is_taken_off() -> None:
 
 def logging(**changes: Any) -> AuditRule:
     said = {"flow_log_destination": "arn:aws:s3:::logs", "flow_log_role": "role", **changes}
-    return audit(Check.FLOW_LOGS_OFF, mend=frozenset({MendKind.ENABLE_FLOW_LOGS}), **said)
+    return audit(Check.FLOW_LOGS_OFF, mend=frozenset({RemediationKind.ENABLE_FLOW_LOGS}), **said)
 
 
 def test_flow_logs_are_turned_on_for_the_network_where_there_is_a_place_for_them() -> None:
     here = place(group())
     said = {"destination": "arn:aws:s3:::logs", "role": "role"}
-    assert mends(logging(), here) == [Mend(MendKind.ENABLE_FLOW_LOGS, ref("vpc", "vpc-1"), said)]
+    assert mends(logging(), here) == [Remediation(RemediationKind.ENABLE_FLOW_LOGS, ref("vpc", "vpc-1"), said)]
     assert mends(logging(flow_log_destination=""), here) == []
 
 
@@ -312,13 +312,13 @@ def test_where_only_cards_have_flow_logs_they_are_turned_on_one_by_one_machines_
 
 
 def test_the_metadata_service_is_told_to_want_a_token_and_told_back() -> None:
-    rule = audit(Check.IMDS_V1, mend=frozenset({MendKind.REQUIRE_IMDSV2}))
+    rule = audit(Check.IMDS_V1, mend=frozenset({RemediationKind.REQUIRE_IMDSV2}))
     here = place(group())
     (mend,) = mends(rule, here)
-    assert mend == Mend(MendKind.REQUIRE_IMDSV2, ref("instance", "i-1"))
+    assert mend == Remediation(RemediationKind.REQUIRE_IMDSV2, ref("instance", "i-1"))
     before = before_of(mend, here, [instance(imds_v1=True)])
     assert before == {"imds_v1": "true"}
-    assert inverse(mend, before, "") == Mend(MendKind.ALLOW_IMDSV1, ref("instance", "i-1"))
+    assert inverse(mend, before, "") == Remediation(RemediationKind.ALLOW_IMDSV1, ref("instance", "i-1"))
     assert inverse(mend, {"imds_v1": "false"}, "") is None
     assert before_of(mend, here, [instance(imds_v1=None)]) == {}
     assert mends(rule, here, imds_v1=None) == []
@@ -326,7 +326,7 @@ def test_the_metadata_service_is_told_to_want_a_token_and_told_back() -> None:
 
 def test_what_only_people_can_mend_is_left_to_people() -> None:
     here = place(group(in_use=False), vpc={"is_default": True}, subnet={"name": "private-a"})
-    kinds = frozenset(MendKind)
+    kinds = frozenset(RemediationKind)
     for check in (Check.DEFAULT_VPC, Check.PRIVATE_SUBNET_EXPOSED, Check.REGION):
         rule = audit(check, mend=kinds, private_subnets=("private-*",), allowed_regions=("eu-*",))
         assert any(each.verdict is Verdict.VIOLATION for each in judge([here], [instance()], [rule], NOW, {}))
@@ -341,46 +341,53 @@ def test_what_only_people_can_mend_is_left_to_people() -> None:
 def test_a_rule_is_put_back_as_it_was_and_a_narrowed_one_instead_of_what_took_its_place() -> None:
     here = place(group(deny("a", 80), allow("b", 22), version="7"))
     at = ref("security_group", "sg-1")
-    revoked = Mend(REVOKE, at, {"rule_id": "b", "direction": "ingress", "version": "7"})
+    revoked = Remediation(REVOKE, at, {"rule_id": "b", "direction": "ingress", "version": "7"})
     before = before_of(revoked, here, [])
     assert before == {"rule": rule_text(allow("b", 22)), "version": "7"}
-    assert inverse(revoked, before, "") == Mend(MendKind.RESTORE_RULE, at, {"rule": before["rule"]})
+    assert inverse(revoked, before, "") == Remediation(RemediationKind.RESTORE_RULE, at, {"rule": before["rule"]})
     narrowed = replace(revoked, kind=NARROW, parameters={**revoked.parameters, "peers": OFFICE})
     assert before_of(narrowed, here, []) == before
     instead = {"rule": before["rule"], "instead_of": "c,d", "peers": OFFICE}
-    assert inverse(narrowed, before, "c,d") == Mend(MendKind.RESTORE_RULE, at, instead)
+    assert inverse(narrowed, before, "c,d") == Remediation(RemediationKind.RESTORE_RULE, at, instead)
 
 
 def test_nothing_is_taken_back_without_what_is_needed_for_it() -> None:
     at = ref("security_group", "sg-1")
-    assert inverse(Mend(REVOKE, at), {}, "") is None
-    assert inverse(Mend(NARROW, at), {"rule": "r"}, "") is None
-    assert inverse(Mend(NARROW, at), {}, "c") is None
-    assert inverse(Mend(MendKind.ENABLE_FLOW_LOGS, ref("vpc", "vpc-1")), {}, "") is None
-    assert inverse(Mend(MendKind.ENABLE_FLOW_LOGS, ref("vpc", "vpc-1")), {}, "fl-1") == Mend(
-        MendKind.REMOVE_FLOW_LOGS, ref("vpc", "vpc-1"), {"flow_log": "fl-1"}
+    assert inverse(Remediation(REVOKE, at), {}, "") is None
+    assert inverse(Remediation(NARROW, at), {"rule": "r"}, "") is None
+    assert inverse(Remediation(NARROW, at), {}, "c") is None
+    assert inverse(Remediation(RemediationKind.ENABLE_FLOW_LOGS, ref("vpc", "vpc-1")), {}, "") is None
+    assert inverse(Remediation(RemediationKind.ENABLE_FLOW_LOGS, ref("vpc", "vpc-1")), {}, "fl-1") == Remediation(
+        RemediationKind.REMOVE_FLOW_LOGS, ref("vpc", "vpc-1"), {"flow_log": "fl-1"}
     )
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MendKind if kind in FINAL])
-def test_what_is_final_has_no_way_back(kind: MendKind) -> None:
-    assert inverse(Mend(kind, SPARE, {"ip": "203.0.113.9"}), {"ip": "203.0.113.9"}, "x") is None
+@pytest.mark.parametrize("kind", [kind for kind in RemediationKind if kind in FINAL])
+def test_what_is_final_has_no_way_back(kind: RemediationKind) -> None:
+    assert inverse(Remediation(kind, SPARE, {"ip": "203.0.113.9"}), {"ip": "203.0.113.9"}, "x") is None
 
 
 @pytest.mark.parametrize(
     "kind",
-    [MendKind.ATTACH_ADDRESS, MendKind.RESTORE_RULE, MendKind.REMOVE_FLOW_LOGS, MendKind.ALLOW_IMDSV1],
+    [
+        RemediationKind.ATTACH_ADDRESS,
+        RemediationKind.RESTORE_RULE,
+        RemediationKind.REMOVE_FLOW_LOGS,
+        RemediationKind.ALLOW_IMDSV1,
+    ],
 )
-def test_what_takes_something_back_is_not_taken_back_itself(kind: MendKind) -> None:
-    assert inverse(Mend(kind, SPARE), {"rule": "r", "imds_v1": "true"}, "x") is None
+def test_what_takes_something_back_is_not_taken_back_itself(kind: RemediationKind) -> None:
+    assert inverse(Remediation(kind, SPARE), {"rule": "r", "imds_v1": "true"}, "x") is None
 
 
 def test_what_is_gone_has_no_before_image() -> None:
     empty = place(cards=[])
-    for kind in MendKind:
-        assert before_of(Mend(kind, ref("vpc", "vpc-1"), {"rule_id": "b", "direction": "ingress"}), empty, []) == {}
+    for kind in RemediationKind:
+        assert (
+            before_of(Remediation(kind, ref("vpc", "vpc-1"), {"rule_id": "b", "direction": "ingress"}), empty, []) == {}
+        )
     there = place(group(allow("b", 22)))
-    wrong = Mend(REVOKE, ref("security_group", "sg-1"), {"rule_id": "b", "direction": "egress"})
+    wrong = Remediation(REVOKE, ref("security_group", "sg-1"), {"rule_id": "b", "direction": "egress"})
     assert before_of(wrong, there, []) == {}
 
 
@@ -432,9 +439,9 @@ def test_the_least_change_is_to_the_one_rule_of_the_path() -> None:
     here = place(group(allow("a", 22), allow("b", 443), version="7"))
     first = reach([here], [instance()]).paths[0]
     said = {"rule_id": "a", "direction": "ingress", "version": "7", "what": f"tcp 22 from {WORLD}"}
-    assert least_change(first) == Mend(REVOKE, ref("security_group", "sg-1"), said)
+    assert least_change(first) == Remediation(REVOKE, ref("security_group", "sg-1"), said)
     narrowed = least_change(first, (OFFICE, OFFICE_V6))
-    assert narrowed == Mend(NARROW, ref("security_group", "sg-1"), {**said, "peers": OFFICE})
+    assert narrowed == Remediation(NARROW, ref("security_group", "sg-1"), {**said, "peers": OFFICE})
     assert least_change(first, (OFFICE_V6,)).kind is REVOKE
 
 
@@ -443,4 +450,4 @@ def test_an_unread_shard_mends_nothing() -> None:
     found = judge([here], [instance("i-1", Shard("aws", "9", "eu-west-1"))], [closing(REVOKE)], NOW, {})
     unmeasured: list[Finding] = [each for each in found if each.verdict is Verdict.UNMEASURED]
     assert unmeasured
-    assert [mend_of(each, here, closing(REVOKE)) for each in unmeasured] == [None] * len(unmeasured)
+    assert [remediation_of(each, here, closing(REVOKE)) for each in unmeasured] == [None] * len(unmeasured)

@@ -20,15 +20,15 @@ from costguard.domain.errors import (
     RefusedError,
     UnavailableError,
 )
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.network import AddressState, Direction, NetworkRule, Permission
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.network.rule_text import rule_text
 from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH, policy_document
 from costguard.providers.alibaba.network.remediator import AlibabaNetworkRemediator
 from costguard.providers.kit.iam.operations import Feature
 from costguard.providers.kit.iam.purposes import Purpose
 
-K = MendKind
+K = RemediationKind
 OFFICE, VPN = "198.51.100.0/24", "192.0.2.0/24"
 
 
@@ -44,20 +44,20 @@ def wired() -> Iterator[Stage]:
         yield made
 
 
-def refused_unsent(stage: Stage, mend: Mend, why: str) -> None:
+def refused_unsent(stage: Stage, mend: Remediation, why: str) -> None:
     """Refused for that reason, and no changing request was made."""
     with pytest.raises((RefusedError, NotFoundError), match=why):
         stage.change(mend)
     assert stage.sent() == []
 
 
-def detaching(stage: Stage, name: str = NOTEBOOK) -> Mend:
+def detaching(stage: Stage, name: str = NOTEBOOK) -> Remediation:
     private = "10.20.1.10"
     bound = str(stage.address(name).bound_to)
     return stage.about_address(K.DETACH_ADDRESS, name, bound_to=bound, private_ip=private)
 
 
-def narrowing(stage: Stage, *peers: str, port: int = 8888) -> Mend:
+def narrowing(stage: Stage, *peers: str, port: int = 8888) -> Remediation:
     return stage.about_rule(K.NARROW_RULE, OPEN, stage.rule(OPEN, port), peers=",".join(peers))
 
 
@@ -198,7 +198,7 @@ def test_a_rule_of_ipv6_is_narrowed_to_ipv6(stage: Stage) -> None:
     assert stage.sent()[0][1]["Permissions"][0]["Ipv6SourceCidrIp"] == "2001:db8:77::/48"
 
 
-def half_done(stage: Stage, mend: Mend, match: str) -> None:
+def half_done(stage: Stage, mend: Remediation, match: str) -> None:
     with pytest.raises(OutcomeUnknownError, match=match) as caught:
         stage.change(mend)
     assert caught.value.code == "HalfDone"
@@ -240,7 +240,7 @@ def test_an_undo_done_by_half_leaves_no_gap(stage: Stage) -> None:
     made = stage.change(mend).native_id
     stage.mending.refused["RevokeSecurityGroup"] = RefusedError("no", code="InternalError")
 
-    back = Mend(K.RESTORE_RULE, mend.subject, {"rule": rule_text(rule), "instead_of": made})
+    back = Remediation(K.RESTORE_RULE, mend.subject, {"rule": rule_text(rule), "instead_of": made})
     half_done(stage, back, "were added, and those in its place stand")
     assert ("0.0.0.0/0",) in {each.peers for each in stage.group(OPEN).rules if each.ports == ((8888, 8888),)}
 
@@ -278,7 +278,7 @@ def test_a_rule_of_a_group_is_put_back_as_it_was(stage: Stage) -> None:
     rule = stage.rule(MEMBERS, 9400)
     stage.change(stage.about_rule(K.REVOKE_RULE, MEMBERS, rule))
     subject = stage.ref("security_group", MEMBERS)
-    stage.change(Mend(K.RESTORE_RULE, subject, {"rule": rule_text(rule)}))
+    stage.change(Remediation(K.RESTORE_RULE, subject, {"rule": rule_text(rule)}))
 
     (again,) = stage.group(MEMBERS).rules
     assert replace(again, rule_id="") == replace(rule, rule_id="")
@@ -310,7 +310,9 @@ def rule(**more: Any) -> NetworkRule:
     ],
 )
 def test_an_image_that_is_no_rule_here_restores_nothing(stage: Stage, image: str) -> None:
-    refused_unsent(stage, Mend(K.RESTORE_RULE, stage.ref("security_group", OPEN), {"rule": image}), "nothing was sent")
+    refused_unsent(
+        stage, Remediation(K.RESTORE_RULE, stage.ref("security_group", OPEN), {"rule": image}), "nothing was sent"
+    )
 
 
 def test_rules_of_the_way_out_and_versions_are_not_ours(stage: Stage) -> None:
@@ -334,8 +336,8 @@ def test_a_group_of_a_service_is_refused_by_the_cloud(stage: Stage) -> None:
 # --- flow logs
 
 
-def logging(stage: Stage, destination: str = "flows/gpu") -> Mend:
-    return Mend(K.ENABLE_FLOW_LOGS, stage.ref("vpc", DEFAULT), {"destination": destination, "role": ""})
+def logging(stage: Stage, destination: str = "flows/gpu") -> Remediation:
+    return Remediation(K.ENABLE_FLOW_LOGS, stage.ref("vpc", DEFAULT), {"destination": destination, "role": ""})
 
 
 def test_a_flow_log_takes_all_traffic_to_a_store(stage: Stage) -> None:
@@ -370,9 +372,9 @@ def test_a_flow_log_of_somebody_else_is_left_alone(stage: Stage) -> None:
     (log,) = stage.truth.flow_logs
     said = {"flow_log": log.ref.native_id}
 
-    refused_unsent(stage, Mend(K.REMOVE_FLOW_LOGS, log.covers, said), "not one that was made here")
-    refused_unsent(stage, Mend(K.REMOVE_FLOW_LOGS, stage.ref("vpc", DEFAULT), said), "it logs")
-    refused_unsent(stage, Mend(K.REMOVE_FLOW_LOGS, log.covers, {}), "which flow log")
+    refused_unsent(stage, Remediation(K.REMOVE_FLOW_LOGS, log.covers, said), "not one that was made here")
+    refused_unsent(stage, Remediation(K.REMOVE_FLOW_LOGS, stage.ref("vpc", DEFAULT), said), "it logs")
+    refused_unsent(stage, Remediation(K.REMOVE_FLOW_LOGS, log.covers, {}), "which flow log")
     assert stage.truth.flow_logs == (log,)
 
 
@@ -393,7 +395,7 @@ def test_metadata_that_answers_nobody_is_not_switched_on(stage: Stage, options: 
         return answer
 
     stage.mending.changes["DescribeInstances"] = other
-    refused_unsent(stage, Mend(K.REQUIRE_IMDSV2, stage.ref("instance", NOTEBOOK)), why)
+    refused_unsent(stage, Remediation(K.REQUIRE_IMDSV2, stage.ref("instance", NOTEBOOK)), why)
 
 
 def test_what_else_metadata_tells_stays_as_it_is(stage: Stage) -> None:
@@ -402,7 +404,7 @@ def test_what_else_metadata_tells_stays_as_it_is(stage: Stage) -> None:
         return answer
 
     stage.mending.changes["DescribeInstances"] = with_tags
-    stage.change(Mend(K.REQUIRE_IMDSV2, stage.ref("instance", NOTEBOOK)))
+    stage.change(Remediation(K.REQUIRE_IMDSV2, stage.ref("instance", NOTEBOOK)))
     ((_, sent),) = stage.sent()
     assert {key: value for key, value in sent.items() if key != "InstanceId"} == {
         "HttpEndpoint": "enabled",
@@ -459,16 +461,16 @@ def test_the_generated_policy_for_mending_is_enough_and_no_more(wired: Stage) ->
     wired.cloud.allowed[wired.shard.account] = {action for each in statements for action in each["Action"]}
     wired.cloud.networks.settles_in = timedelta(0)
 
-    def there_and_back(mend: Mend, back: MendKind, **said: str) -> Receipt:
+    def there_and_back(mend: Remediation, back: RemediationKind, **said: str) -> Receipt:
         receipt = wired.change(mend)
-        return wired.change(Mend(back, mend.subject, {**mend.parameters, **said, "flow_log": receipt.native_id}))
+        return wired.change(Remediation(back, mend.subject, {**mend.parameters, **said, "flow_log": receipt.native_id}))
 
     opened = wired.rule(OPEN, 22)
     wired.change(wired.about_address(K.RELEASE_ADDRESS, SPARE))
     there_and_back(detaching(wired), K.ATTACH_ADDRESS)
     there_and_back(wired.about_rule(K.REVOKE_RULE, OPEN, opened), K.RESTORE_RULE, rule=rule_text(opened))
     there_and_back(logging(wired), K.REMOVE_FLOW_LOGS)
-    there_and_back(Mend(K.REQUIRE_IMDSV2, wired.ref("instance", NOTEBOOK)), K.ALLOW_IMDSV1)
+    there_and_back(Remediation(K.REQUIRE_IMDSV2, wired.ref("instance", NOTEBOOK)), K.ALLOW_IMDSV1)
 
     sent = {call.operation for call in wired.mending.calls_made() if call.changes_something}
     assert sent == {name for name, one in REACH[Purpose.MEND].items() if one.changes_something}
@@ -487,8 +489,8 @@ def test_the_role_for_mending_may_change_what_it_mends_and_delete_nothing() -> N
 def test_each_subject_is_of_its_kind(stage: Stage) -> None:
     vpc = stage.ref("vpc", TRAINING)
     for kind in (K.RELEASE_ADDRESS, K.DETACH_ADDRESS, K.ATTACH_ADDRESS, K.REVOKE_RULE, K.RESTORE_RULE):
-        refused_unsent(stage, Mend(kind, vpc, {"direction": "ingress"}), "it needs|image")
+        refused_unsent(stage, Remediation(kind, vpc, {"direction": "ingress"}), "it needs|image")
     for kind in (K.REQUIRE_IMDSV2, K.ALLOW_IMDSV1):
-        refused_unsent(stage, Mend(kind, vpc), "it needs instance")
+        refused_unsent(stage, Remediation(kind, vpc), "it needs instance")
     for kind in (K.ENABLE_FLOW_LOGS, K.REMOVE_FLOW_LOGS):
-        refused_unsent(stage, Mend(kind, stage.ref("instance", NOTEBOOK)), "it needs interface or subnet or vpc")
+        refused_unsent(stage, Remediation(kind, stage.ref("instance", NOTEBOOK)), "it needs interface or subnet or vpc")

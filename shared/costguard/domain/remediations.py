@@ -9,7 +9,7 @@ from enum import Enum
 from costguard.domain.refs import ResourceRef
 
 
-class MendKind(str, Enum):
+class RemediationKind(str, Enum):
     """What can be mended; the lower half only takes back what the upper half did."""
 
     SET_ROTATION = "set_rotation"
@@ -31,24 +31,31 @@ class MendKind(str, Enum):
 
 
 FINAL = frozenset(
-    {MendKind.RELEASE_ADDRESS, MendKind.ROTATE_KEY, MendKind.SET_ROTATION, MendKind.CREATE_SUCCESSOR},
+    {
+        RemediationKind.RELEASE_ADDRESS,
+        RemediationKind.ROTATE_KEY,
+        RemediationKind.SET_ROTATION,
+        RemediationKind.CREATE_SUCCESSOR,
+    },
 )
 """What has no way back: an address released is gone, a rotation adds material, an old period is not kept by us, and
 nothing here can delete a key that was made."""
 
-SUCCESSION = frozenset({MendKind.CREATE_SUCCESSOR, MendKind.MOVE_ALIAS})
+SUCCESSION = frozenset({RemediationKind.CREATE_SUCCESSOR, RemediationKind.MOVE_ALIAS})
 """What brings another key in a key's place: it is about two keys, so one alone does not tell whether it may be done."""
 
-GRANTED_BY: Mapping[MendKind, str] = {
-    **dict.fromkeys(MendKind, "fix_network"),
-    **dict.fromkeys((MendKind.SET_ROTATION, MendKind.ROTATE_KEY), "rotate"),
-    **dict.fromkeys((MendKind.CREATE_SUCCESSOR, MendKind.MOVE_ALIAS, MendKind.RESTORE_ALIAS), "succeed"),
+GRANTED_BY: Mapping[RemediationKind, str] = {
+    **dict.fromkeys(RemediationKind, "fix_network"),
+    **dict.fromkeys((RemediationKind.SET_ROTATION, RemediationKind.ROTATE_KEY), "rotate"),
+    **dict.fromkeys(
+        (RemediationKind.CREATE_SUCCESSOR, RemediationKind.MOVE_ALIAS, RemediationKind.RESTORE_ALIAS), "succeed"
+    ),
 }
 """The purpose for which `costguard permissions` prints what a kind of mend needs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mend:
+class Remediation:
     """A change to make, with `parameters` by its kind.
 
     `SET_ROTATION`: `days`, and as `ROTATE_KEY` a `note` on what its vendor says it costs or takes, where it says so.
@@ -62,6 +69,6 @@ class Mend:
     their `peers`, with commas between. `ENABLE_FLOW_LOGS`: `destination`, `role`. `REMOVE_FLOW_LOGS`: `flow_log`.
     """
 
-    kind: MendKind
+    kind: RemediationKind
     subject: ResourceRef
     parameters: Mapping[str, str] = field(default_factory=dict)

@@ -35,7 +35,6 @@ from costguard.domain.errors import (
     RefusedError,
     ThrottledError,
 )
-from costguard.domain.mends import FINAL, Mend, MendKind
 from costguard.domain.network import (
     AddressState,
     FlowLog,
@@ -44,13 +43,14 @@ from costguard.domain.network import (
     SecurityGroup,
 )
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.remediations import FINAL, Remediation, RemediationKind
 from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.network.remediation import before_of, inverse
 from costguard.guards.network.rule_text import rule_text
 
 FORBIDDEN = re.compile(r"delete|terminate|runinst|stop|start|reboot|destroy|create|attach(?!$)", re.IGNORECASE)
 OFFICE, VPN = "198.51.100.0/24", "192.0.2.0/24"
-K = MendKind
+K = RemediationKind
 Before = Mapping[str, str]
 
 
@@ -141,24 +141,24 @@ class Start:
         ref = self.rig.ref("security_group", OPEN)
         return next(each for each in self.seen.groups if each.ref == ref)
 
-    def about_rule(self, kind: MendKind, **more: str) -> Mend:
+    def about_rule(self, kind: RemediationKind, **more: str) -> Remediation:
         rule, group = self.rule(), self._group
         said = {"rule_id": rule.rule_id, "direction": rule.direction.value, "version": group.version, **more}
-        return Mend(kind, group.ref, said)
+        return Remediation(kind, group.ref, said)
 
-    def about_address(self, kind: MendKind, name: str = NOTEBOOK) -> Mend:
+    def about_address(self, kind: RemediationKind, name: str = NOTEBOOK) -> Remediation:
         (address,) = (each for each in self.seen.addresses if each.ref == self.rig.ref("address", name))
         if kind is K.RELEASE_ADDRESS:
-            return Mend(kind, address.ref, {"ip": address.ip})
+            return Remediation(kind, address.ref, {"ip": address.ip})
         said = {"ip": address.ip, "bound_to": str(address.bound_to), "private_ip": "10.20.1.10"}
-        return Mend(kind, address.ref, said)
+        return Remediation(kind, address.ref, said)
 
-    def before(self, mend: Mend) -> Before:
+    def before(self, mend: Remediation) -> Before:
         return before_of(mend, self.seen, self.instances)
 
 
-def about_flows(rig: NetworkRig) -> Mend:
-    return Mend(K.ENABLE_FLOW_LOGS, unlogged(rig), dict(rig.flow_logs))
+def about_flows(rig: NetworkRig) -> Remediation:
+    return Remediation(K.ENABLE_FLOW_LOGS, unlogged(rig), dict(rig.flow_logs))
 
 
 def unlogged(rig: NetworkRig) -> ResourceRef:
@@ -228,7 +228,7 @@ def with_tokens_only(world: World, rig: NetworkRig) -> World:
     return replace(world, imds_v1={**world.imds_v1, rig.ref("instance", NOTEBOOK): False})
 
 
-MENDS: Mapping[MendKind, tuple[Callable[[Start], Mend], Callable[[World, NetworkRig], World]]] = {
+MENDS: Mapping[RemediationKind, tuple[Callable[[Start], Remediation], Callable[[World, NetworkRig], World]]] = {
     K.RELEASE_ADDRESS: (lambda start: start.about_address(K.RELEASE_ADDRESS, SPARE), without_spare),
     K.DETACH_ADDRESS: (lambda start: start.about_address(K.DETACH_ADDRESS), without_public_ip),
     K.REVOKE_RULE: (
@@ -240,19 +240,22 @@ MENDS: Mapping[MendKind, tuple[Callable[[Start], Mend], Callable[[World, Network
         lambda world, rig: in_group(world, rig, narrowed),
     ),
     K.ENABLE_FLOW_LOGS: (lambda start: about_flows(start.rig), with_flow_log),
-    K.REQUIRE_IMDSV2: (lambda start: Mend(K.REQUIRE_IMDSV2, start.rig.ref("instance", NOTEBOOK)), with_tokens_only),
+    K.REQUIRE_IMDSV2: (
+        lambda start: Remediation(K.REQUIRE_IMDSV2, start.rig.ref("instance", NOTEBOOK)),
+        with_tokens_only,
+    ),
 }
 """What mends, and what the world is to look like afterwards. The others only take these back."""
 
 
-def back(mend: Mend, before: Before, receipt: Receipt) -> Mend:
+def back(mend: Remediation, before: Before, receipt: Receipt) -> Remediation:
     """What takes a mend back, as an undo makes it of what was kept."""
     found = inverse(mend, before, receipt.native_id)
     assert found is not None
     return found
 
 
-def undo(rig: NetworkRig, again: Mend) -> None:
+def undo(rig: NetworkRig, again: Remediation) -> None:
     """With what there is just before, as in any change."""
     world = rig.world
     machine = world.machines.get(again.subject.native_id)
@@ -260,7 +263,7 @@ def undo(rig: NetworkRig, again: Mend) -> None:
     rig.remediator().change(again, before_of(again, rig.told(rig.truth()), there))
 
 
-def each_kind(start: Start) -> Iterator[tuple[MendKind, Mend, Before]]:
+def each_kind(start: Start) -> Iterator[tuple[RemediationKind, Remediation, Before]]:
     """Every kind the vendor has, each in networks as they began."""
     for kind in MENDS:
         if kind in start.rig.mends:
@@ -355,7 +358,7 @@ def logged(rig: NetworkRig) -> None:
     rig.world.networks.log_flows(to_world(log), rig.clock.now(), "owner")
 
 
-MOVED: Mapping[str, tuple[MendKind, Callable[[NetworkRig], None]]] = {
+MOVED: Mapping[str, tuple[RemediationKind, Callable[[NetworkRig], None]]] = {
     "a rule revoked is another by now": (K.REVOKE_RULE, rewritten),
     "a rule narrowed is another by now": (K.NARROW_RULE, rewritten),
     "a rule revoked is gone": (K.REVOKE_RULE, taken_away),
@@ -441,7 +444,7 @@ def test_a_rule_that_its_owner_made_anew_is_not_restored_beside_it(start: Start)
     assert whole(rig) == there
 
 
-def unfit(start: Start) -> Mapping[str, Mend]:
+def unfit(start: Start) -> Mapping[str, Remediation]:
     """What no cloud does, or what nobody may ask of this port."""
     rig = start.rig
     released, revoked = MENDS[K.RELEASE_ADDRESS][0](start), MENDS[K.REVOKE_RULE][0](start)
@@ -452,19 +455,19 @@ def unfit(start: Start) -> Mapping[str, Mend]:
         "an address in use": start.about_address(K.RELEASE_ADDRESS, NOTEBOOK),
         "an address of a gateway": start.about_address(K.RELEASE_ADDRESS, IDLE_NAT),
         "an address by another IP": replace(released, parameters={"ip": "203.0.113.99"}),
-        "detaching from a gateway": Mend(K.DETACH_ADDRESS, rig.ref("address", IDLE_NAT), gateway),
+        "detaching from a gateway": Remediation(K.DETACH_ADDRESS, rig.ref("address", IDLE_NAT), gateway),
         "detaching from another machine": replace(detached, parameters=elsewhere),
         "attaching what is attached": replace(detached, kind=K.ATTACH_ADDRESS),
         "revoking no rule": replace(revoked, parameters={**revoked.parameters, "rule_id": "77"}),
         "narrowing to nothing": start.about_rule(K.NARROW_RULE, peers=""),
-        "a flow log that is not there": Mend(K.REMOVE_FLOW_LOGS, unlogged(rig), {"flow_log": "fl-0000"}),
+        "a flow log that is not there": Remediation(K.REMOVE_FLOW_LOGS, unlogged(rig), {"flow_log": "fl-0000"}),
         "logging what has a flow log": replace(about_flows(rig), subject=rig.truth().flow_logs[0].covers),
-        "an address that is not there": Mend(
+        "an address that is not there": Remediation(
             K.RELEASE_ADDRESS, released.subject.sibling("address", "eip-0000"), {"ip": "203.0.113.99"}
         ),
         "a group that is not there": replace(revoked, subject=revoked.subject.sibling("security_group", "sg-0000")),
-        "a key's period": Mend(K.SET_ROTATION, rig.ref("vpc", TRAINING), {"days": "90"}),
-        "a key's rotation": Mend(K.ROTATE_KEY, rig.ref("vpc", TRAINING)),
+        "a key's period": Remediation(K.SET_ROTATION, rig.ref("vpc", TRAINING), {"days": "90"}),
+        "a key's rotation": Remediation(K.ROTATE_KEY, rig.ref("vpc", TRAINING)),
     }
 
 
@@ -492,7 +495,7 @@ def test_an_address_that_a_term_was_paid_for_or_that_a_service_keeps_is_not_give
     assert whole(rig) == unmoved
 
 
-def refused(rig: NetworkRig, mend: Mend, before: Before | None = None) -> bool:
+def refused(rig: NetworkRig, mend: Remediation, before: Before | None = None) -> bool:
     try:
         rig.remediator().change(mend, before or {})
     except (RefusedError, NotFoundError):

@@ -19,10 +19,10 @@ from costguard.cases.moves import climbed, closed, held, tried_again
 from costguard.cases.resolve import MAX_FAILURES, is_fresh, notice_resolved
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import Mend
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
-from costguard.guards.rules.common import MendRule, Mode, Rung
+from costguard.domain.remediations import Remediation
+from costguard.guards.rules.common import Mode, RemediationRule, Rung
 
 TRY_AGAIN = timedelta(days=1)  # what a cloud refuses five times in a row is then tried this often
 
@@ -31,7 +31,7 @@ _MOVING = frozenset({"version", "note"})
 
 
 @dataclass(frozen=True, slots=True)
-class MendSeen:
+class RemediationSeen:
     """All that one run saw about the subject of a case.
 
     `finding` is None when no verdict was reached on the subject. `mend` is what the rule allows about it, None where it
@@ -40,9 +40,9 @@ class MendSeen:
     """
 
     now: datetime
-    rule: MendRule | None
+    rule: RemediationRule | None
     finding: Finding | None
-    mend: Mend | None
+    mend: Remediation | None
     shard_read: bool
     shard_complete: bool
     account_closed: bool = False
@@ -57,7 +57,7 @@ class MendSeen:
     barred: bool = False
 
 
-def mend_terms(rule: MendRule, mend: Mend | None) -> str:
+def remediation_terms(rule: RemediationRule, mend: Remediation | None) -> str:
     """What people were told would be done, and by which rule; anything else needs a notice of its own."""
     said = None
     if mend is not None:
@@ -66,18 +66,18 @@ def mend_terms(rule: MendRule, mend: Mend | None) -> str:
     return json.dumps({"rule": rule.digest, "mend": said}, sort_keys=True, separators=(",", ":"))
 
 
-def mend_rungs(rule: MendRule, mend: object | None) -> tuple[Rung, ...]:
+def remediation_rungs(rule: RemediationRule, mend: object | None) -> tuple[Rung, ...]:
     """The ladder: people are told, and where the policy allows something about it, that follows after the wait."""
     told = Rung(Verb.WARN, timedelta(0))
     return (told,) if mend is None else (told, Rung(Verb.MEND, rule.wait))
 
 
-def rungs_told(rule: MendRule, terms: str) -> tuple[Rung, ...]:
-    """The ladder of a case by what people were told (`mend_terms`)."""
-    return mend_rungs(rule, json.loads(terms)["mend"])
+def rungs_told(rule: RemediationRule, terms: str) -> tuple[Rung, ...]:
+    """The ladder of a case by what people were told (`remediation_terms`)."""
+    return remediation_rungs(rule, json.loads(terms)["mend"])
 
 
-def advance_mend(case: Case | None, seen: MendSeen, grace_end: GraceEnd = plain_time) -> Step:
+def advance_remediation(case: Case | None, seen: RemediationSeen, grace_end: GraceEnd = plain_time) -> Step:
     """Where a case stands after what was seen; at most one rung on."""
     if case is None or case.status is CaseStatus.CLOSED:
         return _opening(seen)
@@ -98,7 +98,7 @@ def advance_mend(case: Case | None, seen: MendSeen, grace_end: GraceEnd = plain_
     return _waiting(case, seen, grace_end)
 
 
-def _opening(seen: MendSeen) -> Step:
+def _opening(seen: RemediationSeen) -> Step:
     finding, rule = seen.finding, seen.rule
     if finding is None or rule is None or not seen.shard_complete or seen.snoozed_until is not None:
         return Step(None)
@@ -113,7 +113,7 @@ def _opening(seen: MendSeen) -> Step:
         check=finding.check,
         rule=rule.name,
         rule_digest=rule.digest,
-        terms=mend_terms(rule, _promised(seen)),
+        terms=remediation_terms(rule, _promised(seen)),
         mode=rule.mode,
         subject=finding.subject,
         run_epoch=finding.run_epoch,
@@ -129,7 +129,7 @@ def _opening(seen: MendSeen) -> Step:
     return _waiting(case, seen, plain_time)
 
 
-def _ending(case: Case, seen: MendSeen) -> Reason | None:
+def _ending(case: Case, seen: RemediationSeen) -> Reason | None:
     """Why the case is over, if it is. Nothing unseen ends a case but the organisation's own word."""
     if seen.account_closed:
         return Reason(ReasonCode.VANISHED, {"account": case.subject.account})
@@ -152,17 +152,17 @@ def _ending(case: Case, seen: MendSeen) -> Reason | None:
     return None
 
 
-def _sent(case: Case, seen: MendSeen) -> bool:
+def _sent(case: Case, seen: RemediationSeen) -> bool:
     """Whether a mend was claimed in an earlier run and may have reached the cloud."""
     return _verb(case) is Verb.MEND and seen.intent_written and seen.last_outcome is not Outcome.REFUSED
 
 
-def _took_effect(case: Case, seen: MendSeen) -> bool:
+def _took_effect(case: Case, seen: RemediationSeen) -> bool:
     """The subject is gone, or what the mend was to change is no longer found so. The unmeasured proves nothing."""
     if seen.finding is None or seen.rule is None:
         return seen.finding is None
     if seen.finding.verdict is Verdict.VIOLATION:
-        return seen.rule.digest == case.rule_digest and mend_terms(seen.rule, seen.mend) != case.terms
+        return seen.rule.digest == case.rule_digest and remediation_terms(seen.rule, seen.mend) != case.terms
     return seen.finding.verdict in {Verdict.COMPLIANT, Verdict.EXEMPT}
 
 
@@ -173,7 +173,7 @@ def _verb(case: Case) -> Verb | None:
     return Verb.WARN if case.rung == 0 else Verb.MEND
 
 
-def _blind(case: Case, seen: MendSeen) -> Reason | None:
+def _blind(case: Case, seen: RemediationSeen) -> Reason | None:
     if not seen.shard_read:
         return Reason(ReasonCode.ACCOUNT_UNREAD, {"shard": str(case.subject.shard)})
     if not seen.shard_complete:
@@ -181,7 +181,7 @@ def _blind(case: Case, seen: MendSeen) -> Reason | None:
     return None
 
 
-def _resolved(case: Case, seen: MendSeen) -> Step:
+def _resolved(case: Case, seen: RemediationSeen) -> Step:
     """Settle what was claimed in an earlier run, from what can be seen now; nothing is ever sent twice."""
     if _verb(case) is Verb.WARN:
         after = notice_resolved(case, seen)
@@ -196,7 +196,7 @@ def _resolved(case: Case, seen: MendSeen) -> Step:
     return Step(after)
 
 
-def _on_present_terms(case: Case, seen: MendSeen) -> Case:
+def _on_present_terms(case: Case, seen: RemediationSeen) -> Case:
     """The case under the rule, the mend and the version as they are now; where one changed, from its first rung.
 
     What people were told while something stood in the way of it is no notice of what could be done once that is gone.
@@ -205,16 +205,16 @@ def _on_present_terms(case: Case, seen: MendSeen) -> Case:
     rule, finding = seen.rule, seen.finding
     if rule is None or finding is None or finding.verdict is not Verdict.VIOLATION:
         return case  # what is not measured says nothing of what should be done
-    terms, is_same = mend_terms(rule, _promised(seen)), finding.run_epoch == case.run_epoch
+    terms, is_same = remediation_terms(rule, _promised(seen)), finding.run_epoch == case.run_epoch
     if is_same and terms == case.terms:
         return case
-    if is_same and case.rung > 0 and seen.barred and mend_terms(rule, seen.mend) == case.terms:
+    if is_same and case.rung > 0 and seen.barred and remediation_terms(rule, seen.mend) == case.terms:
         return case
     moved = replace(case, rule=rule.name, rule_digest=rule.digest, terms=terms, run_epoch=finding.run_epoch)
     return _begun_anew(moved, seen.now)
 
 
-def _promised(seen: MendSeen) -> Mend | None:
+def _promised(seen: RemediationSeen) -> Remediation | None:
     """What a notice of now would say is going to be done."""
     return None if seen.barred else seen.mend
 
@@ -239,14 +239,14 @@ def _snoozed(case: Case, until: datetime) -> Case:
     return replace(case, status=CaseStatus.SNOOZED, snoozed_until=until, reason=reason)
 
 
-def _waiting(case: Case, seen: MendSeen, grace_end: GraceEnd) -> Step:
+def _waiting(case: Case, seen: RemediationSeen, grace_end: GraceEnd) -> Step:
     rule, finding = seen.rule, seen.finding
     if rule is None or finding is None:
         return Step(case)
     if finding.verdict is not Verdict.VIOLATION:
         facts = {**finding.reason.facts, "cause": finding.reason.code.value}
         return Step(held(case, Reason(ReasonCode.UNMEASURED, facts)))
-    rungs = mend_rungs(rule, seen.mend)
+    rungs = remediation_rungs(rule, seen.mend)
     if case.rung >= len(rungs):
         return Step(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.LADDER_DONE)))
     if case.failures >= MAX_FAILURES and not _may_be_granted_by_now(case, seen.now):

@@ -9,15 +9,15 @@ from decimal import Decimal
 
 from costguard.cases import Case, CaseStatus, Step, decision_id
 from costguard.cases.advance import GraceEnd, plain_time
-from costguard.cases.mending import MendSeen, advance_mend, mend_rungs
+from costguard.cases.remediation import RemediationSeen, advance_remediation, remediation_rungs
 from costguard.domain.actions import Action, Saving, Verb
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Gap
-from costguard.guards.rules.common import MendRule, Mode, at_most
+from costguard.guards.rules.common import Mode, RemediationRule, at_most
 from costguard.planning.new_accounts import account_key, observed
 from costguard.planning.plan import CapUse, ClaimView, Held, NoticeView, Plan, Rehearsed, RuleLimit, Transition
 from costguard.planning.rails import mode_rail
@@ -37,14 +37,14 @@ class Judged:
     """
 
     finding: Finding
-    rule: MendRule | None
-    mend: Mend | None = None
+    rule: RemediationRule | None
+    mend: Remediation | None = None
     bar: Reason | None = None
     gravity: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class MendInputs:
+class RemediationInputs:
     """Everything a plan of mends depends on, as values; the same inputs always give the same plan.
 
     `shards` are those that answered, by whether absence proves absence there. The rest is as in `PlanInputs`.
@@ -56,7 +56,7 @@ class MendInputs:
     policy_digest: str
     judged: tuple[Judged, ...]
     shards: Mapping[Shard, bool]
-    rules: tuple[MendRule, ...]
+    rules: tuple[RemediationRule, ...]
     cases: tuple[Case, ...] = ()
     snoozes: Mapping[str, datetime] = field(default_factory=dict)
     kept_at: Mapping[str, datetime] = field(default_factory=dict)
@@ -78,10 +78,10 @@ class _Wanted:
     judged: Judged | None
 
 
-def build_mend_plan(inputs: MendInputs) -> Plan:
+def build_remediation_plan(inputs: RemediationInputs) -> Plan:
     """The whole decision of one run. The engine commits `transitions`, then acts on `due` and nothing else."""
     before = {case.case_id: case for case in inputs.cases}
-    limits = {rule.name: mend_limit(rule) for rule in inputs.rules}
+    limits = {rule.name: remediation_limit(rule) for rule in inputs.rules}
     used = {name: inputs.caps.get(name, CapUse()).actions for name in limits}
     told: dict[str, int] = {}
     due: list[Action] = []
@@ -125,12 +125,12 @@ def build_mend_plan(inputs: MendInputs) -> Plan:
     )
 
 
-def mend_limit(rule: MendRule) -> RuleLimit:
+def remediation_limit(rule: RemediationRule) -> RuleLimit:
     """The caps of a rule in numbers."""
     return RuleLimit(rule.name, rule.actions_per_day, (_NOTHING,))
 
 
-def _advanced(inputs: MendInputs) -> Iterator[_Wanted]:
+def _advanced(inputs: RemediationInputs) -> Iterator[_Wanted]:
     judged = {(each.finding.check, each.finding.subject): each for each in inputs.judged}
     known = {(case.check, case.subject): case for case in inputs.cases}
     subjects = [*known, *((check, ref) for check, ref in judged if (check, ref) not in known)]
@@ -138,19 +138,19 @@ def _advanced(inputs: MendInputs) -> Iterator[_Wanted]:
         if not isinstance(subject, ResourceRef):
             continue
         case, found = known.get((check, subject)), judged.get((check, subject))
-        step = advance_mend(case, _seen(inputs, subject, case, found), inputs.grace_end)
+        step = advance_remediation(case, _seen(inputs, subject, case, found), inputs.grace_end)
         if step.case is not None:
             yield _Wanted(step, step.case, found)
 
 
-def _seen(inputs: MendInputs, subject: ResourceRef, case: Case | None, judged: Judged | None) -> MendSeen:
+def _seen(inputs: RemediationInputs, subject: ResourceRef, case: Case | None, judged: Judged | None) -> RemediationSeen:
     rule = judged.rule if judged is not None else None
     if rule is not None and account_key(subject) in inputs.observing:
         rule = at_most(rule, Mode.OBSERVE)
     snooze = inputs.snoozes.get(str(subject))
     notice = inputs.notices.get(case.decision_id) if case is not None else None
     claim = inputs.claims.get(case.decision_id) if case is not None else None
-    return MendSeen(
+    return RemediationSeen(
         now=inputs.now,
         rule=rule,
         finding=judged.finding if judged is not None else None,
@@ -190,7 +190,7 @@ def _waiting_on_a_rail(item: _Wanted) -> Iterator[Held]:
     """A case held where it stands shows what it would do next."""
     if item.case.status is not CaseStatus.HELD or item.judged is None or item.judged.rule is None:
         return
-    rungs = mend_rungs(item.judged.rule, item.judged.mend)
+    rungs = remediation_rungs(item.judged.rule, item.judged.mend)
     if item.case.rung < len(rungs):
         yield Held(_action(item, rungs[item.case.rung].verb), item.case.reason)
 
@@ -217,7 +217,7 @@ def _action(item: _Wanted, verb: Verb) -> Action:
 
 def _saving(judged: Judged | None) -> Saving | None:
     """What an address no longer kept stops billing; no other mend saves anything by itself."""
-    if judged is None or judged.mend is None or judged.mend.kind is not MendKind.RELEASE_ADDRESS:
+    if judged is None or judged.mend is None or judged.mend.kind is not RemediationKind.RELEASE_ADDRESS:
         return None
     rate = judged.finding.rate
     return Saving(stops_billing=rate.money if rate is not None else None, price=rate)

@@ -10,12 +10,12 @@ from tests.builders import DAY, NOW, SHARD, ref
 from costguard.cases import Case, CaseStatus, ClimbedRung
 from costguard.domain.actions import Action, Verb
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.mends import Mend, MendKind
 from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
 from costguard.planning import CapUse, Plan
-from costguard.planning.mending import NOTICES_A_RUN, Judged, MendInputs, build_mend_plan
+from costguard.planning.remediation import NOTICES_A_RUN, Judged, RemediationInputs, build_remediation_plan
 
 RULE = KeyRule("ninety-days", Mode.ENFORCE, KeySelector(), digest="d1", actions_per_day=2)
 KILLED = Reason(ReasonCode.KILL_SWITCH, {"by": "host"})
@@ -26,12 +26,12 @@ def judged(name: str = "k-1", rule: KeyRule = RULE, **changes: Any) -> Judged:
     key = ref(name, "key")
     off = Reason(ReasonCode.KEY_ROTATION_OFF)
     finding = Finding("kms_rotation", "rotation", rule.name, rule.digest, key, Verdict.VIOLATION, off, run_epoch="0")
-    return replace(Judged(finding, rule, Mend(MendKind.SET_ROTATION, key, {"days": "90"})), **changes)
+    return replace(Judged(finding, rule, Remediation(RemediationKind.SET_ROTATION, key, {"days": "90"})), **changes)
 
 
 def plan(*found: Judged, rules: tuple[KeyRule, ...] = (RULE,), **changes: Any) -> Plan:
-    ordinary = MendInputs("kms_rotation", "run", NOW, "p1", found, {SHARD: True}, rules, seen=len(found))
-    return build_mend_plan(replace(ordinary, **changes))
+    ordinary = RemediationInputs("kms_rotation", "run", NOW, "p1", found, {SHARD: True}, rules, seen=len(found))
+    return build_remediation_plan(replace(ordinary, **changes))
 
 
 def waited(*found: Judged) -> tuple[Case, ...]:
