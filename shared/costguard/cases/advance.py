@@ -22,7 +22,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState
-from costguard.guards.idle.cloud_protection import Bars, barring, leads_to, protections_of
+from costguard.guards.rules.cloud_protection import Bars, barring, leads_to, protections_of
 from costguard.guards.rules.common import Mode, Rung
 from costguard.guards.rules.idle import SPENT
 from costguard.policy.diff.rule_changes import loosens, rule_from_terms, terms

@@ -26,8 +26,8 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.resources import Instance, Launch
-from costguard.guards.idle.cloud_protection import protections_of
 from costguard.guards.idle.judge import gentlest_rule, judge
+from costguard.guards.rules.cloud_protection import protections_of
 from costguard.guards.rules.common import Mode, at_most
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning.exempt import overlaid

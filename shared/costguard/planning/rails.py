@@ -15,7 +15,7 @@ from costguard.domain.actions import DESTRUCTIVE, Verb
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState
-from costguard.guards.idle.cloud_protection import barring, leads_to, needed, protections_of
+from costguard.guards.rules.cloud_protection import barring, leads_to, needed, protections_of
 from costguard.guards.rules.common import Consent, Limits, Mode
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning.plan import CapUse, RuleLimit

@@ -21,8 +21,8 @@ from costguard.engine.run.launches import known_launches, launched
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Scan, gap_of
 from costguard.guards import IDLE_GPU
-from costguard.guards.idle.cloud_protection import Bars
 from costguard.guards.idle.judge import kept_reason
+from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import NoticeView, Plan, PlanInputs, build_plan
 from costguard.policy.model.policy import Policy

@@ -15,7 +15,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.ledger.outbox.notice import Notice
 from costguard.engine.notify.messages import choices_for, is_clickable, next_step
 from costguard.engine.run.run_context import RunContext
-from costguard.guards.idle.cloud_protection import barring, leads_to
+from costguard.guards.rules.cloud_protection import barring, leads_to
 from costguard.guards.rules.common import Consent, Mode, Rung
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import PlanIndex, Transition

@@ -34,7 +34,7 @@ from costguard.engine.ledger.caps import Claim
 from costguard.engine.ledger.memory import Memory, note
 from costguard.engine.run.action_handler import ActionHandler, PrecheckResult
 from costguard.engine.run.run_context import RunContext
-from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.cloud_protection import Bars
 from costguard.planning import Plan, PlanIndex, RuleLimit, cap_of
 from costguard.planning.last_look import not_its_step
 from costguard.policy.diff.rule_changes import rule_from_terms

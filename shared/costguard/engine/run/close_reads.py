@@ -21,7 +21,7 @@ from costguard.domain.resources import Gap, GapKind, InstanceDetail
 from costguard.engine.run.case_transitions import moved
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import gap_of
-from costguard.guards.idle.cloud_protection import STOP, TERMINATION, barring, leads_to, needed
+from costguard.guards.rules.cloud_protection import STOP, TERMINATION, barring, leads_to, needed
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Held, Plan, PlanIndex, PlanInputs, Transition, subjects_to_examine
 from costguard.policy.diff.rule_changes import rule_from_terms

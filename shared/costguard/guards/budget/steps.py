@@ -15,7 +15,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason
 from costguard.domain.spend import SpendScope
 from costguard.guards.budget.rules import BudgetRule, BudgetStep, PriorityClass, StepKind
-from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Selector, Step
 from costguard.guards.rules.idle import BudgetCause, IdleRule, percent_words
 

@@ -28,8 +28,8 @@ from costguard.domain.signals import (
     floor_hour,
 )
 from costguard.guards import BUDGET, IDLE_GPU
-from costguard.guards.idle.cloud_protection import Bars, barring
 from costguard.guards.idle.contradiction import contradiction
+from costguard.guards.rules.cloud_protection import Bars, barring
 from costguard.guards.rules.idle import (
     FREE_SIGNALS,
     SPENT,

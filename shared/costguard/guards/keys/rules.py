@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from fnmatch import fnmatchcase
 
 from costguard.domain.keys import EncryptionKey, RotationMeans
 from costguard.guards.rules.common import Mode
-from costguard.guards.rules.spelling import tags_spare
+from costguard.guards.rules.spelling import any_glob, tags_match, tags_spare
 
 QUARTER = timedelta(days=90)
 
@@ -29,7 +28,7 @@ class KeySelector:
 
     def matches(self, key: EncryptionKey) -> bool:
         """Whether every given restriction holds."""
-        return self._tags_match(key.tags) and self._rest_matches(key)
+        return tags_match(key.tags, self.tags) and self._rest_matches(key)
 
     def spares(self, key: EncryptionKey) -> bool:
         """Whether every given restriction holds, tags without regard to case and separators."""
@@ -38,22 +37,11 @@ class KeySelector:
     def _rest_matches(self, key: EncryptionKey) -> bool:
         ref = key.ref
         return (
-            _any_glob(self.clouds, (ref.cloud,))
-            and _any_glob(self.accounts, (ref.account,))
-            and _any_glob(self.regions, (ref.region,))
-            and _any_glob(self.aliases, tuple(alias.removeprefix("alias/") for alias in key.aliases))
+            any_glob(self.clouds, ref.cloud)
+            and any_glob(self.accounts, ref.account)
+            and any_glob(self.regions, ref.region)
+            and any_glob(self.aliases, *(alias.removeprefix("alias/") for alias in key.aliases))
         )
-
-    def _tags_match(self, tags: Mapping[str, str]) -> bool:
-        if self.tags is None:
-            return True
-        return bool(self.tags) and all(
-            name in tags and fnmatchcase(tags[name], pattern) for name, pattern in self.tags.items()
-        )
-
-
-def _any_glob(patterns: tuple[str, ...] | None, values: tuple[str, ...]) -> bool:
-    return patterns is None or any(fnmatchcase(value, pattern) for value in values for pattern in patterns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
-from fnmatch import fnmatchcase
 
 from costguard.domain.refs import ResourceRef
 from costguard.domain.remediations import RemediationKind
 from costguard.guards.rules.common import Mode
-from costguard.guards.rules.spelling import tags_spare
+from costguard.guards.rules.spelling import any_glob, tags_match, tags_spare
 
 
 class Check(str, Enum):
@@ -54,7 +53,7 @@ class NetworkSelector:
 
     def matches(self, ref: ResourceRef, tags: Mapping[str, str]) -> bool:
         """Whether every given restriction holds."""
-        return self._tags_match(tags) and self._rest_matches(ref)
+        return tags_match(tags, self.tags) and self._rest_matches(ref)
 
     def spares(self, ref: ResourceRef, tags: Mapping[str, str]) -> bool:
         """Whether every given restriction holds, tags without regard to case and separators."""
@@ -62,22 +61,11 @@ class NetworkSelector:
 
     def _rest_matches(self, ref: ResourceRef) -> bool:
         return (
-            _any_glob(self.clouds, ref.cloud)
-            and _any_glob(self.accounts, ref.account)
-            and _any_glob(self.regions, ref.region)
+            any_glob(self.clouds, ref.cloud)
+            and any_glob(self.accounts, ref.account)
+            and any_glob(self.regions, ref.region)
             and (self.resources is None or ref.native_id in self.resources or str(ref) in self.resources)
         )
-
-    def _tags_match(self, tags: Mapping[str, str]) -> bool:
-        if self.tags is None:
-            return True
-        return bool(self.tags) and all(
-            name in tags and fnmatchcase(tags[name], pattern) for name, pattern in self.tags.items()
-        )
-
-
-def _any_glob(patterns: tuple[str, ...] | None, value: str) -> bool:
-    return patterns is None or any(fnmatchcase(value, pattern) for pattern in patterns)
 
 
 @dataclass(frozen=True, slots=True)

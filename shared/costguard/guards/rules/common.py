@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
-from fnmatch import fnmatchcase
 from typing import Any, Protocol, TypeVar, cast
 
 from costguard.domain.actions import Verb
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing, Instance
-from costguard.guards.idle.cloud_protection import Bars
-from costguard.guards.rules.spelling import tags_spare
+from costguard.guards.rules.cloud_protection import Bars
+from costguard.guards.rules.spelling import any_glob, tags_match, tags_spare
 
 
 class Mode(IntEnum):
@@ -53,7 +52,7 @@ class Selector:
 
     def matches(self, instance: Instance) -> bool:
         """Whether every given restriction holds."""
-        return self._tags_match(instance.tags) and self._rest_matches(instance)
+        return tags_match(instance.tags, self.tags) and self._rest_matches(instance)
 
     def spares(self, instance: Instance) -> bool:
         """Whether every given restriction holds, tags without regard to case and separators."""
@@ -62,29 +61,14 @@ class Selector:
     def _rest_matches(self, instance: Instance) -> bool:
         ref = instance.ref
         return (
-            _any_glob(self.clouds, ref.cloud)
-            and _any_glob(self.accounts, ref.account)
-            and _any_glob(self.regions, ref.region)
-            and _any_glob(self.instance_types, instance.instance_type)
+            any_glob(self.clouds, ref.cloud)
+            and any_glob(self.accounts, ref.account)
+            and any_glob(self.regions, ref.region)
+            and any_glob(self.instance_types, instance.instance_type)
             and (self.resources is None or ref.native_id in self.resources or str(ref) in self.resources)
             and (self.billing is None or instance.billing in self.billing)
-            and (self.resource_groups is None or _in_group(self.resource_groups, instance.resource_group))
+            and any_glob(self.resource_groups, *filter(None, (instance.resource_group,)))
         )
-
-    def _tags_match(self, tags: Mapping[str, str]) -> bool:
-        if self.tags is None:
-            return True
-        return bool(self.tags) and all(
-            key in tags and fnmatchcase(tags[key], pattern) for key, pattern in self.tags.items()
-        )
-
-
-def _in_group(patterns: tuple[str, ...], group: str) -> bool:
-    return bool(group) and _any_glob(patterns, group)
-
-
-def _any_glob(patterns: tuple[str, ...] | None, value: str) -> bool:
-    return patterns is None or any(fnmatchcase(value, pattern) for pattern in patterns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from decimal import Decimal
 from costguard.domain.actions import Verb
 from costguard.domain.resources import Instance
 from costguard.domain.signals import SignalName
-from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Limits, Mode, Rung, Selector, Step
 
 SPENT = "spent"

@@ -1,6 +1,7 @@
-"""How tags are compared where they spare something: whatever their case, separators or width. Pure.
+"""How selectors compare words and tags. Pure.
 
-Selectors that bring something under a rule compare exactly: there a tag that merely looks alike must not count.
+What brings something under a rule compares exactly: there a tag that merely looks alike must not count. What spares
+something compares tags whatever their case, separators or width.
 """
 
 from __future__ import annotations
@@ -29,6 +30,18 @@ def spelling(text: str) -> str:
         letter
         for letter in folded(text)
         if letter not in _SEPARATORS and unicodedata.category(letter) not in _SEPARATING
+    )
+
+
+def any_glob(patterns: tuple[str, ...] | None, *values: str) -> bool:
+    """Whether one of the values matches one of the globs, with case; None does not restrict, an empty tuple does."""
+    return patterns is None or any(fnmatchcase(value, pattern) for value in values for pattern in patterns)
+
+
+def tags_match(tags: Mapping[str, str], wanted: Mapping[str, str] | None) -> bool:
+    """Whether every wanted tag is there with a value that matches, with case; None does not restrict, `{}` does."""
+    return wanted is None or (
+        bool(wanted) and all(key in tags and fnmatchcase(tags[key], pattern) for key, pattern in wanted.items())
     )
 
 

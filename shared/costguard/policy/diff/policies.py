@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import TypeVar
 
 from costguard.domain.money import Money
-from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Mode, Selector
 from costguard.policy.diff import differences as d
 from costguard.policy.diff.differences import Difference, Direction, Part

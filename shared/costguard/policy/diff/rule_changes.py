@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Consent, Limits, Selector, Step
 from costguard.guards.rules.idle import IdleBounds, IdleRule
 from costguard.guards.rules.spelling import spares_no_less

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from costguard.guards.budget.rules import PriorityClass
-from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Limits, Mode, Protection, Selector
 from costguard.guards.rules.idle import IdleRule
 from costguard.policy.budget.build import budget_of, exchange_rates_of

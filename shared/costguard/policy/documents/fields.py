@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator
 from costguard.domain.money import Money
 from costguard.domain.refs import CLOUDS
 from costguard.domain.resources import Billing
-from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Consent, Mode, Step
 from costguard.policy.model.channels import channel
 from costguard.policy.model.ladder import check_ladder, parse_step

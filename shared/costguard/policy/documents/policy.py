@@ -10,7 +10,7 @@ from pydantic import AfterValidator, ValidationInfo, field_validator, model_vali
 from typing_extensions import Self
 
 from costguard.domain.actions import Verb
-from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Limits, Mode, Step
 from costguard.guards.rules.idle import SHIPPED_BOUNDS, IdleBounds
 from costguard.policy.budget.documents import (

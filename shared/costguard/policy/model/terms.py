@@ -20,7 +20,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError, NewerSchemaError
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing
-from costguard.guards.idle.cloud_protection import Bars
+from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Consent, Limits, Mode, Selector, Step
 from costguard.guards.rules.idle import BudgetCause, IdleBounds, IdleRule
 

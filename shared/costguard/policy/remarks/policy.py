@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 
 from costguard.domain.actions import Verb
 from costguard.domain.refs import CLOUDS, provider_of
@@ -13,7 +12,7 @@ from costguard.guards.keys.rules import KeyRule
 from costguard.guards.network.rules import AuditRule
 from costguard.guards.rules.common import Consent, Mode, Protection, Selector
 from costguard.guards.rules.idle import FREE_SIGNALS, IdleRule
-from costguard.guards.rules.spelling import spelling
+from costguard.guards.rules.spelling import any_glob, spelling
 from costguard.policy.budget.remarks import budget_remarks
 from costguard.policy.model.policy import Policy
 from costguard.policy.network.remarks import network_remarks
@@ -144,13 +143,9 @@ def _reaches_aws_alone(selector: Selector, policy: Policy) -> bool:
     reached = {
         cloud
         for cloud, account in guarded
-        if _any(selector.clouds, cloud) and (not account or _any(selector.accounts, account))
+        if any_glob(selector.clouds, cloud) and (not account or any_glob(selector.accounts, account))
     }
     return bool(reached) and all(provider_of(cloud) == "aws" for cloud in reached)
-
-
-def _any(patterns: tuple[str, ...] | None, value: str) -> bool:
-    return patterns is None or any(fnmatchcase(value, pattern) for pattern in patterns)
 
 
 _SHORT, _LONG = 4, 8

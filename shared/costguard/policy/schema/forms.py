@@ -15,8 +15,8 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import CLOUDS
 from costguard.domain.resources import Billing, InstanceState, Keeper
 from costguard.guards.budget.rules import CostBasis
-from costguard.guards.idle.cloud_protection import Bars
 from costguard.guards.network.rules import Check
+from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Consent, Mode
 from costguard.policy.budget import fields as b
 from costguard.policy.documents import fields as f
