@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
-from costguard.cases import Case, CaseStatus, Phase, Seen
+from costguard.cases import Case, CaseStatus, Phase, SubjectSnapshot
 from costguard.domain.actions import Verb
 from costguard.domain.facts import InstanceFact, ShardFacts
 from costguard.domain.findings import Finding, Verdict
@@ -203,10 +203,10 @@ def case(**changes: Any) -> Case:
     return replace(ordinary, **changes)
 
 
-def seen(subject: Instance | None = None, **changes: Any) -> Seen:
+def seen(subject: Instance | None = None, **changes: Any) -> SubjectSnapshot:
     """An idle instance in a completely read shard."""
     subject = subject or instance()
-    ordinary = Seen(
+    ordinary = SubjectSnapshot(
         now=NOW,
         rule=rule(),
         finding=finding(subject),

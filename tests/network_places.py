@@ -28,7 +28,7 @@ from costguard.domain.network import (
 )
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 from costguard.guards.rules.common import Mode
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -134,6 +134,6 @@ def gap(what: str, shard: Shard = AWS) -> Gap:
     return Gap(shard, what, GapKind.DENIED, "not authorised")
 
 
-def audit(*checks: Check, **changes: Any) -> AuditRule:
+def audit(*checks: NetworkCheck, **changes: Any) -> AuditRule:
     """A rule that forbids these, or everything."""
-    return replace(AuditRule("gpu-hosts", Mode.OBSERVE, frozenset(checks or Check), digest="d"), **changes)
+    return replace(AuditRule("gpu-hosts", Mode.OBSERVE, frozenset(checks or NetworkCheck), digest="d"), **changes)

@@ -13,7 +13,7 @@ from costguard.domain.actions import Action, Saving, Verb
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, InstanceState
-from costguard.domain.savings import MachineBill, MachineCharge, RecordedSaving, SavingChange, Sighting, Standing
+from costguard.domain.savings import MachineBill, MachineCharge, RecordedSaving, SavingChange, SavingStanding, Sighting
 from costguard.domain.spend import SpendScope
 
 MIDNIGHT = datetime(2026, 3, 10, tzinfo=timezone.utc)
@@ -61,7 +61,7 @@ def saving(native_id: str = "i-1", at: datetime = MIDNIGHT, **changes: Any) -> R
     return replace(ordinary, **changes)
 
 
-def ended(what: RecordedSaving, standing: Standing, at: datetime) -> RecordedSaving:
+def ended(what: RecordedSaving, standing: SavingStanding, at: datetime) -> RecordedSaving:
     return replace(what, changes=(*what.changes, SavingChange(standing, at)))
 
 

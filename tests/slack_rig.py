@@ -24,7 +24,7 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.answers.answers import notice_decision
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import Notice, NoticeState
+from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
 from costguard.faas.http import HttpReply, HttpRequest
 from costguard.faas.request_context import RequestContext
 from costguard.faas.slack_actions import answer_request, answer_slack
@@ -32,7 +32,7 @@ from costguard.guards.rules.common import Step
 from costguard.policy.diff.rule_changes import terms
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
-from costguard.ports import Choice, Message, Part, PolicyText
+from costguard.ports import Choice, Message, MessagePart, PolicyText
 from costguard.report.words.sentences import Language
 from costguard.settings import Secret, Settings
 
@@ -152,10 +152,10 @@ class Rig:
             Choice(AnswerKind.APPROVE, "Approve", of),
             Choice(AnswerKind.NOT_MINE, "Not mine", of),
         )
-        parts = (Part(decision, stored.name, choices=choices),)
+        parts = (MessagePart(decision, stored.name, choices=choices),)
         delivery = self.office.notifier.send(Message(channel, "A machine is idle", "idle", parts=parts))
         self.memory.outbox.enqueue(
-            Notice(
+            OutboxNotice(
                 notice_id=notice or (f"{decision}-held" if held else decision),
                 decision_id=decision,
                 case_key=stored.key,

@@ -59,11 +59,11 @@ def _messages(world):
 
 
 def _news(world, index):
-    from costguard.engine.ledger.outbox.notice import Notice
+    from costguard.engine.ledger.outbox.notice import OutboxNotice
 
     for each in index.plan.findings:
         where, now = world.policy.default_channel, world.clock.now()
-        yield Notice("toy-1", "", "toys/toy/1", where, "Toys lie about", each.name, now, case_id="toy-1")
+        yield OutboxNotice("toy-1", "", "toys/toy/1", where, "Toys lie about", each.name, now, case_id="toy-1")
 
 
 RUNNER = GuardRunner(name=NAME, run=_run, plan=_plan, messages=_messages)

@@ -27,7 +27,7 @@ from statistics import median
 from cloudstand.world.billing import billed_until, day_offset
 from costguard.domain.money import Money
 from costguard.estimates.billed import Charge, charges, total_in
-from costguard.estimates.burn import Known, burning
+from costguard.estimates.burn import MeteredFleet, burning
 from costguard.estimates.burn import known as known_by
 from costguard.estimates.meter import KEPT
 from costguard.estimates.period import days_between, start_of
@@ -66,7 +66,7 @@ class Reading:
 
     charges: Sequence[Charge]
     complete_until: datetime
-    known: Known
+    known: MeteredFleet
     rest: RunRate | None
     factor: Decimal
     spread: Decimal

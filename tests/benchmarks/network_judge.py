@@ -41,7 +41,7 @@ from costguard.domain.remediations import RemediationKind
 from costguard.domain.resources import Instance
 from costguard.guards.network.judge import judge, last_admin_path, remediation_of
 from costguard.guards.network.reachability.exposure import reach
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 from costguard.guards.rules.common import Mode
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -159,7 +159,11 @@ def measure(size: Size, repeats: int) -> None:
     print("| read as on | paths | findings | violations | reach, CPU s | judge, CPU s | with mends and the last way |")
     print("|---|---|---|---|---|---|---|")
     rule = AuditRule(
-        "everything", Mode.ENFORCE, frozenset(Check), mend=frozenset({RemediationKind.REVOKE_RULE}), peering_cidrs=()
+        "everything",
+        Mode.ENFORCE,
+        frozenset(NetworkCheck),
+        mend=frozenset({RemediationKind.REVOKE_RULE}),
+        peering_cidrs=(),
     )
     for cloud in ORDERS:
         inventory, machines = region(cloud, size)

@@ -33,7 +33,7 @@ from costguard.domain.resources import (
     Volume,
 )
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading, floor_hour
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.ports import Discovery, SignalReport, Target
 from costguard.providers.alibaba.core.session import RATES as ALIBABA_RATES
 from costguard.providers.alibaba.core.session import region_of
@@ -146,8 +146,8 @@ class Organisation:
     stopped: set[ResourceRef] = field(default_factory=set)
 
     @property
-    def reading(self) -> Reading:
-        return Reading(self, Signals(self), self)
+    def reading(self) -> CloudReaders:
+        return CloudReaders(self, Signals(self), self)
 
     def discover(self, target: Target) -> Discovery:
         cloud, wire = self.wire.cloud, self.wire

@@ -42,7 +42,7 @@ class FixedClock:
 def costguard(url: str) -> int:
     """The engine's scan over the AWS adapters, read-only, with the last 14 days of use."""
     from costguard.domain.signals import SignalName
-    from costguard.engine.run.scan import Lookback, Reading, scan
+    from costguard.engine.run.scan import CloudReaders, Lookback, scan
     from costguard.guards.rules.idle import IdleBounds
     from costguard.ports import Target
     from costguard.providers.aws.billing.prices import AwsPrices
@@ -51,7 +51,7 @@ def costguard(url: str) -> int:
     from costguard.providers.aws.core.session import AwsSession
 
     session = AwsSession(endpoint_url=url)
-    reading = Reading(
+    reading = CloudReaders(
         AwsInventory(session),
         AwsSignals(session, frozenset({SignalName.GPU})),
         AwsPrices(session, (), now=fleet.NOW),

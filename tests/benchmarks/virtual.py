@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TypeVar
 
 from costguard.domain.errors import LedgerError, RateLimitedError
-from costguard.ports import Check, Delivery, Message, Put, Record
+from costguard.ports import Delivery, Message, Put, Record, VersionCheck
 from costguard.ports.records import Ledger, body_text, conflict, record_from, target_of
 
 Result = TypeVar("Result")
@@ -134,7 +134,7 @@ class DynamoLike(Ledger):
         self.sent.read_units += max(1, size / 4096)
         return page, at < len(keys) and keys[at].startswith(prefix)
 
-    def _write(self, operations: Sequence[Put | Check]) -> None:
+    def _write(self, operations: Sequence[Put | VersionCheck]) -> None:
         several = len(operations) > 1
         kinds = "+".join(sorted({target_of(operation)[0] for operation in operations}))
         self._spent("transact" if several else "put", kinds, self._waits.transact if several else self._waits.put)

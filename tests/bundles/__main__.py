@@ -34,7 +34,7 @@ from costguard.cli.operate.bundling.faults import FetchError, RefusedBundleError
 from costguard.cli.operate.bundling.locks import needed
 from costguard.cli.operate.bundling.material import Material, find_material
 from costguard.cli.operate.bundling.recipes import HOSTS, PYTHONS, LedgerKind
-from costguard.cli.operate.bundling.wheels import Wanted, fetch
+from costguard.cli.operate.bundling.wheels import WheelTarget, fetch
 
 
 def main() -> int:
@@ -70,7 +70,7 @@ def refuses_what_is_not_pinned(aside: Path) -> None:
     order = ordered("lambda", "idle_gpu")
     recipe = order.recipes[0]
     pins = order.material.lock(recipe.host, charts=False)
-    wanted = Wanted(recipe.python, recipe.host.glibc, recipe.arch)
+    wanted = WheelTarget(recipe.python, recipe.host.glibc, recipe.arch)
     other = replace(pins["six"], hashes=frozenset({"0" * 64}))
     absent = replace(pins["six"], version="0.0.1")
     for pin, expected in ((other, RefusedBundleError), (absent, FetchError)):
@@ -91,7 +91,7 @@ def fetched(host: str, python: str, into: Path) -> Path:
     recipe = order.recipes[0]
     into.mkdir(parents=True)
     pins = needed(order.material.lock(recipe.host, charts=True), recipe.without)
-    fetch(list(pins.values()), Wanted(recipe.python, recipe.host.glibc, recipe.arch), into)
+    fetch(list(pins.values()), WheelTarget(recipe.python, recipe.host.glibc, recipe.arch), into)
     return into
 
 

@@ -24,7 +24,7 @@ from tests.runtime_api import Told, _Server
 from typing_extensions import Self
 
 from costguard.cli.operate.bundling.recipes import Arch, Recipe
-from costguard.cli.operate.bundling.wheels import Wanted
+from costguard.cli.operate.bundling.wheels import WheelTarget
 
 _RELAY = Path(__file__).with_name("relay.py")
 _BARE = ("-s", "-S", "-W", "ignore")
@@ -78,7 +78,7 @@ class RuntimeApi:
 
 def runtime_client(python: str, into: Path) -> Path:
     """A folder with `awslambdaric` for that Python, as the base image and the managed runtime have it."""
-    platforms = Wanted(python, 28, Arch.X86_64).platforms
+    platforms = WheelTarget(python, 28, Arch.X86_64).platforms
     command: list[str | Path] = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     command += ["--target", into]
     command += ["--only-binary", ":all:", "--implementation", "cp", "--python-version", python]

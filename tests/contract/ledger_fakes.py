@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from costguard.domain.errors import LedgerError
-from costguard.ports import Check, Put, Record, RecordStore
+from costguard.ports import Put, Record, RecordStore, VersionCheck
 
 
 class InterferingStore:
@@ -33,7 +33,7 @@ class InterferingStore:
     def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
         return self._store.query(kind, prefix, after)
 
-    def transact(self, operations: Sequence[Put | Check]) -> None:
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
         self._interfere()
         self._store.transact(operations)
 

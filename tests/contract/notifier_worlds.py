@@ -30,7 +30,7 @@ from cloudstand.world.cloud import World
 from costguard.adapters.notifiers.email import EmailNotifier
 from costguard.adapters.notifiers.robots.dingtalk import DingTalk
 from costguard.adapters.notifiers.robots.feishu import Feishu
-from costguard.adapters.notifiers.robots.notifier import RobotNotifier, Vendor, read_robots
+from costguard.adapters.notifiers.robots.notifier import RobotNotifier, RobotVendor, read_robots
 from costguard.adapters.notifiers.robots.wecom import WeCom
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.adapters.notifiers.slack.notifier import SlackNotifier
@@ -174,7 +174,7 @@ class WebhookChannel:
 
 class RobotChannel:
     kind: str
-    vendor: Vendor
+    vendor: RobotVendor
 
     def __init__(self) -> None:
         clock = MovedClock(NOW)

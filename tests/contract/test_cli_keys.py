@@ -21,7 +21,7 @@ from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.cli.exits import Exit
 from costguard.domain.refs import Shard
 from costguard.engine.guards.keys.look import look_at_keys
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import Target
 from costguard.sandbox.demo_fleet import demo_fleet
@@ -100,7 +100,7 @@ def test_three_wires_tell_what_is_in_the_world_and_the_documented_json(cli: Cli)
 
 def _in_the_world(cli: Cli) -> set[tuple[object, ...]]:
     world, clock = cli.sandbox.world, cli.sandbox.clock
-    reading = Reading(WorldInventory(world, clock), WorldSignals(world, clock), WorldPrices(world))
+    reading = CloudReaders(WorldInventory(world, clock), WorldSignals(world, clock), WorldPrices(world))
     looked = look_at_keys(
         dict.fromkeys(CLOUDS, reading),
         dict.fromkeys(CLOUDS, WorldKeys(world, clock)),

@@ -20,7 +20,7 @@ from cloudstand.world.network import Networks
 from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.cli.exits import Exit
 from costguard.engine.guards.networks.look import NetworkLook, look_at_networks
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import Target
 from costguard.report.network.sarif import fingerprint
@@ -122,7 +122,7 @@ def test_three_wires_tell_what_is_in_the_world_and_the_documented_json_and_sarif
 
 def _in_the_world(cli: Cli) -> NetworkLook:
     world, clock = cli.sandbox.world, cli.sandbox.clock
-    reading = Reading(WorldInventory(world, clock), WorldSignals(world, clock), WorldPrices(world))
+    reading = CloudReaders(WorldInventory(world, clock), WorldSignals(world, clock), WorldPrices(world))
     policy = load_policy(FilePolicySource(str(cli.folder / "costguard.yaml")).read())
     targets = [Target(each.cloud, account=each.id, regions=each.regions) for each in policy.accounts]
     sources = dict.fromkeys(CLOUDS, WorldNetworks(world, clock))

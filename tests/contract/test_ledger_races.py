@@ -19,7 +19,7 @@ from tests.races.racing import LEAST_CONTESTED, Tally, hold
 
 from costguard.adapters.ledgers.sql import SqlLedger, postgresql_engine, sqlite_engine
 from costguard.domain.errors import VersionConflictError
-from costguard.ports import Check, Put, Record
+from costguard.ports import Put, Record, VersionCheck
 
 PROCESSES = 8
 
@@ -90,7 +90,7 @@ def _change_while_checked(address: str, version: int) -> None:
 
             sa.event.listen(engine, "commit", about_to_commit)
             with suppress(VersionConflictError):  # asked again after a serialization failure, it sees the change
-                claiming.transact([Put(Record("intent", "a", {}), 0), Check("switch", "all", version)])
+                claiming.transact([Put(Record("intent", "a", {}), 0), VersionCheck("switch", "all", version)])
 
         claimed = claiming.get("intent", "a") is not None
         assert told.is_set()

@@ -19,7 +19,7 @@ from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.adapters.notifiers.slack.notifier import REJECTED, SlackNotifier
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.ports import Choice, Delivery, Message, Notifier, Part
+from costguard.ports import Choice, Delivery, Message, MessagePart, Notifier
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 SOON, ENOUGH = timedelta(milliseconds=300), timedelta(seconds=10)
@@ -144,8 +144,8 @@ def test_a_notice_without_bounds_is_cut_and_says_so(channel: Channel) -> None:
 def test_every_part_of_a_notice_is_told(channel: Channel) -> None:
     choices = (Choice(AnswerKind.KEEP, "Keep 24 h", AnswerRef("c1", "d1"), timedelta(days=1)),)
     parts = (
-        Part("d1", "notebook-1 stops at 18:00", (("Cost", "3.06 USD/h"),), picture="▁▂█", choices=choices),
-        Part("d2", "notebook-2 stops at 19:00", lines=("It is idle.",), status="Kept until tomorrow"),
+        MessagePart("d1", "notebook-1 stops at 18:00", (("Cost", "3.06 USD/h"),), picture="▁▂█", choices=choices),
+        MessagePart("d2", "notebook-2 stops at 19:00", lines=("It is idle.",), status="Kept until tomorrow"),
     )
     message = notice(channel, "2 machines are idle", parts=parts)
     assert channel.notifier.capacity(message) == 2

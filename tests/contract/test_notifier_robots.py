@@ -18,7 +18,7 @@ from costguard.adapters.notifiers.robots import dingtalk, feishu
 from costguard.adapters.notifiers.robots.notifier import KINDS, RobotNotifier, look_at_robots, read_robots
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.ports import Choice, Message, Part
+from costguard.ports import Choice, Message, MessagePart
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 LINK_SECRET = "a secret of thirty-two letters or more"
@@ -50,7 +50,7 @@ def notifier(
     return RobotNotifier(VENDORS[kind], mine, now=lambda: at, private=True, link=link)
 
 
-def part(number: int, **more: Any) -> Part:
+def part(number: int, **more: Any) -> MessagePart:
     of = AnswerRef(f"{number:016x}", f"{number:024x}")
     choices = (
         Choice(AnswerKind.KEEP, "Keep 24 h", of, timedelta(hours=24)),
@@ -67,10 +67,10 @@ def part(number: int, **more: Any) -> Part:
         **more,
     }
     title = given.pop("title", f"train-{number} (i-0a{number}) stops at 18:00")
-    return Part(f"{number:024x}", title, **given)
+    return MessagePart(f"{number:024x}", title, **given)
 
 
-def message(*parts: Part, **more: Any) -> Message:
+def message(*parts: MessagePart, **more: Any) -> Message:
     given: dict[str, Any] = {
         "title": "3 machines of nlp stop at 18:00",
         "text": "3 machines of nlp stop at 18:00",

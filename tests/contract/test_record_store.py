@@ -21,7 +21,7 @@ from tests.contract.ledger_servers import (
 
 from costguard.adapters.ledgers.sql import SqlLedger, postgresql_engine, sqlite_engine
 from costguard.domain.errors import LedgerError, NewerSchemaError, VersionConflictError
-from costguard.ports import Check, Put, Record, RecordStore
+from costguard.ports import Put, Record, RecordStore, VersionCheck
 from costguard.ports.records import STORE_SCHEMA, Ledger
 from costguard.providers.aws.core.store import DynamoDbLedger
 
@@ -202,8 +202,8 @@ def test_a_transaction_writes_everything(store: RecordStore) -> None:
         [
             Put(Record("case", "a", {"n": 1}), 0),
             Put(Record("intent", "a", {"n": 2}), 0),
-            Check("switch", "all", 1),
-            Check("case", "absent", 0),
+            VersionCheck("switch", "all", 1),
+            VersionCheck("case", "absent", 0),
         ]
     )
 
@@ -214,15 +214,15 @@ def test_a_transaction_writes_everything(store: RecordStore) -> None:
 @pytest.mark.parametrize(
     "failing",
     [
-        Check("switch", "all", 2),
-        Check("switch", "all", 0),
-        Check("case", "absent", 1),
+        VersionCheck("switch", "all", 2),
+        VersionCheck("switch", "all", 0),
+        VersionCheck("case", "absent", 1),
         Put(Record("switch", "all", {"paused": None}), 0),
         Put(Record("switch", "all", {"paused": None}), 2),
         Put(Record("case", "absent", {}), 1),
     ],
 )
-def test_one_failed_expectation_undoes_the_whole_transaction(store: RecordStore, failing: Put | Check) -> None:
+def test_one_failed_expectation_undoes_the_whole_transaction(store: RecordStore, failing: Put | VersionCheck) -> None:
     switch = store.put(Record("switch", "all", {"paused": True}), 0)
 
     with pytest.raises(VersionConflictError):
@@ -269,7 +269,7 @@ def test_transactions_that_look_before_they_write_conflict_and_never_fail(place:
                 record = store.get("cap", "n")
                 n, version = (record.body["n"], record.version) if record is not None else (0, 0)
                 try:
-                    store.transact([Check("switch", "all", 0), Put(Record("cap", "n", {"n": n + 1}), version)])
+                    store.transact([VersionCheck("switch", "all", 0), Put(Record("cap", "n", {"n": n + 1}), version)])
                 except VersionConflictError:
                     continue
                 break
@@ -286,7 +286,7 @@ def test_a_hundred_operations_fit_one_transaction_and_no_more(store: RecordStore
     hundred = [Put(Record("case", f"{n:03}", {}), 0) for n in range(100)]
 
     with pytest.raises(LedgerError, match="at most 100"):
-        store.transact([*hundred, Check("case", "absent", 0)])
+        store.transact([*hundred, VersionCheck("case", "absent", 0)])
     assert keys(store) == []
 
     store.transact(hundred)
@@ -299,7 +299,7 @@ def test_a_transaction_of_nothing_does_nothing(store: RecordStore) -> None:
 
 def test_a_transaction_names_each_record_once(store: RecordStore) -> None:
     with pytest.raises(LedgerError, match="only once"):
-        store.transact([Check("case", "a", 0), Put(Record("case", "a", {}), 0)])
+        store.transact([VersionCheck("case", "a", 0), Put(Record("case", "a", {}), 0)])
 
 
 # In the order of their UTF-8 bytes, which neither a linguistic order nor UTF-16 order gives.

@@ -26,7 +26,7 @@ from tests.contract.ledger_servers import (
 from costguard.adapters.ledgers.sql import SqlLedger, postgresql_engine
 from costguard.bootstrap import open_store as open_ledger
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
-from costguard.ports import Check, Put, Record, RecordStore
+from costguard.ports import Put, Record, RecordStore, VersionCheck
 from costguard.providers.aws.core.store import DynamoDbLedger
 
 
@@ -307,7 +307,7 @@ def test_only_a_failed_condition_or_a_rival_transaction_is_a_conflict(
     cancelled = DynamoDbLedger(client, dynamodb._table)  # noqa: SLF001 - as above
 
     with pytest.raises(LedgerError) as caught:
-        cancelled.transact([Put(Record("case", "a", {}), 0), Check("case", "b", 0)])
+        cancelled.transact([Put(Record("case", "a", {}), 0), VersionCheck("case", "b", 0)])
 
     assert caught.type is expected
 

@@ -37,7 +37,7 @@ from costguard.engine.run.run import run
 from costguard.faas.events import Host
 from costguard.faas.invocation import parse_invocation
 from costguard.faas.local import context_of
-from costguard.faas.phases import Phase, build_phase
+from costguard.faas.phases import RunPhase, build_phase
 from costguard.planning import Plan
 from costguard.sandbox.sandbox import EXTERNAL_ID, ROLE, STARTS_AT, Sandbox
 from costguard.settings import Secret, Settings
@@ -119,7 +119,7 @@ def stage(tmp_path: Path) -> Iterator[Set]:
         bare = Settings(policy=str(policy), reports=str(tmp_path / "objects"), log_level="ERROR")
         settings = sandbox.settings(bare)
         handlers: dict[str, Handler] = {
-            name: build_phase(Phase(name), settings=lambda: settings, clock=sandbox.clock, stream=StringIO())
+            name: build_phase(RunPhase(name), settings=lambda: settings, clock=sandbox.clock, stream=StringIO())
             for name in PHASES
         }
         functions = Functions(handlers, lambda: context_of(Host.LAMBDA, sandbox.clock))

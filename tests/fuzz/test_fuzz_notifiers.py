@@ -23,7 +23,7 @@ from costguard.adapters.notifiers.slack.blocks import build_blocks, escape, mess
 from costguard.adapters.notifiers.slack.notifier import REJECTED, SlackNotifier, retry_after
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import NoticeError, RejectedNoticeError
-from costguard.ports import Choice, Delivery, Message, Part
+from costguard.ports import Choice, Delivery, Message, MessagePart
 
 OK: dict[str, Any] = {
     "ok": True,
@@ -190,7 +190,9 @@ def test_any_words_become_a_message_that_fits(title: str, fields: list[tuple[str
 @given(texts(), st.lists(st.tuples(texts(), texts()), max_size=12), st.lists(texts(), max_size=5))
 def test_any_words_become_parts_that_fit(title: str, fields: list[tuple[str, str]], lines: list[str]) -> None:
     choice = Choice(AnswerKind.STOP_NOW, title, AnswerRef(title, title), asks=title)
-    part = Part(title, title, tuple(fields), tuple(lines), title, (choice, replace(choice, of=AnswerRef("c", "d"))))
+    part = MessagePart(
+        title, title, tuple(fields), tuple(lines), title, (choice, replace(choice, of=AnswerRef("c", "d")))
+    )
     message = Message("#gpu", title, title, tuple(fields), tuple(lines), parts=(part, replace(part, status=title)))
     blocks = attempt("slack", lambda: message_blocks(message))
     text = json.dumps(blocks, ensure_ascii=False)

@@ -19,14 +19,14 @@ from cloudstand.robots import HOOKS
 from costguard.adapters.notifiers.robots.dingtalk import DingTalk
 from costguard.adapters.notifiers.robots.feishu import Feishu
 from costguard.adapters.notifiers.robots.layout import laid_out
-from costguard.adapters.notifiers.robots.notifier import RobotNotifier, Vendor, read_robots
+from costguard.adapters.notifiers.robots.notifier import RobotNotifier, RobotVendor, read_robots
 from costguard.adapters.notifiers.robots.wecom import WeCom
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, NoticeError
-from costguard.ports import Choice, Delivery, Message, Part
+from costguard.ports import Choice, Delivery, Message, MessagePart
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
-VENDORS: Mapping[str, Vendor] = {"feishu": Feishu(), "dingtalk": DingTalk(), "wecom": WeCom()}
+VENDORS: Mapping[str, RobotVendor] = {"feishu": Feishu(), "dingtalk": DingTalk(), "wecom": WeCom()}
 OK: dict[str, Any] = {"StatusCode": 0, "StatusMessage": "success", "code": 0, "errcode": 0, "errmsg": "ok", "msg": "ok"}
 kinds = st.sampled_from(sorted(VENDORS))
 SLOWEST = timedelta(milliseconds=400)
@@ -108,7 +108,7 @@ def test_any_words_become_a_message_that_fits_and_commands_nothing(
     kind: str, title: str, fields: list[tuple[str, str]], lines: list[str]
 ) -> None:
     choice = Choice(AnswerKind.KEEP, title, AnswerRef("a", "b"), timedelta(hours=24))
-    part = Part("b", title, tuple(fields), tuple(lines), title, (choice,))
+    part = MessagePart("b", title, tuple(fields), tuple(lines), title, (choice,))
     message = Message("ops", title, title, tuple(fields), tuple(lines), parts=(part,))
     vendor = VENDORS[kind]
 

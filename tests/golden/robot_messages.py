@@ -14,22 +14,22 @@ from costguard.adapters.notifiers.links import KeepLinks
 from costguard.adapters.notifiers.robots.dingtalk import DingTalk
 from costguard.adapters.notifiers.robots.feishu import Feishu
 from costguard.adapters.notifiers.robots.layout import laid_out
-from costguard.adapters.notifiers.robots.notifier import Vendor
+from costguard.adapters.notifiers.robots.notifier import RobotVendor
 from costguard.adapters.notifiers.robots.wecom import WeCom
 from costguard.domain.answers import AnswerKind, AnswerRef
-from costguard.ports import Choice, Message, Part
+from costguard.ports import Choice, Message, MessagePart
 
 FOLDER = Path(__file__).parent / "robots"
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
-VENDORS: Mapping[str, Vendor] = {"feishu": Feishu(), "dingtalk": DingTalk(), "wecom": WeCom()}
+VENDORS: Mapping[str, RobotVendor] = {"feishu": Feishu(), "dingtalk": DingTalk(), "wecom": WeCom()}
 _LINKS = KeepLinks("https://answers.example.com/", "a secret of thirty-two letters or more")
 _HOSTILE = '<at user_id="all">所有人</at> <@all> @all [x](https://evil.example) **b** `c` &#60;'
 
 
-def _part(number: int, title: str, keep: tuple[str, str], *, status: str = "") -> Part:
+def _part(number: int, title: str, keep: tuple[str, str], *, status: str = "") -> MessagePart:
     of = AnswerRef(f"{number:016x}", f"{number:024x}")
     lengths = (timedelta(hours=24), timedelta(days=7))
-    return Part(
+    return MessagePart(
         decision_id=of.decision_id,
         title=title,
         fields=(("规格", "ecs.gn7i-c32g1.8xlarge"), ("费用", "32.10 CNY/小时")),
@@ -65,7 +65,7 @@ MESSAGES: Mapping[str, tuple[str, Message]] = {
             (("What", "p4d.24xlarge i-0a1"), ("Cost", "32.77 USD/h")),
             ("Nothing happens before.",),
             parts=(
-                Part(
+                MessagePart(
                     f"{1:024x}",
                     "",
                     picture="▁▁▂▁",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from costguard.adapters.notifiers.slack.blocks import fallback, message_blocks, parts_that_fit
 from costguard.domain.answers import AnswerKind, AnswerRef
-from costguard.ports import Choice, Message, Part
+from costguard.ports import Choice, Message, MessagePart
 
 FOLDER = Path(__file__).parent / "slack"
 DAY = timedelta(days=1)
@@ -31,8 +31,8 @@ def choices_of(number: int) -> tuple[Choice, ...]:
     )
 
 
-def part(number: int) -> Part:
-    return Part(
+def part(number: int) -> MessagePart:
+    return MessagePart(
         decision_id=f"{number:024x}",
         title=f"notebook-{number} stops not before 2026-03-03 18:00 Asia/Shanghai (10:00 UTC)",
         fields=(
@@ -46,12 +46,12 @@ def part(number: int) -> Part:
     )
 
 
-def _short(number: int) -> Part:
+def _short(number: int) -> MessagePart:
     whole = part(number)
     return replace(whole, fields=whole.fields[:2], choices=whole.choices[1:3])
 
 
-def batch(parts: Sequence[Part]) -> Message:
+def batch(parts: Sequence[MessagePart]) -> Message:
     title = f"{len(parts)} machines of nlp are idle" if len(parts) > 1 else parts[0].title
     return Message(
         "slack:#gpu-nlp",
@@ -76,7 +76,7 @@ def split(message: Message) -> list[Message]:
 
 def _chinese() -> Message:
     of = AnswerRef("c" * 16, "d" * 24)
-    machine = Part(
+    machine = MessagePart(
         decision_id="d" * 24,
         title="训练-3 将于 2026-03-03 18:00 Asia/Shanghai（10:00 UTC）后停止",
         fields=(
@@ -106,7 +106,7 @@ def _hostile() -> Message:
         Choice(AnswerKind.KEEP, f"\n{words}", AnswerRef(words, words), DAY),
         Choice(AnswerKind.APPROVE, "", of),
     )
-    machine = Part(words, words, ((words, words), ("", "\x00")), (words, f"> {words}"), words, choices)
+    machine = MessagePart(words, words, ((words, words), ("", "\x00")), (words, f"> {words}"), words, choices)
     return Message("#gpu", words, words, ((words, words),), (words,), parts=(machine, replace(machine, status=words)))
 
 

@@ -32,7 +32,7 @@ from costguard.engine.answers.answers import snooze
 from costguard.engine.ledger.codec import value_of
 from costguard.engine.ledger.intents import Intent
 from costguard.guards.rules.common import KEEP_TAG
-from costguard.ports import Check, Message, Put
+from costguard.ports import Message, Put, VersionCheck
 from costguard.ports import Record as Row
 from costguard.providers.aws.core.store import open_dynamodb
 from costguard.settings import Secret, SecretReference, Settings
@@ -222,7 +222,9 @@ def _ledger(at: Place, settings: Settings) -> None:
         for number, role in enumerate((("ledger", "deny"), ("clicks", "deny"))):
             with at.with_roles("ledger", role):
                 kept = ledger.put(Row("case", f"one-{number}", {"a": 1}), 0)
-                ledger.transact([Put(Row("case", f"two-{number}", {}), 0), Check("case", kept.key, kept.version)])
+                ledger.transact(
+                    [Put(Row("case", f"two-{number}", {}), 0), VersionCheck("case", kept.key, kept.version)]
+                )
                 assert ledger.get("case", kept.key) is not None
                 assert ledger.get_many("case", [kept.key, "none"]).keys() == {kept.key}
                 assert len(list(ledger.query("case"))) == 2 * (number + 1)

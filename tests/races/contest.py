@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from costguard.domain.errors import VersionConflictError
-from costguard.ports import Check, Put, Record, RecordStore
+from costguard.ports import Put, Record, RecordStore, VersionCheck
 
 NOW = datetime(2026, 3, 10, 12, 30, tzinfo=timezone.utc)
 
@@ -100,7 +100,7 @@ class CountingStore:
     def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
         return self._store.query(kind, prefix, after)
 
-    def transact(self, operations: Sequence[Put | Check]) -> None:
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
         try:
             self._store.transact(operations)
         except VersionConflictError:
@@ -134,7 +134,7 @@ class CarelessStore:
     def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
         return self._store.query(kind, prefix, after)
 
-    def transact(self, operations: Sequence[Put | Check]) -> None:
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
         puts = [operation.record for operation in operations if isinstance(operation, Put)]
         while True:
             try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.races.contest import NOW, Answer, Attempt, Lot, Race, audited, body_of
 
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.ledger.outbox.outbox import OutboxRepository
 from costguard.engine.ledger.people.approvals import ApprovalRepository
 from costguard.engine.notify.delivery import deliver_due
@@ -54,7 +54,7 @@ class OutboxContest:
     def prepare(self, store: RecordStore, race: Race) -> None:
         for number, notice_id in enumerate(_notice_ids(race)):
             created = NOW - timedelta(minutes=number)
-            notice = Notice(notice_id, notice_id, "case", "slack:#gpu", "title", notice_id, created)
+            notice = OutboxNotice(notice_id, notice_id, "case", "slack:#gpu", "title", notice_id, created)
             assert OutboxRepository(store).enqueue(notice)
 
     def ready(self, store: RecordStore, lot: Lot, race: Race, runner: int) -> Attempt:

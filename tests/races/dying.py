@@ -29,7 +29,7 @@ from costguard.domain.actions import Action, Receipt, Verb
 from costguard.domain.money import Money
 from costguard.guards.rules.common import Step
 from costguard.policy.model.policy import Policy
-from costguard.ports import ActionExecutor, Check, Delivery, Message, Put, Record, RecordStore
+from costguard.ports import ActionExecutor, Delivery, Message, Put, Record, RecordStore, VersionCheck
 
 T = TypeVar("T")
 PER_DAY = 2
@@ -179,7 +179,7 @@ class DyingStore:
     def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
         return iter(self._dying.touch(lambda: list(self._store.query(kind, prefix, after))))
 
-    def transact(self, operations: Sequence[Put | Check]) -> None:
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
         self._dying.touch(lambda: self._store.transact(operations))
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ from costguard.engine.answers import answers
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run import RunReport, make_plan, run
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.planning import Plan
 from costguard.policy.model.policy import Policy
 from costguard.ports import ActionExecutor, Clock, Delivery, KeepTagger, Message, RecordStore, Target
@@ -128,7 +128,7 @@ class Stage:
         self.mailbox = Mailbox()
         self.executor = Recorder(WorldExecutor(self.cloud, self.clock))
         self.inventory = WorldInventory(self.cloud, self.clock)
-        self.reading = Reading(self.inventory, WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud))
+        self.reading = CloudReaders(self.inventory, WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud))
         self.tagger: KeepTagger = WorldKeepTagger(self.cloud, self.clock)
         self.paused_host = False
         self.policy_now: Callable[[], Policy] = lambda: self.policy

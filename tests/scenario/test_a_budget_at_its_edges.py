@@ -25,7 +25,7 @@ from costguard.domain.resources import InstanceState
 from costguard.domain.spend import SpendScope
 from costguard.engine.guards.budgets.budget_reports import budget_reports
 from costguard.engine.guards.budgets.look import look
-from costguard.engine.ledger.outbox.notice import Notice, NoticeState
+from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, PeriodKind
 
@@ -299,13 +299,15 @@ def test_a_freeze_is_not_begun_by_the_month_before(stage: Any) -> None:
     assert [finding.verdict for finding in done.findings] == [Verdict.COMPLIANT]
 
 
-def old_notice(share: str, amount: str, title: str, **changes: Any) -> Notice:
+def old_notice(share: str, amount: str, title: str, **changes: Any) -> OutboxNotice:
     """As ledgers had it: its id knew the budget's name and the money, but not the share."""
     money = format((Decimal(share) * Decimal(amount)).normalize(), "f")
     words = ("research", "2026-03", "actual", money, "USD")
     alert_id = "budget-" + hashlib.sha256("\n".join(words).encode()).hexdigest()[:24]
     moment = changes.pop("created_at")
-    ordinary = Notice(f"{alert_id}/slack:#gpu", "", "budget/spent/scope:research", "slack:#gpu", title, title, moment)
+    ordinary = OutboxNotice(
+        f"{alert_id}/slack:#gpu", "", "budget/spent/scope:research", "slack:#gpu", title, title, moment
+    )
     return replace(ordinary, **{"state": NoticeState.DELIVERED, "delivered_at": moment, **changes})
 
 

@@ -16,7 +16,7 @@ from costguard.cases import CaseStatus, Phase
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.errors import OutcomeUnknownError
 from costguard.domain.reasons import ReasonCode
-from costguard.engine.answers.recheck import Found, Rechecked, in_doubt, recheck
+from costguard.engine.answers.recheck import Rechecked, RecheckResult, in_doubt, recheck
 from costguard.engine.guards.keys.run import plan_keys
 from costguard.engine.ledger.audit.people import told_again
 from costguard.engine.ledger.audit.verify import verify
@@ -57,7 +57,7 @@ def held_terminates(stage: Stage) -> int:
 def test_what_shows_no_effect_begins_its_wait_anew_and_is_announced_again(stage: Stage) -> None:
     told, calls = len(stage.mailbox.messages), list(stage.verbs())
     done = looked(stage)
-    assert (done.found, done.state) == (Found.NO_EFFECT, "stopped")
+    assert (done.found, done.state) == (RecheckResult.NO_EFFECT, "stopped")
     assert (done.case.phase, done.case.since) == (Phase.WAITING, stage.clock.now())
     assert [rung.verb for rung in done.case.climbed] == [Verb.STOP]
     stage.days(range(15, 20))
@@ -96,7 +96,7 @@ def test_a_terminate_on_tencent_cloud_is_never_asked_for_again(tmp_path: Path) -
     stage = doubtful(tmp_path, "tencent")
     before = stage.case()
     done = looked(stage)
-    assert (done.found, done.state, done.case) == (Found.UNKNOWN, "stopped", before)
+    assert (done.found, done.state, done.case) == (RecheckResult.UNKNOWN, "stopped", before)
     stage.days(range(15, 40))
     assert held_terminates(stage) == 1
     assert stage.case().reason.code is ReasonCode.OUTCOME_UNKNOWN
@@ -108,7 +108,7 @@ def test_what_cannot_be_seen_is_not_decided(stage: Stage) -> None:
     plan = replace(stage.plan(), transitions=())
     before = stage.case()
     (done,) = recheck(stage.memory, plan, in_doubt(stage.memory, "idle_gpu"), "ops", stage.clock.now())
-    assert (done.found, done.case, stage.case()) == (Found.UNSEEN, before, before)
+    assert (done.found, done.case, stage.case()) == (RecheckResult.UNSEEN, before, before)
 
 
 def test_what_is_gone_took_effect(stage: Stage) -> None:
@@ -118,7 +118,7 @@ def test_what_is_gone_took_effect(stage: Stage) -> None:
     stage.clock.advance(timedelta(hours=1))
     stage.cloud.tick(stage.clock.now())
     done = looked(stage)
-    assert (done.found, done.case.status) == (Found.TOOK_EFFECT, CaseStatus.CLOSED)
+    assert (done.found, done.case.status) == (RecheckResult.TOOK_EFFECT, CaseStatus.CLOSED)
     assert in_doubt(stage.memory, "idle_gpu") == ()
 
 
@@ -126,7 +126,7 @@ def test_a_case_that_a_run_moved_meanwhile_stands_as_it_is(stage: Stage) -> None
     doubted, plan = in_doubt(stage.memory, "idle_gpu"), stage.plan()
     moved = stage.memory.cases.commit(doubted[0], replace(doubted[0], owner="nlp"))
     (done,) = recheck(stage.memory, plan, doubted, "ops", stage.clock.now())
-    assert (done.found, stage.case()) == (Found.MOVED, moved)
+    assert (done.found, stage.case()) == (RecheckResult.MOVED, moved)
 
 
 def test_a_stop_whose_rule_went_meanwhile_and_which_runs_had_no_effect(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_stop_whose_rule_went_meanwhile_and_which_runs_had_no_effect(tmp_path:
     stage.policy = policy(rule(name="others", applies_to=Selector(instance_types=("nothing.like-it",))))
     stage.day(2)
     assert stage.case().reason.code is ReasonCode.OUTCOME_UNKNOWN
-    assert looked(stage).found is Found.NO_EFFECT
+    assert looked(stage).found is RecheckResult.NO_EFFECT
     stage.day(3)
     assert stage.case().reason.code is ReasonCode.RULE_GONE
     stage.close()
@@ -154,7 +154,7 @@ def test_a_stop_that_may_still_take_effect_is_not_decided(tmp_path: Path) -> Non
     stage.policy = policy(rule(name="others", applies_to=Selector(instance_types=("nothing.like-it",))))
     stage.at(DAY + timedelta(minutes=30))
     assert stage.case().reason.code is ReasonCode.OUTCOME_UNKNOWN
-    assert looked(stage).found is Found.UNKNOWN
+    assert looked(stage).found is RecheckResult.UNKNOWN
     stage.close()
 
 
@@ -171,7 +171,7 @@ def test_a_period_that_was_not_set_is_announced_anew_and_set(tmp_path: Path) -> 
     month.every_day(0, 3)
     month.rotator.fails_before = None
     told = len(month.mailbox.messages)
-    assert looked_at_keys(month).found is Found.NO_EFFECT
+    assert looked_at_keys(month).found is RecheckResult.NO_EFFECT
     month.every_day(4, 4)
     assert (len(month.mailbox.messages), len(month.rotator.calls)) == (told + 1, 1), (
         "announced, and the wait runs again"
@@ -188,7 +188,7 @@ def test_a_rotation_that_nobody_can_see_is_not_asked_for_again(tmp_path: Path) -
     month.rotator.fails_before = OutcomeUnknownError("no answer", operation="kms:RotateKeyOnDemand")
     month.every_day(0, 5)
     month.rotator.fails_before = None
-    assert looked_at_keys(month).found is Found.UNKNOWN
+    assert looked_at_keys(month).found is RecheckResult.UNKNOWN
     month.every_day(6, 20)
     assert len(month.rotator.calls) == 1
     month.close()

@@ -21,7 +21,7 @@ from costguard.domain.errors import AccessDeniedError, LedgerError, OutcomeUnkno
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, InstanceDetail, Inventory
-from costguard.domain.savings import Standing
+from costguard.domain.savings import SavingStanding
 from costguard.engine.answers import answers
 from costguard.engine.ledger.audit.verify import verify
 from costguard.engine.run.run import carry_out, make_plan, run, summary
@@ -67,7 +67,7 @@ def test_an_idle_machine_walks_the_whole_ladder(stage: Stage) -> None:
     assert verify(stage.memory.store).problems == ()
     now = stage.clock.now()
     stop, terminated = sorted(savings_report(stage.memory, START, now, now).entries, key=lambda one: one.since)
-    assert (stop.standing, terminated.standing) == (Standing.HANDED_OVER, Standing.TERMINATED)
+    assert (stop.standing, terminated.standing) == (SavingStanding.HANDED_OVER, SavingStanding.TERMINATED)
     assert (stop.counted_until, terminated.counted_until) == (terminated.since, now), "one saving in two parts"
     assert terminated.price == stop.price
     assert {stop.action_id, terminated.action_id} <= {action.action_id for action in stage.executor.calls}

@@ -32,7 +32,7 @@ from costguard.domain.errors import (
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.remediations import Remediation, RemediationKind
-from costguard.domain.savings import Standing
+from costguard.domain.savings import SavingStanding
 from costguard.engine.answers import answers
 from costguard.engine.answers.undo import Undoers, undo, undoing_of
 from costguard.engine.guards.networks.handler import NetworkHandler
@@ -40,9 +40,9 @@ from costguard.engine.guards.networks.run import NetworkRun, plan_networks, run_
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.action_handler import PrecheckResult
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.engine.savings.savings import savings_report
-from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
+from costguard.guards.network.rules import AuditRule, NetworkCheck, NetworkSelector
 from costguard.guards.rules.common import Mode
 from costguard.planning import Plan, PlanIndex
 from costguard.policy.model.working_time import WorkingCalendar
@@ -72,7 +72,7 @@ class Remediator:
         return receipt
 
 
-def forbidding(*checks: Check, **changes: Any) -> AuditRule:
+def forbidding(*checks: NetworkCheck, **changes: Any) -> AuditRule:
     rule = AuditRule("gpu-hosts", Mode.ENFORCE, frozenset(checks), wait=DAY)
     return with_audit_digest(replace(rule, **changes))
 
@@ -81,7 +81,7 @@ def closing(cloud: str, *ports: int, by: RemediationKind = RemediationKind.REVOK
     """Ports that the group called `OPEN` may not open to the world, and how that is mended."""
     group = network_fleet(cloud, BEGIN).ref("security_group", OPEN)
     only = NetworkSelector(resources=(str(group),))
-    return forbidding(Check.OPEN_ADMIN_PORT, ports=ports, mend=frozenset({by}), applies_to=only, **changes)
+    return forbidding(NetworkCheck.OPEN_ADMIN_PORT, ports=ports, mend=frozenset({by}), applies_to=only, **changes)
 
 
 class NetworkStage:
@@ -95,7 +95,7 @@ class NetworkStage:
         self.mailbox = Mailbox()
         self.remediator = Remediator(WorldNetworkRemediator(self.cloud, self.clock))
         self.policy = replace(policy(), idle_gpu=(), network_audit=rules)
-        self.reading = Reading(
+        self.reading = CloudReaders(
             WorldInventory(self.cloud, self.clock), WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud)
         )
 
@@ -176,7 +176,7 @@ def stage(tmp_path: Path) -> Iterator[Any]:
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_an_unattached_address_is_released_after_its_grace_and_said_to_be_final(stage: Any, cloud: str) -> None:
-    rule = forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({RemediationKind.RELEASE_ADDRESS}))
+    rule = forbidding(NetworkCheck.UNATTACHED_ADDRESS, mend=frozenset({RemediationKind.RELEASE_ADDRESS}))
     week = stage(cloud, rule)
     spare = week.fleet.ref("address", SPARE)
     week.every_day(0, 6)
@@ -190,14 +190,14 @@ def test_an_unattached_address_is_released_after_its_grace_and_said_to_be_final(
     assert week.kinds == [RemediationKind.RELEASE_ADDRESS]
     now = week.clock.now()
     (saved,) = savings_report(week.memory, BEGIN, now, now).entries
-    assert (saved.subject, saved.standing, saved.counted_until) == (spare, Standing.RELEASED, now)
+    assert (saved.subject, saved.standing, saved.counted_until) == (spare, SavingStanding.RELEASED, now)
     with pytest.raises(InvalidInputError, match="no way back"):
         week.take_back(week.last_action())
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_an_address_in_use_for_an_hour_begins_its_grace_anew(stage: Any, cloud: str) -> None:
-    rule = forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({RemediationKind.RELEASE_ADDRESS}))
+    rule = forbidding(NetworkCheck.UNATTACHED_ADDRESS, mend=frozenset({RemediationKind.RELEASE_ADDRESS}))
     week = stage(cloud, rule)
     spare = week.fleet.ref("address", SPARE)
     week.every_day(0, 5)
@@ -212,7 +212,7 @@ def test_an_address_in_use_for_an_hour_begins_its_grace_anew(stage: Any, cloud: 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_an_address_in_use_for_a_last_look_alone_begins_its_grace_anew(stage: Any, cloud: str) -> None:
     """No look of a run shows that hour: it began after one and was over before the next."""
-    week = stage(cloud, forbidding(Check.UNATTACHED_ADDRESS, mend=frozenset({RemediationKind.RELEASE_ADDRESS})))
+    week = stage(cloud, forbidding(NetworkCheck.UNATTACHED_ADDRESS, mend=frozenset({RemediationKind.RELEASE_ADDRESS})))
     spare = week.fleet.ref("address", SPARE)
     day = 0
     while not (plan := week.plan_at(day * DAY)).due or week.remediator.calls:
@@ -467,7 +467,7 @@ def test_a_snooze_before_the_mend_is_heard(stage: Any) -> None:
 
 
 def test_metadata_without_tokens_is_refused_and_allowed_again_by_undo(stage: Any) -> None:
-    week = stage("aws", forbidding(Check.IMDS_V1, mend=frozenset({RemediationKind.REQUIRE_IMDSV2})))
+    week = stage("aws", forbidding(NetworkCheck.IMDS_V1, mend=frozenset({RemediationKind.REQUIRE_IMDSV2})))
     machine = week.fleet.ref("instance", NOTEBOOK)
     week.look(timedelta(0))
     week.look(25 * HOUR)
@@ -478,7 +478,7 @@ def test_metadata_without_tokens_is_refused_and_allowed_again_by_undo(stage: Any
 
 
 def test_nothing_is_taken_back_while_costguard_is_paused(stage: Any) -> None:
-    week = stage("aws", forbidding(Check.IMDS_V1, mend=frozenset({RemediationKind.REQUIRE_IMDSV2})))
+    week = stage("aws", forbidding(NetworkCheck.IMDS_V1, mend=frozenset({RemediationKind.REQUIRE_IMDSV2})))
     week.look(timedelta(0))
     week.look(25 * HOUR)
     week.memory.switch.pause("oncall", "an incident", week.clock.now())
@@ -488,7 +488,11 @@ def test_nothing_is_taken_back_while_costguard_is_paused(stage: Any) -> None:
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_observing_tells_nobody_and_changes_nothing(stage: Any, cloud: str) -> None:
-    everything = frozenset(Check) - {Check.REGION, Check.WIDE_PEERING, Check.PRIVATE_SUBNET_EXPOSED}
+    everything = frozenset(NetworkCheck) - {
+        NetworkCheck.REGION,
+        NetworkCheck.WIDE_PEERING,
+        NetworkCheck.PRIVATE_SUBNET_EXPOSED,
+    }
     week = stage(cloud, forbidding(*everything, mode=Mode.OBSERVE, mend=frozenset(RemediationKind)))
     happened = len(week.cloud.networks.history)
     week.every_day(0, 9)

@@ -14,7 +14,7 @@ from tests.world_ports.translate import to_product
 from costguard.domain.findings import Verdict
 from costguard.engine.ledger.shadows import ShadowRepository
 from costguard.guards.keys.rules import KeyRule
-from costguard.guards.network.rules import Check
+from costguard.guards.network.rules import NetworkCheck
 from costguard.guards.rules.common import Mode
 from costguard.planning.plan import Differs
 from costguard.policy.model.policy import Shadows
@@ -42,14 +42,14 @@ def test_keys_that_only_the_shadow_finds_are_shown_and_not_rotated(tmp_path: Pat
 
 
 def test_networks_are_judged_by_the_shadow_beside_what_is_in_force(tmp_path: Path) -> None:
-    stage = NetworkStage(tmp_path, "aws", forbidding(Check.PUBLIC_IP))
-    shadow = forbidding(Check.PUBLIC_IP, Check.OPEN_ADMIN_PORT, name="stricter", mode=Mode.OBSERVE)
+    stage = NetworkStage(tmp_path, "aws", forbidding(NetworkCheck.PUBLIC_IP))
+    shadow = forbidding(NetworkCheck.PUBLIC_IP, NetworkCheck.OPEN_ADMIN_PORT, name="stricter", mode=Mode.OBSERVE)
     stage.policy = replace(stage.policy, shadows=Shadows(network_audit=(shadow,)))
 
     stage.look(0 * DAY)
 
     (standing,) = ShadowRepository(stage.memory.store).all()
-    assert {each.check for each in standing.differences} == {Check.OPEN_ADMIN_PORT.value}
+    assert {each.check for each in standing.differences} == {NetworkCheck.OPEN_ADMIN_PORT.value}
     assert {each.differs for each in standing.differences} == {Differs.ONLY_SHADOW}
     assert all(each.in_force.verdict is Verdict.EXEMPT for each in standing.differences)
     assert stage.remediator.calls == []

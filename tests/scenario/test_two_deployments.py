@@ -20,7 +20,7 @@ from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.domain.deployments import Deployment
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.guards.rules.common import Mode
 
 
@@ -34,7 +34,7 @@ class Deployed(Stage):
             self.cloud, self.clock = beside.cloud, beside.clock
             self.executor.inner = WorldExecutor(self.cloud, self.clock)
             self.inventory = WorldInventory(self.cloud, self.clock)
-            self.reading = Reading(self.inventory, WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud))
+            self.reading = CloudReaders(self.inventory, WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud))
         self.name = name
 
     def world(self) -> RunContext:

@@ -19,7 +19,7 @@ from cloudstand.world.records import Operation, OtherCharge
 from cloudstand.world.workload import IDLE
 from costguard.domain.actions import Verb
 from costguard.domain.money import Money
-from costguard.domain.savings import SavingEntry, SavingsReport, Standing, Worth
+from costguard.domain.savings import SavingEntry, SavingsReport, SavingStanding, Worth
 from costguard.domain.spend import SpendScope
 from costguard.engine.answers.undo import Undoers, undo, undoing_of
 from costguard.engine.guards.budgets.run import run_budgets
@@ -97,7 +97,7 @@ def test_a_stop_that_saved_then_someone_started_it_again_then_a_replacement(stag
     stage.day(10)
 
     replaced = max(report(stage).entries, key=lambda one: one.since)
-    assert (replaced.standing, replaced.replaced_how) == (Standing.REPLACED, "name")
+    assert (replaced.standing, replaced.replaced_how) == (SavingStanding.REPLACED, "name")
     assert replaced.replaced_by is not None
     assert replaced.replaced_by != stage.ref()
     assert replaced.counted_until <= launched + HOUR, "from then on another machine costs what this one did"
@@ -178,7 +178,7 @@ def test_the_bill_confirms_what_it_shows_nothing_of_and_takes_off_what_it_does(t
     ref = stage.ref()
     stage.days((0, 1, 2, 6))
     (entry,) = report(stage).entries
-    assert (entry.billed_anyway, entry.standing) == (None, Standing.STOPPED)
+    assert (entry.billed_anyway, entry.standing) == (None, SavingStanding.STOPPED)
     assert entry.billed_until is not None, "the bill has caught up with the stop"
     assert entry.billed_until < stage.clock.now()
 

@@ -148,7 +148,7 @@ _HEARING = (
             Edit(
                 _ADVANCE,
                 "    if seen.snoozed_until is not None:\n"
-                "        return Step(_snoozed(case, seen, seen.snoozed_until))\n",
+                "        return CaseStep(_snoozed(case, seen, seen.snoozed_until))\n",
                 "",
             ),
             Edit(_HANDS, "if snooze is not None:", "if False:"),

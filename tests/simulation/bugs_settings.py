@@ -201,8 +201,8 @@ _SPARED = (
         (
             Edit(
                 _CASE,
-                "    if seen.snoozed_until is not None:\n        return Step(_snoozed",
-                "    if False:\n        return Step(_snoozed",
+                "    if seen.snoozed_until is not None:\n        return CaseStep(_snoozed",
+                "    if False:\n        return CaseStep(_snoozed",
             ),
             Edit(_HANDS, "    if snooze is not None:", "    if False:"),
         ),

@@ -38,7 +38,7 @@ from costguard.engine.ledger.memory import Memory
 from costguard.engine.policy.in_force import policy_in_force, tell_of_broken_policy
 from costguard.engine.run.run import RunReport
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.faas.invocation import parse_invocation
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText, Target
@@ -171,7 +171,7 @@ class SettingsSimulation:
 
         found = policy_in_force(source, memory, clock.now(), load)
         inventory = FaultyInventory(self.clouds, process)
-        reading = Reading(inventory, FaultySignals(self.clouds, process), FaultyPrices(self.clouds, process))
+        reading = CloudReaders(inventory, FaultySignals(self.clouds, process), FaultyPrices(self.clouds, process))
         world = RunContext(
             guard=process.guard,
             policy=found.policy,

@@ -34,7 +34,7 @@ from costguard.engine.ledger.memory import Memory
 from costguard.engine.policy.in_force import policy_in_force, tell_of_broken_policy
 from costguard.engine.run.run import RunReport, carry_out, make_plan, run
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.faas.invocation import parse_invocation
 from costguard.planning.agreed import in_both
 from costguard.policy.model.policy import Policy
@@ -231,10 +231,10 @@ class Simulation:
         del cloud
         return FaultyExecutor(self.clouds, process)
 
-    def _reading(self, process: Process, cloud: str) -> Reading:
+    def _reading(self, process: Process, cloud: str) -> CloudReaders:
         del cloud
         inventory = FaultyInventory(self.clouds, process)
-        return Reading(inventory, FaultySignals(self.clouds, process), FaultyPrices(self.clouds, process))
+        return CloudReaders(inventory, FaultySignals(self.clouds, process), FaultyPrices(self.clouds, process))
 
     def _heard(self, told: Told) -> None:
         self.judge.honest_dates(told)

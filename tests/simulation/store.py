@@ -14,7 +14,7 @@ from tests.simulation.faults import Fault, Port
 from tests.simulation.hub import Hub, Process
 
 from costguard.domain.errors import LedgerError, VersionConflictError
-from costguard.ports import Check, Put, Record
+from costguard.ports import Put, Record, VersionCheck
 from costguard.ports.records import Ledger, conflict, target_of
 
 _Result = TypeVar("_Result")
@@ -80,7 +80,7 @@ class MemoryLedger(Ledger):
         records = self.shelf.records
         return [records[kind, key] for key in page], len(page) == limit
 
-    def _write(self, operations: Sequence[Put | Check]) -> None:
+    def _write(self, operations: Sequence[Put | VersionCheck]) -> None:
         records = self.shelf.records
         for operation in operations:
             kind, key, expected = target_of(operation)
@@ -139,7 +139,7 @@ class FaultyLedger:
         self.transact((Put(record, expect_version),))
         return replace(record, version=expect_version + 1)
 
-    def transact(self, operations: Sequence[Put | Check]) -> None:
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
         """All or nothing."""
         kind, key, _ = target_of(operations[0])
         self._hub.call(
@@ -149,7 +149,7 @@ class FaultyLedger:
     def close(self) -> None:
         """Nothing to release."""
 
-    def _write(self, operations: Sequence[Put | Check], fault: Fault | None) -> None:
+    def _write(self, operations: Sequence[Put | VersionCheck], fault: Fault | None) -> None:
         if fault is Fault.LOST:
             raise LedgerError("the ledger did not answer")
         if fault is Fault.CONFLICT:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from costguard.backtest import HORIZONS, Machine, Regret, Terms, WouldStop
 from costguard.backtest.replay import in_earnest
-from costguard.cases import Case, CaseStatus, Seen, advance, claimed, confirming, noticed
+from costguard.cases import Case, CaseStatus, SubjectSnapshot, advance, claimed, confirming, noticed
 from costguard.cases.moves import climbed
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.facts import ShardFacts
@@ -67,7 +67,16 @@ def lived(policy: Policy, machine: Machine, terms: Terms) -> Lived:  # noqa: C90
                 if finding.verdict is Verdict.UNMEASURED and finding.reason.code is not ReasonCode.TOO_YOUNG:
                     found.unmeasured += int(terms.every / ONE_HOUR)
             took: Outcome | None = Outcome.TOOK_EFFECT if stopped is not None else None
-            seen = Seen(now, rule, finding, instance, True, True, intent_written=stopped is not None, last_outcome=took)  # noqa: FBT003
+            seen = SubjectSnapshot(
+                now,
+                rule,
+                finding,
+                instance,
+                shard_read=True,
+                shard_complete=True,
+                intent_written=stopped is not None,
+                last_outcome=took,
+            )
             step = advance(case, seen) if policy.calendar is None else advance(case, seen, policy.calendar.after)
             case = None if step.case is None or step.case.status is CaseStatus.CLOSED else step.case
             if case is not None and terminated is None:

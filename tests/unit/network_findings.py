@@ -12,8 +12,8 @@ from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Gap, GapKind
-from costguard.guards.network.rules import Check
-from costguard.report.network.order import NetworkLine, NetworkReport, Seen
+from costguard.guards.network.rules import NetworkCheck
+from costguard.report.network.order import LookedAt, NetworkLine, NetworkReport
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 EAST = Shard("aws", "111122223333", "us-east-1")
@@ -41,7 +41,7 @@ def ref(kind: str, native_id: str, shard: Shard = EAST) -> ResourceRef:
 
 
 def found(
-    check: Check,
+    check: NetworkCheck,
     subject: ResourceRef,
     verdict: Verdict = Verdict.VIOLATION,
     code: ReasonCode = ReasonCode.NET_AS_ASKED,
@@ -60,7 +60,7 @@ def an_hour(amount: str, currency: str = "USD") -> HourlyRate:
 
 
 OPEN = found(
-    Check.OPEN_ADMIN_PORT,
+    NetworkCheck.OPEN_ADMIN_PORT,
     ref("security_group", "sg-1"),
     code=ReasonCode.NET_OPEN_PORT,
     facts=OPEN_FACTS,
@@ -68,42 +68,44 @@ OPEN = found(
     owner="nlp",
 )
 ADDRESS = found(
-    Check.UNATTACHED_ADDRESS,
+    NetworkCheck.UNATTACHED_ADDRESS,
     ref("address", "eipalloc-1"),
     code=ReasonCode.NET_UNATTACHED,
     facts={"address": "203.0.113.9", "hours": 200, "wanted_hours": 168, "reaches": 0, "severity": "low"},
     rate=an_hour("0.005"),
 )
 UNPRICED = found(
-    Check.UNATTACHED_ADDRESS,
+    NetworkCheck.UNATTACHED_ADDRESS,
     ref("address", "eip-2", HANGZHOU),
     code=ReasonCode.NET_UNATTACHED,
     facts={"address": "203.0.113.10", "hours": 300, "wanted_hours": 168, "reaches": 0, "severity": "low"},
 )
 GATEWAY = found(
-    Check.IDLE_NAT_GATEWAY,
+    NetworkCheck.IDLE_NAT_GATEWAY,
     ref("nat_gateway", "ngw-1", HANGZHOU),
     code=ReasonCode.NET_IDLE_NAT,
     facts={"gateway": "ngw-1", "addresses": 1, "reaches": 0, "severity": "low"},
     rate=an_hour("0.24", "CNY"),
 )
 UNTOLD = found(
-    Check.PUBLIC_IP,
+    NetworkCheck.PUBLIC_IP,
     ref("instance", "i-2"),
     Verdict.UNMEASURED,
     ReasonCode.NET_UNTOLD,
     {"part": "interfaces", "detail": "denied"},
     name="trainer",
 )
-AS_ASKED = found(Check.IMDS_V1, ref("instance", "i-1"), Verdict.COMPLIANT)
+AS_ASKED = found(NetworkCheck.IMDS_V1, ref("instance", "i-1"), Verdict.COMPLIANT)
 AGREED = found(
-    Check.FLOW_LOGS_OFF,
+    NetworkCheck.FLOW_LOGS_OFF,
     ref("vpc", "vpc-1"),
     Verdict.EXEMPT,
     ReasonCode.EXCEPTION,
     {"reason": "moving\u202e away", "approver": "security", "until": "2026-06-01T00:00+00:00"},
 )
-KEPT = found(Check.WIDE_RULE, ref("security_group", "sg-2"), Verdict.EXEMPT, ReasonCode.NET_KEPT, {"name": "api"})
+KEPT = found(
+    NetworkCheck.WIDE_RULE, ref("security_group", "sg-2"), Verdict.EXEMPT, ReasonCode.NET_KEPT, {"name": "api"}
+)
 REVOKED = Remediation(
     RemediationKind.REVOKE_RULE,
     ref("security_group", "sg-1"),
@@ -126,4 +128,4 @@ def report() -> NetworkReport:
         NetworkLine(OPEN, REVOKED, last_way),
         NetworkLine(AGREED),
     )
-    return NetworkReport(lines, Seen(2, 3, 7, 4, 1, 5), (GAP,))
+    return NetworkReport(lines, LookedAt(2, 3, 7, 4, 1, 5), (GAP,))

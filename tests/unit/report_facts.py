@@ -15,7 +15,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.domain.savings import DaySaved, SavingsReport, SavingsTotal
-from costguard.report.facts import BudgetSight, Look, Refusal, ReportFacts, Sight
+from costguard.report.facts import BudgetSnapshot, Refusal, ReportFacts, ResourceSnapshot, ScanSnapshot
 
 NOW = datetime(2026, 3, 9, 16, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -26,7 +26,7 @@ def usd(amount: str) -> Money:
     return Money(Decimal(amount), "USD")
 
 
-def sight(native_id: str = "i-1", **changes: Any) -> Sight:
+def sight(native_id: str = "i-1", **changes: Any) -> ResourceSnapshot:
     """A machine idle for a day, at a dollar an hour, of the vision team."""
     ordinary: dict[str, Any] = {
         "ref": ref(native_id),
@@ -44,21 +44,21 @@ def sight(native_id: str = "i-1", **changes: Any) -> Sight:
         "first_day": (NOW - 3 * DAY).date(),
         "busy": (90.0, 2.0, 0.0, 0.5),
     }
-    return Sight(**{**ordinary, **changes})
+    return ResourceSnapshot(**{**ordinary, **changes})
 
 
-def untouchable(native_id: str = "i-k8s", **changes: Any) -> Sight:
+def untouchable(native_id: str = "i-k8s", **changes: Any) -> ResourceSnapshot:
     """A node of Kubernetes that is idle."""
     reason = Reason(ReasonCode.KUBERNETES, {"utilisation": "idle", "name": "prod"})
     return sight(native_id, verdict=Verdict.EXEMPT, reason=reason, owner="platform", **changes)
 
 
-def look(*sights: Sight, **changes: Any) -> Look:
+def look(*sights: ResourceSnapshot, **changes: Any) -> ScanSnapshot:
     ordinary: dict[str, Any] = {"guard": "idle_gpu", "run_id": "r", "at": NOW, "seen": len(sights), "sights": sights}
-    return Look(**{**ordinary, **changes})
+    return ScanSnapshot(**{**ordinary, **changes})
 
 
-def budget(name: str = "research", spent: str = "640", **changes: Any) -> BudgetSight:
+def budget(name: str = "research", spent: str = "640", **changes: Any) -> BudgetSnapshot:
     """A thousand dollars for March."""
     ordinary: dict[str, Any] = {
         "name": name,
@@ -73,7 +73,7 @@ def budget(name: str = "research", spent: str = "640", **changes: Any) -> Budget
         "expected": usd("1200"),
         "worst": usd("2000"),
     }
-    return BudgetSight(**{**ordinary, **changes})
+    return BudgetSnapshot(**{**ordinary, **changes})
 
 
 def saved(amount: str = "250") -> SavingsReport:

@@ -27,7 +27,7 @@ from costguard.domain.errors import LedgerError
 from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat, ChainHead, entry_key, hash_of
 from costguard.engine.ledger.audit.verify import verify
 from costguard.engine.ledger.runs import RunRepository
-from costguard.ports import Check, Put, Record
+from costguard.ports import Put, Record, VersionCheck
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 FINISHED, OPEN = "run-1", "run-2"
@@ -82,7 +82,7 @@ class Snapshot:
     def put(self, record: Record, expect_version: int) -> Record:
         raise NotImplementedError
 
-    def transact(self, operations: Sequence[Put | Check]) -> None:
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
         raise NotImplementedError
 
     def close(self) -> None:

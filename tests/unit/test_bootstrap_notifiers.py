@@ -17,7 +17,7 @@ from costguard.bootstrap import notifier_of
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import InvalidInputError, RejectedNoticeError
 from costguard.domain.keep_tokens import read_keep_token
-from costguard.ports import Choice, Message, Part
+from costguard.ports import Choice, Message, MessagePart
 from costguard.settings import load_settings
 
 SECRET = "0123456789abcdef"
@@ -92,7 +92,7 @@ def test_robots_are_set_up_by_name_and_their_links_lead_to_this_deployment() -> 
         for kind in ("feishu", "dingtalk", "wecom"):
             for given, linked in ((environ, False), ({**environ, **ANSWERS}, True)):
                 notifier = notifier_of(load_settings(given))
-                message = Message(f"{kind}:ops", "t", "t", parts=(Part("decided", "", choices=(KEEP,)),))
+                message = Message(f"{kind}:ops", "t", "t", parts=(MessagePart("decided", "", choices=(KEEP,)),))
                 assert notifier.send(message).proves_delivery
                 found = re.search(r"https://answers\.example\.com/keep\?t=([\w-]+)", robots.posted[-1].words)
                 assert bool(found) is linked
@@ -106,7 +106,7 @@ def test_links_in_mail_name_the_channel_as_the_policy_writes_it() -> None:
 
     with MailServer() as server:
         notifier = notifier_of(load_settings({**SENDER, **ANSWERS, "COSTGUARD_SMTP_URL": server.url}))
-        notifier.send(Message("mailto:ops@example.com", "t", "t", parts=(Part("decided", "", choices=(KEEP,)),)))
+        notifier.send(Message("mailto:ops@example.com", "t", "t", parts=(MessagePart("decided", "", choices=(KEEP,)),)))
         body = server.taken[0].parsed.get_body(("plain",))
         assert body is not None
         found = re.search(r"/keep\?t=([\w-]+)", body.get_content())

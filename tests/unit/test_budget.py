@@ -16,7 +16,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ScopeRef, Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendScope
-from costguard.estimates.burn import Known, Metered, known
+from costguard.estimates.burn import Metered, MeteredFleet, known
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, age_of_bill, assess, judge
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, CostBasis, Counted, PeriodKind, Trust
@@ -329,6 +329,6 @@ def test_a_month_without_any_charge_is_zero_when_the_bill_says_so() -> None:
 
 
 def test_nothing_is_listed_for_a_scope_of_nothing() -> None:
-    empty = ScopeFacts((), (), (), None, Known((), ()), Known((), ()))
+    empty = ScopeFacts((), (), (), None, MeteredFleet((), ()), MeteredFleet((), ()))
     found = status(empty)
     assert found.share == 0

@@ -22,7 +22,7 @@ from costguard.domain.resources import Billing
 from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendScope
 from costguard.engine.guards.budgets.look import look
 from costguard.estimates.burn import known
-from costguard.estimates.commitments import Ground, Term, terms_in
+from costguard.estimates.commitments import CommitmentEvidence, PrepaidTerm, terms_in
 from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.forecast import RUN_RATE
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
@@ -67,12 +67,17 @@ def fees(day: int, cost: str = "600", **changes: Any) -> tuple[SpendLine, ...]:
     return tuple(fee(datetime(2026, month, day, tzinfo=timezone.utc), cost, **changes) for month in (9, 10))
 
 
-def term(name: str = "i-1", *, renew: bool | None = True, hourly: str | None = "1", ends: datetime = ENDS) -> Term:
-    return Term(ref(name), "g5.xlarge", ends, renew, None if hourly is None else usd(hourly))
+def term(
+    name: str = "i-1", *, renew: bool | None = True, hourly: str | None = "1", ends: datetime = ENDS
+) -> PrepaidTerm:
+    return PrepaidTerm(ref(name), "g5.xlarge", ends, renew, None if hourly is None else usd(hourly))
 
 
 def status(
-    *more: SpendLine, terms: tuple[Term, ...] = (), counted: Counted = BILLED, rates: tuple[ExchangeRate, ...] = ()
+    *more: SpendLine,
+    terms: tuple[PrepaidTerm, ...] = (),
+    counted: Counted = BILLED,
+    rates: tuple[ExchangeRate, ...] = (),
 ) -> BudgetStatus:
     """A hundred a day since September, complete to the 10th."""
     since = MONTH - 61 * DAY
@@ -126,7 +131,7 @@ def test_on_the_effective_cost_both_are_in_the_days_already() -> None:
 
     assert ends_at(found) == ends_at(status())
     assert found.forecast is not None
-    assert [(one.ground, one.spread) for one in found.forecast.commitments] == [(Ground.TERM, True)]
+    assert [(one.ground, one.spread) for one in found.forecast.commitments] == [(CommitmentEvidence.TERM, True)]
 
 
 def test_what_may_be_renewed_is_in_the_upper_bound_alone() -> None:
@@ -321,6 +326,6 @@ def test_a_prepaid_machines_renewal_is_seen_by_a_look(tmp_path: Path) -> None:
 
     assert found.forecast is not None
     (one,) = found.forecast.commitments
-    assert (one.ground, one.due.date(), one.sure) == (Ground.TERM, date(2026, 3, 12), False)
+    assert (one.ground, one.due.date(), one.sure) == (CommitmentEvidence.TERM, date(2026, 3, 12), False)
     assert one.money == Money(Decimal("432.0000"), "CNY")
     assert found.forecast.high.amount >= found.forecast.expected.amount + 432

@@ -19,7 +19,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import InstanceState
 from costguard.domain.spend import SpendScope
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, PriorityClass, StepKind
-from costguard.guards.budget.steps import MachineRules, Standing, machine_rules, narrowed, selector_of
+from costguard.guards.budget.steps import BudgetStanding, MachineRules, machine_rules, narrowed, selector_of
 from costguard.guards.rules.common import Mode, Selector
 from costguard.planning import Plan, PlanInputs, build_plan
 from costguard.policy.diff.rule_changes import loosens, rule_from_terms, terms, with_digest
@@ -38,7 +38,7 @@ def budget(*steps: BudgetStep, **changes: Any) -> BudgetRule:
 
 def rules_at(share: str | None, *steps: BudgetStep, doubt: Reason | None = None, **changes: Any) -> MachineRules:
     known = None if share is None else Decimal(share)
-    return machine_rules([Standing(budget(*steps, **changes), known, doubt)], [DEV])
+    return machine_rules([BudgetStanding(budget(*steps, **changes), known, doubt)], [DEV])
 
 
 def mine(native_id: str = "i-1", *, busy: bool = False, **tags: str) -> InstanceFact:
@@ -180,7 +180,7 @@ def test_of_nested_budgets_the_gentlest_that_is_spent_decides_and_one_stop_is_as
     company = budget(
         BudgetStep(Decimal(1), StepKind.STOP_IDLE, timedelta(hours=2)), name="company", covers=SpendScope()
     )
-    made = machine_rules([Standing(company, Decimal("1.2")), Standing(budget(), Decimal("1.5"))], [])
+    made = machine_rules([BudgetStanding(company, Decimal("1.2")), BudgetStanding(budget(), Decimal("1.5"))], [])
     plan = planned(made, mine())
     assert due(plan) == [(Verb.WARN, "i-1")]
     assert plan.due[0].rule == "research@100%"
@@ -188,7 +188,7 @@ def test_of_nested_budgets_the_gentlest_that_is_spent_decides_and_one_stop_is_as
 
 def test_a_class_step_that_only_watches_takes_no_machine_from_an_enforced_idle_step() -> None:
     watching = budget(STOP_DEV, name="watching", mode=Mode.OBSERVE, covers=SpendScope(accounts=("nobody",)))
-    made = machine_rules([Standing(watching, Decimal(2)), Standing(budget(), Decimal(2))], [DEV])
+    made = machine_rules([BudgetStanding(watching, Decimal(2)), BudgetStanding(budget(), Decimal(2))], [DEV])
     assert due(planned(made, mine(env="dev"))) == [(Verb.WARN, "i-1")]
 
 

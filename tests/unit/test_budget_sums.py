@@ -23,7 +23,7 @@ from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
 from costguard.guards.rules.common import Mode
-from costguard.report.budget.story import Section, budget_story
+from costguard.report.budget.story import StorySection, budget_story
 from costguard.report.budget.sums import divided, factors_that_matter
 from costguard.report.budget.to_json import budgets_json
 from costguard.report.budget.views import BudgetReport
@@ -79,7 +79,7 @@ def found(
     return assess(rule, facts, RATES, NOW)
 
 
-def told(status: BudgetStatus, language: Language = Language.EN) -> tuple[Section, ...]:
+def told(status: BudgetStatus, language: Language = Language.EN) -> tuple[StorySection, ...]:
     return budget_story(BudgetReport(status, NOW), language)
 
 
@@ -87,7 +87,7 @@ def amounts(line: str) -> list[Decimal]:
     return [Decimal(number.replace(",", "")) for number, _ in MONEY.findall(line)]
 
 
-def under(sections: tuple[Section, ...], title: str) -> tuple[str, ...]:
+def under(sections: tuple[StorySection, ...], title: str) -> tuple[str, ...]:
     return next((one.lines for one in sections if one.title == title), ())
 
 

@@ -16,7 +16,7 @@ from costguard.cli.operate.bundling.material import find_material
 from costguard.cli.operate.bundling.recipes import HOSTS, Arch
 from costguard.cli.operate.bundling.trimming import aws_services, keeps, newest_versions
 from costguard.cli.operate.bundling.unpacking import narrow, narrowed_file
-from costguard.cli.operate.bundling.wheels import Wanted
+from costguard.cli.operate.bundling.wheels import WheelTarget
 from costguard.domain.errors import InvalidInputError
 from costguard.providers.aws.iam.permissions import KNOWN_OPERATIONS
 
@@ -109,11 +109,11 @@ def test_charts_are_asked_for_as_the_project_declares_them() -> None:
     ],
 )
 def test_a_wheel_is_taken_only_where_it_suits(file_name: str, rank: int | None) -> None:
-    assert Wanted("3.13", 28, Arch.X86_64).rank(file_name) == rank
+    assert WheelTarget("3.13", 28, Arch.X86_64).rank(file_name) == rank
 
 
 def test_platforms_are_told_with_their_older_names() -> None:
-    tags = Wanted("3.13", 28, Arch.ARM64).platforms
+    tags = WheelTarget("3.13", 28, Arch.ARM64).platforms
     assert tags[0] == "manylinux_2_28_aarch64"
     assert {"manylinux_2_17_aarch64", "manylinux2014_aarch64", "linux_aarch64"} <= set(tags)
 

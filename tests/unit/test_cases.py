@@ -14,7 +14,7 @@ from costguard.cases import (
     CaseStatus,
     ClimbedRung,
     Phase,
-    Seen,
+    SubjectSnapshot,
     advance,
     claimed,
     confirming,
@@ -41,7 +41,7 @@ def stopped_case(rung: int = 3, **changes: Any) -> Case:
     return case(rung=rung, climbed=(WARNED, HALTED), since=NOW - 8 * DAY, **changes)
 
 
-def stopped_seen(**changes: Any) -> Seen:
+def stopped_seen(**changes: Any) -> SubjectSnapshot:
     return seen(STOPPED, finding=finding(STOPPED, Verdict.COMPLIANT), **changes)
 
 

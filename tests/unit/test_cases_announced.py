@@ -8,7 +8,17 @@ from datetime import timedelta
 import pytest
 from tests.builders import DAY, NOW, SHARD, case, detail, fact, instance, policy, ref, rule, seen, shard_facts
 
-from costguard.cases import Announced, Case, ClimbedRung, Seen, advance, claimed, decision_id, due_at, noticed
+from costguard.cases import (
+    Announced,
+    Case,
+    ClimbedRung,
+    SubjectSnapshot,
+    advance,
+    claimed,
+    decision_id,
+    due_at,
+    noticed,
+)
 from costguard.cases.moves import climbed
 from costguard.cases.remediation import RemediationSeen, advance_remediation, remediation_terms
 from costguard.domain.actions import Verb
@@ -71,7 +81,7 @@ def test_the_last_notice_counts_for_every_step_behind_it() -> None:
 def test_a_notice_that_named_nothing_puts_nothing_off() -> None:
     """As those of earlier versions, in ledgers of today."""
     assert noticed(case(rung=0), NOW).climbed[-1].announced == ()
-    assert Seen(NOW, rule(), None, None, shard_read=True, shard_complete=True).announced == ()
+    assert SubjectSnapshot(NOW, rule(), None, None, shard_read=True, shard_complete=True).announced == ()
     assert RemediationSeen(NOW, KEYS, UNROTATED, MEND, shard_read=True, shard_complete=True).announced == ()
 
 

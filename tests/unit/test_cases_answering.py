@@ -9,7 +9,16 @@ import pytest
 from tests.builders import DAY, NOW, STOP_THEN_TERMINATE, case, ref, rule, usd
 
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, decision_id
-from costguard.cases.answering import Accepted, AnswerCode, Ground, Refused, Told, Weighed, takes_two, weigh
+from costguard.cases.answering import (
+    Accepted,
+    AnswerCode,
+    AnswerContext,
+    AnsweredNotice,
+    Refused,
+    Weighed,
+    takes_two,
+    weigh,
+)
 from costguard.domain.actions import Verb
 from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
 from costguard.domain.money import Money
@@ -23,15 +32,15 @@ STRANGER = Person("slack", "U-BEN", "T-1")
 OPERATOR = Person("cli", "root")
 MAILED = Person("link", "ana@example.com")
 TERMS = AnswerTerms(slack_team="T-1", approvers=("U-LEAD",))
-NOTICE = Told("slack:#gpu", "C-GPU", usd("1.00"))
+NOTICE = AnsweredNotice("slack:#gpu", "C-GPU", usd("1.00"))
 NAMED = {"resource": str(ref()), "name": "notebook", "owner": "nlp"}
 NOTICED = case(owner="nlp", climbed=(ClimbedRung(Verb.WARN, NOW - DAY),))
 
 
-def ground(of: Case | None = NOTICED, **changes: Any) -> Ground:
+def ground(of: Case | None = NOTICED, **changes: Any) -> AnswerContext:
     """A notice in the owners' channel, answered from there."""
     ordinary = {"told": (NOTICE,), "terms": TERMS, "now": NOW, "came_through": "C-GPU", "people": ("U-ANA",)}
-    return Ground(of, **{**ordinary, **changes})
+    return AnswerContext(of, **{**ordinary, **changes})
 
 
 def said(kind: AnswerKind, by: Person = OWNER, of: Case = NOTICED, length: timedelta | None = None) -> Answer:
@@ -65,7 +74,7 @@ def test_scripts_read_the_code_of_an_answer_as_its_name_in_small_letters() -> No
         (OPERATOR, {"of": None}, AnswerCode.UNKNOWN),
         (OWNER, {"came_through": "C-ALL"}, AnswerCode.FOREIGN_CHANNEL),
         (OWNER, {"came_through": "slack:#gpu"}, AnswerCode.FOREIGN_CHANNEL),
-        (OWNER, {"came_through": "", "told": (Told("", "", None),)}, AnswerCode.FOREIGN_CHANNEL),
+        (OWNER, {"came_through": "", "told": (AnsweredNotice("", "", None),)}, AnswerCode.FOREIGN_CHANNEL),
         (OWNER, {"told": ()}, AnswerCode.FOREIGN_CHANNEL),
         (MAILED, {"came_through": "C-GPU"}, AnswerCode.FOREIGN_CHANNEL),
         (STRANGER, {"came_through": "C-ALL", "anywhere": True}, AnswerCode.FOREIGN_CHANNEL),
@@ -86,7 +95,7 @@ def test_whoever_may_not_answer_learns_nothing_of_the_case(
         (OPERATOR, {"came_through": "", "told": (), "terms": AnswerTerms()}),
         (OWNER, {"came_through": "C-ALL", "anywhere": True}),
         (APPROVER, {"came_through": "C-ALL", "anywhere": True}),
-        (OWNER, {"came_through": "C-ALL", "told": (Told("slack:#all", "C-ALL", None), NOTICE)}),
+        (OWNER, {"came_through": "C-ALL", "told": (AnsweredNotice("slack:#all", "C-ALL", None), NOTICE)}),
     ],
 )
 def test_an_answer_counts_from_where_it_was_asked_for(by: Person, changes: dict[str, Any]) -> None:
@@ -94,12 +103,12 @@ def test_an_answer_counts_from_where_it_was_asked_for(by: Person, changes: dict[
 
 
 def test_an_answer_through_another_channel_counts_only_where_the_asker_says_so() -> None:
-    elsewhere = Ground(NOTICED, (NOTICE,), TERMS, NOW, "C-ALL", ("U-ANA",))
+    elsewhere = AnswerContext(NOTICED, (NOTICE,), TERMS, NOW, "C-ALL", ("U-ANA",))
     assert weigh(said(AnswerKind.KEEP, length=DAY), elsewhere).code is AnswerCode.FOREIGN_CHANNEL
 
 
 def test_an_answer_that_names_no_channel_counts_for_none() -> None:
-    placeless = Ground(NOTICED, (Told("XXXX", "XXXX", None), Told("", "", None)), TERMS, NOW)
+    placeless = AnswerContext(NOTICED, (AnsweredNotice("XXXX", "XXXX", None), AnsweredNotice("", "", None)), TERMS, NOW)
     assert weigh(said(AnswerKind.KEEP, length=DAY), placeless).code is AnswerCode.FOREIGN_CHANNEL
 
 

@@ -13,9 +13,9 @@ from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, decision_id
 from costguard.cases.answering import (
     Accepted,
     AnswerCode,
-    Ground,
+    AnswerContext,
+    AnsweredNotice,
     Refused,
-    Told,
     Vote,
     Weighed,
     enough,
@@ -36,7 +36,7 @@ STRANGER = Person("slack", "U-BEN", "T-1")
 OPERATOR = Person("cli", "root")
 MAILED = Person("link", "ana@example.com")
 TERMS = AnswerTerms(slack_team="T-1", approvers=("U-LEAD",), two_above=(usd("10"),))
-CHEAP, DEAR, PRICELESS = (Told("slack:#gpu", "C-GPU", hourly) for hourly in (usd("1.00"), usd("98.00"), None))
+CHEAP, DEAR, PRICELESS = (AnsweredNotice("slack:#gpu", "C-GPU", hourly) for hourly in (usd("1.00"), usd("98.00"), None))
 NAMED = {"resource": str(ref()), "name": "notebook", "owner": "nlp"}
 WARNED, HALTED = ClimbedRung(Verb.WARN, NOW - DAY), ClimbedRung(Verb.STOP, NOW - DAY)
 NOTICED = case(owner="nlp", climbed=(WARNED,))
@@ -44,9 +44,9 @@ NEEDED = Reason(ReasonCode.APPROVAL_NEEDED)
 ASKING = case(owner="nlp", status=CaseStatus.HELD, reason=NEEDED, decision_id="decision1", climbed=(WARNED,))
 
 
-def ground(of: Case = NOTICED, **changes: Any) -> Ground:
+def ground(of: Case = NOTICED, **changes: Any) -> AnswerContext:
     ordinary = {"told": (CHEAP,), "terms": TERMS, "now": NOW, "came_through": "C-GPU", "people": ("U-ANA",)}
-    return Ground(of, **{**ordinary, **changes})
+    return AnswerContext(of, **{**ordinary, **changes})
 
 
 def stop(by: Person = ANA, of: Case = NOTICED, decision: str | None = None, **changes: Any) -> Weighed:
@@ -198,7 +198,7 @@ def test_where_an_approval_is_missing_asking_again_is_none() -> None:
 
 
 @pytest.mark.parametrize("told", [(DEAR,), (CHEAP, DEAR), (PRICELESS, CHEAP), ()])
-def test_what_is_dear_or_of_unknown_price_takes_two_to_stop(told: tuple[Told, ...]) -> None:
+def test_what_is_dear_or_of_unknown_price_takes_two_to_stop(told: tuple[AnsweredNotice, ...]) -> None:
     """Told nowhere: nobody can say what it costs."""
     assert stop(OPERATOR, told=told) == Accepted(AnswerCode.STOP_NEEDS_ANOTHER, NAMED, needed=2)
     second = stop(OPERATOR, told=told, votes=(vote(LEAD),))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, case, finding, instance, rule, seen
 
-from costguard.cases import Case, CaseStatus, ClimbedRung, Seen, Step, advance, decision_id
+from costguard.cases import Case, CaseStatus, CaseStep, ClimbedRung, SubjectSnapshot, advance, decision_id
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
@@ -37,11 +37,11 @@ def quarantined(**changes: Any) -> Case:
     )
 
 
-def stopped_seen(**changes: Any) -> Seen:
+def stopped_seen(**changes: Any) -> SubjectSnapshot:
     return seen(STOPPED, finding=QUIET, **changes)
 
 
-def told_again(before: Case) -> Step:
+def told_again(before: Case) -> CaseStep:
     """The wait behind the stop starts anew: with a new notice, under a new decision."""
     restarted = replace(
         before,
@@ -54,7 +54,7 @@ def told_again(before: Case) -> Step:
         snoozed_until=None,
         reason=Reason(ReasonCode.WAITING, {"verb": "warn"}),
     )
-    return Step(replace(restarted, decision_id=decision_id(restarted)), Verb.WARN)
+    return CaseStep(replace(restarted, decision_id=decision_id(restarted)), Verb.WARN)
 
 
 def test_a_tightened_rule_keeps_the_wait_and_voids_the_old_decision() -> None:
@@ -67,7 +67,7 @@ def test_a_tightened_rule_keeps_the_wait_and_voids_the_old_decision() -> None:
         decision_id="",
         reason=Reason(ReasonCode.WAITING, {"verb": "stop", "due": "2026-03-10T18:30+00:00"}),
     )
-    assert advance(before, seen(rule=STRICTER)) == Step(expected)
+    assert advance(before, seen(rule=STRICTER)) == CaseStep(expected)
 
 
 def test_a_loosened_rule_starts_from_a_new_notice() -> None:
@@ -84,7 +84,7 @@ def test_a_loosened_rule_starts_from_a_new_notice() -> None:
         reason=Reason(ReasonCode.WAITING, {"verb": "warn"}),
     )
     expected = replace(restarted, decision_id=decision_id(restarted))
-    assert advance(before, seen(rule=LOOSER)) == Step(expected, Verb.WARN)
+    assert advance(before, seen(rule=LOOSER)) == CaseStep(expected, Verb.WARN)
 
 
 def test_a_restarted_wait_that_cannot_be_judged_keeps_no_old_decision() -> None:
@@ -104,7 +104,7 @@ def test_a_restarted_wait_that_cannot_be_judged_keeps_no_old_decision() -> None:
         decision_id="",
         reason=HELD_UNMEASURED,
     )
-    assert advance(before, seen(rule=LOOSER, finding=UNMEASURED)) == Step(expected)
+    assert advance(before, seen(rule=LOOSER, finding=UNMEASURED)) == CaseStep(expected)
 
 
 def test_another_rule_of_the_same_content_counts_as_loosened() -> None:
@@ -155,7 +155,7 @@ def test_a_snooze_that_ends_before_a_stop_starts_from_the_first_notice() -> None
         snoozed_until=None,
         reason=Reason(ReasonCode.WAITING, {"verb": "warn"}),
     )
-    assert advance(before, seen()) == Step(replace(restarted, decision_id=decision_id(restarted)), Verb.WARN)
+    assert advance(before, seen()) == CaseStep(replace(restarted, decision_id=decision_id(restarted)), Verb.WARN)
 
 
 def test_a_snooze_that_ends_unmeasured_keeps_no_old_decision() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, case, finding, instance, rule, seen
 
-from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, Step, advance, claimed, held
+from costguard.cases import Case, CaseStatus, CaseStep, ClimbedRung, Phase, advance, claimed, held
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
@@ -33,14 +33,14 @@ def called(rung: int, **changes: Any) -> Case:
     return replace(held(claimed(ready, NOW - HOUR), DOUBT), **changes)
 
 
-def after(before: Case, subject: Instance | None = None, **changes: Any) -> Step:
+def after(before: Case, subject: Instance | None = None, **changes: Any) -> CaseStep:
     """One step on; a machine that does not run is idle no longer, the verdict on it says so."""
     idle = subject is None or subject.state is InstanceState.RUNNING
     verdict = Verdict.VIOLATION if idle else Verdict.COMPLIANT
     return advance(before, seen(subject, **{"finding": finding(subject, verdict), **changes}))
 
 
-def climbed(before: Case, verb: Verb) -> Step:
+def climbed(before: Case, verb: Verb) -> CaseStep:
     confirmed = replace(
         before,
         status=CaseStatus.OPEN,
@@ -54,28 +54,28 @@ def climbed(before: Case, verb: Verb) -> Step:
         claimed_at=None,
         reason=Reason(ReasonCode.CONFIRMED, {"verb": verb.value}),
     )
-    return Step(confirmed)
+    return CaseStep(confirmed)
 
 
-def failed(before: Case, code: ReasonCode, failures: int = 2) -> Step:
+def failed(before: Case, code: ReasonCode, failures: int = 2) -> CaseStep:
     """Known to have changed nothing: a new decision may be made."""
     free = replace(before, status=CaseStatus.HELD, phase=Phase.WAITING, attempt=4, failures=failures)
-    return Step(replace(free, decision_id="", claimed_at=None, reason=Reason(code, {"failures": 2})))
+    return CaseStep(replace(free, decision_id="", claimed_at=None, reason=Reason(code, {"failures": 2})))
 
 
-def awaited(before: Case) -> Step:
+def awaited(before: Case) -> CaseStep:
     seen_going = replace(before, status=CaseStatus.OPEN, phase=Phase.CONFIRMING)
-    return Step(replace(seen_going, reason=Reason(ReasonCode.CONFIRMING)))
+    return CaseStep(replace(seen_going, reason=Reason(ReasonCode.CONFIRMING)))
 
 
-def in_doubt(before: Case, code: ReasonCode, facts: dict[str, FactValue] | None = None) -> Step:
-    return Step(replace(before, status=CaseStatus.HELD, reason=Reason(code, facts or {})))
+def in_doubt(before: Case, code: ReasonCode, facts: dict[str, FactValue] | None = None) -> CaseStep:
+    return CaseStep(replace(before, status=CaseStatus.HELD, reason=Reason(code, facts or {})))
 
 
 def test_a_stop_without_effect_is_given_up_after_an_hour() -> None:
     assert after(called(1), intent_written=True) == failed(called(1), ReasonCode.NOT_TAKEN_EFFECT)
     fresh = called(1, claimed_at=NOW - HOUR + SECOND)
-    assert after(fresh, intent_written=True) == Step(fresh), "another run may be at work on it"
+    assert after(fresh, intent_written=True) == CaseStep(fresh), "another run may be at work on it"
 
 
 def test_a_machine_seen_terminating_is_awaited() -> None:
@@ -86,7 +86,7 @@ def test_a_machine_seen_terminating_is_awaited() -> None:
 def test_a_terminate_that_was_surely_not_done_may_be_decided_anew(nothing_sent: dict[str, Any]) -> None:
     assert after(called(4), STOPPED, **nothing_sent) == failed(called(4), ReasonCode.NOT_TAKEN_EFFECT)
     fresh = called(4, claimed_at=NOW - HOUR + SECOND)
-    assert after(fresh, STOPPED, **nothing_sent) == Step(fresh)
+    assert after(fresh, STOPPED, **nothing_sent) == CaseStep(fresh)
 
 
 @pytest.mark.parametrize("outcome", [None, Outcome.UNKNOWN, Outcome.ACCEPTED, Outcome.HAD_NO_EFFECT])
@@ -96,7 +96,7 @@ def test_a_terminate_that_may_have_been_done_is_left_to_a_person(outcome: Outcom
     expected = in_doubt(called(4), ReasonCode.OUTCOME_UNKNOWN, {"verb": "terminate"})
     assert after(called(4), STOPPED, **asked) == expected
     fresh = called(4, claimed_at=NOW - HOUR + SECOND)
-    assert after(fresh, STOPPED, **asked) == Step(fresh)
+    assert after(fresh, STOPPED, **asked) == CaseStep(fresh)
 
 
 def test_a_claim_without_a_time_is_not_taken_for_a_fresh_one() -> None:
@@ -111,7 +111,7 @@ def test_use_while_a_stop_was_in_doubt_ends_the_case_once_it_is_settled() -> Non
     assert settled is not None
     recovered = Reason(ReasonCode.RECOVERED, {"maximum": 87.0})
     expected = replace(settled, status=CaseStatus.CLOSED, reason=recovered, closed_at=NOW)
-    assert after(called(1), finding=busy, intent_written=True) == Step(expected)
+    assert after(called(1), finding=busy, intent_written=True) == CaseStep(expected)
 
 
 def test_a_snooze_while_a_call_was_in_doubt_counts_once_it_is_settled() -> None:
@@ -120,7 +120,7 @@ def test_a_snooze_while_a_call_was_in_doubt_counts_once_it_is_settled() -> None:
     assert settled is not None
     paused = replace(settled, status=CaseStatus.SNOOZED, snoozed_until=until)
     expected = replace(paused, reason=Reason(ReasonCode.SNOOZED, {"until": "2026-03-11T12:30+00:00"}))
-    assert after(called(1), STOPPED, **ACCEPTED, snoozed_until=until) == Step(expected)
+    assert after(called(1), STOPPED, **ACCEPTED, snoozed_until=until) == CaseStep(expected)
 
 
 def test_a_snooze_does_not_hide_a_call_still_in_doubt() -> None:
@@ -128,14 +128,14 @@ def test_a_snooze_does_not_hide_a_call_still_in_doubt() -> None:
     asked = {"intent_written": True, "snoozed_until": NOW + DAY}
     doubt = in_doubt(called(4), ReasonCode.OUTCOME_UNKNOWN, {"verb": "terminate"}).case
     assert doubt is not None
-    assert after(called(4), STOPPED, **asked) == Step(replace(doubt, snoozed_until=NOW + DAY))
+    assert after(called(4), STOPPED, **asked) == CaseStep(replace(doubt, snoozed_until=NOW + DAY))
 
 
 def told(**changes: Any) -> Case:
     return called(0, **changes)
 
 
-def notice(before: Case, **changes: Any) -> Step:
+def notice(before: Case, **changes: Any) -> CaseStep:
     return advance(before, seen(**changes))
 
 
@@ -150,7 +150,7 @@ def test_a_notice_counts_from_its_delivery() -> None:
 def test_a_notice_that_was_never_handed_over_is_decided_anew() -> None:
     assert notice(told()) == failed(told(), ReasonCode.NOTICE_UNDELIVERED)
     fresh = told(claimed_at=NOW - HOUR + SECOND)
-    assert notice(fresh) == Step(fresh), "its own run may still be writing it"
+    assert notice(fresh) == CaseStep(fresh), "its own run may still be writing it"
 
 
 @pytest.mark.parametrize("dead", [False, True])

@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, case, finding, instance, rule, seen
 
-from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, Seen, Step, advance, claimed, confirming
+from costguard.cases import (
+    Case,
+    CaseStatus,
+    CaseStep,
+    ClimbedRung,
+    Phase,
+    SubjectSnapshot,
+    advance,
+    claimed,
+    confirming,
+)
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
@@ -20,10 +30,10 @@ BUSY = finding(verdict=Verdict.COMPLIANT, reason=Reason(ReasonCode.BUSY, {"maxim
 PROTECTED = finding(verdict=Verdict.EXEMPT, reason=Reason(ReasonCode.PROTECTED_TAG, {"tag": "keep"}))
 
 
-def over(before: Case, code: ReasonCode, facts: dict[str, FactValue] | None = None) -> Step:
+def over(before: Case, code: ReasonCode, facts: dict[str, FactValue] | None = None) -> CaseStep:
     """The step that closes `before` now and changes nothing else."""
     ended = replace(before, status=CaseStatus.CLOSED, phase=Phase.WAITING, reason=Reason(code, facts or {}))
-    return Step(replace(ended, closed_at=NOW))
+    return CaseStep(replace(ended, closed_at=NOW))
 
 
 def stopped_by_costguard(**changes: Any) -> Case:
@@ -108,7 +118,7 @@ def test_a_call_under_way_is_settled_before_anything_is_concluded(changes: dict[
 def test_a_call_under_way_whose_rule_is_gone_waits_for_a_person() -> None:
     called = under_way(Verb.STOP)
     expected = replace(called, status=CaseStatus.HELD, reason=Reason(ReasonCode.OUTCOME_UNKNOWN))
-    assert advance(called, seen(rule=None)) == Step(expected)
+    assert advance(called, seen(rule=None)) == CaseStep(expected)
 
 
 @pytest.mark.parametrize("found", [BUSY, PROTECTED])
@@ -129,7 +139,7 @@ def test_absence_from_what_was_not_read_proves_nothing(unread: dict[str, Any]) -
 def test_a_stopped_machine_is_not_called_recovered() -> None:
     """A machine that Costguard stopped is no longer idle; that is no reason to let it go."""
     halted = instance(state=InstanceState.STOPPED)
-    quiet: Seen = seen(halted, finding=finding(halted, Verdict.COMPLIANT))
+    quiet: SubjectSnapshot = seen(halted, finding=finding(halted, Verdict.COMPLIANT))
     after = advance(stopped_by_costguard(), quiet).case
     assert after is not None
     assert after.status is CaseStatus.OPEN

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, ref
 
-from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, Step, claimed, confirming
+from costguard.cases import Case, CaseStatus, CaseStep, ClimbedRung, Phase, claimed, confirming
 from costguard.cases.remediation import (
     RemediationSeen,
     advance_remediation,
@@ -57,7 +57,7 @@ def sent(age: timedelta = timedelta(minutes=1)) -> Case:
     return confirming(claimed(told(), NOW - age))
 
 
-def code_of(step: Step) -> ReasonCode:
+def code_of(step: CaseStep) -> ReasonCode:
     assert step.case is not None
     return step.case.reason.code
 

@@ -12,9 +12,9 @@ from tests.builders import DAY, NOW, case, detail, finding, instance, rule, seen
 from costguard.cases import (
     Case,
     CaseStatus,
+    CaseStep,
     ClimbedRung,
     Phase,
-    Step,
     advance,
     claimed,
     copied_at_once,
@@ -50,22 +50,22 @@ def holding(*snapshots: Snapshot) -> InstanceDetail:
     return detail(STOPPED, volumes=(ONE, TWO), snapshots=snapshots)
 
 
-def after(before: Case, found: InstanceDetail | None, subject: Instance = STOPPED) -> Step:
+def after(before: Case, found: InstanceDetail | None, subject: Instance = STOPPED) -> CaseStep:
     return advance(before, seen(subject, finding=QUIET, detail=found, intent_written=True))
 
 
-def stays(before: Case, code: ReasonCode, facts: dict[str, FactValue] | None = None) -> Step:
-    return Step(replace(before, status=CaseStatus.HELD, reason=Reason(code, facts or {})))
+def stays(before: Case, code: ReasonCode, facts: dict[str, FactValue] | None = None) -> CaseStep:
+    return CaseStep(replace(before, status=CaseStatus.HELD, reason=Reason(code, facts or {})))
 
 
-def tried_again(before: Case, code: ReasonCode) -> Step:
+def tried_again(before: Case, code: ReasonCode) -> CaseStep:
     free = replace(before, phase=Phase.WAITING, attempt=4, failures=before.failures + 1, decision_id="")
-    return Step(replace(free, claimed_at=None, reason=Reason(code, {"failures": before.failures + 1})))
+    return CaseStep(replace(free, claimed_at=None, reason=Reason(code, {"failures": before.failures + 1})))
 
 
-def awaited(before: Case, missing: int) -> Step:
+def awaited(before: Case, missing: int) -> CaseStep:
     going = replace(before, status=CaseStatus.OPEN, phase=Phase.CONFIRMING)
-    return Step(replace(going, reason=Reason(ReasonCode.CONFIRMING, {"volumes": missing})))
+    return CaseStep(replace(going, reason=Reason(ReasonCode.CONFIRMING, {"volumes": missing})))
 
 
 DONE_ONE, DONE_TWO = copy(ONE, SnapshotState.COMPLETED), copy(TWO, SnapshotState.COMPLETED)
@@ -86,7 +86,7 @@ def test_the_rung_is_climbed_when_every_volume_is_copied() -> None:
         claimed_at=None,
         reason=Reason(ReasonCode.CONFIRMED, {"verb": "snapshot"}),
     )
-    assert after(before, holding(DONE_ONE, DONE_TWO)) == Step(expected)
+    assert after(before, holding(DONE_ONE, DONE_TWO)) == CaseStep(expected)
 
 
 def test_what_was_not_looked_at_closely_stays_in_doubt() -> None:
@@ -122,7 +122,7 @@ def test_a_failure_of_an_earlier_decision_is_not_this_ones() -> None:
     """The new copies may be about to appear."""
     old = copy(TWO, SnapshotState.FAILED, decision_id="an earlier one")
     fresh = copying(claimed_at=NOW - HOUR + timedelta(seconds=1))
-    assert after(fresh, holding(DONE_ONE, old)) == Step(fresh)
+    assert after(fresh, holding(DONE_ONE, old)) == CaseStep(fresh)
 
 
 def test_a_copy_that_hangs_from_an_earlier_decision_is_not_waited_for() -> None:
@@ -133,7 +133,7 @@ def test_a_copy_that_hangs_from_an_earlier_decision_is_not_waited_for() -> None:
 def test_copies_that_never_appear_are_given_up_after_an_hour() -> None:
     assert after(copying(), holding(DONE_ONE)) == tried_again(copying(), ReasonCode.NOT_TAKEN_EFFECT)
     fresh = copying(claimed_at=NOW - HOUR + timedelta(seconds=1))
-    assert after(fresh, holding(DONE_ONE)) == Step(fresh)
+    assert after(fresh, holding(DONE_ONE)) == CaseStep(fresh)
 
 
 def test_what_cannot_stop_is_copied_on_its_second_rung() -> None:
@@ -163,7 +163,7 @@ def test_copies_made_before_the_wait_began_anew_are_not_made_again() -> None:
         attempt=4,
         reason=Reason(ReasonCode.CONFIRMED, {"verb": "snapshot"}),
     )
-    assert step == Step(expected)
+    assert step == CaseStep(expected)
 
 
 @pytest.mark.parametrize("found", [None, holding(DONE_ONE), detail(STOPPED, volumes=())])

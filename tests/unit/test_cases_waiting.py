@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, case, detail, finding, instance, rule, seen, snapshot, volume
 
-from costguard.cases import Case, CaseStatus, ClimbedRung, Step, advance, decision_id, due_at
+from costguard.cases import Case, CaseStatus, CaseStep, ClimbedRung, advance, decision_id, due_at
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
@@ -25,9 +25,11 @@ HALTED = ClimbedRung(Verb.STOP, NOW - 9 * DAY)
 UNTIL = datetime.fromisoformat("2026-03-12T09:05:59+00:00")
 
 
-def waits(before: Case, code: ReasonCode, facts: dict[str, FactValue], status: CaseStatus = CaseStatus.HELD) -> Step:
+def waits(
+    before: Case, code: ReasonCode, facts: dict[str, FactValue], status: CaseStatus = CaseStatus.HELD
+) -> CaseStep:
     """`before` with a status and a reason, and nothing wanted."""
-    return Step(replace(before, status=status, reason=Reason(code, facts)))
+    return CaseStep(replace(before, status=status, reason=Reason(code, facts)))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_a_wait_names_the_step_and_the_minute_it_is_due() -> None:
 def test_a_due_step_is_wanted_under_its_own_decision() -> None:
     before = case(status=CaseStatus.HELD)
     ready = replace(before, status=CaseStatus.OPEN, reason=Reason(ReasonCode.WAITING, {"verb": "stop"}))
-    assert advance(before, seen()) == Step(replace(ready, decision_id=decision_id(before)), Verb.STOP)
+    assert advance(before, seen()) == CaseStep(replace(ready, decision_id=decision_id(before)), Verb.STOP)
 
 
 def test_due_is_when_the_wait_since_the_last_step_is_over() -> None:
@@ -86,7 +88,7 @@ def test_a_snooze_is_shown_with_its_end() -> None:
         snoozed_until=UNTIL,
         reason=Reason(ReasonCode.SNOOZED, {"until": "2026-03-12T09:05+00:00"}),
     )
-    assert advance(case(), seen(snoozed_until=UNTIL)) == Step(expected)
+    assert advance(case(), seen(snoozed_until=UNTIL)) == CaseStep(expected)
 
 
 def test_a_finished_ladder_is_open_not_held() -> None:
@@ -136,7 +138,7 @@ def test_a_volume_attached_late_is_copied_before_the_terminate() -> None:
         reason=Reason(ReasonCode.SNAPSHOT_MISSING),
     )
     after = advance(ready, seen(STOPPED, finding=QUIET, rule=copies_twice, detail=late))
-    assert after == Step(expected, Verb.SNAPSHOT)
+    assert after == CaseStep(expected, Verb.SNAPSHOT)
 
 
 def test_a_terminate_is_wanted_once_every_volume_is_copied() -> None:
@@ -163,4 +165,4 @@ def test_a_rehearsed_notice_leaves_no_decision_behind() -> None:
         failures=0,
         reason=Reason(ReasonCode.CONFIRMED, {"verb": "warn"}),
     )
-    assert advance(quiet, seen(rule=watching)) == Step(expected, Verb.WARN)
+    assert advance(quiet, seen(rule=watching)) == CaseStep(expected, Verb.WARN)

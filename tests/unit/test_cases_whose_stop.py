@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, case, finding, instance, seen
 
-from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, Step, advance, claimed, held, same_run
+from costguard.cases import Case, CaseStatus, CaseStep, ClimbedRung, Phase, advance, claimed, held, same_run
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
@@ -38,12 +38,12 @@ def stopped(after_claim: timedelta | None = None) -> Instance:
     return instance(state=InstanceState.STOPPED, stopped_at=at)
 
 
-def after(before: Case, subject: Instance, outcome: Outcome | None = None, *, sent: bool = True) -> Step:
+def after(before: Case, subject: Instance, outcome: Outcome | None = None, *, sent: bool = True) -> CaseStep:
     quiet = finding(subject, Verdict.COMPLIANT)
     return advance(before, seen(subject, finding=quiet, intent_written=sent, last_outcome=outcome))
 
 
-def ours(before: Case) -> Step:
+def ours(before: Case) -> CaseStep:
     """Confirmed: the machine counts as stopped from now on."""
     confirmed = replace(
         before,
@@ -58,23 +58,23 @@ def ours(before: Case) -> Step:
         claimed_at=None,
         reason=Reason(ReasonCode.CONFIRMED, {"verb": "stop"}),
     )
-    return Step(confirmed)
+    return CaseStep(confirmed)
 
 
-def somebody_elses(before: Case) -> Step:
+def somebody_elses(before: Case) -> CaseStep:
     over = replace(before, status=CaseStatus.CLOSED, phase=Phase.WAITING, closed_at=NOW)
-    return Step(replace(over, reason=Reason(ReasonCode.STOPPED_BY_OTHERS)))
+    return CaseStep(replace(over, reason=Reason(ReasonCode.STOPPED_BY_OTHERS)))
 
 
-def probably_ours(before: Case, request: str = "") -> Step:
+def probably_ours(before: Case, request: str = "") -> CaseStep:
     """Closed, so that nothing is done on a guess; the request that was seen is kept for whoever starts it again."""
     over = replace(before, status=CaseStatus.CLOSED, phase=Phase.WAITING, closed_at=NOW, stop_request=request)
-    return Step(replace(over, reason=Reason(ReasonCode.STOP_UNCERTAIN)))
+    return CaseStep(replace(over, reason=Reason(ReasonCode.STOP_UNCERTAIN)))
 
 
-def awaited(before: Case) -> Step:
+def awaited(before: Case) -> CaseStep:
     going = replace(before, status=CaseStatus.OPEN, phase=Phase.CONFIRMING)
-    return Step(replace(going, reason=Reason(ReasonCode.CONFIRMING)))
+    return CaseStep(replace(going, reason=Reason(ReasonCode.CONFIRMING)))
 
 
 @pytest.mark.parametrize("outcome", [Outcome.ACCEPTED, Outcome.TOOK_EFFECT])
@@ -127,8 +127,8 @@ def test_a_machine_that_is_stopping_after_our_call_is_awaited(outcome: Outcome |
 def test_a_fresh_call_is_left_to_the_run_that_made_it() -> None:
     """That run may be about to write what the cloud answered."""
     fresh = called(claimed_at=NOW - HOUR + SECOND)
-    assert after(fresh, stopped(None)) == Step(fresh)
-    assert after(fresh, stopped(None), sent=False) == Step(fresh)
+    assert after(fresh, stopped(None)) == CaseStep(fresh)
+    assert after(fresh, stopped(None), sent=False) == CaseStep(fresh)
     assert after(fresh, STOPPING, sent=False) == awaited(fresh)
 
 
@@ -147,7 +147,7 @@ def test_a_stop_that_the_cloud_names_is_ours_when_it_names_our_request(outcome: 
     before = called()
     told = seen(named("req-1"), finding=None, intent_written=True, last_outcome=outcome, last_request="req-1")
     step = advance(before, told)
-    assert step == Step(replace(ours(before).case or before, stop_request="req-1"))
+    assert step == CaseStep(replace(ours(before).case or before, stop_request="req-1"))
 
 
 @pytest.mark.parametrize(

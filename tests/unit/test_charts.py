@@ -12,7 +12,7 @@ import pytest
 
 from costguard.adapters.charts import png, svg
 from costguard.report.charts.palettes import DARK, LIGHT, Palette
-from costguard.report.charts.values import Ages, Bars, BurnDown, Chart, HeatMap, OverTime, Said
+from costguard.report.charts.values import Ages, BarChart, BurnDown, Chart, HeatMap, OverTime, Said
 
 DAY = timedelta(days=1)
 FIRST = date(2026, 3, 1)
@@ -48,7 +48,7 @@ CHARTS: dict[str, Chart] = {
     "burn without forecast": BurnDown(
         plain("Budget"), FIRST, FIRST, 0.0, ((FIRST, 0.0),), None, plain("left"), plain("even"), plain("band")
     ),
-    "bars": Bars(plain("Idle"), (plain("vision"),), (plain("p4d"), plain("g5")), ((3.0, 0.0),)),
+    "bars": BarChart(plain("Idle"), (plain("vision"),), (plain("p4d"), plain("g5")), ((3.0, 0.0),)),
     "ages": Ages(
         plain("Keys"), (plain("k1"),), (400.0,), (90.0,), (True,), plain("fine"), plain("late"), plain("allowed")
     ),

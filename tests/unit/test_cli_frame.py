@@ -20,7 +20,7 @@ from rich.console import Console
 from costguard.cli import main as program
 from costguard.cli.exits import MEANINGS, Exit
 from costguard.cli.main import run
-from costguard.cli.output import Answer, emit, print_table, safe, to_json
+from costguard.cli.output import CommandResult, emit, print_table, safe, to_json
 from costguard.cli.program import Program
 from costguard.cli.progress import shard_progress, waiting
 from costguard.cli.wrapping import cells, wrapped
@@ -180,7 +180,7 @@ def test_people_get_lines_and_tables_and_markup_in_names_is_only_text(capfd: pyt
     table = Table("Idle", (Column("name", "Name"), Column("cost", "Cost", numeric=True)), (("[red]x[/red]", "1.00"),))
 
     with pytest.raises(typer.Exit) as ended:
-        emit(Answer({}, ("first",), (table,), ("last",), Exit.DUE), as_json=False)
+        emit(CommandResult({}, ("first",), (table,), ("last",), Exit.DUE), as_json=False)
 
     out = capfd.readouterr().out
     assert ended.value.exit_code == 10
@@ -228,7 +228,7 @@ def test_a_mark_never_begins_a_line_and_an_opening_one_never_ends_it() -> None:
 
 def test_machines_get_only_json(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit):
-        emit(Answer({"due": []}, ("first",)), as_json=True)
+        emit(CommandResult({"due": []}, ("first",)), as_json=True)
 
     assert json.loads(capfd.readouterr().out) == {"due": []}
 

@@ -13,7 +13,7 @@ from costguard.adapters.ledgers import open_ledger
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.domain.errors import RejectedNoticeError
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.ledger.outbox.outbox import OutboxRepository
 from costguard.engine.notify.delivery import deliver_due
 from costguard.ports import Delivery, Message
@@ -47,7 +47,7 @@ def ledger(tmp_path: Path) -> str:
     address = f"sqlite:///{tmp_path / 'ledger.db'}"
     store = open_ledger(address)
     outbox = OutboxRepository(store)
-    first = Notice("n-1", "d-1", "idle_gpu/idle/a", "slack:#gone", "a \x1b[31mstops", "a stops", NOW)
+    first = OutboxNotice("n-1", "d-1", "idle_gpu/idle/a", "slack:#gone", "a \x1b[31mstops", "a stops", NOW)
     outbox.enqueue(first)
     deliver_due(outbox, Refusing(), Refusing(), max_wait=timedelta(0))
     outbox.enqueue(replace(first, notice_id="n-2", channel="slack:#gpu", title="b stops"))

@@ -26,7 +26,7 @@ from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.money import Money
-from costguard.domain.savings import MachineBill, SavingChange, Standing
+from costguard.domain.savings import MachineBill, SavingChange, SavingStanding
 from costguard.domain.spend import SpendScope
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.savings.savings import savings_report
@@ -44,8 +44,8 @@ Run = Callable[..., tuple[int, str, str]]
 
 def remembered(memory: Memory) -> None:
     """One still stopped, one replaced, one in yuan without a known price of its snapshots, one without any price."""
-    away = SavingChange(Standing.REPLACED, MIDNIGHT + 12 * HOUR, ref("i-9"), "name")
-    unclear = SavingChange(Standing.UNSEEN, MIDNIGHT + 2 * DAY)
+    away = SavingChange(SavingStanding.REPLACED, MIDNIGHT + 12 * HOUR, ref("i-9"), "name")
+    unclear = SavingChange(SavingStanding.UNSEEN, MIDNIGHT + 2 * DAY)
     dear = Saving(YUAN, (("snapshot", None),), price=replace(RATE, money=YUAN, source="policy"))
     for one in (
         saving("i-1"),
@@ -282,6 +282,6 @@ def test_the_report_for_others_is_the_same() -> None:
         ("nlp", usd("30")),
     ]
     assert len(report.daily) == 8
-    assert ended(saving(), Standing.GONE, NOW).ended_at == NOW
+    assert ended(saving(), SavingStanding.GONE, NOW).ended_at == NOW
     assert savings_report(memory, MIDNIGHT, NOW, NOW, owner="nlp").totals[0].realised == usd("30")
     store.close()

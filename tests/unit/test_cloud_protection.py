@@ -29,7 +29,7 @@ from costguard.domain.actions import Outcome, Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState
-from costguard.guards.budget.steps import Standing, machine_rules
+from costguard.guards.budget.steps import BudgetStanding, machine_rules
 from costguard.guards.idle.judge import judge_instance, kept_reason
 from costguard.guards.rules.cloud_protection import Bars, barring
 from costguard.guards.rules.common import Protection, Step
@@ -303,8 +303,8 @@ BUDGET = "budgets: [{name: company, monthly: 5000 USD, at: {100%: [stop_idle]}}]
 
 def test_what_a_spent_budget_makes_of_its_steps_reads_it_alike() -> None:
     (budget,) = text(KEY, BUDGET).budgets
-    (loose,) = machine_rules([Standing(budget, Decimal(2))], (), Bars.TERMINATE).rules
-    (strict,) = machine_rules([Standing(budget, Decimal(2))], ()).rules
+    (loose,) = machine_rules([BudgetStanding(budget, Decimal(2))], (), Bars.TERMINATE).rules
+    (strict,) = machine_rules([BudgetStanding(budget, Decimal(2))], ()).rules
     assert loose.termination_protection_bars is Bars.TERMINATE
     assert with_digest(loose).digest != with_digest(strict).digest
     assert {each.key for each in policy_differences(text("", BUDGET), text(KEY, BUDGET))} == {

@@ -13,7 +13,7 @@ from tests.builders import usd
 from costguard.adapters.ledgers import open_ledger
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.engine.ledger.outbox.notice import Notice, NoticeState
+from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
 from costguard.engine.ledger.outbox.outbox import OutboxRepository
 from costguard.engine.notify.delivery import EDITS_END, deliver_due
 from costguard.ports import Choice, Delivery, Message
@@ -69,9 +69,9 @@ def outbox() -> Iterator[OutboxRepository]:
     ledger.close()
 
 
-def notice(name: str, **changes: Any) -> Notice:
+def notice(name: str, **changes: Any) -> OutboxNotice:
     fields = (("What", name), ("Owner", "nlp"))
-    plain = Notice(
+    plain = OutboxNotice(
         notice_id=f"n-{name}",
         decision_id=f"d-{name}",
         case_key=f"idle_gpu/idle/{name}",
@@ -92,13 +92,13 @@ def notice(name: str, **changes: Any) -> Notice:
     return replace(plain, **changes)
 
 
-def delivered(outbox: OutboxRepository, channel: Channel, *notices: Notice, clock: Clock | None = None) -> None:
+def delivered(outbox: OutboxRepository, channel: Channel, *notices: OutboxNotice, clock: Clock | None = None) -> None:
     for each in notices:
         outbox.enqueue(each)
     deliver_due(outbox, channel, clock or Clock(), max_wait=NO_WAIT)
 
 
-def of(outbox: OutboxRepository, name: str) -> Notice:
+def of(outbox: OutboxRepository, name: str) -> OutboxNotice:
     found = outbox.get(f"n-{name}")
     assert found is not None
     return found
@@ -308,7 +308,7 @@ class SlowChannel(Channel):
         super().__init__(room)
         self._outbox = outbox
         self._clock = clock
-        self.taken_meanwhile: list[Notice] = []
+        self.taken_meanwhile: list[OutboxNotice] = []
 
     def send(self, message: Message) -> Delivery:
         self._clock.moment += timedelta(minutes=1)

@@ -15,7 +15,7 @@ from cloudstand.world.network_parts import AddressState
 from costguard.domain.findings import Verdict
 from costguard.guards.network.judge import judge
 from costguard.guards.network.reachability.exposure import reach
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 from costguard.guards.rules.common import Mode
 from costguard.sandbox.demo_fleet import demo_fleet
 from costguard.sandbox.demo_networks import OFFICE, demo_networks
@@ -65,21 +65,21 @@ def test_the_audit_finds_the_open_ports_and_is_not_taken_in_by_what_is_barred(wo
         each for shard in shards for each in WorldInventory(world, MovedClock(AT)).read(to_product(shard)).instances
     ]
     rule = AuditRule(
-        "all", Mode.OBSERVE, frozenset(Check), trusted=(OFFICE, "10.0.0.0/8"), private_subnets=("*-inside",)
+        "all", Mode.OBSERVE, frozenset(NetworkCheck), trusted=(OFFICE, "10.0.0.0/8"), private_subnets=("*-inside",)
     )
     findings = judge([to_product(world.networks.of(shard)) for shard in shards], instances, [rule], AT, {})
     bad = [each for each in findings if each.verdict is Verdict.VIOLATION]
     graves = {(each.check, each.name) for each in bad if each.reason.facts["severity"] == "critical"}
     assert graves == {
-        (Check.OPEN_ADMIN_PORT.value, group) for group in ("notebooks", "login", "dev", "debugging", "desktops")
+        (NetworkCheck.OPEN_ADMIN_PORT.value, group) for group in ("notebooks", "login", "dev", "debugging", "desktops")
     }
-    idle = {Check.IDLE_NAT_GATEWAY: "migration-leftover", Check.UNUSED_GROUP: "conference-desk"}
+    idle = {NetworkCheck.IDLE_NAT_GATEWAY: "migration-leftover", NetworkCheck.UNUSED_GROUP: "conference-desk"}
     assert {(each.check, each.name) for each in bad} >= {(check.value, name) for check, name in idle.items()}
-    assert {each.name for each in bad if each.check == Check.UNUSED_GROUP.value} == {"conference-desk"}
+    assert {each.name for each in bad if each.check == NetworkCheck.UNUSED_GROUP.value} == {"conference-desk"}
     assert "barred-ssh" not in {each.name for each in bad}
-    assert not [each for each in bad if each.check == Check.PRIVATE_SUBNET_EXPOSED.value]
+    assert not [each for each in bad if each.check == NetworkCheck.PRIVATE_SUBNET_EXPOSED.value]
     looks_open = next(each for each in bad if each.name == "ssh-anywhere")
-    assert (looks_open.check, looks_open.reason.facts["reaches"]) == (Check.OPEN_ADMIN_PORT.value, 0)
+    assert (looks_open.check, looks_open.reason.facts["reaches"]) == (NetworkCheck.OPEN_ADMIN_PORT.value, 0)
 
 
 def test_each_cloud_has_an_unattached_address_with_its_price_and_a_default_network_in_use(world: World) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from costguard.guards.network.rules import Check
+from costguard.guards.network.rules import NetworkCheck
 from costguard.report.network.catalogue import BENCHMARKS, CATALOGUE, catalogue_page, known_entry
 from costguard.report.words.sentences import Language
 
@@ -23,7 +23,7 @@ def test_the_page_shows_the_catalogue_as_the_code_has_it() -> None:
 
 
 def test_every_check_is_in_the_catalogue_once_with_an_id_of_its_own() -> None:
-    assert {entry.check for entry in CATALOGUE} == set(Check)
+    assert {entry.check for entry in CATALOGUE} == set(NetworkCheck)
     ids = [entry.check_id for entry in CATALOGUE]
     assert ids == sorted(set(ids))
     assert all(re.fullmatch(r"CG-NET-[0-9]{3}", each) for each in ids)

@@ -19,7 +19,7 @@ from costguard.engine.doctor.bills import examine_bills
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
 from costguard.guards.rules.common import Mode
 from costguard.ports import Target
-from costguard.report.doctor.checks import Check, Code, Health
+from costguard.report.doctor.checks import Code, DoctorCheck, Health
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 WHOLE = SpendReport((line(NOW - timedelta(days=2)),), NOW - timedelta(hours=30), NOW, "cost-explorer")
@@ -47,7 +47,7 @@ class Source:
         return ()
 
 
-def examined(answer: SpendReport | Exception, *budgets: BudgetRule) -> tuple[list[Check], Source]:
+def examined(answer: SpendReport | Exception, *budgets: BudgetRule) -> tuple[list[DoctorCheck], Source]:
     source = Source(answer)
     said = replace(policy(), budgets=budgets)
     return list(examine_bills(said, [Target("aws", "111122223333")], {"aws": source}, NOW)), source

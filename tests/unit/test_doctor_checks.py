@@ -44,7 +44,7 @@ from costguard.planning import judge_all
 from costguard.policy.model.policy import Owner, Policy
 from costguard.policy.remarks.policy import Remark
 from costguard.ports import Caller, Permit
-from costguard.report.doctor.checks import Check, Code, Detail, Diagnosis, Health, Question, gravest
+from costguard.report.doctor.checks import Code, Detail, Diagnosis, DoctorCheck, DoctorQuestion, Health, gravest
 
 T = "aws:111122223333"
 ME = Caller("aws", "111122223333", "arn:aws:iam::111122223333:user/ops")
@@ -369,7 +369,7 @@ def test_the_gravest_check_decides_and_nothing_asked_is_not_safe(healths: list[H
 
 @pytest.mark.parametrize("code", list(Code), ids=lambda code: code.value)
 def test_only_up_to_a_warning_is_it_safe(code: Code) -> None:
-    check = Check(code)
+    check = DoctorCheck(code)
 
     assert Diagnosis(NOW, (check,)).safe is (check.health in {Health.OK, Health.WARNING})
-    assert code.value.startswith(check.question.value.split("_")[0]) or check.question is Question.KILL_SWITCH
+    assert code.value.startswith(check.question.value.split("_")[0]) or check.question is DoctorQuestion.KILL_SWITCH

@@ -26,10 +26,10 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory
 from costguard.engine.doctor.doctor import Practice, examine_ledger, examine_policy, examine_switch, examine_targets
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.guards.rules.idle import SHIPPED_BOUNDS
 from costguard.ports import Caller, Discovery, Permit, Record, Result, Target
-from costguard.report.doctor.checks import Check, Code, Question
+from costguard.report.doctor.checks import Code, DoctorCheck, DoctorQuestion
 
 AWS, ALIBABA = Target("aws", RESEARCH), Target("alibaba", "1234567890123456")
 LAUNCHED = NOW - 10 * DAY
@@ -93,7 +93,7 @@ FLEET = (
 
 def practice(fleet: Sequence[MachineSpec], desks: Mapping[str, Desk], **changes: object) -> tuple[Practice, World]:
     clock, world = MovedClock(NOW), World(fleet, NOW)
-    reading = Reading(WorldInventory(world, clock), WorldSignals(world, clock), WorldPrices(world))
+    reading = CloudReaders(WorldInventory(world, clock), WorldSignals(world, clock), WorldPrices(world))
     ordinary = Practice(
         policy=policy(),
         targets=(AWS,),
@@ -106,7 +106,7 @@ def practice(fleet: Sequence[MachineSpec], desks: Mapping[str, Desk], **changes:
     return replace(ordinary, **changes), world  # type: ignore[arg-type]
 
 
-def answers(checks: Sequence[Check]) -> dict[tuple[str, Question], Code]:
+def answers(checks: Sequence[DoctorCheck]) -> dict[tuple[str, DoctorQuestion], Code]:
     return {(check.target, check.question): check.code for check in checks}
 
 
@@ -116,11 +116,11 @@ def test_a_role_is_named_only_where_it_is_entered() -> None:
     common = Target("aws", desk.caller().account, role="of-members", common_role=True)
     targets = (common, replace(common, common_role=False), replace(common, account="999988887777"))
     world, _ = practice(FLEET, {"aws": desk}, targets=targets)
-    told = [check.facts["role"] for check in examine_targets(world) if check.question is Question.CALLER]
+    told = [check.facts["role"] for check in examine_targets(world) if check.question is DoctorQuestion.CALLER]
     assert told == ["", "of-members", "of-members"]
 
 
-def only(checks: Sequence[Check], question: Question) -> Check:
+def only(checks: Sequence[DoctorCheck], question: DoctorQuestion) -> DoctorCheck:
     (found,) = (check for check in checks if check.question is question)
     return found
 
@@ -134,16 +134,16 @@ def test_every_target_is_asked_every_question_and_each_cloud_its_time_once() -> 
 
     names = (f"aws:{RESEARCH}", f"aws:{PRODUCT}", "alibaba:1234567890123456")
     of_targets = (
-        (Question.CALLER, Code.CALLER_KNOWN),
-        (Question.REGIONS, Code.REGIONS_ANSWER),
-        (Question.PERMISSIONS, Code.PERMISSIONS_GRANTED),
-        (Question.MEASURED, Code.MEASURED_ALL),
-        (Question.OTHER_DEPLOYMENT, Code.OTHER_NOT_SEEN),
+        (DoctorQuestion.CALLER, Code.CALLER_KNOWN),
+        (DoctorQuestion.REGIONS, Code.REGIONS_ANSWER),
+        (DoctorQuestion.PERMISSIONS, Code.PERMISSIONS_GRANTED),
+        (DoctorQuestion.MEASURED, Code.MEASURED_ALL),
+        (DoctorQuestion.OTHER_DEPLOYMENT, Code.OTHER_NOT_SEEN),
     )
     assert found == {
         **{(name, question): code for name in names for question, code in of_targets},
-        ("aws", Question.CLOCK): Code.CLOCK_RIGHT,
-        ("alibaba", Question.CLOCK): Code.CLOCK_RIGHT,
+        ("aws", DoctorQuestion.CLOCK): Code.CLOCK_RIGHT,
+        ("alibaba", DoctorQuestion.CLOCK): Code.CLOCK_RIGHT,
     }
 
 
@@ -182,7 +182,7 @@ def test_of_an_account_without_machines_one_region_is_asked() -> None:
     found = examine_targets(replace(world, readings={"aws": reading}))
 
     assert [(shard.region, names) for shard, names, _ in desk.asked] == [(WEST, ())]  # the first by name
-    assert only(found, Question.MEASURED).code is Code.MEASURED_NOTHING_RUNS
+    assert only(found, DoctorQuestion.MEASURED).code is Code.MEASURED_NOTHING_RUNS
 
 
 class Empty:
@@ -217,7 +217,7 @@ def test_with_refused_credentials_nothing_more_is_asked_of_that_cloud_but_its_ti
 def test_a_clock_that_cannot_be_asked_is_untold() -> None:
     found = examine_targets(practice(FLEET, {"aws": Desk(skew=UnavailableError("down"))})[0])
 
-    assert only(found, Question.CLOCK).code is Code.CLOCK_UNTOLD
+    assert only(found, DoctorQuestion.CLOCK).code is Code.CLOCK_UNTOLD
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_shard_that_cannot_be_asked_does_not_hide_the_others(error: ProviderEr
             raise error
         return [Permit(shard, "a:Look", allowed=True, feature="inventory")]
 
-    check = only(examine_targets(practice(FLEET, {"aws": Desk(answers=told)})[0]), Question.PERMISSIONS)
+    check = only(examine_targets(practice(FLEET, {"aws": Desk(answers=told)})[0]), DoctorQuestion.PERMISSIONS)
 
     assert check.code is code
     assert check.facts["operations"] == 1
@@ -257,7 +257,7 @@ def test_snapshots_of_this_ledgers_decisions_are_no_stranger(memory: Memory) -> 
     looked, world = practice(FLEET, {"aws": Desk()}, memory=memory)
     copied_by(memory, world, "decision-1")
 
-    check = only(examine_targets(looked), Question.OTHER_DEPLOYMENT)
+    check = only(examine_targets(looked), DoctorQuestion.OTHER_DEPLOYMENT)
 
     assert check.code is Code.OTHER_NOT_SEEN
     assert check.facts == {"machines": 3, "machines_in_all": 3, "snapshots": 1, "marked": 1, "unknown": 0}
@@ -268,7 +268,7 @@ def test_a_snapshot_of_a_decision_this_ledger_never_made_is_another_deployments(
     copied_by(memory, world, "decision-1")
     copied_by(None, world, "decision-of-others")
 
-    check = only(examine_targets(looked), Question.OTHER_DEPLOYMENT)
+    check = only(examine_targets(looked), DoctorQuestion.OTHER_DEPLOYMENT)
 
     assert check.code is Code.OTHER_SEEN
     assert (check.facts["marked"], check.facts["unknown"]) == (2, 1)
@@ -279,14 +279,14 @@ def test_without_a_ledger_to_ask_marked_snapshots_are_untold() -> None:
     looked, world = practice(FLEET, {"aws": Desk()}, memory=None)
     copied_by(None, world, "decision-1")
 
-    assert only(examine_targets(looked), Question.OTHER_DEPLOYMENT).code is Code.OTHER_UNREAD
+    assert only(examine_targets(looked), DoctorQuestion.OTHER_DEPLOYMENT).code is Code.OTHER_UNREAD
 
 
 def test_a_ledger_that_fails_leaves_untold_whose_snapshots_they_are() -> None:
     looked, world = practice(FLEET, {"aws": Desk()}, memory=Memory.over(Broken()))
     copied_by(None, world, "decision-1")
 
-    assert only(examine_targets(looked), Question.OTHER_DEPLOYMENT).code is Code.OTHER_UNREAD
+    assert only(examine_targets(looked), DoctorQuestion.OTHER_DEPLOYMENT).code is Code.OTHER_UNREAD
 
 
 def test_machines_that_cannot_be_looked_at_closely_are_untold() -> None:
@@ -299,7 +299,7 @@ def test_machines_that_cannot_be_looked_at_closely_are_untold() -> None:
 
     reading = replace(looked.readings["aws"], inventory=FarSighted(world, looked.clock))
 
-    check = only(examine_targets(replace(looked, readings={"aws": reading})), Question.OTHER_DEPLOYMENT)
+    check = only(examine_targets(replace(looked, readings={"aws": reading})), DoctorQuestion.OTHER_DEPLOYMENT)
 
     assert check.code is Code.OTHER_UNREAD
     said = check.details[0].said
@@ -384,8 +384,8 @@ def test_another_deployment_bars_until_this_one_is_named_as_leading(leading: str
     asked = replace(asked, trails={"aws": doctor}, policy=policy(leading_deployment=leading))
     shard = world.fleet[0].ref.shard
 
-    def answer() -> Check:
-        return next(each for each in examine_targets(asked) if each.question is Question.OTHER_DEPLOYMENT)
+    def answer() -> DoctorCheck:
+        return next(each for each in examine_targets(asked) if each.question is DoctorQuestion.OTHER_DEPLOYMENT)
 
     assert answer().code is answer().code is Code.OTHER_NOT_SEEN
     WorldAuditLog(world, MovedClock(NOW), "costguard-platform-eu-1a2b3c4d").deployments(to_product(shard), NOW - DAY)
@@ -398,6 +398,6 @@ def test_an_audit_log_that_cannot_be_read_is_a_warning() -> None:
     asked = replace(asked, trails={"aws": WorldAuditLog(world, MovedClock(NOW))})
     world.deny("aws", RESEARCH, Operation.TRAIL)
 
-    found = next(each for each in examine_targets(asked) if each.question is Question.OTHER_DEPLOYMENT)
+    found = next(each for each in examine_targets(asked) if each.question is DoctorQuestion.OTHER_DEPLOYMENT)
 
     assert (found.code, len(found.details)) == (Code.OTHER_LOG_UNREAD, 1)

@@ -16,7 +16,7 @@ from costguard.engine.doctor.freezes import examine_freezes
 from costguard.engine.ledger.audit.audit import AuditWhat
 from costguard.engine.ledger.memory import Memory
 from costguard.planning.freeze import FreezePhase, FreezeState
-from costguard.report.doctor.checks import Check, Code, Health
+from costguard.report.doctor.checks import Code, DoctorCheck, Health
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 FREEZE = LaunchFreeze("no-new-gpus", "aws", FreezeVia.ORGANISATION, "p-a1b2c3d4", "111122223333")
@@ -48,7 +48,7 @@ def memory() -> Iterator[Memory]:
     found.store.close()
 
 
-def examined(answer: tuple[str, ...] | Exception, memory: Memory | None = None) -> Check:
+def examined(answer: tuple[str, ...] | Exception, memory: Memory | None = None) -> DoctorCheck:
     said = replace(policy(), launch_freezes=(FREEZE,))
     (check,) = examine_freezes(said, lambda _: Looked(answer), memory)
     return check

@@ -18,7 +18,17 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap, GapKind
 from costguard.policy.model.cadence import RunWait
 from costguard.ports import CallCount
-from costguard.report.doctor.checks import VERDICTS, Check, Code, Detail, Diagnosis, Health, Question, RunFault, RunTold
+from costguard.report.doctor.checks import (
+    VERDICTS,
+    Code,
+    Detail,
+    Diagnosis,
+    DoctorCheck,
+    DoctorQuestion,
+    Health,
+    RunFault,
+    RunTold,
+)
 from costguard.report.doctor.views import (
     MOST_SHOWN,
     calls_words,
@@ -43,12 +53,12 @@ DETAILS = (
 )
 
 
-def full(code: Code) -> Check:
+def full(code: Code) -> DoctorCheck:
     """With every fact that its words name, and no other."""
     templates = [book_in(language).phrases[f"doctor_{code.value}"] for language in Language]
     names = {name for text in templates for name in re.findall(r"\{([a-z_]+)\}", text)}
     facts = {name: "behind" if name == "direction" else f"<{name}>" for name in names}
-    return Check(code, "aws:111122223333", facts, DETAILS)
+    return DoctorCheck(code, "aws:111122223333", facts, DETAILS)
 
 
 def called(operation: str, *, changes: bool) -> CallCount:
@@ -57,7 +67,7 @@ def called(operation: str, *, changes: bool) -> CallCount:
 
 def test_every_code_has_a_verdict_and_every_question_a_good_answer() -> None:
     assert set(VERDICTS) == set(Code)
-    assert {question for question, health in VERDICTS.values() if health is Health.OK} == set(Question)
+    assert {question for question, health in VERDICTS.values() if health is Health.OK} == set(DoctorQuestion)
 
 
 @LANGUAGES
@@ -88,7 +98,7 @@ def test_no_words_are_left_over(language: Language) -> None:
 @LANGUAGES
 @pytest.mark.parametrize("code", [Code.LEDGER_READY, Code.CLOCK_OFF, Code.LEDGER_UNUSABLE, Code.CLOCK_WRONG])
 def test_each_verdict_is_said_in_a_sentence(code: Code, language: Language) -> None:
-    found = Diagnosis(NOW, (Check(Code.SWITCH_OPEN), Check(code)))
+    found = Diagnosis(NOW, (DoctorCheck(Code.SWITCH_OPEN), DoctorCheck(code)))
 
     assert "2" in verdict_words(found, language)
     assert not re.search(r"[\[\]{}?]", verdict_words(found, language))
@@ -109,7 +119,7 @@ def test_the_json_is_as_its_schema_says_whatever_the_answer() -> None:
 
 
 def test_a_schema_lets_no_changing_call_pass() -> None:
-    changed = Diagnosis(NOW, (Check(Code.SWITCH_OPEN),), (called("ec2:X", changes=True),))
+    changed = Diagnosis(NOW, (DoctorCheck(Code.SWITCH_OPEN),), (called("ec2:X", changes=True),))
 
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(doctor_json(changed), SCHEMA)
@@ -117,7 +127,9 @@ def test_a_schema_lets_no_changing_call_pass() -> None:
 
 
 def test_people_are_shown_the_first_few_and_told_where_the_rest_is() -> None:
-    many = Check(Code.MEASURED_PARTLY, details=tuple(Detail(f"i-{number}", "x") for number in range(MOST_SHOWN + 5)))
+    many = DoctorCheck(
+        Code.MEASURED_PARTLY, details=tuple(Detail(f"i-{number}", "x") for number in range(MOST_SHOWN + 5))
+    )
 
     lines = list(check_lines(many))
 
@@ -131,7 +143,7 @@ LONGER = RunWait("idle_gpu", "research", "stop", timedelta(hours=36), timedelta(
 
 @pytest.mark.parametrize("fault", list(RunFault))
 def test_what_is_wrong_with_runs_is_said_in_the_readers_language(fault: RunFault) -> None:
-    check = Check(Code.RUNS_MISSED, details=(Detail("idle_gpu", RunTold(fault, NOW, "0123456789ab", LONGER)),))
+    check = DoctorCheck(Code.RUNS_MISSED, details=(Detail("idle_gpu", RunTold(fault, NOW, "0123456789ab", LONGER)),))
 
     english, chinese = (list(check_lines(check, language))[-1] for language in (Language.EN, Language.ZH))
 
@@ -144,14 +156,16 @@ def test_what_is_wrong_with_runs_is_said_in_the_readers_language(fault: RunFault
 
 
 def test_several_names_stand_as_each_language_lists_them() -> None:
-    check = Check(Code.RUNS_NONE, facts={"functions": "idle_gpu, kms_rotation"})
+    check = DoctorCheck(Code.RUNS_NONE, facts={"functions": "idle_gpu, kms_rotation"})
 
     assert "idle_gpu, kms_rotation" in check_words(check)
     assert "idle_gpu、kms_rotation" in check_words(check, Language.ZH)
 
 
 def test_a_terminal_gets_colour_and_lines_of_its_width(capfd: pytest.CaptureFixture[str]) -> None:
-    found = Diagnosis(NOW, (Check(Code.SWITCH_OPEN), Check(Code.LEDGER_FORGETFUL, facts={"kind": "[red]memory"})))
+    found = Diagnosis(
+        NOW, (DoctorCheck(Code.SWITCH_OPEN), DoctorCheck(Code.LEDGER_FORGETFUL, facts={"kind": "[red]memory"}))
+    )
 
     tell(found, Language.EN, Console(width=50, force_terminal=True, color_system="standard", highlight=False))
 
@@ -170,7 +184,7 @@ def test_a_terminal_gets_colour_and_lines_of_its_width(capfd: pytest.CaptureFixt
 
 
 def test_a_file_gets_whole_lines_without_colour(capfd: pytest.CaptureFixture[str]) -> None:
-    tell(Diagnosis(NOW, (Check(Code.LEDGER_FORGETFUL, facts={"kind": "memory\x1b[2J"}),)), Language.ZH)
+    tell(Diagnosis(NOW, (DoctorCheck(Code.LEDGER_FORGETFUL, facts={"kind": "memory\x1b[2J"}),)), Language.ZH)
 
     assert capfd.readouterr().out.splitlines() == [
         "不可执行  账本（memory）会随进程消失，因此不可执行。",
@@ -181,7 +195,7 @@ def test_a_file_gets_whole_lines_without_colour(capfd: pytest.CaptureFixture[str
 
 
 def test_an_unmeasured_machine_is_told_with_what_to_install() -> None:
-    lines = list(check_lines(Check(Code.MEASURED_PARTLY, details=DETAILS[1:2])))
+    lines = list(check_lines(DoctorCheck(Code.MEASURED_PARTLY, details=DETAILS[1:2])))
 
     assert "Not measured" in lines[-1]
     assert "CloudWatch agent" in lines[-1]

@@ -18,7 +18,7 @@ from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode, Step
 from costguard.policy.model.policy import Policy
 from costguard.policy.sections import SECTIONS, guards_in
-from costguard.report.doctor.checks import Check, Code, RunFault, RunTold
+from costguard.report.doctor.checks import Code, DoctorCheck, RunFault, RunTold
 from costguard.report.doctor.views import check_lines
 
 MINUTE = timedelta(minutes=1)
@@ -39,7 +39,7 @@ def ran(memory: Memory, guard: str, ago: timedelta, *, ends: bool = True, by: st
         runs.finish(run_id, {}, NOW - ago + MINUTE)
 
 
-def asked(memory: Memory, of: Policy = BOTH, *, shared: bool = True) -> Check:
+def asked(memory: Memory, of: Policy = BOTH, *, shared: bool = True) -> DoctorCheck:
     (found,) = examine_runs(memory, of, NOW, shared=shared)
     return found
 

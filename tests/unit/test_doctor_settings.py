@@ -12,9 +12,9 @@ from costguard.domain.network import NetworkInventory, Vpc
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.doctor.settings import examine_keys, examine_networks
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.ports import Discovery, Target
-from costguard.report.doctor.checks import Check, Code, Health
+from costguard.report.doctor.checks import Code, DoctorCheck, Health
 
 EAST, WEST, OTHER = (Shard("aws", *where) for where in (("1", "us-east-1"), ("1", "us-west-2"), ("2", "us-east-1")))
 DENIED = AccessDeniedError("no", operation="kms:ListKeys")
@@ -43,9 +43,9 @@ class Source:
         return Discovery((EAST, WEST, OTHER))
 
 
-def examined(which: Any, answer: Any) -> tuple[list[Check], list[Shard]]:
+def examined(which: Any, answer: Any) -> tuple[list[DoctorCheck], list[Shard]]:
     source: Any = Source(answer)
-    readings = {"aws": Reading(source, source, source)}
+    readings = {"aws": CloudReaders(source, source, source)}
     return list(which([Target("aws", organisation=True)], readings, {"aws": source})), source.asked
 
 

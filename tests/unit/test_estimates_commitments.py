@@ -14,7 +14,7 @@ from tests.builders import usd
 from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef
 from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine
-from costguard.estimates.commitments import Commitment, Ground, Term, known_commitments
+from costguard.estimates.commitments import Commitment, CommitmentEvidence, PrepaidTerm, known_commitments
 from costguard.estimates.condense import condensed
 from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.period import Period
@@ -54,9 +54,9 @@ def bill(lines: Iterable[SpendLine], complete: datetime | None = COMPLETE) -> Bi
     return Bill("aws", condensed(lines), START - 92 * DAY, complete, NOW, "test")
 
 
-def term(ends: datetime, name: str = "ins-1", *, renew: bool | None = True, hourly: str | None = None) -> Term:
+def term(ends: datetime, name: str = "ins-1", *, renew: bool | None = True, hourly: str | None = None) -> PrepaidTerm:
     ref = ResourceRef("tencent", "100012345678", "ap-singapore", "instance", name)
-    return Term(ref, GPU, ends, renew, None if hourly is None else Money(Decimal(hourly), "USD"))
+    return PrepaidTerm(ref, GPU, ends, renew, None if hourly is None else Money(Decimal(hourly), "USD"))
 
 
 def of_term(day: str, cost: str = "600", **changes: Any) -> SpendLine:
@@ -68,7 +68,7 @@ def of_term(day: str, cost: str = "600", **changes: Any) -> SpendLine:
 
 def due(
     *lines: SpendLine,
-    terms: tuple[Term, ...] = (),
+    terms: tuple[PrepaidTerm, ...] = (),
     counted: Counted = BILLED,
     complete: datetime | None = COMPLETE,
     period: Period = NOVEMBER,
@@ -88,7 +88,7 @@ def test_a_fee_of_two_months_falls_due_in_the_third() -> None:
     (found,) = due(bought("2026-09-20"), bought("2026-10-20"))
 
     assert (found.due, found.money, found.sure) == (START + 19 * DAY, usd("600"), True)
-    assert (found.ground, found.seen) == (Ground.CHARGED_BEFORE, (date(2026, 9, 20), date(2026, 10, 20)))
+    assert (found.ground, found.seen) == (CommitmentEvidence.CHARGED_BEFORE, (date(2026, 9, 20), date(2026, 10, 20)))
 
 
 def test_what_was_bought_once_is_not_expected_again() -> None:
@@ -269,7 +269,7 @@ def test_a_term_that_renews_itself_falls_due_at_what_the_last_one_cost() -> None
     (found,) = due(of_term("2026-10-20"), terms=(term(ENDS),))
 
     assert (found.due, found.money, found.sure) == (ENDS, usd("600"), True)
-    assert (found.ground, found.seen, found.by_list) == (Ground.TERM, (date(2026, 10, 20),), False)
+    assert (found.ground, found.seen, found.by_list) == (CommitmentEvidence.TERM, (date(2026, 10, 20),), False)
 
 
 def test_one_days_sum_is_for_all_machines_whose_terms_end_together() -> None:
@@ -285,7 +285,7 @@ def test_a_renewal_and_its_fee_of_the_bill_are_one() -> None:
     """By the bill it would be due on the 20th as well."""
     found = due(of_term("2026-09-20"), of_term("2026-10-20"), terms=(term(ENDS),))
 
-    assert [one.ground for one in found] == [Ground.TERM]
+    assert [one.ground for one in found] == [CommitmentEvidence.TERM]
 
 
 def test_a_term_that_is_not_renewed_commits_to_nothing_whatever_the_bill_had() -> None:
@@ -298,7 +298,7 @@ def test_a_renewal_just_made_is_due_by_the_bill_until_the_bill_has_it() -> None:
 
     found = due(of_term("2026-09-10"), of_term("2026-10-10"), terms=(renewed,))
 
-    assert [(one.ground, one.due.date()) for one in found] == [(Ground.CHARGED_BEFORE, date(2026, 11, 9))]
+    assert [(one.ground, one.due.date()) for one in found] == [(CommitmentEvidence.CHARGED_BEFORE, date(2026, 11, 9))]
 
 
 def test_only_the_fee_of_the_term_that_ends_is_left_to_the_inventory() -> None:
@@ -348,7 +348,7 @@ def test_without_a_bill_a_renewal_costs_its_list_price_for_a_month() -> None:
 
 
 @pytest.mark.parametrize("unpriced", [term(ENDS), term(ENDS, renew=None), term(ENDS, renew=None, hourly="2")])
-def test_a_price_nobody_knows_is_no_zero(unpriced: Term) -> None:
+def test_a_price_nobody_knows_is_no_zero(unpriced: PrepaidTerm) -> None:
     """Where renewal is not told, nor is for how long it would be."""
     (found,) = due(terms=(unpriced,))
 

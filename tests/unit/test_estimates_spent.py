@@ -13,14 +13,14 @@ from tests.builders import ref, usd
 from costguard.domain.money import Money
 from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine
 from costguard.estimates.billed import Charge
-from costguard.estimates.burn import Known, Metered, known
+from costguard.estimates.burn import Metered, MeteredFleet, known
 from costguard.estimates.period import days_between
 from costguard.estimates.reconcile import HIGHEST_FACTOR, LOWEST_FACTOR, reconciled, unexplained
 from costguard.estimates.spent import RunRate, Spent, rest_rate, spent
 
 START = datetime(2026, 11, 1, tzinfo=timezone.utc)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
-NOTHING_KNOWN = Known(frozenset(), frozenset())
+NOTHING_KNOWN = MeteredFleet(frozenset(), frozenset())
 ACCOUNT = "111122223333"
 
 

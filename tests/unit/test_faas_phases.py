@@ -16,14 +16,14 @@ from costguard.engine.run.phases.phases import Phases
 from costguard.faas import phases
 from costguard.faas.events import Host
 from costguard.faas.local import context_of
-from costguard.faas.phases import IN_PARTS, Phase, build_phase
+from costguard.faas.phases import IN_PARTS, RunPhase, build_phase
 from costguard.settings import Secret, Settings
 
 NOW = datetime(2026, 3, 2, 9, 17, tzinfo=timezone.utc)
 TIME = "2026-03-02T09:17:00Z"
 
 
-def called(phase: Phase, event: Any, settings: Settings | None = None) -> Any:
+def called(phase: RunPhase, event: Any, settings: Settings | None = None) -> Any:
     clock = MovedClock(NOW)
     stream = StringIO()
     handler = build_phase(phase, settings=lambda: settings or Settings(), clock=clock, stream=stream)
@@ -32,18 +32,18 @@ def called(phase: Phase, event: Any, settings: Settings | None = None) -> Any:
 
 @pytest.mark.parametrize("phase", sorted(IN_PARTS))
 @pytest.mark.parametrize("part", [None, -1, 1.0, True, "0", 100_000, [0], {"name": "runs/x"}])
-def test_a_part_is_a_number(phase: Phase, part: object) -> None:
+def test_a_part_is_a_number(phase: RunPhase, part: object) -> None:
     with pytest.raises(InvalidInputError, match="number of a part"):
         called(phase, {"time": TIME, "part": part})
 
 
-@pytest.mark.parametrize("phase", sorted(set(Phase) - IN_PARTS))
-def test_phases_without_parts_are_told_none(phase: Phase) -> None:
+@pytest.mark.parametrize("phase", sorted(set(RunPhase) - IN_PARTS))
+def test_phases_without_parts_are_told_none(phase: RunPhase) -> None:
     with pytest.raises(InvalidInputError, match="has no parts"):
         called(phase, {"time": TIME, "part": 0})
 
 
-@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize("phase", list(RunPhase))
 @pytest.mark.parametrize(
     "more",
     [
@@ -54,28 +54,28 @@ def test_phases_without_parts_are_told_none(phase: Phase) -> None:
         {"detail-type": "Scheduled Event", "detail": {"phase": "act"}},
     ],
 )
-def test_events_carry_no_orders(phase: Phase, more: dict[str, object]) -> None:
+def test_events_carry_no_orders(phase: RunPhase, more: dict[str, object]) -> None:
     own = {"part": 0} if phase in IN_PARTS else {}
     with pytest.raises(InvalidInputError, match="function event"):
         called(phase, {"time": TIME, **own, **more})
 
 
-@pytest.mark.parametrize("phase", list(Phase))
+@pytest.mark.parametrize("phase", list(RunPhase))
 @pytest.mark.parametrize("event", [{}, {"part": 0}, b"{}", None])
-def test_without_a_time_there_is_no_run_to_go_on(phase: Phase, event: object) -> None:
+def test_without_a_time_there_is_no_run_to_go_on(phase: RunPhase, event: object) -> None:
     with pytest.raises(InvalidInputError):
         called(phase, event)
 
 
 def test_it_says_where_values_are_to_be_kept() -> None:
     with pytest.raises(InvalidInputError, match="COSTGUARD_REPORTS"):
-        called(Phase.TARGETS, {"time": TIME})
+        called(RunPhase.TARGETS, {"time": TIME})
 
 
 def test_a_ledger_that_no_other_phase_sees_is_refused(tmp_path: Path) -> None:
     alone = Settings(host="lambda", ledger=Secret("memory:"), reports=str(tmp_path))
     with pytest.raises(InvalidInputError, match="COSTGUARD_LEDGER"):
-        called(Phase.TARGETS, {"time": TIME}, alone)
+        called(RunPhase.TARGETS, {"time": TIME}, alone)
 
 
 def test_the_bundle_of_idle_gpu_holds_its_phases_and_no_other_does() -> None:
@@ -88,6 +88,6 @@ def test_the_bundle_of_idle_gpu_holds_its_phases_and_no_other_does() -> None:
 
 def test_what_lambda_calls_is_there_by_name() -> None:
     """Terraform names `costguard.faas.phases.PHASE`."""
-    for phase in Phase:
+    for phase in RunPhase:
         assert callable(getattr(phases, phase.value))
         assert callable(getattr(Phases, phase.value))

@@ -23,7 +23,7 @@ from costguard.domain.money import Money
 from costguard.domain.resources import Billing, Keeper
 from costguard.domain.signals import SignalName, Statistic
 from costguard.engine.history.book import Book
-from costguard.engine.history.history import Record, read_record
+from costguard.engine.history.history import HistoryFiles, read_record
 from costguard.engine.history.times import parse_moment
 
 ONE = "aws:111122223333:us-east-1:instance:i-1"
@@ -53,7 +53,7 @@ def row(minute: int, value: object, *, signal: str = "gpu_percent", device: str 
     return f"{moment},{of},{signal},{device},{value}\n"
 
 
-def only(record: Record) -> Machine:
+def only(record: HistoryFiles) -> Machine:
     (machine,) = record.machines
     return machine
 

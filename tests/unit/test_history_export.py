@@ -23,7 +23,7 @@ from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, I
 from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalReading
 from costguard.engine.history.export import JOURNAL, Exported, export_history, part_name
 from costguard.engine.history.history import read_record
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.ports import Discovery, SignalReport, Target
 
 NOW = datetime(2026, 3, 10, 9, 30, tzinfo=timezone.utc)
@@ -92,7 +92,7 @@ class _Prices:
 
 
 def export(cloud: Cloud, folder: Path, days: int = 3) -> Exported:
-    reading = Reading(_Inventory(cloud), _Signals(cloud), _Prices())
+    reading = CloudReaders(_Inventory(cloud), _Signals(cloud), _Prices())
     return export_history({"aws": reading}, [Target("aws")], folder, days, NOW)
 
 

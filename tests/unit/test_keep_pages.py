@@ -22,9 +22,9 @@ from costguard.engine.answers.answers import snooze
 from costguard.engine.answers.keep_pages import answer_keep
 from costguard.engine.ledger.audit.people import told_again
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import Notice, NoticeState
+from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
 from costguard.ports import Record, RecordStore
-from costguard.report.notices.keep_page import HEADERS, STATUS, KeepPage, Screen, keep_page, length_words
+from costguard.report.notices.keep_page import HEADERS, STATUS, KeepPage, KeepScreen, keep_page, length_words
 from costguard.report.words.sentences import Language
 
 SECRET = "a secret of thirty-two letters or more"
@@ -45,7 +45,7 @@ def told(memory: Memory, **changes: Any) -> Case:
     about = case(case_id="c0ffeec0ffeec0ff", decision_id=DECISION, **changes)
     kept = memory.cases.commit(None, about, now=NOW)
     memory.outbox.enqueue(
-        Notice(
+        OutboxNotice(
             notice_id=DECISION,
             decision_id=DECISION,
             case_key=kept.key,
@@ -241,8 +241,8 @@ class Reading(HTMLParser):
 
 
 @pytest.mark.parametrize("language", list(Language))
-@pytest.mark.parametrize("screen", list(Screen))
-def test_every_page_is_plain_whole_and_inert(screen: Screen, language: Language) -> None:
+@pytest.mark.parametrize("screen", list(KeepScreen))
+def test_every_page_is_plain_whole_and_inert(screen: KeepScreen, language: Language) -> None:
     words = dict.fromkeys(("name", "native_id", "cost", "what", "until", "why", "token"), HOSTILE)
     page = keep_page(KeepPage(screen, hours=24, **words), language)
     read = Reading()
@@ -250,11 +250,11 @@ def test_every_page_is_plain_whole_and_inert(screen: Screen, language: Language)
     allowed = {"html", "head", "meta", "title", "style", "body", "h1", "p", "dl", "div", "dt", "dd", "form", "button"}
     assert set(read.tags) <= allowed
     assert not [name for name in read.named if name.startswith("on") or name in {"src", "href", "style"}]
-    assert "\u202e" not in page.replace(f'value="{HOSTILE}', "") or screen is Screen.ASK
+    assert "\u202e" not in page.replace(f'value="{HOSTILE}', "") or screen is KeepScreen.ASK
     assert "{" not in re.sub(r"<style>.*?</style>", "", page)
     assert 'name="viewport"' in page
     assert STATUS[screen] >= 200
-    assert ("<form" in page) is (screen is Screen.ASK)
+    assert ("<form" in page) is (screen is KeepScreen.ASK)
 
 
 def test_the_headers_let_a_browser_do_nothing_but_show_and_send_the_form() -> None:
@@ -269,7 +269,7 @@ def test_the_policy_of_the_page_knows_its_own_style() -> None:
     import base64
     from hashlib import sha256
 
-    page = keep_page(KeepPage(Screen.FORGED), Language.EN)
+    page = keep_page(KeepPage(KeepScreen.FORGED), Language.EN)
     style = page.partition("<style>")[2].partition("</style>")[0]
     assert base64.b64encode(sha256(style.encode()).digest()).decode() in HEADERS["Content-Security-Policy"]
 

@@ -22,7 +22,7 @@ from costguard.domain.remediations import RemediationKind
 from costguard.engine.guards.keys.handler import KeyHandler
 from costguard.engine.guards.keys.look import judged_key
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.run.action_handler import PrecheckResult
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
@@ -81,7 +81,7 @@ def decided() -> tuple[Case, Action]:
 def told(memory: Memory, case: Case) -> None:
     """The notice of the case in the outbox, with its proven delivery."""
     told_with = case.climbed[0].notice
-    notice = Notice(told_with, told_with, case.key, "slack:#keys", "title", "text", TOLD_AT)
+    notice = OutboxNotice(told_with, told_with, case.key, "slack:#keys", "title", "text", TOLD_AT)
     memory.outbox.enqueue(notice)
     memory.outbox.delivered([notice], Delivery("ts", proves_delivery=True), TOLD_AT)
 

@@ -29,7 +29,7 @@ from costguard.engine.guards.keys.look import KeyLook, look_at_keys
 from costguard.engine.guards.keys.run import KeyRun, key_figures, run_keys
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import KeySource, PolicyText, Target
@@ -75,7 +75,7 @@ class Place:
         self.memory = Memory.over(open_ledger("memory:"))
 
     def world(self, policy: Policy = POLICY) -> RunContext:
-        reading = Reading(
+        reading = CloudReaders(
             WorldInventory(self.cloud, self.clock), WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud)
         )
         return RunContext(

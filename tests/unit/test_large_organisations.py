@@ -22,7 +22,7 @@ from costguard.engine.ledger.runs import RunRepository
 from costguard.guards.idle.judge import judge_instance
 from costguard.ports import Record, Target
 from costguard.providers.kit.core.accounts import Discoverer, Members, Regions
-from costguard.report.facts import Look
+from costguard.report.facts import ScanSnapshot
 
 SHARDS = 4_000  # in which one run moved a case; the heads of some 3,300 chains fill an item of DynamoDB
 
@@ -68,7 +68,9 @@ def test_anchors_that_were_removed_are_missed(anchored: Store) -> None:
 def test_a_look_keeps_every_account() -> None:
     looks = LookRepository(DynamoLike(Time()))
     accounts = tuple(f"alibaba:{number:016d}" for number in range(30_000))
-    look = Look(guard="idle_gpu", run_id="run-1", at=NOW, seen=1, sights=(), gaps=(), held={}, accounts=accounts)
+    look = ScanSnapshot(
+        guard="idle_gpu", run_id="run-1", at=NOW, seen=1, sights=(), gaps=(), held={}, accounts=accounts
+    )
     assert looks.keep(look)
     found = looks.get("idle_gpu")
     assert found is not None

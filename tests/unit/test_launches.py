@@ -21,7 +21,7 @@ from costguard.domain.resources import Gap, GapKind, Instance, Launch
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.launches import KEPT_FREE, MOST_A_SHARD, MOST_TIME, known_launches, launched
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.guards.rules.common import Selector
 from costguard.planning import PlanInputs, build_plan
 from costguard.policy.model.policy import Owner, Policy
@@ -88,7 +88,7 @@ def world(memory: Memory, trail: Trail | None, house: Policy) -> RunContext:
         guard="idle_gpu",
         policy=house,
         targets=(),
-        readings={"aws": Reading(nobody, nobody, nobody)},
+        readings={"aws": CloudReaders(nobody, nobody, nobody)},
         executors={},
         memory=memory,
         notifier=nobody,

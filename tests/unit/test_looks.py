@@ -18,8 +18,8 @@ from costguard.domain.signals import SignalName, SignalSummary
 from costguard.engine.ledger.looks import DigestRecord, LookRepository
 from costguard.engine.run.snapshots import DAYS_KEPT, look_of
 from costguard.planning import Plan
-from costguard.ports import Check, Put, RecordStore
-from costguard.report.facts import Sight, figures_of
+from costguard.ports import Put, RecordStore, VersionCheck
+from costguard.report.facts import ResourceSnapshot, figures_of
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ class Interrupted:
         self._left = after
         self.get, self.query = inner.get, inner.query
 
-    def transact(self, operations: Sequence[Put | Check]) -> None:
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
         if not self._left:
             raise VersionConflictError("another run wrote first")
         self._left -= 1
@@ -123,7 +123,7 @@ def _plan(*outline: float | None, back: timedelta = DAY, code: ReasonCode = Reas
     return Plan("idle_gpu", "run", NOW, "", (found,), (), (), (), (), ())
 
 
-def _days(one: Sight) -> dict[str, float | None]:
+def _days(one: ResourceSnapshot) -> dict[str, float | None]:
     assert one.first_day is not None
     return {(one.first_day + DAY * at).isoformat(): value for at, value in enumerate(one.busy)}
 

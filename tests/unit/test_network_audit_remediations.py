@@ -40,7 +40,7 @@ from costguard.domain.remediations import FINAL, Remediation, RemediationKind
 from costguard.guards.network.judge import before_of, inverse, judge, least_change, remediation_of
 from costguard.guards.network.reachability.exposure import reach
 from costguard.guards.network.rule_text import read_rule, rule_text
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 
 DAY = timedelta(days=1)
 OFFICE, OFFICE_V6 = "198.51.100.0/24", "2001:db8:1::/48"
@@ -60,7 +60,7 @@ def mends(
 
 
 def closing(*kinds: RemediationKind, **changes: Any) -> AuditRule:
-    return audit(Check.OPEN_ADMIN_PORT, mend=frozenset(kinds), **changes)
+    return audit(NetworkCheck.OPEN_ADMIN_PORT, mend=frozenset(kinds), **changes)
 
 
 # rules
@@ -180,7 +180,7 @@ def test_only_violations_are_mended_and_of_what_is_still_there() -> None:
 
 
 def releasing(**changes: Any) -> AuditRule:
-    return audit(Check.UNATTACHED_ADDRESS, mend=frozenset({RemediationKind.RELEASE_ADDRESS}), **changes)
+    return audit(NetworkCheck.UNATTACHED_ADDRESS, mend=frozenset({RemediationKind.RELEASE_ADDRESS}), **changes)
 
 
 def test_an_address_is_released_once_it_was_seen_without_use_for_long_enough() -> None:
@@ -233,7 +233,7 @@ def test_how_long_an_address_was_seen_is_looked_at_again_before_it_is_given_up()
 
 
 def detaching(**changes: Any) -> AuditRule:
-    return audit(Check.PUBLIC_IP, mend=frozenset({RemediationKind.DETACH_ADDRESS}), **changes)
+    return audit(NetworkCheck.PUBLIC_IP, mend=frozenset({RemediationKind.DETACH_ADDRESS}), **changes)
 
 
 BOUND = address("eip-1", ip=PUBLIC, state=AddressState.IN_USE, bound_to=ref("instance", "i-1"))
@@ -287,7 +287,7 @@ def test_of_two_addresses_the_one_that_is_not_kept_is_taken_off() -> None:
 
 def logging(**changes: Any) -> AuditRule:
     said = {"flow_log_destination": "arn:aws:s3:::logs", "flow_log_role": "role", **changes}
-    return audit(Check.FLOW_LOGS_OFF, mend=frozenset({RemediationKind.ENABLE_FLOW_LOGS}), **said)
+    return audit(NetworkCheck.FLOW_LOGS_OFF, mend=frozenset({RemediationKind.ENABLE_FLOW_LOGS}), **said)
 
 
 def test_flow_logs_are_turned_on_for_the_network_where_there_is_a_place_for_them() -> None:
@@ -312,7 +312,7 @@ def test_where_only_cards_have_flow_logs_they_are_turned_on_one_by_one_machines_
 
 
 def test_the_metadata_service_is_told_to_want_a_token_and_told_back() -> None:
-    rule = audit(Check.IMDS_V1, mend=frozenset({RemediationKind.REQUIRE_IMDSV2}))
+    rule = audit(NetworkCheck.IMDS_V1, mend=frozenset({RemediationKind.REQUIRE_IMDSV2}))
     here = place(group())
     (mend,) = mends(rule, here)
     assert mend == Remediation(RemediationKind.REQUIRE_IMDSV2, ref("instance", "i-1"))
@@ -327,12 +327,12 @@ def test_the_metadata_service_is_told_to_want_a_token_and_told_back() -> None:
 def test_what_only_people_can_mend_is_left_to_people() -> None:
     here = place(group(in_use=False), vpc={"is_default": True}, subnet={"name": "private-a"})
     kinds = frozenset(RemediationKind)
-    for check in (Check.DEFAULT_VPC, Check.PRIVATE_SUBNET_EXPOSED, Check.REGION):
+    for check in (NetworkCheck.DEFAULT_VPC, NetworkCheck.PRIVATE_SUBNET_EXPOSED, NetworkCheck.REGION):
         rule = audit(check, mend=kinds, private_subnets=("private-*",), allowed_regions=("eu-*",))
         assert any(each.verdict is Verdict.VIOLATION for each in judge([here], [instance()], [rule], NOW, {}))
         assert mends(rule, here) == []
     spare = place(group(in_use=False), cards=[])
-    assert mends(audit(Check.UNUSED_GROUP, mend=kinds), spare) == []
+    assert mends(audit(NetworkCheck.UNUSED_GROUP, mend=kinds), spare) == []
 
 
 # before-images and ways back

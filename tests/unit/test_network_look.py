@@ -29,8 +29,8 @@ from costguard.engine.guards.networks.run import NetworkRun, network_figures, ru
 from costguard.engine.guards.networks.sightings import LONGEST_HOLE, Sightings, SightingsRepository, first_seen, sighted
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Reading
-from costguard.guards.network.rules import Check
+from costguard.engine.run.scan import CloudReaders
+from costguard.guards.network.rules import NetworkCheck
 from costguard.planning.remediation import Judged
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
@@ -87,7 +87,7 @@ class Place:
         self.memory = Memory.over(open_ledger("memory:"))
 
     def world(self, said: Policy) -> RunContext:
-        reading = Reading(
+        reading = CloudReaders(
             WorldInventory(self.cloud, self.clock), WorldSignals(self.cloud, self.clock), WorldPrices(self.cloud)
         )
         return RunContext(
@@ -135,7 +135,7 @@ def place() -> Iterator[Place]:
     made.memory.store.close()
 
 
-def of(looked: NetworkLook, check: Check, verdict: Verdict = Verdict.VIOLATION) -> dict[str, Judged]:
+def of(looked: NetworkLook, check: NetworkCheck, verdict: Verdict = Verdict.VIOLATION) -> dict[str, Judged]:
     """What was judged so, by the resource's name."""
     return {
         each.finding.name: each
@@ -161,7 +161,7 @@ def test_on_every_cloud_the_demo_has_an_open_notebook_an_unused_address_and_miss
 
 
 def test_an_open_port_names_the_way_in_the_least_change_and_what_policy_allows(place: Place) -> None:
-    notebooks = of(place.look(), Check.OPEN_ADMIN_PORT)["notebooks"]
+    notebooks = of(place.look(), NetworkCheck.OPEN_ADMIN_PORT)["notebooks"]
 
     facts = notebooks.finding.reason.facts
     assert (facts["port"], facts["peers"], facts["severity"]) == (8888, "0.0.0.0/0", "critical")
@@ -215,7 +215,7 @@ def test_everything_belongs_to_whom_owners_its_tags_or_its_account_say(place: Pl
 
 
 def test_an_exception_covers_the_very_resource_it_names_until_it_expires(place: Place) -> None:
-    group = of(place.look(), Check.OPEN_ADMIN_PORT)["notebooks"].finding.subject
+    group = of(place.look(), NetworkCheck.OPEN_ADMIN_PORT)["notebooks"].finding.subject
     agreed = "owner: a, reason: moving, approver: b, expires: '2026-03-09T00:00:00Z'"
 
     def verdicts(exceptions: str) -> list[Verdict]:
@@ -224,7 +224,7 @@ def test_an_exception_covers_the_very_resource_it_names_until_it_expires(place: 
         return [
             each.finding.verdict
             for each in judged
-            if (each.finding.subject, each.finding.check) == (group, Check.OPEN_ADMIN_PORT.value)
+            if (each.finding.subject, each.finding.check) == (group, NetworkCheck.OPEN_ADMIN_PORT.value)
         ]
 
     assert isinstance(group, ResourceRef)
@@ -251,7 +251,7 @@ def test_a_shard_that_fails_is_a_gap_touches_no_other_and_proves_nothing_closed(
     assert [(gap.shard, gap.what, gap.kind) for gap in looked.gaps] == [(RESEARCH_EAST, "networks", GapKind.THROTTLED)]
     assert RESEARCH_EAST not in looked.shards
     here = [each.finding for each in looked.judged if _shard(each) == RESEARCH_EAST]
-    assert {each.verdict for each in here if each.check != Check.IMDS_V1.value} == {Verdict.UNMEASURED}
+    assert {each.verdict for each in here if each.check != NetworkCheck.IMDS_V1.value} == {Verdict.UNMEASURED}
     assert [each for each in looked.judged if _shard(each) != RESEARCH_EAST] == [
         each for each in whole.judged if _shard(each) != RESEARCH_EAST
     ]
@@ -270,7 +270,7 @@ def test_what_was_read_in_part_is_judged_as_far_as_it_goes_and_not_called_comple
 
     assert [gap.what for gap in looked.gaps] == ["addresses"]
     assert looked.shards[RESEARCH_EAST] is False
-    assert "paper-website" not in of(looked, Check.UNATTACHED_ADDRESS, Verdict.COMPLIANT)
+    assert "paper-website" not in of(looked, NetworkCheck.UNATTACHED_ADDRESS, Verdict.COMPLIANT)
     assert RESEARCH_EAST not in {sheet.shard for sheet in looked.sightings}
 
 
@@ -306,7 +306,7 @@ def test_an_address_counts_as_unused_from_the_first_run_that_saw_it_so(place: Pl
     for day in range(0, 9, 2):
         looked = place.run(f"run-{day}").look
         assert looked is not None
-        found = of(looked, Check.UNATTACHED_ADDRESS).get("paper-website")
+        found = of(looked, NetworkCheck.UNATTACHED_ADDRESS).get("paper-website")
         mends.append((day, found is not None and found.mend is not None))
         place.clock.advance(2 * DAY)
 

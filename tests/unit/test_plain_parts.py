@@ -21,7 +21,7 @@ from costguard.adapters.notifiers.plain import parts_that_fit, plain
 from costguard.adapters.notifiers.webhook import WebhookNotifier, document
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.errors import RejectedNoticeError
-from costguard.ports import Choice, Message, Part
+from costguard.ports import Choice, Message, MessagePart
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 FROM, TO = "costguard@example.com", "ops@example.com"
@@ -162,11 +162,11 @@ REFS = st.builds(AnswerRef, WORDS, WORDS)
 LENGTHS = st.sampled_from([None, timedelta(days=1)])
 CHOICES = st.lists(st.builds(Choice, st.sampled_from(AnswerKind), WORDS, REFS, LENGTHS, WORDS), max_size=8).map(tuple)
 LINES = st.lists(WORDS, max_size=3).map(tuple)
-PARTS = st.lists(st.builds(Part, WORDS, WORDS, FIELDS, LINES, WORDS, CHOICES, WORDS), min_size=1, max_size=4)
+PARTS = st.lists(st.builds(MessagePart, WORDS, WORDS, FIELDS, LINES, WORDS, CHOICES, WORDS), min_size=1, max_size=4)
 ANY = st.builds(Message, st.just(TO), WORDS, WORDS, FIELDS, LINES, parts=PARTS.map(lambda parts: tuple(parts * 5)))
 
 
-UNREADABLE = Part("d", "t", choices=(Choice(AnswerKind.KEEP, "k", AnswerRef("", "\ud800")),))
+UNREADABLE = MessagePart("d", "t", choices=(Choice(AnswerKind.KEEP, "k", AnswerRef("", "\ud800")),))
 
 
 @given(ANY)
@@ -188,12 +188,12 @@ def test_any_parts_become_a_mail_and_a_document_that_every_carrier_takes(message
 def test_the_longest_part_still_fits_beside_the_longest_rest(words: str, *, ended: bool) -> None:
     choices = tuple(Choice(kind, words, AnswerRef("a" * 64, "b" * 64), timedelta(1), words) for kind in AnswerKind)
     fields, lines = ((words, words),) * 40, (words,) * 40
-    largest = Part(words, words, fields, lines, words, choices * 6, status=words if ended else "")
+    largest = MessagePart(words, words, fields, lines, words, choices * 6, status=words if ended else "")
     text, html = bodies(Message(TO, words, words, fields, lines, parts=(largest,)), lambda *_: "http://" + "a" * 590)
     assert max(len(text.encode()), len(html.encode())) < 80_000
     assert ("a" * 590 in html) is not ended
 
 
 def test_the_title_of_the_only_part_is_not_said_twice() -> None:
-    text, html = bodies(Message(TO, "i-0a stops", "x", parts=(Part("d", "i-0a stops"),)))
+    text, html = bodies(Message(TO, "i-0a stops", "x", parts=(MessagePart("d", "i-0a stops"),)))
     assert (text.count("i-0a stops"), html.count("i-0a stops")) == (1, 1)

@@ -14,7 +14,7 @@ from costguard.domain.actions import Action, Verb
 from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules.common import Mode, Rung
-from costguard.planning.last_look import Standing, asked_for, grace_ends, not_its_step, not_its_turn
+from costguard.planning.last_look import CaseStanding, asked_for, grace_ends, not_its_step, not_its_turn
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -55,9 +55,9 @@ def action(of: Case, **changes: Any) -> Action:
     return replace(ordinary, **changes)
 
 
-def standing(**changes: Any) -> Standing:
+def standing(**changes: Any) -> CaseStanding:
     """Told eight days ago: every wait is over."""
-    return replace(Standing(NOW, Mode.ENFORCE, RUNGS, NOW - 8 * DAY), **changes)
+    return replace(CaseStanding(NOW, Mode.ENFORCE, RUNGS, NOW - 8 * DAY), **changes)
 
 
 def copies(of: Case) -> list[Action]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.builders import DAY, NOW, SHARD, ref
 
-from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, Step, claimed, confirming, decision_id
+from costguard.cases import Case, CaseStatus, CaseStep, ClimbedRung, Phase, claimed, confirming, decision_id
 from costguard.cases.remediation import RemediationSeen, advance_remediation, remediation_terms
 from costguard.cases.resolve import MAX_FAILURES, SETTLE
 from costguard.domain.actions import Outcome, Verb
@@ -35,7 +35,7 @@ def seen(**changes: Any) -> RemediationSeen:
     return replace(RemediationSeen(NOW, RULE, found(), MEND, shard_read=True, shard_complete=True), **changes)
 
 
-def of(step: Step) -> Case:
+def of(step: CaseStep) -> Case:
     assert step.case is not None
     return step.case
 

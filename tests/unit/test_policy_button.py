@@ -22,7 +22,7 @@ from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.engine.ledger.audit.audit import ENTRY
 from costguard.engine.ledger.audit.people import told_again
-from costguard.engine.ledger.publications import Agreement, Publication
+from costguard.engine.ledger.publications import ApproverWord, Publication
 from costguard.engine.notify.delivery import deliver_due
 from costguard.engine.policy.in_force import tell_of_policy
 from costguard.faas.http import HttpReply
@@ -177,7 +177,7 @@ def test_two_presses_of_one_person_at_the_same_moment_count_once(rig: Rig) -> No
     """Both were weighed before either was written."""
     made = rig.asks()
     for _ in range(2):
-        rig.office.memory.policies.published.agree(made.seq, Agreement(FIRST, NOW, "slack_button"))
+        rig.office.memory.policies.published.agree(made.seq, ApproverWord(FIRST, NOW, "slack_button"))
 
     assert rig.agreed == [(FIRST, "slack_button")]
     assert rig.press(SECOND) == said(WordCode.ENOUGH, rig)

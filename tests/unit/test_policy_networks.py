@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from costguard.domain.remediations import RemediationKind
-from costguard.guards.network.rules import WATCHED_PORTS, AuditRule, Check, NetworkSelector
+from costguard.guards.network.rules import WATCHED_PORTS, AuditRule, NetworkCheck, NetworkSelector
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents.defaults import ASKS_FOR_MORE, default_policy
 from costguard.policy.documents.loader import check_policy, load_policy
@@ -81,13 +81,13 @@ def test_every_key_of_a_rule_is_read() -> None:
             mode=Mode.WARN,
             forbid=frozenset(
                 {
-                    Check.UNATTACHED_ADDRESS,
-                    Check.OPEN_ADMIN_PORT,
-                    Check.WIDE_RULE,
-                    Check.FLOW_LOGS_OFF,
-                    Check.PRIVATE_SUBNET_EXPOSED,
-                    Check.WIDE_PEERING,
-                    Check.REGION,
+                    NetworkCheck.UNATTACHED_ADDRESS,
+                    NetworkCheck.OPEN_ADMIN_PORT,
+                    NetworkCheck.WIDE_RULE,
+                    NetworkCheck.FLOW_LOGS_OFF,
+                    NetworkCheck.PRIVATE_SUBNET_EXPOSED,
+                    NetworkCheck.WIDE_PEERING,
+                    NetworkCheck.REGION,
                 }
             ),
             applies_to=NetworkSelector(
@@ -129,7 +129,7 @@ def test_every_key_of_a_rule_is_read() -> None:
 def test_a_name_and_what_it_forbids_are_enough() -> None:
     rule = only("name: a, forbid: [public_ip]")
 
-    assert rule == with_audit_digest(AuditRule("a", Mode.OBSERVE, frozenset({Check.PUBLIC_IP})))
+    assert rule == with_audit_digest(AuditRule("a", Mode.OBSERVE, frozenset({NetworkCheck.PUBLIC_IP})))
     assert rule.ports == WATCHED_PORTS
     assert rule.mend == frozenset()
 
@@ -145,8 +145,8 @@ def test_a_rule_observes_until_it_says_otherwise_however_harsh_the_policy_is(mod
 
 def test_every_word_of_the_guard_can_be_forbidden_and_every_mend_asked_for() -> None:
     needs = "allowed_regions: [us-*], peering_cidrs: [10.0.0.0/8], private_subnets: [p-*]"
-    everything = ", ".join(check.value for check in Check)
-    assert only(f"name: a, forbid: [{everything}], {needs}").forbid == frozenset(Check)
+    everything = ", ".join(check.value for check in NetworkCheck)
+    assert only(f"name: a, forbid: [{everything}], {needs}").forbid == frozenset(NetworkCheck)
 
     mends = ", ".join(kind.value for kind in MENDS)
     wants = "narrow_to: [203.0.113.0/24], flow_log_destination: logs/flows, applies_when_all: {clouds: [alibaba]}"
@@ -182,7 +182,7 @@ def test_without_any_policy_every_check_is_made_that_needs_no_list() -> None:
     (rule,) = default_policy().network_audit
 
     assert (rule.name, rule.mode, rule.mend) == ("default", Mode.OBSERVE, frozenset())
-    assert rule.forbid == frozenset(Check) - ASKS_FOR_MORE
+    assert rule.forbid == frozenset(NetworkCheck) - ASKS_FOR_MORE
     assert policy("version: 1\nidle_gpu: [{name: m}]\n").network_audit == ()
 
 
@@ -230,7 +230,7 @@ def test_every_changed_word_changes_the_digests_of_the_rule_and_of_the_policy() 
 
 
 def test_the_days_an_address_may_wait_are_of_both_checks_of_addresses() -> None:
-    for check in (Check.UNATTACHED_ADDRESS, Check.IDLE_ADDRESS):
+    for check in (NetworkCheck.UNATTACHED_ADDRESS, NetworkCheck.IDLE_ADDRESS):
         assert only(f"name: a, forbid: [{check.value}], unattached_for: 8d").unattached_for == 8 * DAY
 
 

@@ -32,7 +32,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.engine.ledger.audit.audit import ENTRY
 from costguard.engine.ledger.audit.people import told_again
 from costguard.engine.ledger.audit.verify import verify
-from costguard.engine.ledger.publications import Agreement, Publication
+from costguard.engine.ledger.publications import ApproverWord, Publication
 from costguard.engine.policy.agreeing import Word, agree, ask_approver
 from costguard.engine.policy.in_force import named, tell_of_policy
 from costguard.engine.policy.publishing import chronicle
@@ -243,7 +243,7 @@ def test_only_approvers_whom_the_policy_in_force_names_count(enforcing: Office) 
         enforcing.approve(published.digest, "U0FRIEND1")
 
     for person in ("U0FRIEND1", "U0FRIEND2"):
-        enforcing.memory.policies.published.agree(published.seq, Agreement(person, NOW, "slack_code"))
+        enforcing.memory.policies.published.agree(published.seq, ApproverWord(person, NOW, "slack_code"))
     enforcing.now = TOMORROW
 
     assert gpu_bound(enforcing.runs()) == 5.0
@@ -555,4 +555,4 @@ def test_a_bundle_is_plain_json_with_the_files_as_they_were_written(enforcing: O
 
     assert json.loads(path.read_bytes()) == {"schema": 1, "files": {"costguard.yaml": ENFORCES}}
     with pytest.raises(LedgerError):
-        enforcing.memory.policies.published.agree(9, Agreement(FIRST, NOW, ""))
+        enforcing.memory.policies.published.agree(9, ApproverWord(FIRST, NOW, ""))

@@ -42,7 +42,7 @@ from costguard.domain.network import (
 )
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, InstanceState
-from costguard.guards.network.reachability.exposure import Doubt, Path, reach
+from costguard.guards.network.reachability.exposure import Path, PossibleWay, reach
 
 OFFICE = "198.51.100.0/24"
 ASKED_V6 = "2001:db8::7"
@@ -56,7 +56,7 @@ def paths(*inventories: NetworkInventory, instances: Sequence[Instance] = ()) ->
     return found.paths
 
 
-def doubts(*inventories: NetworkInventory, instances: Sequence[Instance] = ()) -> tuple[Doubt, ...]:
+def doubts(*inventories: NetworkInventory, instances: Sequence[Instance] = ()) -> tuple[PossibleWay, ...]:
     found = reach(inventories, instances or [instance(shard=inventories[0].shard)])
     assert found.paths == ()
     return found.doubts

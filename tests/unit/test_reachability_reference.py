@@ -25,7 +25,7 @@ from costguard.domain.network import (
 )
 from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.network.judge import last_admin_path
-from costguard.guards.network.reachability.exposure import Doubt, Path, reach
+from costguard.guards.network.reachability.exposure import Path, PossibleWay, reach
 
 NETWORKS = {
     4: ("0.0.0.0/0", "8.0.0.0/8", "8.8.0.0/16", "9.0.0.0/8", "10.0.0.0/8", "0.0.0.0/1"),
@@ -248,7 +248,7 @@ def truth(
     return found == {True}, True in found
 
 
-def holds(found: Path | Doubt, point: Point) -> bool:
+def holds(found: Path | PossibleWay, point: Point) -> bool:
     protocol = "icmpv6" if point.protocol == "icmp" and point.family == 6 else point.protocol
     if (found.family, found.protocol) != (point.family, protocol):
         return False

@@ -26,11 +26,11 @@ from tests.unit.network_findings import (
 from costguard.domain.findings import Verdict
 from costguard.domain.network import Unpriced
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 from costguard.guards.rules.common import Mode
 from costguard.policy.network.terms import with_audit_digest
 from costguard.report.network.catalogue import Severity, entry_of
-from costguard.report.network.order import NetworkLine, NetworkReport, Seen
+from costguard.report.network.order import LookedAt, NetworkLine, NetworkReport
 from costguard.report.network.to_json import networks_json
 from costguard.report.network.views import (
     closing_words,
@@ -43,7 +43,7 @@ from costguard.report.tables import Tone
 from costguard.report.words.sentences import Language, book_in, explain
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/networks.schema.json").read_text(encoding="utf-8"))
-RULE = with_audit_digest(AuditRule("gpu-hosts", Mode.OBSERVE, frozenset(Check), allowed_regions=("us-*",)))
+RULE = with_audit_digest(AuditRule("gpu-hosts", Mode.OBSERVE, frozenset(NetworkCheck), allowed_regions=("us-*",)))
 WAY = "internet → 203.0.113.7 → igw-1 → acl-1/100 → sg-1/sgr-1 → eni-1 → i-1:22"
 
 
@@ -101,7 +101,7 @@ def test_what_is_not_measured_for_the_same_reason_is_told_once_with_how_many_mor
     others = [replace(UNTOLD, subject=ref("instance", f"i-{number}"), name="") for number in (3, 4)]
     elsewhere = replace(UNTOLD, subject=ref("instance", "i-5", HANGZHOU))
     lines = tuple(NetworkLine(each) for each in (UNTOLD, *others, elsewhere))
-    (worth,) = network_tables(NetworkReport(lines, Seen(networks=1)))
+    (worth,) = network_tables(NetworkReport(lines, LookedAt(networks=1)))
 
     assert worth.title == "Networks worth a look (4)"
     assert [row["name"] for row in worth.records()] == ["trainer (i-5)", "trainer (i-2) and 2 more"]
@@ -124,7 +124,7 @@ def test_what_is_paid_for_nothing_has_its_cost_and_one_sum_for_each_currency() -
 
 def test_an_address_that_does_something_is_no_waste_whatever_it_costs() -> None:
     bound = found(
-        Check.PUBLIC_IP, ref("instance", "i-1"), code=ReasonCode.NET_PUBLIC_IP, facts={}, rate=an_hour("0.005")
+        NetworkCheck.PUBLIC_IP, ref("instance", "i-1"), code=ReasonCode.NET_PUBLIC_IP, facts={}, rate=an_hour("0.005")
     )
 
     assert NetworkReport((NetworkLine(bound),)).waste == []
@@ -134,8 +134,10 @@ def test_an_address_that_does_something_is_no_waste_whatever_it_costs() -> None:
 def test_an_address_that_costs_nothing_while_its_machine_is_stopped_is_no_waste() -> None:
     idle: dict[str, FactValue] = {"address": "203.0.113.7", "instance": "i-1"}
     free: dict[str, FactValue] = {"unpriced": Unpriced.FREE_WHILE_BOUND.value}
-    paid = found(Check.IDLE_ADDRESS, ref("address", "a"), code=ReasonCode.NET_IDLE_ADDRESS, facts=idle)
-    unpaid = found(Check.IDLE_ADDRESS, ref("address", "b"), code=ReasonCode.NET_IDLE_ADDRESS, facts={**idle, **free})
+    paid = found(NetworkCheck.IDLE_ADDRESS, ref("address", "a"), code=ReasonCode.NET_IDLE_ADDRESS, facts=idle)
+    unpaid = found(
+        NetworkCheck.IDLE_ADDRESS, ref("address", "b"), code=ReasonCode.NET_IDLE_ADDRESS, facts={**idle, **free}
+    )
 
     lines = NetworkReport((NetworkLine(paid), NetworkLine(unpaid))).waste
     assert [line.finding.subject for line in lines] == [ref("address", "a")]
@@ -197,7 +199,7 @@ def test_outside_text_cannot_harm_a_terminal() -> None:
         name="\x1b[2Jowned",
         reason=Reason(OPEN.reason.code, {**OPEN_FACTS, "path": "1.2.3.4 > \x1b[31mred", "rule": "\u202esgr"}),
     )
-    (worth,) = network_tables(NetworkReport((NetworkLine(hostile),), Seen(networks=1)))
+    (worth,) = network_tables(NetworkReport((NetworkLine(hostile),), LookedAt(networks=1)))
 
     assert not any(mark in "".join(worth.rows[0]) for mark in ("\x1b", "\u202e"))
     assert worth.records()[0]["path"] == "internet → 1.2.3.4 → red"
@@ -231,7 +233,7 @@ def test_the_json_is_as_documented(language: Language) -> None:
         "hourly": [{"amount": "0.24", "currency": "CNY"}, {"amount": "0.005", "currency": "USD"}],
         "unpriced": 1,
     }
-    assert [check["check_id"] for check in said["checks"]] == sorted(entry_of(check).check_id for check in Check)
+    assert [check["check_id"] for check in said["checks"]] == sorted(entry_of(check).check_id for check in NetworkCheck)
 
 
 def test_only_what_is_known_of_an_alibaba_resource_is_named_after_other_catalogues() -> None:

@@ -13,7 +13,7 @@ from tests.unit.network_findings import AGREED, AS_ASKED, GAP, KEPT, NOW, OPEN, 
 from tests.unit.sarif_schema import SCHEMA, against_the_standard
 
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.guards.network.rules import Check
+from costguard.guards.network.rules import NetworkCheck
 from costguard.report.network.catalogue import CATALOGUE
 from costguard.report.network.order import NetworkLine, NetworkReport
 from costguard.report.network.sarif import SARIF_SCHEMA, fingerprint, network_sarif
@@ -152,8 +152,8 @@ def test_a_fingerprint_lasts_over_runs_rules_and_words_and_differs_by_check_and_
     log = network_sarif(NetworkReport((NetworkLine(later),)), NOW + timedelta(days=1), "0.2.0", Language.ZH)
 
     assert log["runs"][0]["results"][0]["fingerprints"] == {"costguardNetwork/v1": fingerprint(OPEN)}
-    other_check = found(Check.WIDE_RULE, ref("security_group", "sg-1"), code=ReasonCode.NET_WIDE_RULE)
-    other_group = found(Check.OPEN_ADMIN_PORT, ref("security_group", "sg-2"), code=ReasonCode.NET_OPEN_PORT)
+    other_check = found(NetworkCheck.WIDE_RULE, ref("security_group", "sg-1"), code=ReasonCode.NET_WIDE_RULE)
+    other_group = found(NetworkCheck.OPEN_ADMIN_PORT, ref("security_group", "sg-2"), code=ReasonCode.NET_OPEN_PORT)
     assert len({fingerprint(each) for each in (OPEN, other_check, other_group)}) == 3
 
 

@@ -19,7 +19,7 @@ from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWha
 from costguard.engine.ledger.audit.verify import AuditVerdict, verify
 from costguard.engine.ledger.codec import record_of
 from costguard.engine.ledger.runs import RunRepository
-from costguard.ports import Check, Put, Record, RecordStore
+from costguard.ports import Put, Record, RecordStore, VersionCheck
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 SHARD = "aws:111122223333:us-east-1"
@@ -238,7 +238,7 @@ def test_operations_compose_with_what_they_tell_of(store: RecordStore) -> None:
 
 def test_a_failed_expectation_appends_nothing(store: RecordStore) -> None:
     with pytest.raises(VersionConflictError):
-        AuditTrail(store).commit([Check("case", "absent", 1)], entry(5))
+        AuditTrail(store).commit([VersionCheck("case", "absent", 1)], entry(5))
 
     assert verify(store).entries == 8
 

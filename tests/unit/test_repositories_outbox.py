@@ -13,7 +13,7 @@ from tests.contract.ledger_fakes import InterferingStore, fail
 from costguard.adapters.ledgers import open_ledger
 from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError, RateLimitedError, RejectedNoticeError
 from costguard.engine.ledger.audit.verify import verify
-from costguard.engine.ledger.outbox.notice import CLAIM_LASTS, Notice, NoticeState
+from costguard.engine.ledger.outbox.notice import CLAIM_LASTS, NoticeState, OutboxNotice
 from costguard.engine.ledger.outbox.outbox import OutboxRepository
 from costguard.engine.notify.delivery import deliver_due
 from costguard.ports import Delivery, Message, RecordStore
@@ -66,8 +66,8 @@ def limited(seconds: float) -> RateLimitedError:
     return RateLimitedError("slow down", retry_after=timedelta(seconds=seconds))
 
 
-def notice(notice_id: str = "n-1", **changes: Any) -> Notice:
-    plain = Notice(
+def notice(notice_id: str = "n-1", **changes: Any) -> OutboxNotice:
+    plain = OutboxNotice(
         notice_id=notice_id,
         decision_id="decision-1",
         case_key="idle_gpu/idle/x",
@@ -98,7 +98,7 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-def kept(outbox: OutboxRepository, notice_id: str = "n-1") -> Notice:
+def kept(outbox: OutboxRepository, notice_id: str = "n-1") -> OutboxNotice:
     found = outbox.get(notice_id)
     assert found is not None
     return found

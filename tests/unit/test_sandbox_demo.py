@@ -19,7 +19,7 @@ from costguard.engine.answers import answers
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.run import RunReport, run
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import Delivery, Message, Target
 from costguard.sandbox.demo_fleet import demo_fleet
@@ -60,7 +60,7 @@ class Demo:
 
     def run_day(self, now: datetime) -> RunReport:
         inventory = WorldInventory(self.world, self.clock)
-        reading = Reading(inventory, WorldSignals(self.world, self.clock), WorldPrices(self.world))
+        reading = CloudReaders(inventory, WorldSignals(self.world, self.clock), WorldPrices(self.world))
         surroundings = RunContext(
             guard="idle_gpu",
             policy=self.policy,

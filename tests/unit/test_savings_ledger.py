@@ -13,7 +13,7 @@ from tests.savings_builders import DAY, HOUR, MIDNIGHT, saving, sighting
 from costguard.adapters.ledgers import open_ledger
 from costguard.domain.money import Money
 from costguard.domain.refs import Shard
-from costguard.domain.savings import SavingChange, Standing
+from costguard.domain.savings import SavingChange, SavingStanding
 from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendReport, SpendScope
 from costguard.engine.ledger.codec import to_body
 from costguard.engine.ledger.memory import Memory
@@ -36,23 +36,23 @@ def memory() -> Iterator[Memory]:
 def test_a_saving_is_recorded_once_and_ends_once(memory: Memory) -> None:
     assert memory.savings.record(saving())
     assert not memory.savings.record(saving())
-    gone = SavingChange(Standing.GONE, MIDNIGHT + HOUR)
+    gone = SavingChange(SavingStanding.GONE, MIDNIGHT + HOUR)
     memory.savings.change(saving(), gone)
-    memory.savings.change(saving(), SavingChange(Standing.RESTARTED, MIDNIGHT + 2 * HOUR))
+    memory.savings.change(saving(), SavingChange(SavingStanding.RESTARTED, MIDNIGHT + 2 * HOUR))
     assert memory.savings.all() == (replace(saving(), changes=(gone,)),)
 
 
 def test_the_same_change_is_written_once(memory: Memory) -> None:
     memory.savings.record(saving())
     for hour in (1, 2):
-        memory.savings.change(saving(), SavingChange(Standing.UNSEEN, MIDNIGHT + hour * HOUR))
+        memory.savings.change(saving(), SavingChange(SavingStanding.UNSEEN, MIDNIGHT + hour * HOUR))
     (known,) = memory.savings.all()
-    assert known.changes == (SavingChange(Standing.UNSEEN, MIDNIGHT + HOUR),)
+    assert known.changes == (SavingChange(SavingStanding.UNSEEN, MIDNIGHT + HOUR),)
     assert known.ended_at is None
 
 
 def test_a_change_of_what_was_never_recorded_is_nothing(memory: Memory) -> None:
-    memory.savings.change(saving(), SavingChange(Standing.GONE, MIDNIGHT))
+    memory.savings.change(saving(), SavingChange(SavingStanding.GONE, MIDNIGHT))
     assert memory.savings.all() == ()
 
 
@@ -207,7 +207,7 @@ def test_the_bills_of_a_cloud_are_found_whatever_their_scope(memory: Memory) -> 
 def test_what_is_written_reads_back_as_it_was(memory: Memory) -> None:
     whole = saving(
         machine=sighting(group="autoscaling:a", launched_by="user/vision", stopped_by="r"),
-        changes=(SavingChange(Standing.REPLACED, MIDNIGHT, ref("i-2"), "name"),),
+        changes=(SavingChange(SavingStanding.REPLACED, MIDNIGHT, ref("i-2"), "name"),),
         stop_request="r",
         worth=replace(saving().action.saving, kept=(("volume", Money(Decimal("0.10"), "CNY")), ("snapshot", None))),  # type: ignore[type-var]
     )

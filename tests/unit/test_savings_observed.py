@@ -11,7 +11,7 @@ from tests.savings_builders import DAY, HOUR, MIDNIGHT, ended, saving, sighting
 
 from costguard.domain.actions import Verb
 from costguard.domain.resources import InstanceState
-from costguard.domain.savings import RecordedSaving, SavingChange, Sighting, Standing
+from costguard.domain.savings import RecordedSaving, SavingChange, SavingStanding, Sighting
 from costguard.planning.observed import observed, replacement
 
 BEFORE, NOW = MIDNIGHT + DAY, MIDNIGHT + 2 * DAY
@@ -28,33 +28,33 @@ def test_what_is_still_stopped_changes_nothing() -> None:
 
 
 def test_a_start_ends_it_at_the_moment_the_cloud_tells() -> None:
-    assert change(RUNS) == SavingChange(Standing.RESTARTED, MIDNIGHT + 30 * HOUR)
+    assert change(RUNS) == SavingChange(SavingStanding.RESTARTED, MIDNIGHT + 30 * HOUR)
 
 
 @pytest.mark.parametrize("told", [None, MIDNIGHT - DAY, NOW + HOUR])
 def test_a_start_that_no_cloud_tells_of_ends_it_at_the_last_look(told: datetime | None) -> None:
-    assert change(replace(RUNS, launched_at=told)) == SavingChange(Standing.RESTARTED, BEFORE)
+    assert change(replace(RUNS, launched_at=told)) == SavingChange(SavingStanding.RESTARTED, BEFORE)
 
 
 def test_what_runs_in_the_run_that_was_stopped_was_never_stopped_for_long() -> None:
     runs_still = sighting(state=InstanceState.RUNNING, launched_at=MIDNIGHT + 30 * HOUR)
-    assert change(runs_still) == SavingChange(Standing.RESTARTED, BEFORE)
+    assert change(runs_still) == SavingChange(SavingStanding.RESTARTED, BEFORE)
 
 
 def test_a_start_that_people_asked_costguard_for_is_told_as_such() -> None:
     asked = MIDNIGHT + 29 * HOUR
-    assert change(RUNS, undone_at=asked) == SavingChange(Standing.UNDONE, asked)
-    assert change(RUNS, undone_at=MIDNIGHT - DAY) == SavingChange(Standing.RESTARTED, MIDNIGHT + 30 * HOUR)
+    assert change(RUNS, undone_at=asked) == SavingChange(SavingStanding.UNDONE, asked)
+    assert change(RUNS, undone_at=MIDNIGHT - DAY) == SavingChange(SavingStanding.RESTARTED, MIDNIGHT + 30 * HOUR)
 
 
 def test_what_was_started_and_stopped_between_two_looks_ends_at_the_first() -> None:
-    assert change(sighting(run_epoch="epoch-2")) == SavingChange(Standing.RESTARTED, BEFORE)
+    assert change(sighting(run_epoch="epoch-2")) == SavingChange(SavingStanding.RESTARTED, BEFORE)
 
 
 def test_a_cloud_that_forgets_runs_is_asked_who_stopped_it() -> None:
     forgets = sighting(run_epoch="", stopped_by="request-1")
     assert change(forgets, saving(stop_request="request-1")) is None
-    assert change(forgets, saving(stop_request="request-0")) == SavingChange(Standing.RESTARTED, BEFORE)
+    assert change(forgets, saving(stop_request="request-0")) == SavingChange(SavingStanding.RESTARTED, BEFORE)
     assert change(forgets, saving()) is None, "written by an older Costguard"
 
 
@@ -62,30 +62,30 @@ def test_a_cloud_that_forgets_runs_is_asked_who_stopped_it() -> None:
     "seen", [None, *(sighting(state=s) for s in (InstanceState.TERMINATED, InstanceState.TERMINATING))]
 )
 def test_what_another_hand_removed_counts_to_the_last_look(seen: Sighting | None) -> None:
-    assert change(seen) == SavingChange(Standing.GONE, BEFORE)
+    assert change(seen) == SavingChange(SavingStanding.GONE, BEFORE)
 
 
 def test_what_bills_on_although_stopped_saved_nothing_since_the_last_look() -> None:
     bills = sighting(billed_while_stopped=True)
-    assert change(bills) == SavingChange(Standing.BILLED_ON, BEFORE)
+    assert change(bills) == SavingChange(SavingStanding.BILLED_ON, BEFORE)
     assert change(bills, saving(billed_on=True)) is None, "known from the first moment"
 
 
 def test_an_unclear_state_proves_nothing_until_it_is_clear_again() -> None:
     unclear = sighting(state=InstanceState.UNKNOWN)
-    assert change(unclear) == SavingChange(Standing.UNSEEN, BEFORE)
-    since = ended(saving(), Standing.UNSEEN, MIDNIGHT + HOUR)
+    assert change(unclear) == SavingChange(SavingStanding.UNSEEN, BEFORE)
+    since = ended(saving(), SavingStanding.UNSEEN, MIDNIGHT + HOUR)
     assert change(unclear, since) is None
-    assert change(sighting(), since) == SavingChange(Standing.STOPPED, NOW)
-    assert change(None, since) == SavingChange(Standing.GONE, MIDNIGHT + HOUR)
+    assert change(sighting(), since) == SavingChange(SavingStanding.STOPPED, NOW)
+    assert change(None, since) == SavingChange(SavingStanding.GONE, MIDNIGHT + HOUR)
 
 
 def test_without_a_look_before_nothing_is_proven() -> None:
-    assert observed(saving(), None, None, NOW) == SavingChange(Standing.GONE, MIDNIGHT)
+    assert observed(saving(), None, None, NOW) == SavingChange(SavingStanding.GONE, MIDNIGHT)
 
 
 def test_what_has_ended_and_what_was_terminated_changes_no_more() -> None:
-    assert change(RUNS, ended(saving(), Standing.GONE, BEFORE)) is None
+    assert change(RUNS, ended(saving(), SavingStanding.GONE, BEFORE)) is None
     assert change(None, saving(verb=Verb.TERMINATE)) is None
 
 
@@ -135,10 +135,10 @@ def test_what_is_of_another_kind_or_time_replaces_nothing(unlike: object) -> Non
 def test_it_counts_as_replaced_from_the_others_start_and_never_before_the_stop() -> None:
     later, before = other(), other("i-8", launched_at=MIDNIGHT - HOUR)
     assert replacement(saving(), [later], frozenset()) == SavingChange(
-        Standing.REPLACED, MIDNIGHT + 8 * HOUR, ref("i-9"), "name"
+        SavingStanding.REPLACED, MIDNIGHT + 8 * HOUR, ref("i-9"), "name"
     )
     assert replacement(saving(), [later, before], frozenset()) == SavingChange(
-        Standing.REPLACED, MIDNIGHT, ref("i-8"), "name"
+        SavingStanding.REPLACED, MIDNIGHT, ref("i-8"), "name"
     )
 
 
@@ -150,4 +150,4 @@ def test_what_is_terminated_may_be_replaced_too_and_an_address_never() -> None:
     assert replacement(saving(verb=Verb.TERMINATE), [other()], frozenset()) is not None
     assert replacement(saving(verb=Verb.MEND), [other()], frozenset()) is None
     assert replacement(saving(machine=None), [other()], frozenset()) is None
-    assert replacement(ended(saving(), Standing.GONE, NOW), [other()], frozenset()) is None
+    assert replacement(ended(saving(), SavingStanding.GONE, NOW), [other()], frozenset()) is None

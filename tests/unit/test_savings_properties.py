@@ -17,7 +17,7 @@ from tests.savings_builders import DAY, HOUR, MIDNIGHT, charge, saving
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.money import HourlyRate, Money, hours
 from costguard.domain.refs import ResourceRef
-from costguard.domain.savings import MachineBill, RecordedSaving, SavingChange, Standing
+from costguard.domain.savings import MachineBill, RecordedSaving, SavingChange, SavingStanding
 from costguard.domain.spend import SpendScope
 from costguard.planning.realised import Realised, realise
 from costguard.report.savings.sums import report_of
@@ -26,7 +26,14 @@ NOW = MIDNIGHT + 120 * DAY
 moments = st.integers(0, 120 * 24 * 60).map(lambda minutes: MIDNIGHT + minutes * HOUR / 60)
 amounts = st.decimals("0", "40", places=4, allow_nan=False)
 currencies = st.sampled_from(["USD", "CNY"])
-ENDS = (Standing.RESTARTED, Standing.REPLACED, Standing.GONE, Standing.UNSEEN, Standing.STOPPED, Standing.BILLED_ON)
+ENDS = (
+    SavingStanding.RESTARTED,
+    SavingStanding.REPLACED,
+    SavingStanding.GONE,
+    SavingStanding.UNSEEN,
+    SavingStanding.STOPPED,
+    SavingStanding.BILLED_ON,
+)
 
 
 @st.composite

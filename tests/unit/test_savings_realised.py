@@ -24,7 +24,7 @@ from tests.savings_builders import (
 from costguard.domain.actions import Saving, Verb
 from costguard.domain.money import Money
 from costguard.domain.resources import Billing
-from costguard.domain.savings import Coverage, RecordedSaving, SavingsReport, Standing, Worth
+from costguard.domain.savings import Coverage, RecordedSaving, SavingsReport, SavingStanding, Worth
 from costguard.planning.realised import HORIZON, Realised, realise
 from costguard.report.savings.sums import entry_of, report_of
 
@@ -47,14 +47,14 @@ def report(*savings: RecordedSaving, look: datetime) -> SavingsReport:
 
 def test_what_was_seen_counts_less_what_stays_billed() -> None:
     found = one(saving())
-    assert (found.standing, found.until) == (Standing.STOPPED, NOON)
+    assert (found.standing, found.until) == (SavingStanding.STOPPED, NOON)
     assert money(found) == (usd("30"),), "12 h of 3.00 less 0.50"
     assert entry_of(found, MIDNIGHT, NOON).still_billed == (usd("6"),)
 
 
 def test_it_counts_only_up_to_the_last_look() -> None:
     found = one(saving(), look=NOON, now=NOON + 3 * DAY)
-    assert (found.standing, found.until, found.standing_since) == (Standing.UNSEEN, NOON, NOON)
+    assert (found.standing, found.until, found.standing_since) == (SavingStanding.UNSEEN, NOON, NOON)
     assert money(found) == (usd("30"),)
     assert entry_of(found, MIDNIGHT, NOON + 3 * DAY).predicted == (usd("210"),), "84 h, had nothing happened"
 
@@ -65,36 +65,43 @@ def test_without_any_look_since_it_is_nothing() -> None:
 
 
 def test_a_daily_run_is_often_enough() -> None:
-    assert one(saving(), look=NOON, now=NOON + 2 * DAY).standing is Standing.STOPPED
+    assert one(saving(), look=NOON, now=NOON + 2 * DAY).standing is SavingStanding.STOPPED
 
 
 @pytest.mark.parametrize(
-    "standing", [Standing.RESTARTED, Standing.UNDONE, Standing.REPLACED, Standing.GONE, Standing.BILLED_ON]
+    "standing",
+    [
+        SavingStanding.RESTARTED,
+        SavingStanding.UNDONE,
+        SavingStanding.REPLACED,
+        SavingStanding.GONE,
+        SavingStanding.BILLED_ON,
+    ],
 )
-def test_what_ended_counts_to_its_end_for_ever(standing: Standing) -> None:
+def test_what_ended_counts_to_its_end_for_ever(standing: SavingStanding) -> None:
     found = one(ended(saving(), standing, MIDNIGHT + 5 * HOUR), look=MIDNIGHT + 40 * DAY)
     assert (found.standing, found.standing_since) == (standing, MIDNIGHT + 5 * HOUR)
     assert money(found) == (usd("12.5"),)
 
 
 def test_what_was_unclear_for_a_while_counts_again_once_it_is_seen_stopped() -> None:
-    unclear = ended(saving(), Standing.UNSEEN, MIDNIGHT + 2 * HOUR)
-    assert (one(unclear).standing, one(unclear).until) == (Standing.UNSEEN, MIDNIGHT + 2 * HOUR)
-    again = ended(unclear, Standing.STOPPED, MIDNIGHT + 6 * HOUR)
-    assert (one(again).standing, one(again).until) == (Standing.STOPPED, NOON)
+    unclear = ended(saving(), SavingStanding.UNSEEN, MIDNIGHT + 2 * HOUR)
+    assert (one(unclear).standing, one(unclear).until) == (SavingStanding.UNSEEN, MIDNIGHT + 2 * HOUR)
+    again = ended(unclear, SavingStanding.STOPPED, MIDNIGHT + 6 * HOUR)
+    assert (one(again).standing, one(again).until) == (SavingStanding.STOPPED, NOON)
 
 
 def test_it_is_counted_for_ninety_days_at_most() -> None:
     found = one(saving(), look=MIDNIGHT + 200 * DAY)
-    assert (found.standing, found.until) == (Standing.OVER, MIDNIGHT + HORIZON)
+    assert (found.standing, found.until) == (SavingStanding.OVER, MIDNIGHT + HORIZON)
 
 
 def test_a_termination_goes_on_where_its_stop_ends() -> None:
     stop, end = saving(), saving(verb=Verb.TERMINATE, at=MIDNIGHT + 8 * HOUR)
     first, second = realise([end, stop], looked(NOON), {}, NOON)
-    assert (first.standing, first.until) == (Standing.HANDED_OVER, MIDNIGHT + 8 * HOUR)
+    assert (first.standing, first.until) == (SavingStanding.HANDED_OVER, MIDNIGHT + 8 * HOUR)
     assert (second.standing, second.saving.confirmed_at, second.until) == (
-        Standing.TERMINATED,
+        SavingStanding.TERMINATED,
         MIDNIGHT + 8 * HOUR,
         NOON,
     )
@@ -108,12 +115,12 @@ def test_a_termination_has_no_ninety_days_of_its_own() -> None:
 
 
 def test_a_termination_of_what_was_replaced_saves_nothing() -> None:
-    stop = ended(saving(), Standing.REPLACED, MIDNIGHT + HOUR)
+    stop = ended(saving(), SavingStanding.REPLACED, MIDNIGHT + HOUR)
     end = saving(verb=Verb.TERMINATE, at=MIDNIGHT + 8 * HOUR)
     first, second = realise([stop, end], looked(NOON), {}, NOON)
     assert money(first) == (usd("2.5"),)
     assert (second.standing, second.predicted[0].part(MIDNIGHT, NOON), money(second)) == (
-        Standing.REPLACED,
+        SavingStanding.REPLACED,
         Decimal(0),
         (usd("0"),),
     )
@@ -124,8 +131,8 @@ def test_two_cases_of_one_stop_share_its_hours() -> None:
     idle, budget = saving(), saving(case_id="budget", at=MIDNIGHT + HOUR, guard="budget")
     first, second = realise([budget, idle], looked(NOON), {}, NOON)
     assert (first.standing, second.standing, second.shared_with) == (
-        Standing.STOPPED,
-        Standing.SHARED,
+        SavingStanding.STOPPED,
+        SavingStanding.SHARED,
         "case-i-1-stop",
     )
     assert report(idle, budget, look=NOON).totals[0].realised == usd("30")
@@ -143,7 +150,7 @@ def test_an_address_that_was_released_needs_no_further_look() -> None:
     address = ref("eipalloc-1", "public_address")
     released = saving(subject=address, verb=Verb.MEND, worth=Saving(usd("0.005"), price=RATE), machine=None)
     (found,) = realise([released], {}, {}, MIDNIGHT + 10 * DAY)
-    assert (found.standing, money(found)) == (Standing.RELEASED, (usd("1.2"),))
+    assert (found.standing, money(found)) == (SavingStanding.RELEASED, (usd("1.2"),))
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,9 @@ from costguard.domain.signals import (
 )
 from costguard.engine.guards.machines.handler import InstanceHandler
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.run.action_handler import PrecheckResult
-from costguard.engine.run.scan import Reading, scan_shard
+from costguard.engine.run.scan import CloudReaders, scan_shard
 from costguard.guards.rules.common import Step
 from costguard.guards.rules.idle import IdleBounds
 from costguard.ports import Delivery, Discovery, SignalReport, Target
@@ -85,7 +85,7 @@ def test_a_sender_that_loses_most_samples_is_not_taken_for_a_slow_one() -> None:
     cloud = OneMachine()
     short = rule(idle=IdleBounds(lasting=WINDOW))
 
-    facts = scan_shard(Reading(cloud, Sender(), cloud), ONE.ref.shard, [short], NOW)  # type: ignore[arg-type]
+    facts = scan_shard(CloudReaders(cloud, Sender(), cloud), ONE.ref.shard, [short], NOW)  # type: ignore[arg-type]
 
     reading = facts.instances[0].over(WINDOW)
     assert reading is not None
@@ -102,7 +102,7 @@ def last_look(sender: Sender) -> Reason | PrecheckResult:
     )
     store = open_ledger("memory:")
     try:
-        reading = Reading(cloud, sender, cloud)  # type: ignore[arg-type]
+        reading = CloudReaders(cloud, sender, cloud)  # type: ignore[arg-type]
         memory = Memory.over(store)
         _told(memory, ours)
         hand = InstanceHandler({ONE.ref.cloud: reading}, {}, memory)
@@ -114,7 +114,7 @@ def last_look(sender: Sender) -> Reason | PrecheckResult:
 def _told(memory: Memory, told: Case) -> None:
     """The notice that the case rests on, with its proven delivery."""
     (warned,) = told.climbed
-    notice = Notice(warned.notice, warned.notice, told.key, "slack:#gpu", "title", "text", warned.at)
+    notice = OutboxNotice(warned.notice, warned.notice, told.key, "slack:#gpu", "title", "text", warned.at)
     memory.outbox.enqueue(notice)
     memory.outbox.delivered([notice], Delivery("ts", proves_delivery=True), warned.at)
 

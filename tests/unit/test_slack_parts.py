@@ -16,7 +16,7 @@ from tests.unit.block_kit import problems
 
 from costguard.adapters.notifiers.slack.blocks import Block, fallback, message_blocks, parts_that_fit
 from costguard.domain.answers import AnswerKind, AnswerRef
-from costguard.ports import Choice, Message, Part
+from costguard.ports import Choice, Message, MessagePart
 
 OF = AnswerRef("a" * 16, "b" * 24)
 WORDS = st.text(
@@ -33,7 +33,7 @@ CHOICES = st.builds(
 )
 FIELDS = st.lists(st.tuples(WORDS, WORDS), max_size=12).map(tuple)
 LINES = st.lists(WORDS, max_size=4).map(tuple)
-PARTS = st.builds(Part, WORDS, WORDS, FIELDS, LINES, WORDS, st.lists(CHOICES, max_size=9).map(tuple), WORDS)
+PARTS = st.builds(MessagePart, WORDS, WORDS, FIELDS, LINES, WORDS, st.lists(CHOICES, max_size=9).map(tuple), WORDS)
 ANY = st.builds(
     Message,
     st.just("#gpu"),
@@ -58,7 +58,7 @@ def shown(blocks: Sequence[Block]) -> list[str]:
 
 
 def test_a_message_about_one_thing_has_no_second_title_above_its_buttons() -> None:
-    alone = replace(batch([part(0)]), parts=(Part("", "", choices=choices_of(0)),))
+    alone = replace(batch([part(0)]), parts=(MessagePart("", "", choices=choices_of(0)),))
 
     assert [block["block_id"] for block in message_blocks(alone) if "block_id" in block] == ["part-0-answers"]
     assert "…" not in str(message_blocks(alone))
@@ -116,12 +116,12 @@ def test_parts_beyond_what_fits_are_counted_and_never_cut_in_silence(message: Me
 def test_the_longest_part_still_fits_beside_the_longest_rest(words: str, *, ended: bool) -> None:
     choices = tuple(Choice(kind, words, AnswerRef("a" * 64, "b" * 64), None, words) for kind in AnswerKind) * 6
     fields, lines = ((words, words),) * 40, (words,) * 40
-    largest = Part(words, words, fields, lines, words, choices, status=words if ended else "")
+    largest = MessagePart(words, words, fields, lines, words, choices, status=words if ended else "")
     assert problems(message_blocks(Message("#gpu", words, words, fields, lines, parts=(largest,)))) == []
 
 
 def test_many_small_parts_are_split_by_the_number_of_blocks() -> None:
-    several = split(batch([Part(f"d{number}", f"t{number}") for number in range(60)]))
+    several = split(batch([MessagePart(f"d{number}", f"t{number}") for number in range(60)]))
     assert sum(len(each.parts) for each in several) == 60
     assert all(problems(message_blocks(each)) == [] for each in several)
     assert len(several[0].parts) > 40
@@ -154,13 +154,13 @@ def test_a_button_carries_its_decision_and_says_what_it_does() -> None:
     ],
 )
 def test_what_is_kept_is_never_kept_shorter_than_was_said(length: timedelta | None, name: str) -> None:
-    one = Part("d", "t", choices=(Choice(AnswerKind.KEEP, "Keep", OF, length),))
+    one = MessagePart("d", "t", choices=(Choice(AnswerKind.KEEP, "Keep", OF, length),))
     assert [button["action_id"] for button in buttons(message_blocks(batch([one])))] == [name]
 
 
 def test_the_same_answer_twice_stands_in_two_rows() -> None:
     keep = Choice(AnswerKind.KEEP, "Keep", OF, timedelta(hours=24))
-    blocks = message_blocks(batch([Part("d", "t", choices=(keep, replace(keep, label="Keep it"), keep))]))
+    blocks = message_blocks(batch([MessagePart("d", "t", choices=(keep, replace(keep, label="Keep it"), keep))]))
     assert problems(blocks) == []
     assert len(list(buttons(blocks))) == 3
 
@@ -169,7 +169,7 @@ def test_the_same_answer_twice_stands_in_two_rows() -> None:
     "of", [AnswerRef("", "b"), AnswerRef("a/b", "c"), AnswerRef("a" * 65, "b"), AnswerRef("a b", "c")]
 )
 def test_an_answer_that_could_not_be_read_back_is_not_offered_but_counted(of: AnswerRef) -> None:
-    blocks = message_blocks(batch([Part("d", "t", choices=(Choice(AnswerKind.APPROVE, "Approve", of),))]))
+    blocks = message_blocks(batch([MessagePart("d", "t", choices=(Choice(AnswerKind.APPROVE, "Approve", of),))]))
     assert list(buttons(blocks)) == []
     assert "1 more, not shown here" in json.dumps(blocks)
 
@@ -205,7 +205,7 @@ def test_a_picture_is_shown_as_it_was_drawn() -> None:
     drawn = "▁▂▃▄▅▆▇█·▁"
     found = [
         element
-        for block in message_blocks(batch([Part("d", "t", picture=drawn)]))
+        for block in message_blocks(batch([MessagePart("d", "t", picture=drawn)]))
         if block.get("block_id") == "part-0-picture"
         for element in block["elements"]
     ]

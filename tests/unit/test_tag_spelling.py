@@ -13,7 +13,7 @@ from tests.builders import NOW, instance, policy, ref, rule
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import Instance
 from costguard.guards.idle.judge import gentlest_rule
-from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
+from costguard.guards.network.rules import AuditRule, NetworkCheck, NetworkSelector
 from costguard.guards.rules.common import TAGS_DENIED_BY_ROLE, Mode, Protection, Selector
 from costguard.guards.rules.idle import BudgetCause
 from costguard.guards.rules.spelling import spares_no_less, tags_spare, value_spares
@@ -84,7 +84,7 @@ def test_what_a_budget_leaves_to_a_class_is_compared_as_the_class_compares() -> 
 
 
 def test_parts_of_networks_are_spared_alike() -> None:
-    audited = AuditRule("a", Mode.OBSERVE, frozenset(Check), except_for=(NetworkSelector(tags=DEMO.tags),))
+    audited = AuditRule("a", Mode.OBSERVE, frozenset(NetworkCheck), except_for=(NetworkSelector(tags=DEMO.tags),))
     assert not audited.covers(ref(), {"Purpose": "customer_demo"})
     assert audited.covers(ref(), {"Purpose": "training"})
     network = NetworkSelector(tags=DEMO.tags)

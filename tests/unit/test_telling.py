@@ -16,7 +16,7 @@ from tests.simulation.store import MemoryLedger, Shelf
 from costguard.cases import Phase
 from costguard.cases.answering import Vote
 from costguard.engine.ledger.memory import Memory, claim_views, notice_views
-from costguard.engine.ledger.outbox.notice import Notice, NoticeState
+from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
 from costguard.engine.ledger.outbox.outbox import OutboxRepository
 from costguard.engine.notify.notices import INSTANCE_WORDS
 from costguard.engine.notify.notifying import tell
@@ -61,8 +61,8 @@ def test_a_plan_is_gone_through_as_often_for_many_as_for_few(tmp_path: Path) -> 
     assert few == many
 
 
-def notice(number: int) -> Notice:
-    return Notice(
+def notice(number: int) -> OutboxNotice:
+    return OutboxNotice(
         notice_id=f"decision-{number:03}",
         decision_id=f"decision-{number:03}",
         case_key=f"idle_gpu/idle/{number}",

@@ -22,7 +22,7 @@ from costguard.domain.resources import GapKind, InstanceDetail, Inventory
 from costguard.engine.guards.keys.run import run_keys
 from costguard.engine.guards.networks.run import run_networks
 from costguard.engine.run.run import RunReport, run
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.engine.run.scan_cursor import ScanCursor, in_turn, not_reached, reading_until
 from costguard.ports import Discovery, InventorySource, Target
 
@@ -73,7 +73,7 @@ def hurried(stage: Stage, slow: Slow, at: timedelta) -> RunReport:
     """One run with 80 seconds where reading everything takes 100."""
     stage.clock.advance(START + at - stage.clock.now())
     world = stage.world()
-    reading = Reading(slow, stage.reading.signals, stage.reading.prices)
+    reading = CloudReaders(slow, stage.reading.signals, stage.reading.prices)
     world = replace(world, readings=dict.fromkeys(world.readings, reading), workers=InTurn())
     return run(world, f"run-{at}", deadline=stage.clock.now() + ALLOWED)
 

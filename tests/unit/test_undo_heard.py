@@ -12,7 +12,7 @@ from tests.scenario.test_a_networks_week import NetworkStage, closing
 from costguard.domain.errors import StalePlanError
 from costguard.engine.answers.undo import Undoers, undo, undoing_of
 from costguard.engine.ledger.memory import Memory
-from costguard.ports import Check, Put, Record, RecordStore
+from costguard.ports import Put, Record, RecordStore, VersionCheck
 
 HOUR = timedelta(hours=1)
 
@@ -40,7 +40,7 @@ class PausedJustBefore:
     def put(self, record: Record, expect_version: int) -> Record:
         return self._inner.put(record, expect_version)
 
-    def transact(self, operations: Sequence[Put | Check]) -> None:
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
         if any(isinstance(each, Put) and each.record.kind == "intent" for each in operations):
             self._stage.memory.switch.pause("oncall", "an incident", self._stage.clock.now())
         self._inner.transact(operations)

@@ -21,7 +21,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import InstanceState
-from costguard.domain.savings import SavingChange, Sighting, Standing
+from costguard.domain.savings import SavingChange, SavingStanding, Sighting
 from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendScope
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.settlement import settle_observed
@@ -177,7 +177,7 @@ def test_what_changed_is_written_before_the_look_that_saw_it(memory: Memory) -> 
     settle_observed(memory, look(sighting(), at=NOW + DAY))
     settle_observed(memory, look(at=NOW + 2 * DAY))
     (gone,) = memory.savings.all()
-    assert gone.last == SavingChange(Standing.GONE, NOW + DAY)
+    assert gone.last == SavingChange(SavingStanding.GONE, NOW + DAY)
     assert memory.savings.looks() == {ref().shard: NOW + 2 * DAY}
 
 
@@ -205,7 +205,7 @@ def test_one_new_machine_replaces_one_of_two_that_are_alike(memory: Memory) -> N
     new = sighting("i-9", state=InstanceState.RUNNING, run_epoch="e", launched_at=NOW + HOUR)
     for day in (1, 2):
         settle_observed(memory, look(*stopped, new, at=NOW + day * DAY))
-    assert [one.last.standing if one.last else None for one in memory.savings.all()] == [Standing.REPLACED, None]
+    assert [one.last.standing if one.last else None for one in memory.savings.all()] == [SavingStanding.REPLACED, None]
 
 
 def test_what_costguard_had_stopped_replaces_no_other(memory: Memory) -> None:
@@ -214,4 +214,4 @@ def test_what_costguard_had_stopped_replaces_no_other(memory: Memory) -> None:
     back = sighting("i-2", state=InstanceState.RUNNING, run_epoch="epoch-2", launched_at=NOW + HOUR)
     settle_observed(memory, look(sighting("i-1"), back, at=NOW + DAY))
     first, second = memory.savings.all()
-    assert (first.last, second.last) == (None, SavingChange(Standing.RESTARTED, NOW + HOUR))
+    assert (first.last, second.last) == (None, SavingChange(SavingStanding.RESTARTED, NOW + HOUR))

@@ -16,7 +16,7 @@ from typing_extensions import assert_never
 
 from costguard.backtest.hours import IDLE, UNKNOWN, Hours, hours_of, until_whole
 from costguard.backtest.model import Machine, Regret, Replay, WouldStop
-from costguard.cases import Case, CaseStatus, Seen, Step, advance, claimed, confirming, noticed
+from costguard.cases import Case, CaseStatus, CaseStep, SubjectSnapshot, advance, claimed, confirming, noticed
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.cases.moves import climbed
 from costguard.domain.actions import Outcome, Verb
@@ -213,7 +213,7 @@ def _look(stage: _Stage, life: _Life, run: _Lifetime, now: datetime) -> None:
         life.judged = life.judged or finding.verdict in _MEASURED
         if finding.verdict is Verdict.UNMEASURED and finding.reason.code is not ReasonCode.TOO_YOUNG:
             life.unmeasured += stage.terms.every // HOUR
-    seen = Seen(
+    seen = SubjectSnapshot(
         now=now,
         rule=stage.rule,
         finding=finding,
@@ -226,7 +226,7 @@ def _look(stage: _Stage, life: _Life, run: _Lifetime, now: datetime) -> None:
     _answered(stage, life, run, advance(life.case, seen, stage.grace_end), now)
 
 
-def _answered(stage: _Stage, life: _Life, run: _Lifetime, step: Step, now: datetime) -> None:
+def _answered(stage: _Stage, life: _Life, run: _Lifetime, step: CaseStep, now: datetime) -> None:
     life.case = None if step.case is None or step.case.status is CaseStatus.CLOSED else step.case
     if life.case is None or step.wants is None:
         return

@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from costguard.cases.case import Case, CaseStatus, Phase, Seen, Step, decision_id, kept_since_told, ladder
+from costguard.cases.case import (
+    Case,
+    CaseStatus,
+    CaseStep,
+    Phase,
+    SubjectSnapshot,
+    decision_id,
+    kept_since_told,
+    ladder,
+)
 from costguard.cases.moves import climbed, closed, held, uncopied
 from costguard.cases.resolve import (
     MAX_FAILURES,
@@ -36,27 +45,27 @@ def plain_time(start: datetime, wait: timedelta) -> datetime:
     return start + wait
 
 
-def advance(case: Case | None, seen: Seen, grace_end: GraceEnd = plain_time) -> Step:
+def advance(case: Case | None, seen: SubjectSnapshot, grace_end: GraceEnd = plain_time) -> CaseStep:
     """Where a case stands after what was seen; at most one rung on."""
     if case is None or case.status is CaseStatus.CLOSED:
         return _opening(seen)
     ended = _ending(case, seen)
     if ended is not None:
-        return Step(closed(_with_request(case, ended, seen.instance), ended, seen.now))
+        return CaseStep(closed(_with_request(case, ended, seen.instance), ended, seen.now))
     blind = _blind(case, seen)
     if blind is not None:
-        return Step(held(case, blind))
+        return CaseStep(held(case, blind))
     if case.phase is not Phase.WAITING:
         return _heeding(resolved(case, seen), seen)
     case = _under_current_owner(_under_current_rule(case, seen), seen)
     if seen.snoozed_until is not None:
-        return Step(_snoozed(case, seen, seen.snoozed_until))
+        return CaseStep(_snoozed(case, seen, seen.snoozed_until))
     if case.snoozed_until is not None or kept_since_told(case, seen.kept_at):
         case = _restarted_wait(case, seen)
     return _waiting(case, seen, grace_end)
 
 
-def _heeding(step: Step, seen: Seen) -> Step:
+def _heeding(step: CaseStep, seen: SubjectSnapshot) -> CaseStep:
     """What an action under way left unheeded until it was resolved: the owner's use and word."""
     case = step.case
     if case is None or seen.instance is None:
@@ -67,12 +76,12 @@ def _heeding(step: Step, seen: Seen) -> Step:
         return replace(step, case=replace(case, snoozed_until=seen.snoozed_until)) if unheard else step
     ended = _judged_over(case, seen, seen.instance)
     if ended is not None:
-        return Step(closed(case, ended, seen.now))
+        return CaseStep(closed(case, ended, seen.now))
     barred = _barred_anew(case, seen)
-    return (barred or step) if seen.snoozed_until is None else Step(_snoozed(case, seen, seen.snoozed_until))
+    return (barred or step) if seen.snoozed_until is None else CaseStep(_snoozed(case, seen, seen.snoozed_until))
 
 
-def _snoozed(case: Case, seen: Seen, until: datetime) -> Case:
+def _snoozed(case: Case, seen: SubjectSnapshot, until: datetime) -> Case:
     reason = Reason(ReasonCode.SNOOZED, {"until": until.isoformat(timespec="minutes")})
     if seen.finding is not None and seen.finding.reason.facts.get("until") == reason.facts["until"]:
         reason = seen.finding.reason  # a Keep by tag, which is no later than that of the ledger
@@ -90,12 +99,12 @@ def no_earlier_than_announced(case: Case, verb: Verb, at: datetime) -> datetime:
     return at if named is None else max(at, named)
 
 
-def _opening(seen: Seen) -> Step:
+def _opening(seen: SubjectSnapshot) -> CaseStep:
     finding, rule, instance = seen.finding, seen.rule, seen.instance
     if finding is None or rule is None or instance is None or not seen.shard_complete:
-        return Step(None)
+        return CaseStep(None)
     if finding.verdict is not Verdict.VIOLATION or seen.snoozed_until is not None:
-        return Step(None)
+        return CaseStep(None)
     name = f"{finding.guard}/{finding.check}/{instance.ref}/{instance.run_epoch}/{seen.now.isoformat()}"
     case = Case(
         case_id=hashlib.sha256(name.encode()).hexdigest()[:16],
@@ -119,7 +128,7 @@ def _opening(seen: Seen) -> Step:
     return _waiting(case, seen, plain_time)
 
 
-def _ending(case: Case, seen: Seen) -> Reason | None:
+def _ending(case: Case, seen: SubjectSnapshot) -> Reason | None:
     """Why the case is over, if it is. Nothing unseen ends a case but the organisation's own word."""
     if seen.account_closed:
         return Reason(ReasonCode.VANISHED, {"account": case.subject.account})
@@ -146,7 +155,7 @@ def _with_request(case: Case, ended: Reason, instance: Instance | None) -> Case:
     return replace(case, stop_request=instance.stopped_by)
 
 
-def _judged_over(case: Case, seen: Seen, instance: Instance) -> Reason | None:
+def _judged_over(case: Case, seen: SubjectSnapshot, instance: Instance) -> Reason | None:
     if seen.rule is None:
         gone = ReasonCode.BUDGET_LIFTED if case.check == SPENT else ReasonCode.RULE_GONE
         return Reason(gone, {"rule": case.rule})
@@ -162,7 +171,7 @@ def _judged_over(case: Case, seen: Seen, instance: Instance) -> Reason | None:
     return None
 
 
-def _blind(case: Case, seen: Seen) -> Reason | None:
+def _blind(case: Case, seen: SubjectSnapshot) -> Reason | None:
     """What keeps the case from being judged at all in this run."""
     if not seen.shard_read:
         return Reason(ReasonCode.ACCOUNT_UNREAD, {"shard": str(case.subject.shard)})
@@ -173,7 +182,7 @@ def _blind(case: Case, seen: Seen) -> Reason | None:
     return None
 
 
-def _under_current_rule(case: Case, seen: Seen) -> Case:
+def _under_current_rule(case: Case, seen: SubjectSnapshot) -> Case:
     """A tightened rule applies at once; any other change restarts the current wait."""
     rule = seen.rule
     if rule is None or (rule.digest == case.rule_digest and rule.name == case.rule):
@@ -185,7 +194,7 @@ def _under_current_rule(case: Case, seen: Seen) -> Case:
     return _restarted_wait(same, seen)
 
 
-def _under_current_owner(case: Case, seen: Seen) -> Case:
+def _under_current_owner(case: Case, seen: SubjectSnapshot) -> Case:
     """Whoever owns it now was not told: as soon as anybody was, the wait begins again with a notice to them."""
     if seen.finding is None or seen.finding.owner == case.owner:
         return case
@@ -195,7 +204,7 @@ def _under_current_owner(case: Case, seen: Seen) -> Case:
     return _restarted_wait(theirs, seen)
 
 
-def _restarted_wait(case: Case, seen: Seen) -> Case:
+def _restarted_wait(case: Case, seen: SubjectSnapshot) -> Case:
     return _wait_begun_anew(case, ladder(seen.rule, seen.instance) if seen.rule else (), seen.now)
 
 
@@ -217,40 +226,40 @@ def _wait_begun_anew(case: Case, rungs: Sequence[Rung], now: datetime) -> Case:
     )
 
 
-def _waiting(case: Case, seen: Seen, grace_end: GraceEnd) -> Step:
+def _waiting(case: Case, seen: SubjectSnapshot, grace_end: GraceEnd) -> CaseStep:
     rule, instance = seen.rule, seen.instance
     if rule is None or instance is None:
-        return Step(case)
+        return CaseStep(case)
     rungs = ladder(rule, instance)
     if case.rung >= len(rungs):
         cannot = instance.cannot_stop and any(step.verb is not Verb.WARN for step in rule.ladder)
         if cannot:
-            return Step(held(case, Reason(ReasonCode.CANNOT_STOP, {"cause": instance.cannot_stop})))
-        return Step(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.LADDER_DONE)))
+            return CaseStep(held(case, Reason(ReasonCode.CANNOT_STOP, {"cause": instance.cannot_stop})))
+        return CaseStep(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.LADDER_DONE)))
     if instance.state is InstanceState.RUNNING and (
         seen.finding is None or seen.finding.verdict is not Verdict.VIOLATION
     ):
         facts = dict(seen.finding.reason.facts) if seen.finding else {}
         cause = seen.finding.reason.code.value if seen.finding else ""
-        return Step(held(case, Reason(ReasonCode.UNMEASURED, {**facts, "cause": cause})))
+        return CaseStep(held(case, Reason(ReasonCode.UNMEASURED, {**facts, "cause": cause})))
     barred = _barred_anew(case, seen)
     if barred is not None:
         return barred
     if case.failures >= MAX_FAILURES:
-        return Step(held(case, Reason(ReasonCode.NOT_TAKEN_EFFECT, {"failures": case.failures})))
+        return CaseStep(held(case, Reason(ReasonCode.NOT_TAKEN_EFFECT, {"failures": case.failures})))
     rung = rungs[case.rung]
     due = due_at(case, rung, grace_end)
     if seen.now < due and not (seen.hastened and may_be_hastened(case, rung.verb)):
         facts = {"verb": rung.verb.value, "due": due.isoformat(timespec="minutes")}
-        return Step(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.WAITING, facts)))
+        return CaseStep(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.WAITING, facts)))
     copied = _by_copies(case, rung, rungs, seen)
     if copied is not None:
         return copied
     ready = replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.WAITING, {"verb": rung.verb.value}))
     if case.mode is Mode.OBSERVE and rung.verb is Verb.WARN:
         # a rehearsed notice: nothing is sent, the rehearsal goes on so that people see what would follow
-        return Step(climbed(ready, Verb.WARN, seen.now), Verb.WARN)
-    return Step(replace(ready, decision_id=decision_id(ready)), rung.verb)
+        return CaseStep(climbed(ready, Verb.WARN, seen.now), Verb.WARN)
+    return CaseStep(replace(ready, decision_id=decision_id(ready)), rung.verb)
 
 
 def may_be_hastened(case: Case, verb: Verb) -> bool:
@@ -259,7 +268,7 @@ def may_be_hastened(case: Case, verb: Verb) -> bool:
     return told and verb is Verb.STOP and case.mode is Mode.ENFORCE
 
 
-def _barred_anew(case: Case, seen: Seen) -> Step | None:
+def _barred_anew(case: Case, seen: SubjectSnapshot) -> CaseStep | None:
     """Back to the notice where a protection set since then bars what it announced: once lifted, that is told anew.
 
     Where termination protection bars everything, what it bars waits where it is, as it always did.
@@ -272,7 +281,7 @@ def _barred_anew(case: Case, seen: Seen) -> Step | None:
     if not barred:
         return None
     reason = Reason(ReasonCode.PROTECTED_BY_CLOUD, {"protection": ", ".join(barred)})
-    return Step(sent_back(case, ladder(rule, seen.instance), reason, seen.now))
+    return CaseStep(sent_back(case, ladder(rule, seen.instance), reason, seen.now))
 
 
 def sent_back(case: Case, rungs: Sequence[Rung], reason: Reason, now: datetime) -> Case:
@@ -280,7 +289,7 @@ def sent_back(case: Case, rungs: Sequence[Rung], reason: Reason, now: datetime) 
     return held(_wait_begun_anew(case, rungs, now), reason)
 
 
-def _by_copies(case: Case, rung: Rung, rungs: Sequence[Rung], seen: Seen) -> Step | None:
+def _by_copies(case: Case, rung: Rung, rungs: Sequence[Rung], seen: SubjectSnapshot) -> CaseStep | None:
     """Back to the snapshots where a volume has none any more; past them where all were made before."""
     if seen.detail is None or not seen.detail.volumes:
         return None
@@ -288,7 +297,7 @@ def _by_copies(case: Case, rung: Rung, rungs: Sequence[Rung], seen: Seen) -> Ste
     if rung.verb is Verb.TERMINATE and missing:
         again = max(index for index, other in enumerate(rungs) if other.verb is Verb.SNAPSHOT)
         back = replace(case, status=CaseStatus.OPEN, rung=again, attempt=case.attempt + 1, decision_id="")
-        return Step(replace(back, reason=Reason(ReasonCode.SNAPSHOT_MISSING)), Verb.SNAPSHOT)
+        return CaseStep(replace(back, reason=Reason(ReasonCode.SNAPSHOT_MISSING)), Verb.SNAPSHOT)
     if rung.verb is Verb.SNAPSHOT and not missing:  # made before a snooze or a changed rule began the wait anew
-        return Step(climbed(case, Verb.SNAPSHOT, seen.now))
+        return CaseStep(climbed(case, Verb.SNAPSHOT, seen.now))
     return None

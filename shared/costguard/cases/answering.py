@@ -96,7 +96,7 @@ def with_vote(votes: Iterable[Vote], vote: Vote, now: datetime) -> tuple[Vote, .
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AnsweredNotice:
     """What the notice says that the answer is to. `channel` as the policy writes it, `sent_to` as the channel says it.
 
     `hourly` None: nobody knows what the subject costs.
@@ -108,7 +108,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class AnswerContext:
     """What is known where an answer is weighed.
 
     `came_through` is the channel that the answer came through, in the channel's own words. `told` are the notices that
@@ -119,7 +119,7 @@ class Ground:
     """
 
     case: Case | None
-    told: tuple[Told, ...]
+    told: tuple[AnsweredNotice, ...]
     terms: AnswerTerms
     now: datetime
     came_through: str = ""
@@ -154,7 +154,7 @@ class Refused:
 Weighed = Accepted | Refused
 
 
-def weigh(answer: Answer, ground: Ground) -> Weighed:
+def weigh(answer: Answer, ground: AnswerContext) -> Weighed:
     """What `answer` comes to. Who may say it is asked before anything is told about the case."""
     foreign = _foreign(answer.by, ground)
     case = ground.case
@@ -193,7 +193,7 @@ def takes_two(hourly: Money | None, terms: AnswerTerms) -> bool:
     return limit is None or hourly.amount > limit.amount
 
 
-def _foreign(by: Person, ground: Ground) -> AnswerCode | None:
+def _foreign(by: Person, ground: AnswerContext) -> AnswerCode | None:
     """Why nobody there may answer at all; the command line is whoever may write to the ledger."""
     if by.via == CLI:
         return None
@@ -210,7 +210,7 @@ def _foreign(by: Person, ground: Ground) -> AnswerCode | None:
     return None if ground.came_through and ground.came_through in came else AnswerCode.FOREIGN_CHANNEL
 
 
-def _keep(answer: Answer, case: Case, ground: Ground) -> Weighed:
+def _keep(answer: Answer, case: Case, ground: AnswerContext) -> Weighed:
     length = answer.length
     if length is None or not timedelta(0) < length <= LONGEST_KEEP:
         return Refused(AnswerCode.BAD_LENGTH, {"days": LONGEST_KEEP.days})
@@ -222,7 +222,7 @@ def _keep(answer: Answer, case: Case, ground: Ground) -> Weighed:
     return Accepted(code, {"until": _moment(until)}, until=until)
 
 
-def _stop_now(answer: Answer, case: Case, ground: Ground) -> Weighed:
+def _stop_now(answer: Answer, case: Case, ground: AnswerContext) -> Weighed:
     by = answer.by
     if by.via != CLI and (by.via != SLACK or by.id not in {*ground.people, *ground.terms.approvers}):
         return Refused(AnswerCode.NOT_AMONG_OWNERS)
@@ -238,7 +238,7 @@ def _stop_now(answer: Answer, case: Case, ground: Ground) -> Weighed:
     return Accepted(AnswerCode.STOP_ASKED if done else AnswerCode.STOP_NEEDS_ANOTHER, needed=needed)
 
 
-def _not_to_be_stopped(answer: Answer, case: Case, ground: Ground) -> Refused | None:
+def _not_to_be_stopped(answer: Answer, case: Case, ground: AnswerContext) -> Refused | None:
     """Only right behind a delivered notice, and only where the next step is a stop that waits."""
     if not ground.policy_usable:
         return Refused(AnswerCode.POLICY_BROKEN)
@@ -261,7 +261,7 @@ def _not_to_be_stopped(answer: Answer, case: Case, ground: Ground) -> Refused | 
     return Refused(AnswerCode.WAITS_FOR_APPROVAL) if waits else None
 
 
-def _approve(answer: Answer, case: Case, ground: Ground) -> Weighed:
+def _approve(answer: Answer, case: Case, ground: AnswerContext) -> Weighed:
     by = answer.by
     if by.via != CLI and (by.via != SLACK or by.id not in ground.terms.approvers):
         return Refused(AnswerCode.NOT_AMONG_APPROVERS)
@@ -288,7 +288,7 @@ def _approve(answer: Answer, case: Case, ground: Ground) -> Weighed:
     return Accepted(code, {"until": until}, needed=needed, asked=asked)
 
 
-def _not_mine(answer: Answer, case: Case, ground: Ground) -> Weighed:
+def _not_mine(answer: Answer, case: Case, ground: AnswerContext) -> Weighed:
     by = answer.by
     if by.via == LINK:
         return Refused(AnswerCode.NOT_AMONG_OWNERS)
@@ -306,12 +306,12 @@ def _not_mine(answer: Answer, case: Case, ground: Ground) -> Weighed:
     return Accepted(AnswerCode.DISOWNED)
 
 
-def _needed(ground: Ground) -> int:
+def _needed(ground: AnswerContext) -> int:
     """Two where any notice of it names a price above the amount, or names none."""
     return 2 if any(takes_two(told.hourly, ground.terms) for told in ground.told or (_PRICELESS,)) else 1
 
 
-def _standing(answer: Answer, ground: Ground, needed: int) -> bool | None:
+def _standing(answer: Answer, ground: AnswerContext, needed: int) -> bool | None:
     """True where the matter is settled already, False where this person's word is there and another's is missing."""
     if enough(ground.votes, needed, ground.now):
         return True
@@ -330,4 +330,4 @@ def _moment(at: datetime) -> str:
     return at.isoformat(timespec="minutes")
 
 
-_PRICELESS = Told("", "", None)
+_PRICELESS = AnsweredNotice("", "", None)

@@ -126,7 +126,7 @@ def subject_in(key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SubjectSnapshot:
     """All that one run saw about the subject of a case.
 
     `finding` and `instance` are None when the subject was not in the inventory. `shard_read` says the
@@ -181,7 +181,7 @@ def ladder(rule: IdleRule, instance: Instance | None) -> tuple[Rung, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CaseStep:
     """The next case, and the verb it now wants done, if any. `case` None means there is nothing to remember."""
 
     case: Case | None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from costguard.cases.advance import GraceEnd, due_at, plain_time
-from costguard.cases.case import Announced, Case, CaseStatus, Phase, Step, decision_id, kept_since_told
+from costguard.cases.case import Announced, Case, CaseStatus, CaseStep, Phase, decision_id, kept_since_told
 from costguard.cases.moves import climbed, closed, held, tried_again
 from costguard.cases.resolve import MAX_FAILURES, is_fresh, notice_resolved
 from costguard.domain.actions import Outcome, Verb
@@ -77,35 +77,35 @@ def rungs_told(rule: RemediationRule, terms: str) -> tuple[Rung, ...]:
     return remediation_rungs(rule, json.loads(terms)["mend"])
 
 
-def advance_remediation(case: Case | None, seen: RemediationSeen, grace_end: GraceEnd = plain_time) -> Step:
+def advance_remediation(case: Case | None, seen: RemediationSeen, grace_end: GraceEnd = plain_time) -> CaseStep:
     """Where a case stands after what was seen; at most one rung on."""
     if case is None or case.status is CaseStatus.CLOSED:
         return _opening(seen)
     ended = _ending(case, seen)
     if ended is not None:
         done = climbed(case, Verb.MEND, seen.now) if ended.code is ReasonCode.MENDED else case
-        return Step(closed(done, ended, seen.now))
+        return CaseStep(closed(done, ended, seen.now))
     blind = _blind(case, seen)
     if blind is not None:
-        return Step(held(case, blind))
+        return CaseStep(held(case, blind))
     if case.phase is not Phase.WAITING:
         return _resolved(case, seen)
     case = _on_present_terms(case, seen)
     if seen.snoozed_until is not None:
-        return Step(_snoozed(case, seen.snoozed_until))
+        return CaseStep(_snoozed(case, seen.snoozed_until))
     if case.snoozed_until is not None or kept_since_told(case, seen.kept_at):
         case = _begun_anew(case, seen.now)
     return _waiting(case, seen, grace_end)
 
 
-def _opening(seen: RemediationSeen) -> Step:
+def _opening(seen: RemediationSeen) -> CaseStep:
     finding, rule = seen.finding, seen.rule
     if finding is None or rule is None or not seen.shard_complete or seen.snoozed_until is not None:
-        return Step(None)
+        return CaseStep(None)
     if finding.verdict is not Verdict.VIOLATION or not isinstance(finding.subject, ResourceRef):
-        return Step(None)
+        return CaseStep(None)
     if rule.mode is Mode.OBSERVE and seen.mend is None:
-        return Step(None)  # nobody is told and nothing would be done: the finding itself says it all
+        return CaseStep(None)  # nobody is told and nothing would be done: the finding itself says it all
     name = f"{finding.guard}/{finding.check}/{finding.subject}/{finding.run_epoch}/{seen.now.isoformat()}"
     case = Case(
         case_id=hashlib.sha256(name.encode()).hexdigest()[:16],
@@ -181,7 +181,7 @@ def _blind(case: Case, seen: RemediationSeen) -> Reason | None:
     return None
 
 
-def _resolved(case: Case, seen: RemediationSeen) -> Step:
+def _resolved(case: Case, seen: RemediationSeen) -> CaseStep:
     """Settle what was claimed in an earlier run, from what can be seen now; nothing is ever sent twice."""
     if _verb(case) is Verb.WARN:
         after = notice_resolved(case, seen)
@@ -193,7 +193,7 @@ def _resolved(case: Case, seen: RemediationSeen) -> Step:
         after = held(case, Reason(ReasonCode.OUTCOME_UNKNOWN, {"verb": Verb.MEND.value}))
     if after.phase is Phase.WAITING and seen.snoozed_until is not None:
         after = _snoozed(after, seen.snoozed_until)
-    return Step(after)
+    return CaseStep(after)
 
 
 def _on_present_terms(case: Case, seen: RemediationSeen) -> Case:
@@ -239,29 +239,29 @@ def _snoozed(case: Case, until: datetime) -> Case:
     return replace(case, status=CaseStatus.SNOOZED, snoozed_until=until, reason=reason)
 
 
-def _waiting(case: Case, seen: RemediationSeen, grace_end: GraceEnd) -> Step:
+def _waiting(case: Case, seen: RemediationSeen, grace_end: GraceEnd) -> CaseStep:
     rule, finding = seen.rule, seen.finding
     if rule is None or finding is None:
-        return Step(case)
+        return CaseStep(case)
     if finding.verdict is not Verdict.VIOLATION:
         facts = {**finding.reason.facts, "cause": finding.reason.code.value}
-        return Step(held(case, Reason(ReasonCode.UNMEASURED, facts)))
+        return CaseStep(held(case, Reason(ReasonCode.UNMEASURED, facts)))
     rungs = remediation_rungs(rule, seen.mend)
     if case.rung >= len(rungs):
-        return Step(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.LADDER_DONE)))
+        return CaseStep(replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.LADDER_DONE)))
     if case.failures >= MAX_FAILURES and not _may_be_granted_by_now(case, seen.now):
-        return Step(held(case, _failed(case)))
+        return CaseStep(held(case, _failed(case)))
     rung = rungs[case.rung]
     due = due_at(case, rung, grace_end)
     said: dict[str, str | int | float] = {"verb": rung.verb.value}
     if seen.now < due:
         waits = Reason(ReasonCode.WAITING, {**said, "due": due.isoformat(timespec="minutes")})
-        return Step(replace(case, status=CaseStatus.OPEN, reason=waits))
+        return CaseStep(replace(case, status=CaseStatus.OPEN, reason=waits))
     ready = replace(case, status=CaseStatus.OPEN, reason=Reason(ReasonCode.WAITING, said))
     if case.mode is Mode.OBSERVE and rung.verb is Verb.WARN:
         # a rehearsed notice: nothing is sent, the rehearsal goes on so that people see what would follow
-        return Step(climbed(ready, Verb.WARN, seen.now), Verb.WARN)
-    return Step(replace(ready, decision_id=decision_id(ready)), rung.verb)
+        return CaseStep(climbed(ready, Verb.WARN, seen.now), Verb.WARN)
+    return CaseStep(replace(ready, decision_id=decision_id(ready)), rung.verb)
 
 
 def _may_be_granted_by_now(case: Case, now: datetime) -> bool:

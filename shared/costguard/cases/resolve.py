@@ -8,7 +8,7 @@ from typing import Protocol
 
 from typing_extensions import assert_never
 
-from costguard.cases.case import Announced, Case, CaseStatus, Phase, Seen, Step, ladder
+from costguard.cases.case import Announced, Case, CaseStatus, CaseStep, Phase, SubjectSnapshot, ladder
 from costguard.cases.moves import climbed, has_snapshot, held, noticed, tried_again, uncopied
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.reasons import Reason, ReasonCode
@@ -21,7 +21,7 @@ TELL_AGAIN = timedelta(days=1)  # a rejected notice is tried anew once a day: pe
 MAX_FAILURES = 5  # known failures in a row before a rung waits for a person
 
 
-def resolved(case: Case, seen: Seen) -> Step:
+def resolved(case: Case, seen: SubjectSnapshot) -> CaseStep:
     """Settle a rung that was claimed in an earlier run, from what can be seen now.
 
     A claim younger than `SETTLE` that shows nothing yet may be another run's, still at work: it is
@@ -30,18 +30,18 @@ def resolved(case: Case, seen: Seen) -> Step:
     rule, instance = seen.rule, seen.instance
     verb = _claimed_verb(case, seen)
     if rule is None or instance is None or verb is None:
-        return Step(held(case, Reason(ReasonCode.OUTCOME_UNKNOWN)))
+        return CaseStep(held(case, Reason(ReasonCode.OUTCOME_UNKNOWN)))
     match verb:
         case Verb.WARN:
-            return Step(notice_resolved(case, seen))
+            return CaseStep(notice_resolved(case, seen))
         case Verb.STOP:
-            return Step(_stop_resolved(case, seen, instance))
+            return CaseStep(_stop_resolved(case, seen, instance))
         case Verb.SNAPSHOT:
             return _snapshots_resolved(case, seen)
         case Verb.TERMINATE:
-            return Step(_terminate_resolved(case, seen, instance))
+            return CaseStep(_terminate_resolved(case, seen, instance))
         case Verb.START | Verb.MEND:
-            return Step(held(case, Reason(ReasonCode.OUTCOME_UNKNOWN)))
+            return CaseStep(held(case, Reason(ReasonCode.OUTCOME_UNKNOWN)))
         case _:
             assert_never(verb)
 
@@ -89,7 +89,7 @@ def notice_resolved(case: Case, seen: NoticeSeen) -> Case:
     return held(case, Reason(ReasonCode.NOTICE_UNDELIVERED, {"dead": int(seen.notice_dead)}))
 
 
-def _stop_resolved(case: Case, seen: Seen, instance: Instance) -> Case:
+def _stop_resolved(case: Case, seen: SubjectSnapshot, instance: Instance) -> Case:
     if instance.state is InstanceState.STOPPED:
         if not _stop_is_ours(case, seen, instance):
             return case
@@ -99,7 +99,7 @@ def _stop_resolved(case: Case, seen: Seen, instance: Instance) -> Case:
     return _not_taken_effect(case, seen)
 
 
-def _terminate_resolved(case: Case, seen: Seen, instance: Instance) -> Case:
+def _terminate_resolved(case: Case, seen: SubjectSnapshot, instance: Instance) -> Case:
     if instance.state is InstanceState.TERMINATING:
         return replace(case, status=CaseStatus.OPEN, phase=Phase.CONFIRMING, reason=Reason(ReasonCode.CONFIRMING))
     if not seen.intent_written or seen.last_outcome is Outcome.REFUSED:
@@ -110,30 +110,30 @@ def _terminate_resolved(case: Case, seen: Seen, instance: Instance) -> Case:
     return held(case, Reason(ReasonCode.OUTCOME_UNKNOWN, {"verb": Verb.TERMINATE.value}))
 
 
-def _snapshots_resolved(case: Case, seen: Seen) -> Step:
+def _snapshots_resolved(case: Case, seen: SubjectSnapshot) -> CaseStep:
     detail = seen.detail
     if detail is None:
-        return Step(held(case, Reason(ReasonCode.DETAIL_UNREAD)))
+        return CaseStep(held(case, Reason(ReasonCode.DETAIL_UNREAD)))
     if not detail.volumes:
-        return Step(held(case, Reason(ReasonCode.NO_VOLUMES)))
+        return CaseStep(held(case, Reason(ReasonCode.NO_VOLUMES)))
     missing = uncopied(case, detail)
     if not missing:
-        return Step(climbed(case, Verb.SNAPSHOT, seen.now))
+        return CaseStep(climbed(case, Verb.SNAPSHOT, seen.now))
     failed = [volume for volume in missing if has_snapshot(case, detail, volume, SnapshotState.FAILED)]
     pending = [volume for volume in missing if has_snapshot(case, detail, volume, SnapshotState.PENDING)]
     if pending:
         facts = {"volumes": len(missing)}
-        return Step(
+        return CaseStep(
             replace(case, status=CaseStatus.OPEN, phase=Phase.CONFIRMING, reason=Reason(ReasonCode.CONFIRMING, facts))
         )
     if failed:
         if case.failures + 1 >= MAX_FAILURES:
-            return Step(held(case, Reason(ReasonCode.SNAPSHOT_FAILED, {"volumes": len(failed)})))
-        return Step(tried_again(case, ReasonCode.SNAPSHOT_FAILED))
-    return Step(_not_taken_effect(case, seen))
+            return CaseStep(held(case, Reason(ReasonCode.SNAPSHOT_FAILED, {"volumes": len(failed)})))
+        return CaseStep(tried_again(case, ReasonCode.SNAPSHOT_FAILED))
+    return CaseStep(_not_taken_effect(case, seen))
 
 
-def _not_taken_effect(case: Case, seen: Seen) -> Case:
+def _not_taken_effect(case: Case, seen: SubjectSnapshot) -> Case:
     """The claim shows no effect: wait until it can no longer come, then allow a new decision."""
     return case if is_fresh(case, seen) else tried_again(case, ReasonCode.NOT_TAKEN_EFFECT)
 
@@ -162,18 +162,18 @@ def begun_anew(case: Case, now: datetime) -> Case:
     return replace(again, rung=stop + 1, climbed=tuple(step for step in case.climbed if step.verb is Verb.STOP))
 
 
-def _claimed_verb(case: Case, seen: Seen) -> Verb | None:
+def _claimed_verb(case: Case, seen: SubjectSnapshot) -> Verb | None:
     """The verb of the rung under way, from the rule as it was when claimed."""
     rungs = ladder(rule_from_terms(case.terms), seen.instance)
     return rungs[case.rung].verb if case.rung < len(rungs) else None
 
 
-def under_way(case: Case, seen: Seen, verb: Verb) -> bool:
+def under_way(case: Case, seen: SubjectSnapshot, verb: Verb) -> bool:
     """Whether an action of this kind has been claimed and not yet resolved."""
     return case.phase is not Phase.WAITING and _claimed_verb(case, seen) is verb
 
 
-def stopped_by_us(case: Case, seen: Seen, instance: Instance) -> bool:
+def stopped_by_us(case: Case, seen: SubjectSnapshot, instance: Instance) -> bool:
     """Whether Costguard stopped the machine, as far as can be told: somebody else's stop ends the case."""
     if case.climbed_at(Verb.STOP) is not None:
         return same_run(case, instance)
@@ -182,7 +182,7 @@ def stopped_by_us(case: Case, seen: Seen, instance: Instance) -> bool:
     return under_way(case, seen, Verb.STOP) and (is_fresh(case, seen) or _stop_is_ours(case, seen, instance))
 
 
-def _stop_is_ours(case: Case, seen: Seen, instance: Instance) -> bool:
+def _stop_is_ours(case: Case, seen: SubjectSnapshot, instance: Instance) -> bool:
     """Whether the stop that shows is the one that was claimed.
 
     An accepted call is, unless the cloud names another request. After an unknown outcome only the time that the
@@ -200,7 +200,7 @@ def _stop_is_ours(case: Case, seen: Seen, instance: Instance) -> bool:
     return abs(instance.stopped_at - case.claimed_at) <= STOP_SHOWS_WITHIN
 
 
-def stop_is_uncertain(case: Case, seen: Seen, instance: Instance) -> bool:
+def stop_is_uncertain(case: Case, seen: SubjectSnapshot, instance: Instance) -> bool:
     """Whether a claimed stop that is not proven ours cannot be proven somebody else's either: its answer was lost.
 
     Where the cloud tells when it stopped, that time has spoken. A refusal, or a call that was never made, says no.

@@ -34,7 +34,7 @@ _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\uf
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandResult:
     """What a command found out. People get lines, tables and closing lines; machines get `data`."""
 
     data: Mapping[str, Any]
@@ -44,7 +44,7 @@ class Answer:
     exit: Exit = Exit.OK
 
 
-def emit(answer: Answer, *, as_json: bool) -> NoReturn:
+def emit(answer: CommandResult, *, as_json: bool) -> NoReturn:
     """Print the answer and end the command with its exit status.
 
     Raises:
@@ -57,7 +57,7 @@ def emit(answer: Answer, *, as_json: bool) -> NoReturn:
     raise typer.Exit(answer.exit)
 
 
-def show(answer: Answer) -> None:
+def show(answer: CommandResult) -> None:
     """Print an answer for people."""
     for line in answer.lines:
         typer.echo(safe(line))

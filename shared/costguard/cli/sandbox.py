@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from costguard.cli.options import Json, Lang, examples
-from costguard.cli.output import Answer, emit, to_json
+from costguard.cli.output import CommandResult, emit, to_json
 from costguard.cli.program import CliContext, Program, sandbox_installed, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import Language, phrase
@@ -89,7 +89,7 @@ def clock(
 
         now = move_on(_followed(here), step)
         said = phrase("sandbox_moved", here.language, now=utc_words(now))
-    emit(Answer({"schema": 1, "now": now.isoformat()}, lines=(said,)), as_json=as_json)
+    emit(CommandResult({"schema": 1, "now": now.isoformat()}, lines=(said,)), as_json=as_json)
 
 
 @app.command(epilog=MESSAGES_EXAMPLES)
@@ -102,7 +102,7 @@ def messages(ctx: typer.Context, *, as_json: Json = False, lang: Lang = None) ->
         found = messages_in(_followed(here))
     lines = (f"{utc_words(each.at)}  {each.channel}  {each.text.partition(chr(10))[0]}" for each in found)
     data = [{"at": each.at.isoformat(), "channel": each.channel, "text": each.text} for each in found]
-    emit(Answer({"schema": 1, "messages": data}, lines=tuple(lines)), as_json=as_json)
+    emit(CommandResult({"schema": 1, "messages": data}, lines=tuple(lines)), as_json=as_json)
 
 
 def _followed(here: CliContext) -> str:

@@ -18,7 +18,7 @@ from costguard.domain.keys import RotationMeans
 from costguard.domain.refs import CLOUDS, provider_of
 from costguard.domain.signals import SignalName
 from costguard.engine.ledger.identity import IdentityRepository
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.guards.budget.rules import StepKind
 from costguard.guards.rules.common import Mode
 from costguard.policy.model.policy import Policy
@@ -99,7 +99,7 @@ class Connections(ExitStack):
         return self.clouds
 
     @property
-    def readings(self) -> Mapping[str, Reading]:
+    def readings(self) -> Mapping[str, CloudReaders]:
         """The read-only ports by cloud."""
         return {cloud: ports.reading for cloud, ports in self.clouds.items()}
 

@@ -7,7 +7,7 @@ from functools import partial
 from costguard.connections.keys import keys_of
 from costguard.connections.ports import CloudPorts, Wiring
 from costguard.domain.errors import InvalidInputError
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.ports import (
     ActionExecutor,
     CallLog,
@@ -99,7 +99,7 @@ def connect(wiring: Wiring) -> CloudPorts:
         wiring.close_later(twin.close)
         return AlibabaFreeze(twin, wiring.way_into), twin
 
-    reading = Reading(AlibabaInventory(session), wiring.combined(signals), prices)
+    reading = CloudReaders(AlibabaInventory(session), wiring.combined(signals), prices)
     succeeding = partial(_succeeding, wiring, session)
     changing = (freezing, rotating, mending)
     return CloudPorts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from costguard.connections.ports import CloudPorts, Wiring
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.ports import (
     ActionExecutor,
     CallLog,
@@ -101,7 +101,7 @@ def connect(wiring: Wiring) -> CloudPorts:
         wiring.close_later(twin.close)
         return AwsFreeze(twin, wiring.way_into), twin
 
-    reading = Reading(AwsInventory(session), wiring.combined(signals), prices)
+    reading = CloudReaders(AwsInventory(session), wiring.combined(signals), prices)
     changing = (freezing, rotating, mending)
     return CloudPorts(
         reading,

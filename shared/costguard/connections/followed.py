@@ -82,7 +82,7 @@ class _Moved(_Told):
     now: AwareDatetime
 
 
-class Message(_Told):
+class PostedMessage(_Told):
     """What was posted in a channel of its Slack; the first line of `text` is the title."""
 
     at: AwareDatetime
@@ -90,19 +90,19 @@ class Message(_Told):
     text: str
 
 
-class _Messages(RootModel[tuple[Message, ...]]):
+class _Messages(RootModel[tuple[PostedMessage, ...]]):
     model_config = ConfigDict(strict=True, frozen=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedSettings:
     """Settings that lead to a sandbox, and its time when it was asked."""
 
     settings: Settings
     now: datetime
 
 
-def follow(settings: Settings) -> Followed:
+def follow(settings: Settings) -> FollowedSettings:
     """Ask the sandbox that the settings name what it is, once.
 
     Raises:
@@ -125,7 +125,7 @@ def follow(settings: Settings) -> Followed:
         alibaba=told.clouds.alibaba.access(),
         tencent=told.clouds.tencent.access(),
     )
-    return Followed(found, told.now)
+    return FollowedSettings(found, told.now)
 
 
 def move_on(address: str, step: timedelta) -> datetime:
@@ -142,7 +142,7 @@ def move_on(address: str, step: timedelta) -> datetime:
         raise InvalidInputError(message) from None
 
 
-def messages_in(address: str) -> tuple[Message, ...]:
+def messages_in(address: str) -> tuple[PostedMessage, ...]:
     """What people were told in the sandbox at `address`, in order.
 
     Raises:

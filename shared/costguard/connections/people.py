@@ -13,7 +13,7 @@ from costguard.providers.kit.iam.purposes import Purpose
 if TYPE_CHECKING:
     from costguard.adapters.notifiers.email import MailCarrier
     from costguard.adapters.notifiers.links import Link
-    from costguard.adapters.notifiers.robots.notifier import Vendor
+    from costguard.adapters.notifiers.robots.notifier import RobotVendor
     from costguard.settings import Settings
 
 _MAIL_SECONDS = 30.0  # a notice is worth no longer wait: the outbox tries again
@@ -81,7 +81,7 @@ def _robots(settings: Settings, now: Now, link: Link | None) -> Mapping[str, Not
     }
 
 
-def _vendor(kind: str) -> Vendor:
+def _vendor(kind: str) -> RobotVendor:
     if kind == "feishu":
         from costguard.adapters.notifiers.robots.feishu import Feishu
 

@@ -111,11 +111,11 @@ def git_source(
 
 def _addresses(where: GitAddress, remote: Remote, resolve: Resolve | None, *, private: bool) -> Sequence[str]:
     """Where the host may be reached: judged as the addresses of webhooks are, by the same code."""
-    from costguard.adapters.notifiers.outward import Place, judged, place_of, resolved
+    from costguard.adapters.notifiers.outward import OutwardAddress, judged, place_of, resolved
 
     try:
         if remote.transport == "ssh":
-            place = Place(tls=False, host=remote.host, port=remote.port, target=remote.path, shown=remote.url)
+            place = OutwardAddress(tls=False, host=remote.host, port=remote.port, target=remote.path, shown=remote.url)
         else:
             place = place_of(remote.url, private=private)
     except RejectedNoticeError as err:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from costguard.domain.signals import SignalName
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.policy.model.policy import Policy
 from costguard.ports import (
     ActionExecutor,
@@ -41,7 +41,7 @@ class CloudPorts:
     them).
     """
 
-    reading: Reading
+    reading: CloudReaders
     spend: Callable[[], SpendSource]
     keys: Callable[[], KeySource]
     network: Callable[[], NetworkSource]

@@ -6,7 +6,7 @@ from functools import partial
 
 from costguard.connections.keys import keys_of
 from costguard.connections.ports import CloudPorts, Wiring
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.ports import (
     ActionExecutor,
     CallLog,
@@ -97,7 +97,7 @@ def connect(wiring: Wiring) -> CloudPorts:
         wiring.close_later(twin.close)
         return TencentFreeze(twin, wiring.way_into), twin
 
-    reading = Reading(TencentInventory(session), wiring.combined(signals), prices)
+    reading = CloudReaders(TencentInventory(session), wiring.combined(signals), prices)
     return CloudPorts(
         reading,
         spend,

@@ -14,7 +14,7 @@ from costguard.domain.resources import Billing, InstanceState
 from costguard.domain.spend import SpendScope
 
 
-class Standing(str, Enum):
+class SavingStanding(str, Enum):
     """Why a saving counts as far as it does, and whether it goes on.
 
     It goes on while `STOPPED`, `TERMINATED` or `RELEASED`. It ended where the machine was `RESTARTED`, was started by
@@ -37,10 +37,18 @@ class Standing(str, Enum):
     OVER = "over"
 
 
-GOING_ON = frozenset({Standing.STOPPED, Standing.TERMINATED, Standing.RELEASED})
+GOING_ON = frozenset({SavingStanding.STOPPED, SavingStanding.TERMINATED, SavingStanding.RELEASED})
 """What saves at this moment."""
 
-FINAL = frozenset({Standing.RESTARTED, Standing.UNDONE, Standing.REPLACED, Standing.GONE, Standing.BILLED_ON})
+FINAL = frozenset(
+    {
+        SavingStanding.RESTARTED,
+        SavingStanding.UNDONE,
+        SavingStanding.REPLACED,
+        SavingStanding.GONE,
+        SavingStanding.BILLED_ON,
+    }
+)
 """What ends a saving for good."""
 
 
@@ -96,7 +104,7 @@ class Sighting:
 class SavingChange:
     """From when on another standing holds. `other` is the machine that replaced this one, and `how` that is known."""
 
-    standing: Standing
+    standing: SavingStanding
     at: datetime
     other: ResourceRef | None = None
     how: str = ""
@@ -181,7 +189,7 @@ class SavingEntry:
     owner: str
     since: datetime
     counted_until: datetime
-    standing: Standing
+    standing: SavingStanding
     worth: Worth
     predicted: tuple[Money, ...]
     realised: tuple[Money, ...]

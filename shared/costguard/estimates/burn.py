@@ -110,17 +110,17 @@ def priced_in(
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class MeteredFleet:
     """What has been metered: which machines by id, and which types ran in which account of which cloud."""
 
     ids: Collection[str]
     types: Collection[tuple[str, str, str]]
 
 
-def known(metered: Iterable[Metered]) -> Known:
+def known(metered: Iterable[Metered]) -> MeteredFleet:
     """What bill lines can be explained by. Give everything metered, whatever its tags: a bill has tags of its own."""
     all_of_it = tuple(metered)
-    return Known(
+    return MeteredFleet(
         frozenset(one.ref.native_id for one in all_of_it),
         frozenset((one.ref.cloud, one.ref.account, one.instance_type) for one in all_of_it if one.instance_type),
     )

@@ -26,7 +26,7 @@ _BEFORE_THE_END, _AFTER_IT = (
 _CENTS = Decimal("0.0001")
 
 
-class Ground(str, Enum):
+class CommitmentEvidence(str, Enum):
     """How a commitment is known: a machine's term that ends, or a fee that was charged before."""
 
     TERM = "term"
@@ -45,7 +45,7 @@ class Commitment:
     name: str
     due: datetime
     money: Money | None
-    ground: Ground = Ground.CHARGED_BEFORE
+    ground: CommitmentEvidence = CommitmentEvidence.CHARGED_BEFORE
     sure: bool = True
     times: int = 1
     spread: bool = False
@@ -63,7 +63,7 @@ class Commitment:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class PrepaidTerm:
     """A machine paid for in advance until `ends`; `hourly` is its list price, `auto_renew` as in `Instance`."""
 
     ref: ResourceRef
@@ -73,10 +73,12 @@ class Term:
     hourly: Money | None = None
 
 
-def terms_in(facts: Iterable[InstanceFact], scope: SpendScope) -> tuple[Term, ...]:
+def terms_in(facts: Iterable[InstanceFact], scope: SpendScope) -> tuple[PrepaidTerm, ...]:
     """The machines of a scope that are paid for in advance, as far as the end of their terms is told."""
     return tuple(
-        Term(one.ref, one.instance_type, one.paid_until, one.auto_renew, None if fact.rate is None else fact.rate.money)
+        PrepaidTerm(
+            one.ref, one.instance_type, one.paid_until, one.auto_renew, None if fact.rate is None else fact.rate.money
+        )
         for fact in facts
         for one in [fact.instance]
         if one.billing is Billing.PREPAID and one.paid_until is not None
@@ -86,7 +88,7 @@ def terms_in(facts: Iterable[InstanceFact], scope: SpendScope) -> tuple[Term, ..
 
 def known_commitments(
     bills: Sequence[Bill],
-    terms: Sequence[Term],
+    terms: Sequence[PrepaidTerm],
     counting: Counting,
     period: Period,
     now: datetime,
@@ -114,7 +116,7 @@ def known_commitments(
 
 
 def _fees(
-    kind: Kind, days: Days, complete_until: datetime | None, period: Period, terms: Sequence[Term]
+    kind: Kind, days: Days, complete_until: datetime | None, period: Period, terms: Sequence[PrepaidTerm]
 ) -> Iterator[Commitment]:
     ending = [bill_day(term.ends) for term in terms if _is_of(kind, term)]
     for fee in coming_again(days, complete_until, period, committed=kind.committed):
@@ -135,7 +137,7 @@ def _fees(
 
 
 def _renewals(
-    terms: Sequence[Term], bought: Mapping[Kind, Days], counting: Counting, period: Period, now: datetime
+    terms: Sequence[PrepaidTerm], bought: Mapping[Kind, Days], counting: Counting, period: Period, now: datetime
 ) -> Iterator[Commitment]:
     """The ends of terms that are renewed by themselves, or may be; what is not renewed commits to nothing."""
     together = Counter((term.ref.account, term.instance_type, bill_day(term.ends)) for term in terms)
@@ -147,7 +149,7 @@ def _renewals(
             name=term.ref.native_id,
             due=term.ends,
             money=None,
-            ground=Ground.TERM,
+            ground=CommitmentEvidence.TERM,
             sure=term.auto_renew is True,
             cloud=term.ref.cloud,
             account=term.ref.account,
@@ -165,7 +167,7 @@ def _renewals(
         yield from (replace(one, due=due) for due in repeated(term.ends, months, period.end))
 
 
-def _bought_before(term: Term, bought: Mapping[Kind, Days]) -> tuple[int, tuple[Kind, date, Paid] | None]:
+def _bought_before(term: PrepaidTerm, bought: Mapping[Kind, Days]) -> tuple[int, tuple[Kind, date, Paid] | None]:
     """How many months the next term has, 0 for unknown, and what the bill had for the last one.
 
     One day's sum is for all machines of a kind whose terms end together. What renews itself does so for a month, as
@@ -186,5 +188,5 @@ def _bought_before(term: Term, bought: Mapping[Kind, Days]) -> tuple[int, tuple[
     return (1 if term.auto_renew else 0), None
 
 
-def _is_of(kind: Kind, term: Term) -> bool:
+def _is_of(kind: Kind, term: PrepaidTerm) -> bool:
     return (kind.cloud, kind.account, kind.instance_type) == (term.ref.cloud, term.ref.account, term.instance_type)

@@ -41,7 +41,7 @@ class Paid:
 
 
 @dataclass(frozen=True, slots=True)
-class Fee:
+class RecurringFee:
     """What is to come: `amount` on each of `times` days from `due` on; `seen` are days on which it came before.
 
     `sure` False: it came once, so it may come again.
@@ -80,7 +80,9 @@ def purchases(lines: Iterable[SpendLine], counting: Counting) -> dict[Kind, Days
     return {kind: {day: paid for day, paid in days.items() if paid.billed > 0} for kind, days in sums.items()}
 
 
-def coming_again(days: Days, complete_until: datetime | None, period: Period, *, committed: bool) -> Iterator[Fee]:
+def coming_again(
+    days: Days, complete_until: datetime | None, period: Period, *, committed: bool
+) -> Iterator[RecurringFee]:
     """Fees of one kind that come again in the period, after what the bill holds in full.
 
     What was charged on each of seven days goes on. What came twice, a month, three months or a year apart, comes again
@@ -92,7 +94,7 @@ def coming_again(days: Days, complete_until: datetime | None, period: Period, *,
     if last is not None:
         coming = [when for when in _days_after(last, period.end) if when >= since and bill_day(when) not in paid]
         if coming:
-            yield Fee(coming[0], a_day, (bill_day(last),), len(coming))
+            yield RecurringFee(coming[0], a_day, (bill_day(last),), len(coming))
         paid = {day: replace(one, counts=one.counts - a_day) for day, one in paid.items() if one.counts > a_day}
     for months in _STEPS:
         chained = {day: before for day in paid if (before := _near(paid, months_on(day, -months))) is not None}
@@ -108,7 +110,7 @@ def coming_again(days: Days, complete_until: datetime | None, period: Period, *,
             smaller = one.counts if before is None else min(one.counts, paid[before].counts)
             seen = (day,) if before is None else (before, day)
             for due in repeated(first, months, period.end, anchor):
-                yield Fee(due, smaller, seen, sure=not once)
+                yield RecurringFee(due, smaller, seen, sure=not once)
         paid = {day: one for day, one in paid.items() if day not in chained and day not in chained.values()}
 
 

@@ -12,7 +12,7 @@ from costguard.domain.money import Money
 from costguard.domain.refs import provider_of
 from costguard.domain.spend import PricingCategory, SpendLine
 from costguard.estimates.billed import Charge, is_usage
-from costguard.estimates.burn import Known, Metered, accrued
+from costguard.estimates.burn import Metered, MeteredFleet, accrued
 from costguard.estimates.period import Day
 
 LEAST = timedelta(days=3)
@@ -50,7 +50,7 @@ class Unexplained:
     resources: tuple[str, ...]
 
 
-def explained(line: SpendLine, known: Known) -> bool:
+def explained(line: SpendLine, known: MeteredFleet) -> bool:
     """Whether a charge for accelerators is for a machine that is metered.
 
     By its id where the bill tells one; else by the type, if one of that type was metered in that account.
@@ -62,7 +62,7 @@ def explained(line: SpendLine, known: Known) -> bool:
     return (line.cloud, line.sub_account_id, line.instance_type) in known.types
 
 
-def is_metered(line: SpendLine, known: Known) -> bool:
+def is_metered(line: SpendLine, known: MeteredFleet) -> bool:
     """Whether a charge is for what the meter counts, so that it is not estimated a second time.
 
     On AWS a commitment is a discount on machines that are metered. Elsewhere it is the term of a machine that is not,
@@ -73,7 +73,7 @@ def is_metered(line: SpendLine, known: Known) -> bool:
 
 
 def reconciled(
-    given: Iterable[Charge], metered: Sequence[Metered], days: Sequence[Day], known: Known, currency: str
+    given: Iterable[Charge], metered: Sequence[Metered], days: Sequence[Day], known: MeteredFleet, currency: str
 ) -> Reconciled | None:
     """How far metering is off, over days that the bill holds in full and that were metered in full.
 
@@ -115,7 +115,7 @@ def reconciled(
     )
 
 
-def unexplained(given: Iterable[Charge], days: Sequence[Day], known: Known) -> tuple[Unexplained, ...]:
+def unexplained(given: Iterable[Charge], days: Sequence[Day], known: MeteredFleet) -> tuple[Unexplained, ...]:
     """Spend on accelerators that no listed machine explains, over these days, dearest first in each currency."""
     sums: dict[tuple[str, str, str, str], Decimal] = {}
     resources: dict[tuple[str, str, str, str], set[str]] = {}

@@ -44,7 +44,7 @@ class Tries:
 
 
 @dataclass(frozen=True, slots=True)
-class BackTest:
+class SeriesBackTest:
     """How the method did on the series' own past.
 
     `width` is how far four of five forecasts were off at most, as a share of the forecast (or of the mean of the
@@ -171,7 +171,7 @@ def try_on_past(
 
 def back_test(
     history: Sequence[float], days: int, method: Callable[[Sequence[float], int], Sequence[float]] = ahead
-) -> BackTest | None:
+) -> SeriesBackTest | None:
     """How a method for a few days ahead did on the past; None where there is too little of it.
 
     With little past the days ahead tried are fewer, and what they were off by grows with the root of the time, as a
@@ -182,4 +182,4 @@ def back_test(
         return None
     apart = max(1.0, len(tries.shares) / tries.days)
     width = quantile(tries.shares, SHARE) * math.sqrt(days / tries.days) * (1 + 0.5 / apart)
-    return BackTest(len(tries.shares), tries.mean_error, width)
+    return SeriesBackTest(len(tries.shares), tries.mean_error, width)

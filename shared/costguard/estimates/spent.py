@@ -12,7 +12,7 @@ from costguard.domain.money import Money, hours
 from costguard.domain.refs import ResourceRef
 from costguard.domain.spend import SpendLine
 from costguard.estimates.billed import Charge, daily, is_usage, total_in
-from costguard.estimates.burn import Known, Metered, accrued
+from costguard.estimates.burn import Metered, MeteredFleet, accrued
 from costguard.estimates.period import Day
 from costguard.estimates.reconcile import is_metered
 from costguard.estimates.seasonal import LEAST_FOR_SHAPE, back_test, begun, steady, week_shape
@@ -160,7 +160,7 @@ def _doubts(one: Money | None, other: Money | None) -> Money | None:
     return Money((one.amount**2 + other.amount**2).sqrt().quantize(_CENTS), total.currency)
 
 
-def rest_rate(given: Iterable[Charge], days: Sequence[Day], known: Known, currency: str) -> RunRate | None:
+def rest_rate(given: Iterable[Charge], days: Sequence[Day], known: MeteredFleet, currency: str) -> RunRate | None:
     """What is used outside metered machines, from the last complete days of a bill; None without a complete day.
 
     Only usage: credits, refunds, tax and purchases happen once. `days`: complete in the bill, in order; the last seven
@@ -198,7 +198,7 @@ def spent(
     given: Sequence[Charge],
     metered: Sequence[Metered],
     rest: RunRate | None,
-    known: Known,
+    known: MeteredFleet,
     *,
     since: datetime,
     complete_until: datetime | None,
@@ -244,7 +244,7 @@ def spent(
 def billed_parts(
     given: Iterable[Charge],
     metered: Sequence[Metered],
-    known: Known,
+    known: MeteredFleet,
     since: datetime,
     until: datetime,
     metered_since: datetime | None = None,

@@ -32,7 +32,7 @@ GUARD = IDLE_GPU
 _MOST_PARTS = 100_000  # five digits in the names of what parts leave
 
 
-class Phase(str, Enum):
+class RunPhase(str, Enum):
     """The phases of a run, in their order."""
 
     TARGETS = "targets"
@@ -42,12 +42,12 @@ class Phase(str, Enum):
     REPORT = "report"
 
 
-IN_PARTS = frozenset({Phase.SCAN, Phase.ACT})
+IN_PARTS = frozenset({RunPhase.SCAN, RunPhase.ACT})
 """Phases that an event tells the number of a part."""
 
 
 def build_phase(
-    phase: Phase,
+    phase: RunPhase,
     *,
     settings: Callable[[], Settings] = process_settings,
     clock: Clock | None = None,
@@ -55,7 +55,7 @@ def build_phase(
 ) -> Handler:
     """What a host calls with `(event, context)` for one phase of an idle-GPU run."""
     secrets = KeptSecrets()
-    whole = phase is Phase.REPORT  # an alarm counts the runs that ended
+    whole = phase is RunPhase.REPORT  # an alarm counts the runs that ended
 
     def handle(event: Any, context: Any) -> dict[str, object]:
         """Run the phase once."""
@@ -77,7 +77,7 @@ def build_phase(
     return handle
 
 
-def _part(phase: Phase, part: object) -> int:
+def _part(phase: RunPhase, part: object) -> int:
     if phase not in IN_PARTS:
         if part is not None:
             message = f"{phase.value} has no parts, and the event names one"
@@ -90,7 +90,7 @@ def _part(phase: Phase, part: object) -> int:
 
 
 def _run(
-    phase: Phase, part: int, guard: str, run_id: str, deadline: datetime | None, settings: Settings, clock: Clock
+    phase: RunPhase, part: int, guard: str, run_id: str, deadline: datetime | None, settings: Settings, clock: Clock
 ) -> dict[str, object]:
     from costguard.bootstrap import open_phase
     from costguard.connections.objects import open_objects
@@ -99,24 +99,24 @@ def _run(
     objects = open_objects(settings, clock)
     if objects is None:
         raise InvalidInputError("phases hand values to each other: COSTGUARD_REPORTS has to say where they are kept")
-    first, may_act = phase is Phase.TARGETS, phase is Phase.ACT
+    first, may_act = phase is RunPhase.TARGETS, phase is RunPhase.ACT
     with open_phase(settings, guard, deadline, clock, first=first, may_act=may_act) as world:
         if settings.host != "local" and not world.memory.store.durable:
             raise InvalidInputError("phases need a ledger that all of them share: COSTGUARD_LEDGER")
         return _figures(phase, part, Phases(world, run_id, objects), deadline)
 
 
-def _figures(phase: Phase, part: int, phases: Phases, deadline: datetime | None) -> dict[str, object]:
-    if phase is Phase.TARGETS:
+def _figures(phase: RunPhase, part: int, phases: Phases, deadline: datetime | None) -> dict[str, object]:
+    if phase is RunPhase.TARGETS:
         parts = phases.targets()
         return {**_listed(parts or 0), "duplicate": parts is None}
-    if phase is Phase.SCAN:
+    if phase is RunPhase.SCAN:
         return {"instances_seen": phases.scan(part, deadline)}
-    if phase is Phase.PLAN:
+    if phase is RunPhase.PLAN:
         return _listed(phases.plan(deadline))
-    if phase is Phase.ACT:
+    if phase is RunPhase.ACT:
         return {"calls": phases.act(part, deadline)}
-    if phase is Phase.REPORT:
+    if phase is RunPhase.REPORT:
         from costguard.engine.run.run import summary
 
         figures = summary(phases.report(deadline))
@@ -132,8 +132,8 @@ def _listed(parts: int) -> dict[str, object]:
     return {"parts": list(range(parts))}
 
 
-targets = build_phase(Phase.TARGETS)
-scan = build_phase(Phase.SCAN)
-plan = build_phase(Phase.PLAN)
-act = build_phase(Phase.ACT)
-report = build_phase(Phase.REPORT)
+targets = build_phase(RunPhase.TARGETS)
+scan = build_phase(RunPhase.SCAN)
+plan = build_phase(RunPhase.PLAN)
+act = build_phase(RunPhase.ACT)
+report = build_phase(RunPhase.REPORT)

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 FEEDBACK = timedelta(seconds=1.2)  # of the three that Slack waits; the next run's edit shows it in any case
 
 
-class Screen(Protocol):
+class SlackScreen(Protocol):
     """What shows people in Slack something at once."""
 
     def open_view(self, trigger_id: str, view: Mapping[str, Any]) -> str:
@@ -48,7 +48,7 @@ class RequestContext:
     policy_usable: bool
     language: Language
     clock: Clock
-    screen: Screen | None
+    screen: SlackScreen | None
     bundles: Callable[[], Bundles] | None = None
 
     @property
@@ -113,7 +113,7 @@ def _compiled(files: tuple[tuple[str, str], ...], origin: str) -> Policy:
     return load_policy(PolicyText(dict(files), "", origin))
 
 
-def _screen(settings: Settings) -> Screen | None:
+def _screen(settings: Settings) -> SlackScreen | None:
     if not settings.slack_token:
         return None
     from costguard.adapters.notifiers.slack.notifier import SlackNotifier

@@ -122,9 +122,9 @@ def _approved_policy(click: Click, desk: RequestContext) -> HttpReply:
     from costguard.report.policy.publishing import WordCode
 
     if click.kind is not AnswerKind.APPROVE or desk.bundles is None:
-        said = agreeing.Said(WordCode.UNKNOWN)
+        said = agreeing.PressResult(WordCode.UNKNOWN)
     elif not desk.policy_usable:
-        said = agreeing.Said(WordCode.BROKEN)
+        said = agreeing.PressResult(WordCode.BROKEN)
     else:
         press = agreeing.Press(click.of, click.by, click.channel)
         said = agreeing.agree_by_button(
@@ -189,7 +189,7 @@ def _submitted(sent: Submission, desk: RequestContext) -> HttpReply:
 def _commanded(command: Command, desk: RequestContext) -> HttpReply:
     from costguard.engine.answers import slash  # here: a click, which is what is waited for, needs none of it
 
-    asked = slash.Asked(command.by, command.channel, command.text)
+    asked = slash.SlashCommand(command.by, command.channel, command.text)
     told = slash.told(desk.memory, desk.policy, asked, desk.language, desk.clock.now())
     log.info("command answered", extra={"by": str(command.by), "title": told.title})
     text = escape("\n".join((told.title, *told.lines)), FALLBACK_MAX, lines=True)

@@ -10,9 +10,9 @@ from datetime import datetime
 from costguard.cases import (
     Case,
     CaseStatus,
+    CaseStep,
     Phase,
-    Seen,
-    Step,
+    SubjectSnapshot,
     advance,
     copied_at_once,
     decision_id,
@@ -52,12 +52,12 @@ from costguard.policy.model.protection import kept_until
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedStep:
     """Where one case stands now, and what was seen of its machine."""
 
-    step: Step
+    step: CaseStep
     case: Case
-    seen: Seen
+    seen: SubjectSnapshot
     fact: InstanceFact | None
 
 
@@ -197,21 +197,21 @@ def build_plan(inputs: PlanInputs) -> Plan:
     )
 
 
-def _is_unread(item: Wanted) -> bool:
+def _is_unread(item: WantedStep) -> bool:
     verb, rule, detail = item.step.wants, item.seen.rule, item.seen.detail
     if verb is None or rule is None:
         return False
     return detail is None or bool(unread_protections(verb, item.case, rule, detail))
 
 
-def _protections(wanted: Iterable[Wanted]) -> Iterator[tuple[ResourceRef, tuple[str, ...]]]:
+def _protections(wanted: Iterable[WantedStep]) -> Iterator[tuple[ResourceRef, tuple[str, ...]]]:
     for item in wanted:
         told = protections_of(item.seen.instance, item.seen.detail)
         if told:
             yield item.case.subject, told
 
 
-def advanced(inputs: PlanInputs, findings: tuple[Finding, ...]) -> list[Wanted]:
+def advanced(inputs: PlanInputs, findings: tuple[Finding, ...]) -> list[WantedStep]:
     """Every case after what was seen, those that open included, with what each wants done."""
     facts = {fact.instance.ref: fact for shard in inputs.facts for fact in shard.instances}
     by_subject: dict[Subject, Finding] = {finding.subject: finding for finding in findings}
@@ -228,7 +228,7 @@ def _steps(
     findings: Mapping[Subject, Finding],
     shards: Mapping[Shard, ShardFacts],
     known: Mapping[ResourceRef, Case],
-) -> Iterator[Wanted]:
+) -> Iterator[WantedStep]:
     for ref in subjects:
         case, fact, shard = known.get(ref), facts.get(ref), shards.get(ref.shard)
         instance = fact.instance if fact else None
@@ -241,7 +241,7 @@ def _steps(
         claim = inputs.claims.get(case.decision_id) if case else None
         if rule is not None and account_key(ref) in inputs.observing:
             rule = at_most(rule, Mode.OBSERVE)
-        seen = Seen(
+        seen = SubjectSnapshot(
             now=inputs.now,
             rule=rule,
             finding=findings.get(ref),
@@ -263,7 +263,7 @@ def _steps(
         )
         step = advance(case, seen, _grace(inputs))
         if step.case is not None:
-            yield Wanted(step, step.case, seen, fact)
+            yield WantedStep(step, step.case, seen, fact)
 
 
 def _kept_until(inputs: PlanInputs, ref: ResourceRef, instance: Instance | None) -> datetime | None:
@@ -299,7 +299,7 @@ def _barred(case: Case, verb: Verb, inputs: PlanInputs) -> Reason | None:
 
 
 def _rail(
-    item: Wanted, verb: Verb, inputs: PlanInputs, limits: Mapping[str, RuleLimit], use: Mapping[str, CapUse]
+    item: WantedStep, verb: Verb, inputs: PlanInputs, limits: Mapping[str, RuleLimit], use: Mapping[str, CapUse]
 ) -> Reason | None:
     rule, instance = item.seen.rule, item.seen.instance
     if rule is None or instance is None:
@@ -317,7 +317,7 @@ def _rail(
     return cap_rail(verb, limit, use.get(cap_of(rule.name, verb), CapUse()), rate)
 
 
-def _waiting_on_a_rail(item: Wanted, inputs: PlanInputs) -> Iterator[Held]:
+def _waiting_on_a_rail(item: WantedStep, inputs: PlanInputs) -> Iterator[Held]:
     """A case held where it stands shows what it would do next."""
     rule = item.seen.rule
     if item.case.status is not CaseStatus.HELD or rule is None:
@@ -328,7 +328,7 @@ def _waiting_on_a_rail(item: Wanted, inputs: PlanInputs) -> Iterator[Held]:
         yield Held(action, item.case.reason)
 
 
-def _actions(item: Wanted, verb: Verb, inputs: PlanInputs) -> tuple[Action, ...]:
+def _actions(item: WantedStep, verb: Verb, inputs: PlanInputs) -> tuple[Action, ...]:
     """One action a resource: a snapshot rung has one for each attached volume, or one for all where they are a set."""
     case = item.case
     decision = case.decision_id or decision_id(case)
@@ -356,7 +356,7 @@ def _actions(item: Wanted, verb: Verb, inputs: PlanInputs) -> tuple[Action, ...]
     )
 
 
-def _saving(item: Wanted, verb: Verb, inputs: PlanInputs) -> Saving | None:
+def _saving(item: WantedStep, verb: Verb, inputs: PlanInputs) -> Saving | None:
     saving = saving_of(verb, item.fact, inputs.kept.get(item.case.subject))
     rule, instance = item.seen.rule, item.seen.instance
     if saving is None or rule is None or instance is None:
@@ -365,7 +365,7 @@ def _saving(item: Wanted, verb: Verb, inputs: PlanInputs) -> Saving | None:
     return replace(saving, risks=(*saving.risks, *copying_risk(ahead, instance, item.seen.detail)))
 
 
-def _stops_first(item: Wanted, barred: AbstractSet[str]) -> tuple[bool, bool, bool, str, object, ResourceRef]:
+def _stops_first(item: WantedStep, barred: AbstractSet[str]) -> tuple[bool, bool, bool, str, object, ResourceRef]:
     """Whatever ends a bill now comes before terminations, and the most expensive first.
 
     What the cloud was seen to protect when it was last looked at (`barred`) comes behind: else it would take the caps'

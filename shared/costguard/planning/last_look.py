@@ -22,7 +22,7 @@ from costguard.planning.rails import HELD_BY_A_CAP, mode_rail
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CaseStanding:
     """What holds for a case at the moment of the call.
 
     `mode` and `rungs` are those of the rule in force for its subject. `told_at` is the proven delivery of the notice
@@ -65,7 +65,7 @@ def not_its_step(case: Case, actions: Sequence[Action], *, drawn: bool = False) 
     return None
 
 
-def not_its_turn(case: Case, verb: Verb, standing: Standing) -> Reason | None:
+def not_its_turn(case: Case, verb: Verb, standing: CaseStanding) -> Reason | None:
     """Why the step may not be taken now: its mode, its rung, its notice or its grace."""
     gentle = mode_rail(verb, min(case.mode, standing.mode))
     if gentle is None and account_key(case.subject) in standing.observing:

@@ -12,7 +12,7 @@ from typing_extensions import assert_never
 from costguard.domain.actions import Verb
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import InstanceState
-from costguard.domain.savings import RecordedSaving, SavingChange, Sighting, Standing
+from costguard.domain.savings import RecordedSaving, SavingChange, SavingStanding, Sighting
 
 REPLACED_SINCE, REPLACED_UNTIL = timedelta(hours=24), timedelta(days=7)
 """How long before a stop, and how long after, another machine may start and be taken for its replacement."""
@@ -36,23 +36,23 @@ def observed(
     if saving.ended_at is not None or saving.action.verb is not Verb.STOP:
         return None  # what was terminated never comes back
     last = saving.last
-    unseen = last is not None and last.standing is Standing.UNSEEN
+    unseen = last is not None and last.standing is SavingStanding.UNSEEN
     proven = last.at if last is not None and unseen else max(saving.confirmed_at, looked_before or saving.confirmed_at)
     if sighting is None:
-        return SavingChange(Standing.GONE, proven)
+        return SavingChange(SavingStanding.GONE, proven)
     state = sighting.state
     if state is InstanceState.TERMINATING or state is InstanceState.TERMINATED:
-        return SavingChange(Standing.GONE, proven)
+        return SavingChange(SavingStanding.GONE, proven)
     if state is InstanceState.UNKNOWN:
-        return None if unseen else SavingChange(Standing.UNSEEN, proven)
+        return None if unseen else SavingChange(SavingStanding.UNSEEN, proven)
     if state is InstanceState.RUNNING or state is InstanceState.PENDING:
         return _started(saving, sighting, proven, now, undone_at)
     if state is InstanceState.STOPPED or state is InstanceState.STOPPING:
         if not _same_run(saving, sighting):
-            return SavingChange(Standing.RESTARTED, proven)
+            return SavingChange(SavingStanding.RESTARTED, proven)
         if sighting.billed_while_stopped and not saving.billed_on:
-            return SavingChange(Standing.BILLED_ON, proven)
-        return SavingChange(Standing.STOPPED, now) if unseen else None
+            return SavingChange(SavingStanding.BILLED_ON, proven)
+        return SavingChange(SavingStanding.STOPPED, now) if unseen else None
     assert_never(state)
 
 
@@ -112,7 +112,7 @@ def replacement(
     if not found:
         return None
     launched, ref, how = min(found)
-    return SavingChange(Standing.REPLACED, max(launched, saving.confirmed_at), ref, how)
+    return SavingChange(SavingStanding.REPLACED, max(launched, saving.confirmed_at), ref, how)
 
 
 def _start_of(known: tuple[datetime, Sighting]) -> datetime:
@@ -139,8 +139,8 @@ def _started(
     told = launched is not None and saving.confirmed_at <= launched <= now
     at = launched if launched is not None and told else proven
     if undone_at is not None and saving.confirmed_at <= undone_at <= now:
-        return SavingChange(Standing.UNDONE, min(at, undone_at))
-    return SavingChange(Standing.RESTARTED, at)
+        return SavingChange(SavingStanding.UNDONE, min(at, undone_at))
+    return SavingChange(SavingStanding.RESTARTED, at)
 
 
 def _same_run(saving: RecordedSaving, sighting: Sighting) -> bool:

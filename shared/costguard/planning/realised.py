@@ -12,7 +12,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.money import Money, hours, totals
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing
-from costguard.domain.savings import FINAL, Coverage, MachineBill, RecordedSaving, Standing, Worth
+from costguard.domain.savings import FINAL, Coverage, MachineBill, RecordedSaving, SavingStanding, Worth
 from costguard.estimates.coverage import uncovered_before
 
 HORIZON = timedelta(days=90)
@@ -25,11 +25,11 @@ _PLACES = Decimal("1E-10")  # parts of a piece end at this place, so that they a
 _TICK = timedelta(microseconds=1)
 _TICKS_AN_HOUR = timedelta(hours=1) // _TICK
 _COMMITTED = frozenset({Billing.RESERVED, Billing.PREPAID, Billing.UNKNOWN})
-_ON = {Verb.STOP: Standing.STOPPED, Verb.TERMINATE: Standing.TERMINATED}
+_ON = {Verb.STOP: SavingStanding.STOPPED, Verb.TERMINATE: SavingStanding.TERMINATED}
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PricedSpan:
     """A stretch of time at one price an hour; `until` is outside it."""
 
     since: datetime
@@ -54,16 +54,16 @@ class Realised:
     """
 
     saving: RecordedSaving
-    standing: Standing
+    standing: SavingStanding
     standing_since: datetime
     until: datetime
     expected_until: datetime
     worth: Worth
     hourly: Money | None
     coverage: Coverage | None
-    predicted: tuple[Piece, ...]
-    realised: tuple[Piece, ...]
-    kept: tuple[Piece, ...]
+    predicted: tuple[PricedSpan, ...]
+    realised: tuple[PricedSpan, ...]
+    kept: tuple[PricedSpan, ...]
     billed_anyway: Money | None = None
     billed_until: datetime | None = None
     shared_with: str = ""
@@ -123,7 +123,7 @@ def _turns(of_machine: Sequence[RecordedSaving]) -> Iterator[_Turn]:
             continue
         held[-1] = _Turn(before.saving, before.anchor, saving.confirmed_at, "", before.replaced_at)
         last = before.saving.last
-        replaced = last.at if same_run and last is not None and last.standing is Standing.REPLACED else None
+        replaced = last.at if same_run and last is not None and last.standing is SavingStanding.REPLACED else None
         held.append(_Turn(saving, before.anchor if same_run else saving.confirmed_at, None, "", replaced))
     yield from held
     yield from shared
@@ -153,9 +153,9 @@ def _one(turn: _Turn, looks: Mapping[Shard, datetime], bill: MachineBill | None,
         worth=worth,
         hourly=hourly,
         coverage=coverage,
-        predicted=() if foreseen is None else (Piece(start, expected_until, foreseen),),
+        predicted=() if foreseen is None else (PricedSpan(start, expected_until, foreseen),),
         realised=realised,
-        kept=tuple(Piece(start, until, money) for money in kept),
+        kept=tuple(PricedSpan(start, until, money) for money in kept),
         billed_anyway=beyond,
         billed_until=_compared_until(hourly, start, until, bill),
         shared_with=turn.shared_with,
@@ -167,28 +167,32 @@ def _proven(saving: RecordedSaving, looks: Mapping[Shard, datetime], now: dateti
     if saving.action.verb is Verb.MEND:
         return now
     last = saving.last
-    if last is not None and last.standing is Standing.UNSEEN:
+    if last is not None and last.standing is SavingStanding.UNSEEN:
         return max(saving.confirmed_at, last.at)
     return max(saving.confirmed_at, looks.get(saving.action.subject.shard, saving.confirmed_at))
 
 
 def _standing(
     turn: _Turn, until: datetime, over: datetime, proven: datetime, now: datetime
-) -> tuple[Standing, datetime]:
+) -> tuple[SavingStanding, datetime]:
     saving, last = turn.saving, turn.saving.last
     if turn.shared_with:
-        return Standing.SHARED, saving.confirmed_at
+        return SavingStanding.SHARED, saving.confirmed_at
     if turn.replaced_at is not None:
-        return Standing.REPLACED, turn.replaced_at
+        return SavingStanding.REPLACED, turn.replaced_at
     if last is not None and last.standing in FINAL and last.at <= until:
         return last.standing, last.at
     if turn.to is not None and turn.to <= until:
-        return Standing.HANDED_OVER, turn.to
+        return SavingStanding.HANDED_OVER, turn.to
     if over <= until:
-        return Standing.OVER, over
-    if turn.to is not None or now - proven > UNSEEN_AFTER or (last is not None and last.standing is Standing.UNSEEN):
-        return Standing.UNSEEN, until
-    return _ON.get(saving.action.verb, Standing.RELEASED), saving.confirmed_at
+        return SavingStanding.OVER, over
+    if (
+        turn.to is not None
+        or now - proven > UNSEEN_AFTER
+        or (last is not None and last.standing is SavingStanding.UNSEEN)
+    ):
+        return SavingStanding.UNSEEN, until
+    return _ON.get(saving.action.verb, SavingStanding.RELEASED), saving.confirmed_at
 
 
 def _worth(saving: RecordedSaving, bill: MachineBill | None) -> tuple[Worth, Coverage | None, Money | None]:
@@ -238,7 +242,7 @@ def _by_the_bill(
     start: datetime,
     until: datetime,
     bill: MachineBill | None,
-) -> tuple[tuple[Piece, ...], Money | None]:
+) -> tuple[tuple[PricedSpan, ...], Money | None]:
     """What is saved after what the bill shows all the same, and the sum of that.
 
     Compared are charge periods that lie within the saved time and that the bill holds in full. Disks that some bills
@@ -248,7 +252,7 @@ def _by_the_bill(
         return (), None
     beyond = {} if bill is None or start >= until else dict(_beyond(hourly, kept, start, until, bill))
     if not beyond:
-        return (Piece(start, until, net),), None
+        return (PricedSpan(start, until, net),), None
     edges = sorted({start, until, *(edge for period in beyond for edge in period)})
     pieces = []
     for since, to in pairwise(edges):
@@ -256,7 +260,7 @@ def _by_the_bill(
             (amount / hours(ends - begins) for (begins, ends), amount in beyond.items() if begins <= since < ends),
             Decimal(0),
         )
-        pieces.append(Piece(since, to, Money(max(net.amount - off, Decimal(0)), net.currency)))
+        pieces.append(PricedSpan(since, to, Money(max(net.amount - off, Decimal(0)), net.currency)))
     return tuple(pieces), Money(sum(beyond.values(), Decimal(0)), net.currency)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
-from costguard.cases import Case, CaseStatus, Step, decision_id
+from costguard.cases import Case, CaseStatus, CaseStep, decision_id
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.cases.remediation import RemediationSeen, advance_remediation, remediation_rungs
 from costguard.domain.actions import Action, Saving, Verb
@@ -73,7 +73,7 @@ class RemediationInputs:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    step: Step
+    step: CaseStep
     case: Case
     judged: Judged | None
 

@@ -12,7 +12,7 @@ from costguard.ports.acting import (
     KeySuccessor,
     NetworkRemediator,
 )
-from costguard.ports.people import Choice, Delivery, Message, Notifier, Part, PolicySource, PolicyText
+from costguard.ports.people import Choice, Delivery, Message, MessagePart, Notifier, PolicySource, PolicyText
 from costguard.ports.permissions import CallCount, Caller, CallLog, Permit, Preflight
 from costguard.ports.process import Clock, Result, Workers
 from costguard.ports.reading import (
@@ -28,14 +28,13 @@ from costguard.ports.reading import (
     SpendSource,
     Target,
 )
-from costguard.ports.store import Check, ObjectStore, Put, Record, RecordStore, SecretStore
+from costguard.ports.store import ObjectStore, Put, Record, RecordStore, SecretStore, VersionCheck
 
 __all__ = [
     "ActionExecutor",
     "CallCount",
     "CallLog",
     "Caller",
-    "Check",
     "Choice",
     "Clock",
     "CloudAuditLog",
@@ -49,11 +48,11 @@ __all__ = [
     "KeySuccessor",
     "LaunchReport",
     "Message",
+    "MessagePart",
     "NetworkRemediator",
     "NetworkSource",
     "Notifier",
     "ObjectStore",
-    "Part",
     "Permit",
     "PolicySource",
     "PolicyText",
@@ -68,5 +67,6 @@ __all__ = [
     "SignalSource",
     "SpendSource",
     "Target",
+    "VersionCheck",
     "Workers",
 ]

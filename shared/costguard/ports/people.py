@@ -25,7 +25,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MessagePart:
     """What one message says of one decision, of several in it.
 
     `picture` is a line of block characters, the utilisation over the window. `status` is what became of it since
@@ -59,7 +59,7 @@ class Message:
     lines: tuple[str, ...] = ()
     thread: str = ""
     notice_id: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[MessagePart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

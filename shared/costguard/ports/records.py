@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from costguard.domain.errors import LedgerError, NewerSchemaError, VersionConflictError
-from costguard.ports import Check, Put, Record
+from costguard.ports import Put, Record, VersionCheck
 
 STORE_SCHEMA = 1
 """The layout of the store as a whole. A store that says more was set up by a newer Costguard and is refused."""
@@ -66,7 +66,7 @@ class Ledger(ABC):
             return iter(())  # code points sort as UTF-8 bytes do, so every key with this prefix sorts before `after`
         return self._pages(kind, prefix, after if after.startswith(prefix) else "")
 
-    def transact(self, operations: Sequence[Put | Check]) -> None:
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
         """All or nothing, at most 100 operations, each on its own record."""
         if not operations:
             return
@@ -95,7 +95,7 @@ class Ledger(ABC):
         """At most `limit` records after `after` (empty, or starting with `prefix`), and whether there may be more."""
 
     @abstractmethod
-    def _write(self, operations: Sequence[Put | Check]) -> None:
+    def _write(self, operations: Sequence[Put | VersionCheck]) -> None:
         """All or nothing."""
 
     def _pages(self, kind: str, prefix: str, after: str) -> Iterator[Record]:
@@ -178,14 +178,14 @@ def conflict(kind: str, key: str, expect_version: int) -> VersionConflictError:
     return VersionConflictError(f"record {kind}/{key} is no longer at version {expect_version}")
 
 
-def target_of(operation: Put | Check) -> tuple[str, str, int]:
+def target_of(operation: Put | VersionCheck) -> tuple[str, str, int]:
     """Kind, key and expected version of an operation."""
     if isinstance(operation, Put):
         return operation.record.kind, operation.record.key, operation.expect_version
     return operation.kind, operation.key, operation.version
 
 
-def _check_operations(operations: Sequence[Put | Check]) -> None:
+def _check_operations(operations: Sequence[Put | VersionCheck]) -> None:
     if len(operations) > MAX_OPERATIONS:
         message = f"a transaction takes at most {MAX_OPERATIONS} operations, not {len(operations)}"
         raise LedgerError(message)

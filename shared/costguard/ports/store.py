@@ -32,7 +32,7 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class VersionCheck:
     """Fail the transaction unless the record is at `version` (0: absent)."""
 
     kind: str
@@ -63,7 +63,7 @@ class RecordStore(Protocol):
     def query(self, kind: str, prefix: str = "", after: str = "") -> Iterator[Record]:
         """Records of `kind` whose key starts with `prefix` and sorts after `after`, in key order, all pages."""
 
-    def transact(self, operations: Sequence[Put | Check]) -> None:
+    def transact(self, operations: Sequence[Put | VersionCheck]) -> None:
         """All or nothing, at most 100 operations.
 
         Raises:

@@ -29,7 +29,7 @@ STALE = timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ResourceSnapshot:
     """What the last run of a guard found of one thing.
 
     `hourly` is its list price, None where unknown. `busiest` is the highest GPU utilisation in the window that was
@@ -98,7 +98,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ScanSnapshot:
     """What one run of a guard saw. `seen` counts its subjects; `held` counts what rails kept from happening, by reason.
 
     `left_out` are findings that were too many to keep.
@@ -108,7 +108,7 @@ class Look:
     run_id: str
     at: datetime
     seen: int
-    sights: tuple[Sight, ...] = ()
+    sights: tuple[ResourceSnapshot, ...] = ()
     gaps: tuple[Gap, ...] = ()
     held: Mapping[str, int] = field(default_factory=dict)
     due: int = 0
@@ -118,7 +118,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetSight:
+class BudgetSnapshot:
     """Where one budget stood at `at`. `days` are what each day of the period cost, as far as every bill holds it whole.
 
     `best`, `expected` and `worst` are what the period will have cost. `unread` are clouds whose bill is not in it.
@@ -184,8 +184,8 @@ class ReportFacts:
 
     at: datetime
     since: datetime
-    looks: tuple[Look, ...] = ()
-    budgets: tuple[BudgetSight, ...] = ()
+    looks: tuple[ScanSnapshot, ...] = ()
+    budgets: tuple[BudgetSnapshot, ...] = ()
     cases: tuple[Case, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     saved: SavingsReport | None = None
@@ -195,42 +195,42 @@ class ReportFacts:
     shadows: tuple[ShadowStanding, ...] = ()
     policies: tuple[DecidedBy, ...] = ()
 
-    def look(self, guard: str) -> Look | None:
+    def look(self, guard: str) -> ScanSnapshot | None:
         """The last look of a guard."""
         return next((one for one in self.looks if one.guard == guard), None)
 
     @property
-    def machines(self) -> tuple[Sight, ...]:
+    def machines(self) -> tuple[ResourceSnapshot, ...]:
         """Every machine that was seen, once: as the idle guard judged it, else as a budget's steps did."""
         return tuple(_once(self._sights(Subjects.MACHINES)))
 
     @property
-    def running(self) -> tuple[Sight, ...]:
+    def running(self) -> tuple[ResourceSnapshot, ...]:
         """The machines that ran."""
         return tuple(one for one in self.machines if one.runs)
 
     @property
-    def idle(self) -> tuple[Sight, ...]:
+    def idle(self) -> tuple[ResourceSnapshot, ...]:
         """What is idle, dearest first in each currency, also what may not be touched."""
         return tuple(sorted((one for one in self.running if one.is_idle), key=_dearest))
 
     @property
-    def unmeasured(self) -> tuple[Sight, ...]:
+    def unmeasured(self) -> tuple[ResourceSnapshot, ...]:
         """Running machines that nobody can say anything of."""
         return tuple(one for one in self.running if _not_measured(one))
 
     @property
-    def keys(self) -> tuple[Sight, ...]:
+    def keys(self) -> tuple[ResourceSnapshot, ...]:
         """What was found of keys."""
         return self._sights(Subjects.KEYS)
 
     @property
-    def networks(self) -> tuple[Sight, ...]:
+    def networks(self) -> tuple[ResourceSnapshot, ...]:
         """What was found of networks."""
         return self._sights(Subjects.NETWORKS)
 
     @property
-    def ways_in(self) -> tuple[Sight, ...]:
+    def ways_in(self) -> tuple[ResourceSnapshot, ...]:
         """Findings that name a whole way from the internet into a machine."""
         return tuple(one for one in self.networks if one.reason.facts.get("path"))
 
@@ -246,7 +246,7 @@ class ReportFacts:
         return tuple(by_place[place] for place in sorted(by_place))
 
     @property
-    def stale(self) -> tuple[Look, ...]:
+    def stale(self) -> tuple[ScanSnapshot, ...]:
         """Looks that are too old to say how things are now."""
         return tuple(one for one in self.looks if self.at - one.at > STALE)
 
@@ -270,18 +270,18 @@ class ReportFacts:
         """Whether no run has left anything to tell of."""
         return not self.looks and not self.budgets and not self.cases
 
-    def idle_since(self, sight: Sight) -> datetime | None:
+    def idle_since(self, sight: ResourceSnapshot) -> datetime | None:
         """Since when it is known to be idle: by its case, by the window that was judged, or by quiet days before."""
         opened = [case.opened_at for case in self.cases if case.subject == sight.ref and case.check == sight.check]
         known = (sight.since, sight.quiet_since)
         return min((*opened, *(each for each in known if each is not None)), default=None)
 
-    def looks_at(self, subjects: Subjects) -> tuple[Look, ...]:
+    def looks_at(self, subjects: Subjects) -> tuple[ScanSnapshot, ...]:
         """The last looks of the guards that are about these, in the order of their table."""
         looks = (self.look(guard) for guard, view in VIEWS.items() if view.subjects is subjects)
         return tuple(look for look in looks if look is not None)
 
-    def _sights(self, subjects: Subjects) -> tuple[Sight, ...]:
+    def _sights(self, subjects: Subjects) -> tuple[ResourceSnapshot, ...]:
         return tuple(one for look in self.looks_at(subjects) for one in look.sights)
 
 
@@ -302,7 +302,7 @@ def figures_of(facts: ReportFacts) -> Figures:
     )
 
 
-def a_day(sights: Iterable[Sight]) -> tuple[Money, ...]:
+def a_day(sights: Iterable[ResourceSnapshot]) -> tuple[Money, ...]:
     """What these cost a day, one sum a currency; what has no price is in none."""
     return totals(cost for one in sights if (cost := one.a_day) is not None)
 
@@ -323,7 +323,7 @@ def days_shown(facts: ReportFacts, most: int = 28) -> tuple[date, ...]:
     return tuple(first + _ONE_DAY * number for number in range((last - first).days + 1))
 
 
-def _once(sights: Iterable[Sight]) -> Iterator[Sight]:
+def _once(sights: Iterable[ResourceSnapshot]) -> Iterator[ResourceSnapshot]:
     seen: set[ResourceRef] = set()
     for one in sights:
         if one.ref not in seen:
@@ -331,7 +331,7 @@ def _once(sights: Iterable[Sight]) -> Iterator[Sight]:
             yield one
 
 
-def _not_measured(sight: Sight) -> bool:
+def _not_measured(sight: ResourceSnapshot) -> bool:
     if sight.verdict is Verdict.UNMEASURED:
         return True
     said = str(sight.reason.facts.get("utilisation", ""))
@@ -341,7 +341,7 @@ def _not_measured(sight: Sight) -> bool:
 _MEASURED = frozenset({ReasonCode.IDLE, ReasonCode.BUSY, ReasonCode.PARTLY_IDLE})
 
 
-def _dearest(sight: Sight) -> tuple[bool, str, Decimal, str]:
+def _dearest(sight: ResourceSnapshot) -> tuple[bool, str, Decimal, str]:
     cost = sight.hourly
     if cost is None:
         return (True, "", Decimal(0), str(sight.ref))

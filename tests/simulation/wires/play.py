@@ -12,7 +12,7 @@ from tests.simulation.simulation import Simulation, Verdict
 from tests.simulation.wires.clouds import Provider, WireExecutor, WireInventory, Wires, WireSignals
 from tests.simulation.wires.stories import WireScenario
 
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.ports import ActionExecutor, Target
 
 
@@ -46,7 +46,7 @@ class WireSimulation(Simulation):
     def _executor(self, process: Process, cloud: str) -> ActionExecutor:
         return WireExecutor(self.clouds, process, self.wires, self._provider(process, cloud), cloud)
 
-    def _reading(self, process: Process, cloud: str) -> Reading:
+    def _reading(self, process: Process, cloud: str) -> CloudReaders:
         over = self.wires, self._provider(process, cloud), cloud
         inventory = WireInventory(self.clouds, process, *over)
-        return Reading(inventory, WireSignals(self.clouds, process, *over), FaultyPrices(self.clouds, process))
+        return CloudReaders(inventory, WireSignals(self.clouds, process, *over), FaultyPrices(self.clouds, process))

@@ -24,7 +24,7 @@ from typing_extensions import assert_never
 from costguard.adapters.charts import plots
 from costguard.adapters.charts.canvas import Canvas, width
 from costguard.report.charts.palettes import LIGHT, marks
-from costguard.report.charts.values import Ages, Bars, BurnDown, Chart, HeatMap, OverTime, Said
+from costguard.report.charts.values import Ages, BarChart, BurnDown, Chart, HeatMap, OverTime, Said
 
 _DPI = 160  # twice what chat windows show a picture at
 _CHINESE_FONTS = (
@@ -124,7 +124,7 @@ def _drawn(chart: Chart, canvas: Canvas) -> Figure:
         figure = plots.over_time(chart, canvas)
     elif isinstance(chart, BurnDown):
         figure = plots.burn_down(chart, canvas)
-    elif isinstance(chart, Bars):
+    elif isinstance(chart, BarChart):
         figure = plots.bars(chart, canvas)
     elif isinstance(chart, Ages):
         figure = plots.ages(chart, canvas)

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from costguard.adapters.charts.canvas import Canvas
-from costguard.report.charts.values import Ages, Bars, BurnDown, HeatMap, OverTime, Said
+from costguard.report.charts.values import Ages, BarChart, BurnDown, HeatMap, OverTime, Said
 
 _ROW = 0.24  # inches
 _GAP = 0.06  # of a cell, between it and the next
@@ -88,7 +88,7 @@ def burn_down(chart: BurnDown, canvas: Canvas) -> Figure:
     return figure
 
 
-def bars(chart: Bars, canvas: Canvas) -> Figure:
+def bars(chart: BarChart, canvas: Canvas) -> Figure:
     """Lying bars of stacked parts."""
     lines = -(-len(chart.parts) // _LEGEND_COLUMNS)
     figure, axes = canvas.axes(max(0.34 * len(chart.rows), 0.5), rows=chart.rows, legend=lines)

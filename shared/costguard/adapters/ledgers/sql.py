@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
 
 from costguard.domain.errors import LedgerError, VersionConflictError
-from costguard.ports import Check, Put, Record
+from costguard.ports import Put, Record, VersionCheck
 from costguard.ports.records import Ledger, body_text, conflict, record_from, target_of
 
 _Result = TypeVar("_Result")
@@ -183,7 +183,7 @@ class SqlLedger(Ledger):
         records = [record_from(*row) for row in rows if row.key.startswith(prefix)]
         return records, len(records) == limit
 
-    def _write(self, operations: Sequence[Put | Check]) -> None:
+    def _write(self, operations: Sequence[Put | VersionCheck]) -> None:
         def apply(connection: sa.Connection) -> None:
             if self._is_postgresql:
                 _lock(connection, operations)
@@ -206,7 +206,7 @@ class SqlLedger(Ledger):
         raise VersionConflictError(message)
 
 
-def _lock(connection: sa.Connection, operations: Sequence[Put | Check]) -> None:
+def _lock(connection: sa.Connection, operations: Sequence[Put | VersionCheck]) -> None:
     """Hold every record that is named until the transaction ends; in one order everywhere, so that nobody deadlocks."""
     names = {target_of(operation)[:2] for operation in operations}
     keys = sorted(_lock_key(kind, key) for kind, key in names)
@@ -219,10 +219,10 @@ def _lock_key(kind: str, key: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{kind}\0{key}".encode()).digest()[:8], "big", signed=True)
 
 
-def _apply(connection: sa.Connection, operation: Put | Check) -> None:
+def _apply(connection: sa.Connection, operation: Put | VersionCheck) -> None:
     kind, key, expected = target_of(operation)
     here = {"of_kind": kind, "of_key": key}
-    if isinstance(operation, Check):
+    if isinstance(operation, VersionCheck):
         found = connection.execute(_GET_VERSION, here).scalar_one_or_none()
         if (found or 0) != expected:
             raise conflict(kind, key, expected)

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from costguard.adapters.notifiers.common import is_chinese, remainder, visible
 from costguard.adapters.notifiers.plain import LINK_MAX, PlainNotice, must_hold, parts_that_fit, plain
 from costguard.domain.errors import InvalidInputError, RejectedNoticeError
-from costguard.ports import Choice, Delivery, Message, Part
+from costguard.ports import Choice, Delivery, Message, MessagePart
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
@@ -155,7 +155,7 @@ class _Layout:
     def _fields_text(self, fields: Sequence[tuple[str, str]]) -> list[str]:
         return [f"{name}{self._colon}{value}" for name, value in fields]
 
-    def _part_text(self, part: Part) -> list[str]:
+    def _part_text(self, part: MessagePart) -> list[str]:
         choices = [self._colon.join(filter(None, (choice.label, self._link(choice)))) for choice in part.choices]
         title = part.title if self._is_new(part.title) else ""
         said = (title, *self._fields_text(part.fields), part.picture, *part.lines, part.status, *choices)
@@ -172,7 +172,7 @@ class _Layout:
         head = '<head><meta charset="utf-8"></head>'
         return f"<!DOCTYPE html>\n<html>{head}<body>\n{body}</body></html>\n"
 
-    def _part_html(self, part: Part) -> str:
+    def _part_html(self, part: MessagePart) -> str:
         picture = f"<p><code>{escape(part.picture)}</code></p>\n" if part.picture else ""
         status = f"<p><b>{escape(part.status)}</b></p>\n" if part.status else ""
         choices = " · ".join(map(self._choice_html, part.choices))

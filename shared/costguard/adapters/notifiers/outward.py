@@ -35,7 +35,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OutwardAddress:
     """An address taken apart. `shown` is what errors may say of it: paths and queries often hold a secret."""
 
     tls: bool
@@ -54,7 +54,7 @@ class Response:
     body: bytes = b""
 
 
-def place_of(url: str, *, private: bool) -> Place:
+def place_of(url: str, *, private: bool) -> OutwardAddress:
     """`url` taken apart: https, or http to this machine itself where `private` addresses are allowed.
 
     Raises:
@@ -69,7 +69,7 @@ def place_of(url: str, *, private: bool) -> Place:
         )
     tls = parts.scheme == "https"
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Place(tls, host, parts.port or (443 if tls else 80), target, f"{parts.scheme}://{parts.netloc}")
+    return OutwardAddress(tls, host, parts.port or (443 if tls else 80), target, f"{parts.scheme}://{parts.netloc}")
 
 
 def _split(url: str) -> SplitResult | None:
@@ -93,7 +93,7 @@ def resolved(host: str, port: int) -> Sequence[str]:
     return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
-def judged(place: Place, resolve: Resolve, *, private: bool) -> Sequence[str]:
+def judged(place: OutwardAddress, resolve: Resolve, *, private: bool) -> Sequence[str]:
     """The addresses of `place`, every one of which may be connected to.
 
     Raises:
@@ -130,7 +130,7 @@ def _problem(address: str, *, private: bool) -> str:
 
 
 def post(
-    place: Place,
+    place: OutwardAddress,
     addresses: Sequence[str],
     body: bytes,
     headers: Mapping[str, str],
@@ -176,7 +176,9 @@ def _exchanged(connection: HTTPConnection, target: str, body: bytes, headers: Ma
         answer.close()
 
 
-def _connected(place: Place, addresses: Sequence[str], ends_at: float, tls: ssl.SSLContext | None) -> socket.socket:
+def _connected(
+    place: OutwardAddress, addresses: Sequence[str], ends_at: float, tls: ssl.SSLContext | None
+) -> socket.socket:
     context = (tls or ssl.create_default_context()) if place.tls else None
     plain = _reached(addresses, place.port, ends_at)
     if context is None:

@@ -12,7 +12,7 @@ from html import escape
 
 from costguard.adapters.notifiers.common import visible
 from costguard.domain.errors import RejectedNoticeError
-from costguard.ports import Choice, Message, Part
+from costguard.ports import Choice, Message, MessagePart
 
 TITLE_MAX = 100  # what DirectMail once allowed as a subject; longer ones are cut by mail programs anyway
 LINK_MAX = 600  # bytes of HTML that an address to click on may have
@@ -43,7 +43,7 @@ class PlainNotice:
     fields: tuple[tuple[str, str], ...]
     lines: tuple[str, ...]
     left_out: int = 0
-    parts: tuple[Part, ...] = ()
+    parts: tuple[MessagePart, ...] = ()
 
 
 def plain(message: Message) -> PlainNotice:
@@ -66,10 +66,12 @@ def parts_that_fit(message: Message) -> int:
     return max(1, len(_fitting_parts(message, fields, lines)))
 
 
-def _fitting_parts(message: Message, fields: Sequence[tuple[str, str]], lines: Sequence[str]) -> list[tuple[Part, int]]:
+def _fitting_parts(
+    message: Message, fields: Sequence[tuple[str, str]], lines: Sequence[str]
+) -> list[tuple[MessagePart, int]]:
     """The first parts, as many as there is room for, each with how much of it is left out; one always is."""
     room = _ROOM - sum(map(_field_size, fields)) - sum(map(_line_size, lines))
-    shown: list[tuple[Part, int]] = []
+    shown: list[tuple[MessagePart, int]] = []
     for part in message.parts:
         cut = _cut_part(part)
         room -= _part_size(cut[0])
@@ -94,10 +96,10 @@ def _room_beside_parts(message: Message) -> int:
     return _ROOM - _PART_ROOM if message.parts else _ROOM
 
 
-def _cut_part(part: Part) -> tuple[Part, int]:
+def _cut_part(part: MessagePart) -> tuple[MessagePart, int]:
     """The part, cleaned, and how much of it is left out; what has a status offers nothing any more."""
     offered = () if part.status else part.choices
-    cut = Part(
+    cut = MessagePart(
         decision_id=_cut(part.decision_id, _LABEL_MAX),
         title=_cut(part.title, _LABEL_MAX) or _ELLIPSIS,
         picture=_cut(part.picture, _LABEL_MAX),
@@ -135,7 +137,7 @@ def _fitting(sizes: Iterable[int], room: int) -> int:
     return count
 
 
-def _part_size(part: Part) -> int:
+def _part_size(part: MessagePart) -> int:
     words = _size(part.title + part.picture + part.status) + _PART_MARKUP
     rest = sum(map(_field_size, part.fields)) + sum(map(_line_size, part.lines))
     return words + rest + sum(map(_choice_size, part.choices))

@@ -14,10 +14,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from costguard.adapters.notifiers.common import retry_after
-from costguard.adapters.notifiers.outward import Place, Resolve, Response, judged, place_of, post, resolved
+from costguard.adapters.notifiers.outward import OutwardAddress, Resolve, Response, judged, place_of, post, resolved
 from costguard.adapters.notifiers.plain import must_hold, parts_that_fit, plain
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.ports import Choice, Delivery, Message, Part
+from costguard.ports import Choice, Delivery, Message, MessagePart
 
 if TYPE_CHECKING:
     import ssl
@@ -121,7 +121,7 @@ def _labelled(fields: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
     return [{"label": name, "value": value} for name, value in fields]
 
 
-def _part_document(part: Part) -> dict[str, Any]:
+def _part_document(part: MessagePart) -> dict[str, Any]:
     return {
         "decision_id": part.decision_id,
         "title": part.title,
@@ -145,7 +145,7 @@ def signature(secret: bytes, body: bytes, at: datetime) -> str:
     return f"t={seconds},v1={signed}"
 
 
-def _refusal(place: Place, answer: Response) -> NoticeError:
+def _refusal(place: OutwardAddress, answer: Response) -> NoticeError:
     status = answer.status
     text = f"the webhook {place.shown} answers {status}"
     told = any(name.lower() == "retry-after" for name in answer.headers)

@@ -21,8 +21,8 @@ from typing import Any
 from costguard.adapters.signal_sources import promql
 from costguard.adapters.signal_sources.gaps import signals_gap
 from costguard.adapters.signal_sources.http import HttpAnswer, PostForm, refused
-from costguard.adapters.signal_sources.prometheus_histories import Found, Track, delay, histories
-from costguard.adapters.signal_sources.promql import SIGNAL_OF, Question, Selection
+from costguard.adapters.signal_sources.prometheus_histories import InstanceHistories, Track, delay, histories
+from costguard.adapters.signal_sources.promql import SIGNAL_OF, BatchQuestion, Selection
 from costguard.domain.errors import AccessDeniedError, ProviderError, TruncatedReadError, UnavailableError
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap, Instance
@@ -78,8 +78,8 @@ class PrometheusSignals:
         self._label = promql.checked_label(settings.instance_label)
         self._extra = promql.bare_matchers(settings.extra_matchers)
         self._post = post
-        self._questions = tuple(q for q in Question if SIGNAL_OF[q] in {*signals, SignalName.GPU})
-        self._shown = tuple(q for q in Question if SIGNAL_OF[q] in shown and q not in self._questions)
+        self._questions = tuple(q for q in BatchQuestion if SIGNAL_OF[q] in {*signals, SignalName.GPU})
+        self._shown = tuple(q for q in BatchQuestion if SIGNAL_OF[q] in shown and q not in self._questions)
 
     def read(self, instances: Sequence[Instance], since: datetime, until: datetime) -> SignalReport:
         """Hourly histories from `since` to `until`, widened to whole UTC hours but never past `until`."""
@@ -100,14 +100,14 @@ class PrometheusSignals:
         return SignalReport(readings, tuple(gaps))
 
     def _read_batch(
-        self, batch: Sequence[Instance], window: _Window, shown: list[Question]
+        self, batch: Sequence[Instance], window: _Window, shown: list[BatchQuestion]
     ) -> dict[ResourceRef, SignalReading]:
-        found = {instance.ref.native_id: Found() for instance in batch}
+        found = {instance.ref.native_id: InstanceHistories() for instance in batch}
         selection = Selection(self._label, tuple(found), self._extra)
         for question in self._questions:
             self._take(question, selection, window, found)
         for question in tuple(shown):
-            beside = {native_id: Found() for native_id in found}
+            beside = {native_id: InstanceHistories() for native_id in found}
             try:
                 self._take(question, selection, window, beside)
             except ProviderError as err:
@@ -126,7 +126,9 @@ class PrometheusSignals:
             for instance in batch
         }
 
-    def _take(self, question: Question, selection: Selection, window: _Window, found: Mapping[str, Found]) -> None:
+    def _take(
+        self, question: BatchQuestion, selection: Selection, window: _Window, found: Mapping[str, InstanceHistories]
+    ) -> None:
         for series, hour, value in self._values(question, selection, window):
             native_id = promql.id_in(series.labels.get(self._label, ""))
             if native_id not in found:
@@ -136,7 +138,9 @@ class PrometheusSignals:
             track = found[native_id].track(question, device, part, window.hours)
             _note(track, hour, series.labels.get(promql.PART_LABEL, ""), value)
 
-    def _values(self, question: Question, selection: Selection, window: _Window) -> Iterator[tuple[Series, int, float]]:
+    def _values(
+        self, question: BatchQuestion, selection: Selection, window: _Window
+    ) -> Iterator[tuple[LabelledSeries, int, float]]:
         """(series, hour, value) of everything the server knows about these instances."""
         if window.complete:
             form = {
@@ -155,7 +159,7 @@ class PrometheusSignals:
                 for _, value in series.points:
                     yield series, window.complete, value
 
-    def _ask(self, path: str, form: dict[str, str]) -> tuple[Series, ...]:
+    def _ask(self, path: str, form: dict[str, str]) -> tuple[LabelledSeries, ...]:
         return series_in(self._post(path, form), operation=f"prometheus:{path.rsplit('/', 1)[-1]}")
 
 
@@ -205,14 +209,14 @@ _OK = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class LabelledSeries:
     """One series of an answer: its labels, and (Unix seconds, value) pairs; a value may be NaN or infinite."""
 
     labels: Mapping[str, str]
     points: tuple[tuple[float, float], ...]
 
 
-def series_in(answer: HttpAnswer, *, operation: str) -> tuple[Series, ...]:
+def series_in(answer: HttpAnswer, *, operation: str) -> tuple[LabelledSeries, ...]:
     """Every series of a query's answer.
 
     Raises:
@@ -262,7 +266,7 @@ def _document(answer: HttpAnswer, operation: str) -> dict[str, Any]:
     raise ProviderError(message, operation=operation)
 
 
-def _series(entry: dict[str, Any], result_type: str) -> Series:
+def _series(entry: dict[str, Any], result_type: str) -> LabelledSeries:
     if result_type == "matrix":
         pairs = entry["values"]
     elif result_type == "vector":
@@ -271,7 +275,7 @@ def _series(entry: dict[str, Any], result_type: str) -> Series:
         message = f"result type {result_type!r}"
         raise ValueError(message)
     labels = {str(name): str(value) for name, value in entry["metric"].items()}
-    return Series(labels, tuple((_seconds(moment), _number(value)) for moment, value in _listed(pairs)))
+    return LabelledSeries(labels, tuple((_seconds(moment), _number(value)) for moment, value in _listed(pairs)))
 
 
 def _listed(value: object) -> list[Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from costguard.adapters.signal_sources.promql import SIGNAL_OF, Question
+from costguard.adapters.signal_sources.promql import SIGNAL_OF, BatchQuestion
 from costguard.domain.signals import SignalHistory, SignalName
 
 SOURCE = "prometheus"
@@ -51,22 +51,22 @@ class Track:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class InstanceHistories:
     """Everything found for one instance, by question."""
 
-    tracks: dict[Question, dict[tuple[str, str], Track]] = field(default_factory=lambda: defaultdict(dict))
+    tracks: dict[BatchQuestion, dict[tuple[str, str], Track]] = field(default_factory=lambda: defaultdict(dict))
 
-    def track(self, question: Question, device: str, part: str, hours: int) -> Track:
+    def track(self, question: BatchQuestion, device: str, part: str, hours: int) -> Track:
         """The track of this device, begun if need be."""
         tracks = self.tracks[question]
         return tracks.setdefault((device, part), Track.empty(device, part, hours))
 
 
-def histories(found: Found, start: datetime) -> tuple[SignalHistory, ...]:
+def histories(found: InstanceHistories, start: datetime) -> tuple[SignalHistory, ...]:
     """One history a signal and card. `start` is the hour of index 0."""
     out = []
     for name in SignalName:
-        by_device: dict[str, dict[Question, list[Track]]] = defaultdict(lambda: defaultdict(list))
+        by_device: dict[str, dict[BatchQuestion, list[Track]]] = defaultdict(lambda: defaultdict(list))
         for question, tracks in found.tracks.items():
             if SIGNAL_OF[question] is name:
                 for track in tracks.values():
@@ -79,14 +79,14 @@ def histories(found: Found, start: datetime) -> tuple[SignalHistory, ...]:
     return tuple(out)
 
 
-def delay(found: Found) -> timedelta:
+def delay(found: InstanceHistories) -> timedelta:
     """How late a point may be: five minutes, or two scrapes where scrapes are further apart than that."""
     gpu = [track for question, tracks in found.tracks.items() for track in tracks.values() if _is_gpu(question)]
     slowest = max((track.scrape_seconds for track in gpu), default=0.0)
     return max(_LOOKBACK, timedelta(seconds=2 * slowest))
 
 
-def _is_gpu(question: Question) -> bool:
+def _is_gpu(question: BatchQuestion) -> bool:
     return SIGNAL_OF[question] is SignalName.GPU
 
 
@@ -130,7 +130,7 @@ def _most(tracks: Iterable[Track]) -> array[int]:
     return array("l", map(max, zip(*(track.samples for track in tracks), strict=True)))
 
 
-def _coverage(asked: Mapping[Question, Sequence[Track]]) -> array[int]:
+def _coverage(asked: Mapping[BatchQuestion, Sequence[Track]]) -> array[int]:
     """How far one card was measured.
 
     An undivided card is measured by either metric. A card in MIG slices is measured where every slice
@@ -140,7 +140,7 @@ def _coverage(asked: Mapping[Question, Sequence[Track]]) -> array[int]:
     everything = [track for tracks in asked.values() for track in tracks]
     if not any(track.part for track in everything):
         return _most(everything)
-    slices = [track for track in asked.get(Question.ENGINE_ACTIVE, ()) if track.part]
+    slices = [track for track in asked.get(BatchQuestion.ENGINE_ACTIVE, ()) if track.part]
     if not slices:
         return array("l", [0]) * len(everything[0].samples)
     return array("l", map(min, zip(*(track.samples for track in slices), strict=True)))

@@ -32,7 +32,7 @@ SLICE_LABEL = "GPU_I_ID"  # a MIG instance of a card; absent on an undivided one
 _LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
-class Question(str, Enum):
+class BatchQuestion(str, Enum):
     """What is asked of each batch of instances."""
 
     GPU_UTILISATION = "gpu_utilisation"
@@ -48,16 +48,16 @@ class Question(str, Enum):
 
 
 SIGNAL_OF = {
-    Question.GPU_UTILISATION: SignalName.GPU,
-    Question.ENGINE_ACTIVE: SignalName.GPU,
-    Question.SMI_UTILISATION: SignalName.GPU,
-    Question.TELEGRAF_UTILISATION: SignalName.GPU,
-    Question.GPU_MEMORY: SignalName.GPU_MEMORY,
-    Question.POWER: SignalName.POWER,
-    Question.SMI_POWER: SignalName.POWER,
-    Question.TELEGRAF_POWER: SignalName.POWER,
-    Question.CPU: SignalName.CPU,
-    Question.NETWORK: SignalName.NETWORK,
+    BatchQuestion.GPU_UTILISATION: SignalName.GPU,
+    BatchQuestion.ENGINE_ACTIVE: SignalName.GPU,
+    BatchQuestion.SMI_UTILISATION: SignalName.GPU,
+    BatchQuestion.TELEGRAF_UTILISATION: SignalName.GPU,
+    BatchQuestion.GPU_MEMORY: SignalName.GPU_MEMORY,
+    BatchQuestion.POWER: SignalName.POWER,
+    BatchQuestion.SMI_POWER: SignalName.POWER,
+    BatchQuestion.TELEGRAF_POWER: SignalName.POWER,
+    BatchQuestion.CPU: SignalName.CPU,
+    BatchQuestion.NETWORK: SignalName.NETWORK,
 }
 
 _POISONED = "max by ({by}) (max_over_time({metric}{range})) + 0 * sum by ({by}) (sum_over_time({metric}{range}))"
@@ -71,46 +71,46 @@ _DENSITY = (
 # metrics of dcgm-exporter (percent, share, MiB, watts), of utkuozdemir/nvidia_gpu_exporter (METRICS.md: share, watts),
 # of telegraf's nvidia_smi input (README: percent, watts) and of node_exporter (seconds, bytes)
 _METRICS = {
-    Question.GPU_UTILISATION: "DCGM_FI_DEV_GPU_UTIL{{{match}}}",
-    Question.ENGINE_ACTIVE: "DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{match}}}",
-    Question.SMI_UTILISATION: "nvidia_smi_utilization_gpu_ratio{{{match}}}",
-    Question.TELEGRAF_UTILISATION: "nvidia_smi_utilization_gpu{{{match}}}",
-    Question.GPU_MEMORY: "DCGM_FI_DEV_FB_USED{{{match}}}",
-    Question.POWER: "DCGM_FI_DEV_POWER_USAGE{{{match}}}",
-    Question.SMI_POWER: "nvidia_smi_power_draw_watts{{{match}}}",
-    Question.TELEGRAF_POWER: "nvidia_smi_power_draw{{{match}}}",
-    Question.CPU: 'node_cpu_seconds_total{{mode="idle",{match}}}',
-    Question.NETWORK: 'node_network_receive_bytes_total{{device!="lo",{match}}}',
+    BatchQuestion.GPU_UTILISATION: "DCGM_FI_DEV_GPU_UTIL{{{match}}}",
+    BatchQuestion.ENGINE_ACTIVE: "DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{match}}}",
+    BatchQuestion.SMI_UTILISATION: "nvidia_smi_utilization_gpu_ratio{{{match}}}",
+    BatchQuestion.TELEGRAF_UTILISATION: "nvidia_smi_utilization_gpu{{{match}}}",
+    BatchQuestion.GPU_MEMORY: "DCGM_FI_DEV_FB_USED{{{match}}}",
+    BatchQuestion.POWER: "DCGM_FI_DEV_POWER_USAGE{{{match}}}",
+    BatchQuestion.SMI_POWER: "nvidia_smi_power_draw_watts{{{match}}}",
+    BatchQuestion.TELEGRAF_POWER: "nvidia_smi_power_draw{{{match}}}",
+    BatchQuestion.CPU: 'node_cpu_seconds_total{{mode="idle",{match}}}',
+    BatchQuestion.NETWORK: 'node_network_receive_bytes_total{{device!="lo",{match}}}',
 }
 _MAXIMA = {
-    Question.GPU_UTILISATION: _POISONED,
-    Question.ENGINE_ACTIVE: f"100 * ({_POISONED})",
-    Question.SMI_UTILISATION: f"100 * ({_POISONED})",
-    Question.TELEGRAF_UTILISATION: _POISONED,
-    Question.POWER: _POISONED,
-    Question.SMI_POWER: _POISONED,
-    Question.TELEGRAF_POWER: _POISONED,
+    BatchQuestion.GPU_UTILISATION: _POISONED,
+    BatchQuestion.ENGINE_ACTIVE: f"100 * ({_POISONED})",
+    BatchQuestion.SMI_UTILISATION: f"100 * ({_POISONED})",
+    BatchQuestion.TELEGRAF_UTILISATION: _POISONED,
+    BatchQuestion.POWER: _POISONED,
+    BatchQuestion.SMI_POWER: _POISONED,
+    BatchQuestion.TELEGRAF_POWER: _POISONED,
     # used and free add up to a constant, so the hour's maximum used stands over maximum used and minimum free
-    Question.GPU_MEMORY: (
+    BatchQuestion.GPU_MEMORY: (
         "100 * max by ({by}) (max_over_time({metric}{range})) / (max by ({by}) (max_over_time({metric}{range}))"
         " + min by ({by}) (min_over_time(DCGM_FI_DEV_FB_FREE{{{match}}}{range})))"
     ),
     # five-minute means laid side by side: over 14 days a p5 (192 cores) stays under the server's 50 million samples
-    Question.CPU: (
+    BatchQuestion.CPU: (
         "max by ({by}) (max_over_time(clamp(100 * (1 - avg by ({by}) (rate({metric}[5m]))), 0, 100)[{length}:5m]))"
     ),
-    Question.NETWORK: (
+    BatchQuestion.NETWORK: (
         "max by ({by}) (max_over_time((sum by ({by}) (rate({metric}[5m]))"
         ' + sum by ({by}) (rate(node_network_transmit_bytes_total{{device!="lo",{match}}}[5m])))[{length}:5m]))'
     ),
 }
-_COUNTED = {Question.CPU: 'node_cpu_seconds_total{{mode="idle",cpu="0",{match}}}'}  # one core a scrape is enough
-_PER_MACHINE = frozenset({Question.CPU, Question.NETWORK})
+_COUNTED = {BatchQuestion.CPU: 'node_cpu_seconds_total{{mode="idle",cpu="0",{match}}}'}  # one core a scrape is enough
+_PER_MACHINE = frozenset({BatchQuestion.CPU, BatchQuestion.NETWORK})
 _DEVICE_LABELS = {
-    Question.SMI_UTILISATION: ("uuid",),
-    Question.SMI_POWER: ("uuid",),
-    Question.TELEGRAF_UTILISATION: ("index",),
-    Question.TELEGRAF_POWER: ("index",),
+    BatchQuestion.SMI_UTILISATION: ("uuid",),
+    BatchQuestion.SMI_POWER: ("uuid",),
+    BatchQuestion.TELEGRAF_UTILISATION: ("index",),
+    BatchQuestion.TELEGRAF_POWER: ("index",),
     **dict.fromkeys(_PER_MACHINE, ()),
 }
 _INDEX_OF_UUID = (
@@ -137,12 +137,12 @@ class Selection:
         return ",".join(part for part in (f'{self.instance_label}=~"{pattern}"', self.extra_matchers) if part)
 
 
-def whole_hour(question: Question, selection: Selection) -> str:
+def whole_hour(question: BatchQuestion, selection: Selection) -> str:
     """The query that, evaluated on the hour, describes the hour before."""
     return _query(question, selection, "1h", "[1h] offset 1ms")
 
 
-def hour_so_far(question: Question, selection: Selection, milliseconds: int) -> str:
+def hour_so_far(question: BatchQuestion, selection: Selection, milliseconds: int) -> str:
     """The query that describes the last `milliseconds` before its evaluation, both ends included."""
     return _query(question, selection, f"{milliseconds}ms", f"[{milliseconds + 1}ms]")
 
@@ -169,7 +169,7 @@ def id_in(label_value: str) -> str:
     return re.split(r"[.:]", label_value, maxsplit=1)[0]
 
 
-def _query(question: Question, selection: Selection, length: str, span: str) -> str:
+def _query(question: BatchQuestion, selection: Selection, length: str, span: str) -> str:
     matchers = selection.matchers()
     device_labels = _DEVICE_LABELS.get(question, (DEVICE_LABEL, SLICE_LABEL))
     fields = {

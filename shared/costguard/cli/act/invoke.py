@@ -18,7 +18,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import CliContext, workplace
 from costguard.cli.wrapping import cells
 from costguard.domain.errors import InvalidInputError
@@ -107,7 +107,7 @@ def invoke(
             summary = call(handler, payload, here.clock, host=host)
         language = here.language
     emit(
-        Answer(summary, lines=_lines(function, summary, language), exit=_status(summary)),
+        CommandResult(summary, lines=_lines(function, summary, language), exit=_status(summary)),
         as_json=as_json,
     )
 

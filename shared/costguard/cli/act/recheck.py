@@ -9,7 +9,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import By, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.people.answers import who_says
 from costguard.cli.program import CliContext, ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
@@ -59,7 +59,7 @@ def recheck(
             done = tuple(_rechecked(here, memory, resource, who))
         language = here.language
     emit(
-        Answer(
+        CommandResult(
             {"schema": 1, "cases": [_data(one, language) for one in done]},
             lines=tuple(_line(one, language) for one in done) or (phrase("recheck_none", language),),
             exit=_status(done),
@@ -106,12 +106,12 @@ def _of_guard(here: CliContext, memory: Memory, guard: str, cases: tuple[Case, .
 
 
 def _status(done: Sequence[Rechecked]) -> Exit:
-    from costguard.engine.answers.recheck import Found
+    from costguard.engine.answers.recheck import RecheckResult
 
     found = {one.found for one in done}
-    if found & {Found.UNSEEN, Found.MOVED}:
+    if found & {RecheckResult.UNSEEN, RecheckResult.MOVED}:
         return Exit.GAPS
-    return Exit.HELD if found & {Found.UNKNOWN, Found.UNDER_WAY} else Exit.OK
+    return Exit.HELD if found & {RecheckResult.UNKNOWN, RecheckResult.UNDER_WAY} else Exit.OK
 
 
 def _line(one: Rechecked, language: Language) -> str:

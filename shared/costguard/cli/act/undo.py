@@ -8,7 +8,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import By, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.people.answers import text_of, who_says
 from costguard.cli.program import ledger_in_use, workplace
 from costguard.domain.actions import Verb
@@ -57,7 +57,7 @@ def undo(
             if not yes:
                 said = phrase("mend_undo_plan", here.language, mend=step_said(back.action, here.language))
                 data = _data(back, None)
-                emit(Answer(data, lines=(*unknown, said), exit=Exit.DUE), as_json=as_json)
+                emit(CommandResult(data, lines=(*unknown, said), exit=Exit.DUE), as_json=as_json)
             for line in unknown:  # before the call, and not in the way of --json
                 typer.echo(line, err=True)
             with open_undoers(here.settings, back.action.subject, here.clock) as by_cloud:
@@ -65,7 +65,7 @@ def undo(
                 done = undoing.undo(memory, back, by_cloud, who, why, here.clock.now(), paused=paused)
         language = here.language
     emit(
-        Answer(
+        CommandResult(
             _data(back, done),
             lines=(_said(done, language),),
             exit=Exit.OK if done.reason is None else Exit.HELD,

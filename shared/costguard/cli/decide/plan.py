@@ -13,7 +13,7 @@ import typer
 from costguard.cli.decide.guards import ready_to_carry_out, worth_showing
 from costguard.cli.exits import Exit
 from costguard.cli.options import GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, draws_blocks, emit
+from costguard.cli.output import CommandResult, draws_blocks, emit
 from costguard.cli.program import ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import ProviderError, StalePlanError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from costguard.domain.actions import Action, ActionResult
     from costguard.domain.reasons import Reason
     from costguard.engine.guards.budgets.look import BudgetLook
-    from costguard.engine.ledger.outbox.notice import Notice
+    from costguard.engine.ledger.outbox.notice import OutboxNotice
     from costguard.engine.run.run import RunReport
     from costguard.engine.run.run_context import RunContext
     from costguard.planning import Plan
@@ -86,7 +86,7 @@ def plan(
         write_plan(Path(out), made, language)
     shown = worth_showing(made)
     emit(
-        Answer(
+        CommandResult(
             plan_answer(made, language),
             tables=(*budgets, *plan_tables(shown, language), *shadow_tables(made.shadows, guard, language)),
             closing=(
@@ -152,7 +152,7 @@ def apply(
                 ready_to_carry_out(world, agreed, looked, language)
         both = in_both(agreed, fresh.plan)
         report: RunReport | None = None
-        notices: Mapping[str, Notice] = {}
+        notices: Mapping[str, OutboxNotice] = {}
         if not both.refuses_all:
             with open_run_context(here.settings, agreed.guard, policy=current, clock=here.clock) as connected:
                 _enter_accounts(connected)
@@ -184,7 +184,7 @@ def _enter_accounts(world: RunContext) -> None:
 
 
 def _results(
-    both: Agreement, report: RunReport | None, notices: Mapping[str, Notice], now: datetime
+    both: Agreement, report: RunReport | None, notices: Mapping[str, OutboxNotice], now: datetime
 ) -> tuple[ActionResult, ...]:
     """One result for everything that was agreed to: calls, notices, what another run moved first, what is refused."""
     from costguard.domain.actions import ActionResult, Outcome, Verb
@@ -214,7 +214,7 @@ def _results(
 
 def _applied(
     agreed: Plan, both: Agreement, report: RunReport | None, results: Sequence[ActionResult], language: Language
-) -> Answer:
+) -> CommandResult:
     from costguard.cli.decide.plan_file import plan_hash
     from costguard.engine.ledger.codec import to_body
     from costguard.report.plan.to_json import left_json, result_json
@@ -236,7 +236,7 @@ def _applied(
     table = results_table(results, language, names)
     total = phrase("applied_total", language, done=len(results) - len(undone), undone=len(undone))
     held = Exit.HELD if undone or both.left else Exit.OK
-    return Answer(
+    return CommandResult(
         data,
         tables=(table,) if results else (),
         closing=(

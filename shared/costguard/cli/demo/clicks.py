@@ -14,7 +14,7 @@ from costguard.report.words.sentences import Language
 if TYPE_CHECKING:
     from cloudstand.slack import SlackRequest
     from costguard.domain.refs import ResourceRef
-    from costguard.engine.ledger.outbox.notice import Notice
+    from costguard.engine.ledger.outbox.notice import OutboxNotice
     from costguard.engine.run.run_context import RunContext
     from costguard.faas.http import HttpReply
     from costguard.sandbox.sandbox import Sandbox
@@ -62,7 +62,7 @@ def keeping(sandbox: Sandbox, world: RunContext, language: Language) -> Keeping:
     return keep
 
 
-def _notice_of(world: RunContext, machine: ResourceRef) -> Notice:
+def _notice_of(world: RunContext, machine: ResourceRef) -> OutboxNotice:
     case = next(case for case in world.memory.cases.active(world.guard) if case.subject == machine)
     notice = world.memory.outbox.said_of(case.case_id)
     if notice is None:

@@ -15,7 +15,7 @@ from costguard.domain.findings import Finding, Verdict
 from costguard.domain.money import Money, hours, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Subject
-from costguard.domain.savings import GOING_ON, Standing
+from costguard.domain.savings import GOING_ON, SavingStanding
 from costguard.engine.guards.budgets.run import BudgetRun
 from costguard.engine.ledger.audit.verify import AuditVerdict
 from costguard.engine.run.run import RunReport
@@ -195,7 +195,7 @@ def saved_by(savings: Iterable[Realised], names: Names) -> tuple[Saved, ...]:
     found: dict[tuple[ResourceRef, str], Saved] = {}
     for one in sorted(savings, key=lambda each: each.saving.confirmed_at):
         action = one.saving.action
-        if one.hourly is None or action.saving is None or one.standing is Standing.SHARED:
+        if one.hourly is None or action.saving is None or one.standing is SavingStanding.SHARED:
             continue
         currency, lines = one.hourly.currency, action.saving.kept
         priced = [cost for _, cost in lines if cost is not None and cost.currency == currency]

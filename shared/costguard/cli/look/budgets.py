@@ -8,7 +8,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, draws_blocks, emit
+from costguard.cli.output import CommandResult, draws_blocks, emit
 from costguard.cli.program import CliContext, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.cli.wrapping import wrapped
@@ -70,9 +70,9 @@ def budgets(
     data = budgets_json(found, now, language)
     if not found:
         lines = (phrase("budgets_none", language), "", *_EXAMPLE, "", phrase("budgets_none_hint", language))
-        emit(Answer(data, lines=lines), as_json=as_json)
+        emit(CommandResult(data, lines=lines), as_json=as_json)
     emit(
-        Answer(
+        CommandResult(
             data,
             tables=(budgets_table(found, language, plain=not draws_blocks()),),
             closing=tuple(budgets_closing(found, language)),
@@ -113,7 +113,7 @@ def explain(
     from costguard.report.budget.to_json import budgets_json
 
     emit(
-        Answer(
+        CommandResult(
             budgets_json(found, now, language),
             lines=tuple(story_lines(found, language, plain=not draws_blocks())),
             exit=_status(found),
@@ -169,7 +169,7 @@ def adopt(
         "policy": "\n".join(lines) + "\n",
         "gaps": [gap_json(each, language) for each in gaps],
     }
-    emit(Answer(data, lines=lines, exit=Exit.GAPS if gaps else Exit.OK), as_json=as_json)
+    emit(CommandResult(data, lines=lines, exit=Exit.GAPS if gaps else Exit.OK), as_json=as_json)
 
 
 def _console_budgets(here: CliContext, only: frozenset[str]) -> tuple[list[VendorBudget], list[Gap], frozenset[str]]:

@@ -9,7 +9,7 @@ import typer
 from costguard.cli.decide.guards import guard_of
 from costguard.cli.exits import Exit
 from costguard.cli.options import GuardOfCase, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import ledger_in_use, ledger_read_only, workplace
 from costguard.engine.guards.registry import GUARDS, runner_of
 from costguard.report.words.sentences import phrase
@@ -47,7 +47,7 @@ def cases(
         shown = [case for case in known if everything or case.status is not CaseStatus.CLOSED]
         shown.sort(key=lambda case: (case.status is CaseStatus.CLOSED, case.opened_at, str(case.subject)))
         language = here.language
-        answer = Answer(
+        answer = CommandResult(
             {
                 "schema": 1,
                 "guard": guard or None,
@@ -95,7 +95,7 @@ def why(
             history = known_of(here, memory, which, resource, seen)
         language = here.language
     emit(
-        Answer(
+        CommandResult(
             history_json(history, language),
             lines=history_lines(history, language),
             exit=Exit.GAPS if history.gaps else Exit.OK,

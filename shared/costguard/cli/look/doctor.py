@@ -13,7 +13,7 @@ from typing_extensions import assert_never
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit, safe
+from costguard.cli.output import CommandResult, emit, safe
 from costguard.cli.program import CliContext, ledger_read_only, sqlite_file, workplace
 from costguard.cli.progress import shard_progress
 from costguard.cli.wrapping import cells, wrapped
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from costguard.engine.ledger.memory import Memory
     from costguard.policy.model.policy import Policy
     from costguard.ports import CallCount, Target
-    from costguard.report.doctor.checks import Check, Diagnosis, Health
+    from costguard.report.doctor.checks import Diagnosis, DoctorCheck, Health
     from costguard.settings import Settings
 
 DOCTOR_EXAMPLES = examples(
@@ -64,7 +64,7 @@ def doctor(
     if not as_json:
         tell(found, language, _console() if sys.stdout.isatty() else None)
         raise typer.Exit(_status(found.verdict))
-    emit(Answer(doctor_json(found, language), exit=_status(found.verdict)), as_json=True)
+    emit(CommandResult(doctor_json(found, language), exit=_status(found.verdict)), as_json=True)
 
 
 def _diagnosis(here: CliContext) -> Diagnosis:
@@ -75,7 +75,7 @@ def _diagnosis(here: CliContext) -> Diagnosis:
     from costguard.engine.doctor.settings import examine_secrets
     from costguard.report.doctor.checks import Diagnosis
 
-    checks: list[Check] = []
+    checks: list[DoctorCheck] = []
     calls: Sequence[CallCount] = ()
     with _ledger(here) as memory:
         policy: Policy | None = None
@@ -98,7 +98,7 @@ def _diagnosis(here: CliContext) -> Diagnosis:
 
 def _of_targets(
     here: CliContext, policy: Policy, memory: Memory | LedgerError
-) -> tuple[Sequence[Check], Sequence[CallCount]]:
+) -> tuple[Sequence[DoctorCheck], Sequence[CallCount]]:
     """What is asked of the clouds, and of the policy that names them."""
     from costguard.connections import Connections
     from costguard.domain.deployments import Deployment
@@ -146,7 +146,7 @@ def _called(memory: Memory | LedgerError) -> str:
         return ""
 
 
-def _of_settings(policy: Policy, targets: Sequence[Target], connections: Connections) -> Iterator[Check]:
+def _of_settings(policy: Policy, targets: Sequence[Target], connections: Connections) -> Iterator[DoctorCheck]:
     """What is asked of keys and networks, where the policy has rules for them."""
     from costguard.engine.doctor.settings import examine_keys, examine_networks
 

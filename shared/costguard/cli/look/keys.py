@@ -8,7 +8,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import CliContext, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import UnavailableError
@@ -51,7 +51,7 @@ def keys(
     emit(answer, as_json=as_json)
 
 
-def keys_answer(here: CliContext, *, whole: bool = False) -> Answer:
+def keys_answer(here: CliContext, *, whole: bool = False) -> CommandResult:
     """What there is to say of all keys.
 
     Raises:
@@ -65,14 +65,14 @@ def keys_answer(here: CliContext, *, whole: bool = False) -> Answer:
     rules = read.kms_rotation
     if not rules:
         lines = (phrase("keys_none", language), "", *_EXAMPLE, "", phrase("keys_none_hint", language))
-        return Answer(keys_json(KeyReport((), 0), rules, here.clock.now(), language), lines=lines)
+        return CommandResult(keys_json(KeyReport((), 0), rules, here.clock.now(), language), lines=lines)
     looked = _look(here, read)
     if looked.gaps and not looked.shards:
         unread = "\n".join(gap_words(gap, language) for gap in looked.gaps)
         message = f"nothing could be read\n{unread}"
         raise UnavailableError(message)
     report = looked.report
-    return Answer(
+    return CommandResult(
         keys_json(report, rules, looked.now, language),
         lines=tuple(key_summary_lines(report, language)),
         tables=key_tables(report, language, whole=whole),

@@ -10,7 +10,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.files import write_file
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit, to_json
+from costguard.cli.output import CommandResult, emit, to_json
 from costguard.cli.program import CliContext, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError, UnavailableError
@@ -63,7 +63,7 @@ def networks(
     emit(answer, as_json=as_json)
 
 
-def networks_answer(here: CliContext, *, whole: bool = False, sarif: str = "") -> Answer:
+def networks_answer(here: CliContext, *, whole: bool = False, sarif: str = "") -> CommandResult:
     """What there is to say of all networks.
 
     Raises:
@@ -84,7 +84,7 @@ def networks_answer(here: CliContext, *, whole: bool = False, sarif: str = "") -
         lines = (phrase("networks_none", language), "", *_EXAMPLE, "", phrase("networks_none_hint", language))
         nothing = NetworkReport(())
         closing = (_written(here, sarif, nothing),) if sarif else ()
-        return Answer(networks_json(nothing, rules, here.clock.now(), language), lines=lines, closing=closing)
+        return CommandResult(networks_json(nothing, rules, here.clock.now(), language), lines=lines, closing=closing)
     looked = _look(here, read)
     if looked.gaps and not looked.shards:
         unread = "\n".join(gap_words(gap, language) for gap in looked.gaps)
@@ -92,7 +92,7 @@ def networks_answer(here: CliContext, *, whole: bool = False, sarif: str = "") -
         raise UnavailableError(message)
     report = looked.report
     written = (_written(here, sarif, report),) if sarif else ()
-    return Answer(
+    return CommandResult(
         networks_json(report, rules, looked.now, language),
         lines=tuple(network_summary_lines(report, language)),
         tables=network_tables(report, language, whole=whole),

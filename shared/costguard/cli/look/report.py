@@ -11,7 +11,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.files import write_file
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import CliContext, ledger_in_use, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError
@@ -96,7 +96,7 @@ def _taken(here: CliContext, memory: Memory) -> Iterator[Looked]:
             yield look_now(world, progress=step)
 
 
-def _answer(here: CliContext, facts: ReportFacts, html: str) -> Answer:
+def _answer(here: CliContext, facts: ReportFacts, html: str) -> CommandResult:
     from costguard.connections.digest import drawing
     from costguard.report.page.headline import cards, changes
     from costguard.report.page.page import report_page
@@ -116,4 +116,4 @@ def _answer(here: CliContext, facts: ReportFacts, html: str) -> Answer:
         write_file(html, page)
         closing.append(say("report_written", language, file=html, kib=len(page.encode()) // 1024 + 1))
     status = Exit.GAPS if facts.gaps else Exit.OK
-    return Answer(report_json(facts, language), lines=tuple(lines), closing=tuple(closing), exit=status)
+    return CommandResult(report_json(facts, language), lines=tuple(lines), closing=tuple(closing), exit=status)

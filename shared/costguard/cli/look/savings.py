@@ -10,7 +10,7 @@ import typer
 
 from costguard.cli.files import STDOUT, write_csv
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import CliContext, ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 
@@ -120,12 +120,12 @@ def savings(
 
 def _answer(
     report: SavingsReport, language: Language, converted: Converted | None, policies: Sequence[DecidedBy]
-) -> Answer:
+) -> CommandResult:
     from costguard.report.policy.provenance import decided_lines
     from costguard.report.savings.to_json import savings_json
     from costguard.report.savings.views import savings_closing, savings_lines, savings_tables
 
-    return Answer(
+    return CommandResult(
         savings_json(report, language, converted, policies),
         lines=tuple(savings_lines(report, language, converted)),
         tables=savings_tables(report, language),
@@ -133,7 +133,7 @@ def _answer(
     )
 
 
-def _explained(found: Sequence[Realised], action_id: str, language: Language, now: datetime) -> Answer:
+def _explained(found: Sequence[Realised], action_id: str, language: Language, now: datetime) -> CommandResult:
     from costguard.report.savings.sums import days_of, entry_of
     from costguard.report.savings.to_json import explained_json
     from costguard.report.savings.views import days_table, explained
@@ -145,7 +145,7 @@ def _explained(found: Sequence[Realised], action_id: str, language: Language, no
     begin = one.saving.confirmed_at
     entry, days = entry_of(one, begin, now), tuple(days_of(one, begin, now))
     table = days_table(days, language)
-    return Answer(
+    return CommandResult(
         explained_json(entry, days, language),
         lines=tuple(explained(entry, language)),
         tables=(table,) if table.rows else (),

@@ -13,7 +13,7 @@ import typer
 from costguard.cli.exits import Exit
 from costguard.cli.files import STDOUT, write_csv
 from costguard.cli.options import Json, Lang, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import CliContext, workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError, UnavailableError
@@ -104,7 +104,7 @@ def scan(
     if csv == STDOUT:
         raise typer.Exit(_status(report))
     emit(
-        Answer(
+        CommandResult(
             waste_json(report, here.language),
             lines=waste_summary(report, here.language),
             tables=waste_tables(report, here.language),

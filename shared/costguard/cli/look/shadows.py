@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from costguard.cli.options import Json, Lang, LedgerUrl, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import ledger_read_only, workplace
 
 SHADOWS_EXAMPLES = examples(
@@ -40,7 +40,7 @@ def shadows(
         with ledger_read_only(here) as memory:
             known = ShadowRepository(memory.store).all()
         found = [one for one in known if rule in {"", one.rule}]
-        answer = Answer(
+        answer = CommandResult(
             shadows_json(found, here.language),
             lines=shadow_lines(found, here.language) or (phrase("shadow_none", here.language),),
             tables=shadow_tables(found, language=here.language),

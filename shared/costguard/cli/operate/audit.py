@@ -9,7 +9,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, LedgerUrl, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import phrase
@@ -52,7 +52,7 @@ def verify(
         if found.problems:
             total = phrase("audit_broken", here.language, entries=found.entries, problems=len(found.problems))
     emit(
-        Answer(
+        CommandResult(
             {
                 "schema": 1,
                 "whole": not found.problems,
@@ -102,7 +102,9 @@ def people(
         }
         for key, person in known
     ]
-    emit(Answer({"schema": 1, "people": rows}, lines=lines or [phrase("audit_nobody", language)]), as_json=as_json)
+    emit(
+        CommandResult({"schema": 1, "people": rows}, lines=lines or [phrase("audit_nobody", language)]), as_json=as_json
+    )
 
 
 FORGET_EXAMPLES = examples(
@@ -140,7 +142,7 @@ def forget(
         if records is not None:
             said = phrase("audit_forgot", here.language, person=key, records=records)
     data = {"schema": 1, "key": key, "forgotten": yes, "records": records}
-    emit(Answer(data, lines=(said,), exit=Exit.OK if yes else Exit.DUE), as_json=as_json)
+    emit(CommandResult(data, lines=(said,), exit=Exit.OK if yes else Exit.DUE), as_json=as_json)
 
 
 PRUNE_EXAMPLES = examples(
@@ -177,7 +179,7 @@ def prune(
         told = "audit_pruned" if yes else "audit_would_prune"
         said = phrase(told, here.language, entries=found.entries, chains=found.chains)
     data = {"schema": 1, "pruned": yes, "entries": found.entries, "chains": found.chains}
-    emit(Answer(data, lines=(said,), exit=Exit.OK if yes or not found.chains else Exit.DUE), as_json=as_json)
+    emit(CommandResult(data, lines=(said,), exit=Exit.OK if yes or not found.chains else Exit.DUE), as_json=as_json)
 
 
 def _length(text: str) -> timedelta:

@@ -10,7 +10,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, examples
-from costguard.cli.output import Answer, complain, emit
+from costguard.cli.output import CommandResult, complain, emit
 from costguard.cli.progress import waiting
 from costguard.domain.errors import InvalidInputError
 
@@ -107,7 +107,7 @@ def bundle(
             for one in bundles
         ],
     }
-    emit(Answer(data, tables=[_table(bundles)], closing=_remarks(order, compiled=compiled)), as_json=as_json)
+    emit(CommandResult(data, tables=[_table(bundles)], closing=_remarks(order, compiled=compiled)), as_json=as_json)
 
 
 def ordered(

@@ -11,7 +11,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, examples
-from costguard.cli.output import Answer, complain, emit, show
+from costguard.cli.output import CommandResult, complain, emit, show
 from costguard.cli.progress import waiting
 from costguard.domain.errors import InvalidInputError
 
@@ -95,7 +95,7 @@ def deploy(
             told = _told(cloud, changed)
             if plan_only:
                 emit(
-                    Answer(told, tables=[_table(cloud, changed)], closing=[_counted(changed)], exit=Exit.DUE),
+                    CommandResult(told, tables=[_table(cloud, changed)], closing=[_counted(changed)], exit=Exit.DUE),
                     as_json=as_json,
                 )
             lost = [one.address for one in changed if one.loses_memory]
@@ -103,7 +103,7 @@ def deploy(
                 refusal = f"this would destroy what Costguard remembers: {', '.join(lost)}; nothing was changed"
                 emit(_refused(told, _table(cloud, changed), refusal), as_json=as_json)
             if not yes:
-                show(Answer(told, tables=[_table(cloud, changed)], closing=[_counted(changed)]))
+                show(CommandResult(told, tables=[_table(cloud, changed)], closing=[_counted(changed)]))
                 if not typer.confirm("Do exactly this?"):
                     emit(_refused(told, None, "Not agreed to; nothing was changed."), as_json=as_json)
             program.apply(plan)
@@ -173,16 +173,16 @@ def _counted(changed: Sequence[Changed]) -> str:
     return ", ".join(f"{count} to {what}" for what, count in sorted(counts.items())) + "."
 
 
-def _nothing(cloud: str, outputs: Mapping[str, Any]) -> Answer:
-    return Answer({**_told(cloud, ()), "outputs": outputs}, lines=["Nothing would change.", *_next(outputs)])
+def _nothing(cloud: str, outputs: Mapping[str, Any]) -> CommandResult:
+    return CommandResult({**_told(cloud, ()), "outputs": outputs}, lines=["Nothing would change.", *_next(outputs)])
 
 
-def _refused(told: Mapping[str, Any], table: Table | None, why: str) -> Answer:
-    return Answer(told, tables=[table] if table is not None else [], closing=[why], exit=Exit.REFUSED)
+def _refused(told: Mapping[str, Any], table: Table | None, why: str) -> CommandResult:
+    return CommandResult(told, tables=[table] if table is not None else [], closing=[why], exit=Exit.REFUSED)
 
 
-def _done(told: Mapping[str, Any], changed: Sequence[Changed], outputs: Mapping[str, Any]) -> Answer:
-    return Answer(
+def _done(told: Mapping[str, Any], changed: Sequence[Changed], outputs: Mapping[str, Any]) -> CommandResult:
+    return CommandResult(
         {**told, "applied": True, "outputs": outputs}, lines=[f"Done: {_counted(changed)}"], closing=_next(outputs)
     )
 

@@ -9,7 +9,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import workplace
 from costguard.cli.progress import shard_progress
 from costguard.domain.errors import InvalidInputError
@@ -98,4 +98,4 @@ def export(
         "gaps": [{"day": day or None, **gap_json(gap, language)} for day, gap in found.gaps],
     }
     status = Exit.GAPS if found.gaps else Exit.OK
-    emit(Answer(data, lines=lines, closing=closing, exit=status), as_json=as_json)
+    emit(CommandResult(data, lines=lines, closing=closing, exit=status), as_json=as_json)

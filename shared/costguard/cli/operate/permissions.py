@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from costguard.cli.options import Json, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.refs import CLOUDS, provider_of
 
@@ -110,14 +110,14 @@ def permissions(
         for purpose, document in wanted.items():
             write.mkdir(parents=True, exist_ok=True)
             (write / f"{purpose}.json").write_text(file_text(document), encoding="utf-8")
-        emit(Answer(_data(cloud, wanted), lines=(f"{len(wanted)} documents in {write}",)), as_json=as_json)
+        emit(CommandResult(_data(cloud, wanted), lines=(f"{len(wanted)} documents in {write}",)), as_json=as_json)
     if not (guard or role):
-        emit(Answer(_data(cloud, wanted), lines=tuple(_listed(wanted))), as_json=as_json)
+        emit(CommandResult(_data(cloud, wanted), lines=tuple(_listed(wanted))), as_json=as_json)
     joined = _joined(wanted.values())
     _tell(cloud, joined, as_json=as_json)
     data = {**_data(cloud, wanted), "document": joined}
     lines = json.dumps(joined, indent=2, ensure_ascii=False).splitlines()
-    emit(Answer(data, lines=tuple(lines)), as_json=as_json)
+    emit(CommandResult(data, lines=tuple(lines)), as_json=as_json)
 
 
 def _maker(cloud: str) -> Callable[[Narrowing], dict[str, Document]]:

@@ -11,7 +11,7 @@ import typer
 
 from costguard.cli.decide.guards import guard_of
 from costguard.cli.options import By, GuardOfCase, Json, Lang, LedgerUrl, PolicyPath, Resource, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import Program, ledger_in_use, workplace
 from costguard.domain.errors import CostguardError, InvalidInputError, LedgerError
 from costguard.report.words.sentences import Language, clean, phrase
@@ -59,7 +59,7 @@ def snooze(
             set_ = answers.snooze(memory, subject, lasting, who_says(by), text_of(reason, "--reason"), here.clock.now())
         said = phrase("snoozed", here.language, resource=str(subject), until=utc_words(set_.until))
     emit(
-        Answer({"schema": 1, "id": str(subject), "until": moment(set_.until), "by": set_.by}, lines=(said,)),
+        CommandResult({"schema": 1, "id": str(subject), "until": moment(set_.until), "by": set_.by}, lines=(said,)),
         as_json=as_json,
     )
 
@@ -186,7 +186,7 @@ def _say(given: _Given, answer: Callable[..., Granted]) -> None:
         "until": moment(granted.until),
         "code": granted.weighed.code.value,
     }
-    emit(Answer(data, lines=(said,)), as_json=given.as_json)
+    emit(CommandResult(data, lines=(said,)), as_json=given.as_json)
 
 
 PAUSE_EXAMPLES = examples(
@@ -252,7 +252,7 @@ def _switch(
         lines = [phrase("paused" if paused else "resumed", here.language, by=who, reason=why)]
         if not paused and here.settings.paused:
             lines.append(phrase("still_paused", here.language))
-    emit(Answer({"schema": 1, "paused": paused, "by": who, "reason": why}, lines=lines), as_json=as_json)
+    emit(CommandResult({"schema": 1, "paused": paused, "by": who, "reason": why}, lines=lines), as_json=as_json)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import ledger_in_use, workplace
 
 if TYPE_CHECKING:
@@ -59,7 +59,10 @@ def digest(
                 means = means_of(here.settings, here.clock)
                 notifier = notifier_of(here.settings)
                 done = run_digest(memory, rules, notifier, here.clock, run_id, means, language)
-    emit(Answer(_data(done, dry_run=dry_run), lines=tuple(_lines(done, language, dry_run=dry_run))), as_json=as_json)
+    emit(
+        CommandResult(_data(done, dry_run=dry_run), lines=tuple(_lines(done, language, dry_run=dry_run))),
+        as_json=as_json,
+    )
 
 
 def _lines(done: DigestRun, language: Language, *, dry_run: bool) -> Iterator[str]:

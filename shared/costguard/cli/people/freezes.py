@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from costguard.cli.options import By, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.people.answers import text_of, who_says
 from costguard.cli.program import ledger_in_use, workplace
 from costguard.domain.errors import InvalidInputError
@@ -55,7 +55,7 @@ def thaw(
             done = thawing.thaw(memory, read_policy(here.settings), name, who, why, here.clock.now())
         said = thaw_words(done.state, done.period, who, why, here.language)
     data = {"schema": 1, "name": name, "period": done.period, "phase": done.state.phase.value, "by": who, "reason": why}
-    emit(Answer(data, lines=(said,)), as_json=as_json)
+    emit(CommandResult(data, lines=(said,)), as_json=as_json)
 
 
 FREEZE_POLICY_EXAMPLES = examples(
@@ -140,4 +140,7 @@ def _tell(document: dict[str, Any], title: str, limits: Sequence[str], language:
         for line in told:
             typer.echo(f"  {line}", err=True)
     text = json.dumps(document, indent=2, ensure_ascii=False)
-    emit(Answer({"schema": 1, "document": document, "limits": told}, lines=tuple(text.splitlines())), as_json=as_json)
+    emit(
+        CommandResult({"schema": 1, "document": document, "limits": told}, lines=tuple(text.splitlines())),
+        as_json=as_json,
+    )

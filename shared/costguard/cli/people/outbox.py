@@ -8,7 +8,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, LedgerUrl, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import ledger_in_use, workplace
 
 OUTBOX_EXAMPLES = examples(
@@ -56,7 +56,7 @@ def outbox(
         said = [phrase("outbox_revived", here.language, notice=revived.notice_id)] if revived is not None else []
         if not lines:
             said.append(phrase("outbox_empty", here.language))
-        answer = Answer(
+        answer = CommandResult(
             outbox_json(lines),
             lines=tuple(said),
             tables=outbox_tables(lines, here.language) if lines else (),

@@ -10,7 +10,7 @@ import typer
 
 from costguard.cli.files import write_file
 from costguard.cli.options import A_POLICY, Json, Lang, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.policy.diff import policy_at
 from costguard.cli.program import workplace
 from costguard.cli.progress import shard_progress
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from costguard.backtest import BackTest, Grid, Machine, Point, Tallied, Terms
-    from costguard.engine.history.history import Record
+    from costguard.engine.history.history import HistoryFiles
     from costguard.policy.model.policy import Policy
     from costguard.report.words.sentences import Language
 
@@ -113,7 +113,7 @@ def _tested(
     span: tuple[str, str, str],
     *,
     cloudwatch_utc: bool,
-) -> tuple[BackTest, Record]:
+) -> tuple[BackTest, HistoryFiles]:
     from costguard.backtest import BackTest, Basis
     from costguard.engine.history.history import read_record
 
@@ -208,7 +208,7 @@ def _grid(text: str) -> Grid | None:
     return Grid(tuple(sorted(thresholds)), tuple(sorted(windows)))
 
 
-def _answer(test: BackTest, record: Record, language: Language, html: str, markdown: str) -> Answer:
+def _answer(test: BackTest, record: HistoryFiles, language: Language, html: str, markdown: str) -> CommandResult:
     from costguard.report.backtest.to_json import backtest_json
     from costguard.report.backtest.views import backtest_lines, backtest_tables, remarks
     from costguard.report.words.backtest import say
@@ -229,7 +229,7 @@ def _answer(test: BackTest, record: Record, language: Language, html: str, markd
 
         write_file(markdown, backtest_markdown(test, language))
         closing.append(say("written", language, file=markdown))
-    return Answer(
+    return CommandResult(
         {**backtest_json(test, language), "doubts": [_doubt(record, at) for at in range(len(record.doubts))]},
         lines=tuple(backtest_lines(test, language)),
         tables=backtest_tables(test, language),
@@ -237,7 +237,7 @@ def _answer(test: BackTest, record: Record, language: Language, html: str, markd
     )
 
 
-def _doubt(record: Record, at: int) -> dict[str, object]:
+def _doubt(record: HistoryFiles, at: int) -> dict[str, object]:
     from costguard.report.words.sentences import clean
 
     one = record.doubts[at]

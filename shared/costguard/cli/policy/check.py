@@ -10,7 +10,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import A_POLICY, Json, Lang, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.policy import backtest
 from costguard.cli.policy import diff as policy_diff
 from costguard.cli.policy import explain as policy_explain
@@ -97,7 +97,7 @@ def check(
     read, problems = check_policy(text)
     if read is None:
         if as_json:
-            emit(Answer(_invalid_json(problems), exit=Exit.BAD_INPUT), as_json=True)
+            emit(CommandResult(_invalid_json(problems), exit=Exit.BAD_INPUT), as_json=True)
         raise invalid(problems)
     commit = commit_of(path, text)
     with workplace(ctx, lang=lang) as here:
@@ -105,12 +105,12 @@ def check(
         refused = _unasked(here.settings, read)
     if refused:
         if as_json:
-            emit(Answer(_invalid_json(refused), exit=Exit.BAD_INPUT), as_json=True)
+            emit(CommandResult(_invalid_json(refused), exit=Exit.BAD_INPUT), as_json=True)
         raise invalid(refused)
     waits = waits_of(read, every)
     shown = waits if runs_every else tuple(wait for wait in waits if wait.is_longer)
     emit(
-        Answer(
+        CommandResult(
             {**_valid_json(read, found), "waits": [wait_json(wait) for wait in waits], "commit": commit or None},
             lines=(_counted(read, len(text.files), language), *((f"git {commit}",) if commit else ())),
             tables=(

@@ -8,7 +8,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import A_POLICY, Json, Lang, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
 
@@ -54,7 +54,7 @@ def diff(
         typer.echo(diff_markdown(found, language), nl=False)
         raise typer.Exit(status)
     emit(
-        Answer(
+        CommandResult(
             diff_json(found, before.digest, after.digest),
             tables=(diff_table(found, language),) if found else (),
             closing=(diff_summary(found, language),),

@@ -11,7 +11,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.policy.trials import text_of
 from costguard.cli.program import CliContext, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
@@ -65,7 +65,7 @@ def explain(
 
     table = explained_table(told, language)
     emit(
-        Answer(
+        CommandResult(
             explained_json(told, language),
             lines=(explained_head(told, language),),
             tables=(table,) if table.rows else (),

@@ -9,7 +9,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import A_POLICY, Json, Lang, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.policy.diff import text_at
 from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
@@ -60,7 +60,7 @@ def fmt(
         language = here.language
     key = "policy_fmt_would" if check else "policy_fmt_done"
     emit(
-        Answer(
+        CommandResult(
             {"schema": 1, "changed": changed, "written": not check, "files": len(text.files), "digest": before.digest},
             lines=tuple(phrase(key, language, file=name) for name in changed),
             closing=(phrase("policy_fmt_total", language, changed=len(changed), files=len(text.files)),),

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from costguard.cli.options import Json, Lang, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import phrase
@@ -58,7 +58,7 @@ def init(
     with workplace(ctx, lang=lang) as here:
         language = here.language
     emit(
-        Answer(
+        CommandResult(
             {"schema": 1, "folder": folder, "written": sorted(files), "overwritten": sorted(there)},
             lines=tuple(phrase("policy_init_overwrote", language, file=name) for name in there),
             closing=(

@@ -11,7 +11,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import A_POLICY, GuardName, Json, Lang, LedgerUrl, PolicyPath, Sandbox, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.policy.diff import Markdown, one_form, policy_at
 from costguard.cli.program import CliContext, ledger_read_only, workplace
 from costguard.cli.progress import shard_progress
@@ -87,7 +87,7 @@ def plan(
         raise typer.Exit(status)
     tables = (changes_table(changes, language), sums_table(changes, language), gaps_table(gaps, language))
     emit(
-        Answer(
+        CommandResult(
             changes_json(before, then, changes, language),
             tables=tuple(table for table in tables if table.rows),
             closing=(plan_summary_words(changes, language),),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from costguard.cli.options import A_POLICY, By, Json, Lang, LedgerUrl, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.people.answers import text_of, who_says
 from costguard.cli.policy.diff import commit_of, text_at
 from costguard.cli.program import CliContext, ledger_in_use, workplace
@@ -145,7 +145,7 @@ def history(
         waiting = waiting_of(found.waits) if found.waits is not None else None
         language = desk.language
     emit(
-        Answer(
+        CommandResult(
             history_json(entries, waiting),
             tables=(history_table(entries, language),),
             closing=waiting_lines(waiting, language) if waiting is not None else (),
@@ -186,7 +186,7 @@ def approve(
             data, lines = _agreed(desk, Word(digest, approver, code))
         else:
             data, lines = _asked(desk, Word(digest, approver, f"{secrets.randbelow(10**_CODE_DIGITS):0{_CODE_DIGITS}}"))
-    emit(Answer(data, lines=lines), as_json=as_json)
+    emit(CommandResult(data, lines=lines), as_json=as_json)
 
 
 def _asked(desk: _Desk, word: Word) -> _Said:
@@ -298,7 +298,7 @@ def _emit(done: Published, language: Language, *, as_json: bool) -> None:
     key = "published_back" if made.rollback else "published"
     said = phrase(key, language, digest=made.digest[:SHORT], seq=made.seq, address=made.address)
     emit(
-        Answer(
+        CommandResult(
             _published(done),
             lines=(said, *waiting_lines(waiting, language)),
             tables=(diff_table(done.differences, language),) if done.differences else (),
@@ -309,14 +309,20 @@ def _emit(done: Published, language: Language, *, as_json: bool) -> None:
 
 
 def _entries(found: Chronicle) -> tuple[Entry, ...]:
-    from costguard.report.policy.publishing import Entry, Stage
+    from costguard.report.policy.publishing import Entry, PublicationStage
 
     last = found.publications[-1]
 
-    def stage(seq: int, decided: bool) -> Stage:  # noqa: FBT001 - two words of one thing
+    def stage(seq: int, decided: bool) -> PublicationStage:  # noqa: FBT001 - two words of one thing
         if seq == last.seq:
-            return Stage.WAITS if found.waits is not None else Stage.IN_FORCE if decided else Stage.NEXT_RUN
-        return Stage.WAS_IN_FORCE if decided else Stage.NEVER
+            return (
+                PublicationStage.WAITS
+                if found.waits is not None
+                else PublicationStage.IN_FORCE
+                if decided
+                else PublicationStage.NEXT_RUN
+            )
+        return PublicationStage.WAS_IN_FORCE if decided else PublicationStage.NEVER
 
     return tuple(
         Entry(

@@ -10,7 +10,7 @@ import typer
 
 from costguard.cli.exits import Exit
 from costguard.cli.options import Json, Lang, PolicyPath, examples
-from costguard.cli.output import Answer, emit
+from costguard.cli.output import CommandResult, emit
 from costguard.cli.program import workplace
 from costguard.domain.errors import InvalidInputError
 
@@ -52,7 +52,7 @@ def run_tests(
         trials = tuple(trial for path, text in texts.items() for trial in _of_file(path, text, read))
         language = here.language
     emit(
-        Answer(
+        CommandResult(
             trials_json(trials, language),
             lines=trial_lines(trials, language),
             closing=(trials_total(trials, language),),

@@ -16,10 +16,10 @@ from costguard.domain.errors import LedgerError
 from costguard.domain.keep_tokens import ExpiredTokenError, ForgedTokenError, KeepToken, read_keep_token
 from costguard.engine.answers.replies import HELD, look, reply
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.ledger.people.keep_links import KeepLinkRepository
 from costguard.policy.model.policy import Policy
-from costguard.report.notices.keep_page import STATUS, KeepPage, Screen, keep_page
+from costguard.report.notices.keep_page import STATUS, KeepPage, KeepScreen, keep_page
 from costguard.report.notices.machines import local_time
 from costguard.report.words.sentences import Language
 
@@ -47,19 +47,19 @@ def answer_keep(
     """
     fields = query if method in _LOOKS else body.decode("ascii", "ignore") if len(body) <= _LONGEST_FORM else ""
     if method not in {*_LOOKS, "POST"}:
-        return _answered(KeepPage(Screen.METHOD), language)
+        return _answered(KeepPage(KeepScreen.METHOD), language)
     text = _token_in(fields)
     try:
         token = read_keep_token(text, secret, now)
     except ExpiredTokenError:
-        return _answered(KeepPage(Screen.EXPIRED), language)
+        return _answered(KeepPage(KeepScreen.EXPIRED), language)
     except ForgedTokenError:
-        return _answered(KeepPage(Screen.FORGED), language)
+        return _answered(KeepPage(KeepScreen.FORGED), language)
     visit = _Visit(text, token, memory, policy, now, language)
     try:
         return _answered(visit.looked() if method in _LOOKS else visit.confirmed(), language)
     except LedgerError:
-        return _answered(KeepPage(Screen.FAILED), language)
+        return _answered(KeepPage(KeepScreen.FAILED), language)
 
 
 def _answered(page: KeepPage, language: Language) -> tuple[int, str]:
@@ -93,28 +93,28 @@ class _Visit:
         if isinstance(weighed, Refused):
             return self._refused(weighed.code, notice, case)
         if KeepLinkRepository(self.memory.store).used(self.text):
-            return self._shown(Screen.USED, notice, case)
-        return replace(self._shown(Screen.ASK, notice, case), token=self.text)
+            return self._shown(KeepScreen.USED, notice, case)
+        return replace(self._shown(KeepScreen.ASK, notice, case), token=self.text)
 
     def confirmed(self) -> KeepPage:
         """Keep it, once. Written before the link is used up: a crash between leaves one that keeps what is kept."""
         notice, case = self._subject()
         links = KeepLinkRepository(self.memory.store)
         if links.used(self.text):
-            return self._shown(Screen.USED, notice, case)
+            return self._shown(KeepScreen.USED, notice, case)
         came_through = self.token.sent_to
         weighed = reply(self.memory, self.policy, self._answer(), self.now, came_through=came_through)
         if isinstance(weighed, Refused):
             return self._refused(weighed.code, notice, case)
         links.use(self.text, self.token.of.decision_id, self.now)
         late = weighed.code is AnswerCode.KEPT_LATE
-        return self._shown(Screen.KEPT_LATE if late else Screen.KEPT, notice, case)
+        return self._shown(KeepScreen.KEPT_LATE if late else KeepScreen.KEPT, notice, case)
 
     def _answer(self) -> Answer:
         token = self.token
         return Answer(AnswerKind.KEEP, token.of, Person(LINK, token.sent_to), self.now, token.length, _REASON)
 
-    def _subject(self) -> tuple[Notice | None, Case | None]:
+    def _subject(self) -> tuple[OutboxNotice | None, Case | None]:
         """What was told with this link, and the case it was about, or what has come in its place."""
         of, outbox = self.token.of, self.memory.outbox
         found = (outbox.get(of.decision_id), outbox.get(of.decision_id + HELD), outbox.said_of(of.case_id))
@@ -125,12 +125,12 @@ class _Visit:
         snooze, _ = self.memory.snoozes.of(str(case.subject), self.now) if case is not None else (None, None)
         return snooze.until if snooze is not None else None
 
-    def _refused(self, code: AnswerCode, notice: Notice | None, case: Case | None) -> KeepPage:
+    def _refused(self, code: AnswerCode, notice: OutboxNotice | None, case: Case | None) -> KeepPage:
         if code is AnswerCode.KEPT_LONGER:
-            return self._shown(Screen.LONGER, notice, case)
-        return KeepPage(Screen.LATE if code in _OUTDATED else Screen.REFUSED)
+            return self._shown(KeepScreen.LONGER, notice, case)
+        return KeepPage(KeepScreen.LATE if code in _OUTDATED else KeepScreen.REFUSED)
 
-    def _shown(self, screen: Screen, notice: Notice | None, case: Case | None) -> KeepPage:
+    def _shown(self, screen: KeepScreen, notice: OutboxNotice | None, case: Case | None) -> KeepPage:
         """The machine's name, id and cost, and what was announced: no more of it than the message said."""
         if case is None or notice is None or case.case_id != self.token.of.case_id:
             return KeepPage(screen)
@@ -141,7 +141,7 @@ class _Visit:
             name=case.name,
             native_id=case.subject.native_id,
             cost=str(notice.hourly) if notice.hourly is not None else "",
-            what=notice.title if screen is Screen.ASK else "",
+            what=notice.title if screen is KeepScreen.ASK else "",
             hours=self.token.hours,
             until=local_time(until, zone, self.language) if until is not None else "",
         )

@@ -41,7 +41,7 @@ _SAME_HOWEVER_OFTEN = frozenset(
 """Mends that leave the same state when made once more; the others add a key, its material or a flow log each time."""
 
 
-class Found(str, Enum):
+class RecheckResult(str, Enum):
     """What a look came to."""
 
     TOOK_EFFECT = "took_effect"
@@ -58,7 +58,7 @@ class Rechecked:
     """One case after the look. `state` is the machine's, empty for settings and for what was not seen."""
 
     case: Case
-    found: Found
+    found: RecheckResult
     state: str = ""
 
 
@@ -83,18 +83,18 @@ def recheck(memory: Memory, plan: Plan, cases: Sequence[Case], who: str, now: da
     written: list[Transition] = []
     for case in cases:
         step, state = steps.get(case.case_id), states.get(case.subject)
-        found = Found.UNSEEN if step is None else _found(memory, step, state, now)
-        after = case if step is None or found in {Found.UNSEEN, Found.UNKNOWN} else step.after
-        if found is Found.NO_EFFECT and after.phase is not Phase.WAITING:
+        found = RecheckResult.UNSEEN if step is None else _found(memory, step, state, now)
+        after = case if step is None or found in {RecheckResult.UNSEEN, RecheckResult.UNKNOWN} else step.after
+        if found is RecheckResult.NO_EFFECT and after.phase is not Phase.WAITING:
             after = begun_anew(after, now)
         if after != case:
             try:
                 after = memory.cases.commit(case, after, run_id=OPERATOR, now=now, by=who)
             except VersionConflictError:
-                found, after = Found.MOVED, memory.cases.get(case.key) or case
+                found, after = RecheckResult.MOVED, memory.cases.get(case.key) or case
             else:
                 written.append(Transition(case, after))
-                if found is Found.NO_EFFECT:
+                if found is RecheckResult.NO_EFFECT:
                     _settle_without_effect(memory, case, who, now)
         done.append(Rechecked(after, found, state.value if state is not None else ""))
     settle_observed(
@@ -103,19 +103,21 @@ def recheck(memory: Memory, plan: Plan, cases: Sequence[Case], who: str, now: da
     return tuple(done)
 
 
-def _found(memory: Memory, step: Transition, state: InstanceState | None, now: datetime) -> Found:
+def _found(memory: Memory, step: Transition, state: InstanceState | None, now: datetime) -> RecheckResult:
     after = step.after
     if after.status is CaseStatus.CLOSED:
         done = after.reason.code in {ReasonCode.TERMINATED, ReasonCode.MENDED}
-        return Found.TOOK_EFFECT if done else Found.ENDED
+        return RecheckResult.TOOK_EFFECT if done else RecheckResult.ENDED
     if after.phase is Phase.WAITING:
         climbed = len(after.climbed) > len(step.before.climbed if step.before is not None else ())
-        return Found.TOOK_EFFECT if climbed else Found.NO_EFFECT
+        return RecheckResult.TOOK_EFFECT if climbed else RecheckResult.NO_EFFECT
     if after.reason.code is ReasonCode.CONFIRMING:
-        return Found.UNDER_WAY
+        return RecheckResult.UNDER_WAY
     if after.reason.code is not ReasonCode.OUTCOME_UNKNOWN:
-        return Found.UNSEEN
-    return Found.NO_EFFECT if is_old(after, now) and _shows_none(memory, after, state) else Found.UNKNOWN
+        return RecheckResult.UNSEEN
+    return (
+        RecheckResult.NO_EFFECT if is_old(after, now) and _shows_none(memory, after, state) else RecheckResult.UNKNOWN
+    )
 
 
 def _shows_none(memory: Memory, case: Case, state: InstanceState | None) -> bool:

@@ -13,9 +13,9 @@ from costguard.cases.answering import (
     VOTE_VALID_FOR,
     Accepted,
     AnswerCode,
-    Ground,
+    AnswerContext,
+    AnsweredNotice,
     Refused,
-    Told,
     Vote,
     Weighed,
     enough,
@@ -23,7 +23,7 @@ from costguard.cases.answering import (
 )
 from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.ledger.people.snoozes import Snooze
 from costguard.policy.model.policy import AnswerTerms, Policy
 
@@ -79,7 +79,7 @@ def _weighed(
     return named, weigh(answer, ground)
 
 
-def _notices(memory: Memory, of: AnswerRef) -> tuple[Notice, ...]:
+def _notices(memory: Memory, of: AnswerRef) -> tuple[OutboxNotice, ...]:
     """What was delivered that offers this answer: the warning, or what told that it waits for people's word."""
     found = (
         memory.outbox.get(of.decision_id),
@@ -90,24 +90,29 @@ def _notices(memory: Memory, of: AnswerRef) -> tuple[Notice, ...]:
     return tuple(offered.values())
 
 
-def _offers(notice: Notice, of: AnswerRef) -> bool:
+def _offers(notice: OutboxNotice, of: AnswerRef) -> bool:
     return bool(notice.receipt) and (
         notice.decision_id == of.decision_id or any(choice.of == of for choice in notice.choices)
     )
 
 
-def _case_of(memory: Memory, notices: tuple[Notice, ...]) -> Case | None:
+def _case_of(memory: Memory, notices: tuple[OutboxNotice, ...]) -> Case | None:
     """The latest case under the key of the notice, which may be another one by now."""
     key = next((notice.case_key for notice in notices if notice.case_key), "")
     return memory.cases.get(key) if key else None
 
 
 def _ground(
-    memory: Memory, policy: Policy | None, answer: Answer, notices: tuple[Notice, ...], case: Case | None, now: datetime
-) -> Ground:
-    told = tuple(Told(notice.channel, notice.receipt.rpartition(":")[0], notice.hourly) for notice in notices)
+    memory: Memory,
+    policy: Policy | None,
+    answer: Answer,
+    notices: tuple[OutboxNotice, ...],
+    case: Case | None,
+    now: datetime,
+) -> AnswerContext:
+    told = tuple(AnsweredNotice(notice.channel, notice.receipt.rpartition(":")[0], notice.hourly) for notice in notices)
     terms = policy.answers if policy is not None else AnswerTerms()
-    ground = Ground(case, told, terms, now)
+    ground = AnswerContext(case, told, terms, now)
     if case is None:
         return ground
     owners = policy.owners if policy is not None else ()

@@ -26,7 +26,7 @@ _BECAUSE = ("because", "因为")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SlashReply:
     """An answer only the person who asked can see."""
 
     title: str
@@ -34,7 +34,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SlashCommand:
     """Who wrote what behind `/costguard`, and in which channel."""
 
     by: Person
@@ -50,7 +50,7 @@ class _AmbiguousError(Exception):
         self.ids = ids
 
 
-def told(memory: Memory, policy: Policy, asked: Asked, language: Language, now: datetime) -> Told:
+def told(memory: Memory, policy: Policy, asked: SlashCommand, language: Language, now: datetime) -> SlashReply:
     """The answer to one command; a snooze is in the ledger before this returns.
 
     Raises:
@@ -58,7 +58,7 @@ def told(memory: Memory, policy: Policy, asked: Asked, language: Language, now: 
     """
     foreign = _foreign(asked.by, policy)
     if foreign is not None:
-        return Told("Costguard", (code_words(foreign, language),))
+        return SlashReply("Costguard", (code_words(foreign, language),))
     verb, *words = asked.text.split() or ["help"]
     if verb == "status" and not words:
         return _status(memory, language)
@@ -71,7 +71,7 @@ def told(memory: Memory, policy: Policy, asked: Asked, language: Language, now: 
             return _snoozed(memory, policy, asked, words, language, now)
     except _AmbiguousError as err:
         return _failed("slash_ambiguous", language, resource=words[0], ids=", ".join(err.ids[:_MOST_LINES]))
-    return Told("Costguard", (phrase("slash_help", language),))
+    return SlashReply("Costguard", (phrase("slash_help", language),))
 
 
 def _foreign(by: Person, policy: Policy) -> AnswerCode | None:
@@ -80,7 +80,7 @@ def _foreign(by: Person, policy: Policy) -> AnswerCode | None:
     return None if by.team == policy.answers.slack_team else AnswerCode.FOREIGN_TEAM
 
 
-def _status(memory: Memory, language: Language) -> Told:
+def _status(memory: Memory, language: Language) -> SlashReply:
     cases = list(_active(memory))
     switch = memory.switch.state()
     paused = (phrase("is_paused", language, by=switch.by, reason=switch.reason),) if switch.paused else ()
@@ -88,29 +88,31 @@ def _status(memory: Memory, language: Language) -> Told:
     summary = phrase(
         "slash_status", language, open=len(cases), held=counts[CaseStatus.HELD], kept=counts[CaseStatus.SNOOZED]
     )
-    return Told(phrase("slash_status_title", language), (*paused, summary, *_lines(cases, language)))
+    return SlashReply(phrase("slash_status_title", language), (*paused, summary, *_lines(cases, language)))
 
 
-def _mine(memory: Memory, policy: Policy, by: Person, language: Language) -> Told:
+def _mine(memory: Memory, policy: Policy, by: Person, language: Language) -> SlashReply:
     title = phrase("slash_mine_title", language)
     names = {owner.name for owner in policy.owners if by.id in owner.people}
     if not names:
-        return Told(title, (phrase("slash_mine_nobody", language),))
+        return SlashReply(title, (phrase("slash_mine_nobody", language),))
     cases = [case for case in _active(memory) if case.owner in names]
-    return Told(title, tuple(_lines(cases, language)) or (phrase("slash_mine_none", language),))
+    return SlashReply(title, tuple(_lines(cases, language)) or (phrase("slash_mine_none", language),))
 
 
-def _why(memory: Memory, resource: str, language: Language, now: datetime) -> Told:
+def _why(memory: Memory, resource: str, language: Language, now: datetime) -> SlashReply:
     case = _named(memory, resource)
     if case is None:
         return _failed("slash_unknown", language, resource=resource)
     snooze, _ = memory.snoozes.of(str(case.subject), now)
     snoozed = Snoozed(snooze.until, snooze.by, snooze.reason) if snooze is not None else None
     lines = history_lines(History(case.subject, case, snoozed=snoozed), language)
-    return Told(phrase("slash_why_title", language), lines)
+    return SlashReply(phrase("slash_why_title", language), lines)
 
 
-def _snoozed(memory: Memory, policy: Policy, asked: Asked, words: list[str], language: Language, now: datetime) -> Told:
+def _snoozed(
+    memory: Memory, policy: Policy, asked: SlashCommand, words: list[str], language: Language, now: datetime
+) -> SlashReply:
     resource, text, *rest = words
     length = _duration(text)
     if length is None:
@@ -122,7 +124,7 @@ def _snoozed(memory: Memory, policy: Policy, asked: Asked, words: list[str], lan
     of = AnswerRef(case.case_id, notice_decision(case))
     answer = Answer(AnswerKind.KEEP, of, asked.by, now, length, " ".join(because)[:_LONGEST_REASON])
     weighed = reply(memory, policy, answer, now, came_through=asked.channel, case=case)
-    return Told(phrase("slash_snooze_title", language), (answer_words(weighed, language),))
+    return SlashReply(phrase("slash_snooze_title", language), (answer_words(weighed, language),))
 
 
 def _duration(text: str) -> timedelta | None:
@@ -132,8 +134,8 @@ def _duration(text: str) -> timedelta | None:
         return None
 
 
-def _failed(key: str, language: Language, **facts: str) -> Told:
-    return Told("Costguard", (phrase(key, language, **facts),))
+def _failed(key: str, language: Language, **facts: str) -> SlashReply:
+    return SlashReply("Costguard", (phrase(key, language, **facts),))
 
 
 def _active(memory: Memory) -> Iterator[Case]:

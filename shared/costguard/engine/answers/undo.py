@@ -28,7 +28,7 @@ from costguard.engine.run.act import pause_reason
 from costguard.guards import OF_MACHINES
 from costguard.guards.keys import succession as kms_succession
 from costguard.guards.network import judge as network_audit
-from costguard.ports import ActionExecutor, Check, InventorySource, KeySource, KeySuccessor, NetworkRemediator
+from costguard.ports import ActionExecutor, InventorySource, KeySource, KeySuccessor, NetworkRemediator, VersionCheck
 
 LEFT_ALONE = timedelta(days=30)
 """How long a subject is left alone after people took something back: else the next run would do it again."""
@@ -130,7 +130,7 @@ def undo(memory: Memory, undoing: Undoing, by: Undoers, who: str, why: str, now:
     return Undone(action, outcome, left.until, reason, detail)
 
 
-def _unpaused(memory: Memory, *, paused: bool) -> Check:
+def _unpaused(memory: Memory, *, paused: bool) -> VersionCheck:
     """The record of the switch, which must stay as it is until the intent is written.
 
     Raises:

@@ -13,7 +13,7 @@ from costguard.engine.digest.digest_watchdog import DIGEST
 from costguard.engine.digest.reporting import of_owner, report_facts
 from costguard.engine.ledger.looks import DigestRecord, LookRepository
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.notify.delivery import deliver_due
 from costguard.engine.run.run import NOTICE_WAIT
 from costguard.policy.model.ownership import channel_of
@@ -178,8 +178,8 @@ def _main_chart(facts: ReportFacts, language: Language) -> Chart | None:
     return next(idle_charts(facts, language), None) or next(burns, None) or busy_chart(facts, language)
 
 
-def _notice(one: ToTell, run_id: str, now: datetime) -> Notice:
-    return Notice(
+def _notice(one: ToTell, run_id: str, now: datetime) -> OutboxNotice:
+    return OutboxNotice(
         notice_id=f"{DIGEST}/{run_id}/{one.channel}/{one.owner}",
         decision_id="",
         case_key=DIGEST,

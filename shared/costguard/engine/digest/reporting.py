@@ -24,7 +24,7 @@ from costguard.engine.savings.savings import savings_report
 from costguard.guards.rules.common import Limits, Mode, Selector
 from costguard.guards.rules.idle import IdleBounds, IdleRule
 from costguard.planning.shadows import ShadowStanding
-from costguard.report.facts import Look, Refusal, ReportFacts, Sight
+from costguard.report.facts import Refusal, ReportFacts, ResourceSnapshot, ScanSnapshot
 
 LOOKED_BACK = timedelta(days=14)
 _MOST_REFUSALS = 200
@@ -58,7 +58,7 @@ def report_facts(memory: Memory, since: datetime, now: datetime, *, taken: Seque
 def of_owner(facts: ReportFacts, owner: str) -> ReportFacts:
     """The part of it that is one owner's. Budgets and gaps are everybody's."""
 
-    def own(look: Look) -> Look:
+    def own(look: ScanSnapshot) -> ScanSnapshot:
         return replace(look, sights=tuple(one for one in look.sights if one.owner == owner), held={})
 
     return replace(
@@ -121,7 +121,7 @@ _WATCHER = IdleRule(
 """A rule for no machine: it has signals read as far back as a report shows days."""
 
 
-def _known(world: RunContext) -> tuple[Sight, ...]:
+def _known(world: RunContext) -> tuple[ResourceSnapshot, ...]:
     look = LookRepository(world.memory.store).get(world.guard)
     return () if look is None else look.sights
 

@@ -11,7 +11,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.spend import SpendReport, SpendScope
 from costguard.policy.model.policy import Policy
 from costguard.ports import SpendSource, Target
-from costguard.report.doctor.checks import Check, Code, Detail
+from costguard.report.doctor.checks import Code, Detail, DoctorCheck
 
 _LOOKS_BACK = timedelta(days=4)  # further than any bill is behind
 _HOUR = timedelta(hours=1)
@@ -20,7 +20,7 @@ _ALL = SpendScope()
 
 def examine_bills(
     policy: Policy, targets: Sequence[Target], spends: Mapping[str, SpendSource], now: datetime
-) -> Iterator[Check]:
+) -> Iterator[DoctorCheck]:
     """One question a payer. Without a bill budgets alert on what runs and stop nothing, so it never bars the rest."""
     for target in targets if policy.budgets else ():
         name = str(Shard(target.cloud, target.account))
@@ -28,22 +28,22 @@ def examine_bills(
             report = spends[target.cloud].read(target, [_ALL], now - _LOOKS_BACK, now)[_ALL]
         except AccessDeniedError as err:
             fix = f"allow {err.operation}" if err.operation else ""
-            yield Check(Code.BILL_DENIED, name, {"detail": str(err)}, (Detail(name, str(err), fix),))
+            yield DoctorCheck(Code.BILL_DENIED, name, {"detail": str(err)}, (Detail(name, str(err), fix),))
         except ProviderError as err:
-            yield Check(Code.BILL_UNTOLD, name, {"detail": str(err)})
+            yield DoctorCheck(Code.BILL_UNTOLD, name, {"detail": str(err)})
         else:
             yield bill_check(name, report, now)
 
 
-def bill_check(target: str, report: SpendReport, now: datetime) -> Check:
+def bill_check(target: str, report: SpendReport, now: datetime) -> DoctorCheck:
     """What a bill that answered is good for."""
     details = tuple(Detail(str(gap.shard), gap) for gap in report.gaps)
     facts: dict[str, FactValue] = {"source": report.source, "lines": len(report.lines)}
     if report.gaps:
-        return Check(Code.BILL_UNTOLD, target, {**facts, "detail": report.gaps[0].detail}, details)
+        return DoctorCheck(Code.BILL_UNTOLD, target, {**facts, "detail": report.gaps[0].detail}, details)
     if report.complete_until is None:
-        return Check(Code.BILL_SAYS_NOTHING, target, facts)
+        return DoctorCheck(Code.BILL_SAYS_NOTHING, target, facts)
     facts["age_hours"] = round((now - report.complete_until) / _HOUR)
     if not report.lines:
-        return Check(Code.BILL_SAYS_NOTHING, target, facts)
-    return Check(Code.BILL_READ, target, facts)
+        return DoctorCheck(Code.BILL_SAYS_NOTHING, target, facts)
+    return DoctorCheck(Code.BILL_READ, target, facts)

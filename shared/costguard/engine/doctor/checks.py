@@ -29,7 +29,7 @@ from costguard.planning.deployments import names_of
 from costguard.policy.model.policy import Policy
 from costguard.policy.remarks.policy import Remark
 from costguard.ports import Caller, Permit
-from costguard.report.doctor.checks import Check, Code, Detail
+from costguard.report.doctor.checks import Code, Detail, DoctorCheck
 from costguard.report.waste.day_one import UNMEASURED
 
 CLOCK_RIGHT_WITHIN = timedelta(minutes=2)
@@ -40,28 +40,28 @@ _PRICES, _TRAIL, _START = "prices", "trail", Verb.START.value
 _VERBS = frozenset({Verb.STOP.value, Verb.SNAPSHOT.value, Verb.TERMINATE.value, _START})
 
 
-def caller_check(target: str, found: Caller | CostguardError, role: str = "") -> Check:
+def caller_check(target: str, found: Caller | CostguardError, role: str = "") -> DoctorCheck:
     """Who the credentials are; credentials of nobody, or of another partition, bar."""
     if isinstance(found, Caller):
-        return Check(Code.CALLER_KNOWN, target, {"account": found.account, "name": found.name, "role": role})
+        return DoctorCheck(Code.CALLER_KNOWN, target, {"account": found.account, "name": found.name, "role": role})
     refused = isinstance(found, (AccessDeniedError, InvalidInputError))
-    return Check(Code.CALLER_REFUSED if refused else Code.CALLER_UNTOLD, target, {"detail": str(found)})
+    return DoctorCheck(Code.CALLER_REFUSED if refused else Code.CALLER_UNTOLD, target, {"detail": str(found)})
 
 
-def clock_check(target: str, skew: timedelta | None) -> Check:
+def clock_check(target: str, skew: timedelta | None) -> DoctorCheck:
     """How far this clock is from the cloud's: waits, notices and the age of samples are measured with it."""
     if skew is None:
-        return Check(Code.CLOCK_UNTOLD, target)
+        return DoctorCheck(Code.CLOCK_UNTOLD, target)
     facts: dict[str, FactValue] = {"skew_seconds": round(abs(skew).total_seconds())}
     facts["direction"] = "behind" if skew > timedelta(0) else "ahead"  # the cloud's clock less ours
     if abs(skew) <= CLOCK_RIGHT_WITHIN:
-        return Check(Code.CLOCK_RIGHT, target, facts)
-    return Check(Code.CLOCK_OFF if abs(skew) <= CLOCK_WRONG_BEYOND else Code.CLOCK_WRONG, target, facts)
+        return DoctorCheck(Code.CLOCK_RIGHT, target, facts)
+    return DoctorCheck(Code.CLOCK_OFF if abs(skew) <= CLOCK_WRONG_BEYOND else Code.CLOCK_WRONG, target, facts)
 
 
 def regions_check(
     target: str, shards: Sequence[ShardFacts], gaps: Sequence[Gap], closed: Sequence[Shard] = ()
-) -> Check:
+) -> DoctorCheck:
     """Which regions of which accounts answered; nothing is done in one that did not, so it is not known to be safe.
 
     `gaps` are those outside shards. What was denied is mended by a grant, and bars until then. `closed` are regions
@@ -81,12 +81,12 @@ def regions_check(
         facts |= {"closed": len(closed), "closed_names": ", ".join(sorted({shard.region for shard in closed}))}
     details = tuple(Detail(str(gap.shard), gap) for gap in dict.fromkeys(every))
     if any(gap.kind is GapKind.DENIED for gap in hiding):
-        return Check(Code.REGIONS_DENIED, target, facts, details)
+        return DoctorCheck(Code.REGIONS_DENIED, target, facts, details)
     if any(gap.what in _LISTINGS or gap.kind is not GapKind.DENIED for gap in every):
-        return Check(Code.REGIONS_UNREAD, target, facts, details)
+        return DoctorCheck(Code.REGIONS_UNREAD, target, facts, details)
     if closed:
-        return Check(Code.REGIONS_CLOSED, target, facts, details)
-    return Check(Code.REGIONS_ANSWER if shards else Code.REGIONS_NONE, target, facts, details)
+        return DoctorCheck(Code.REGIONS_CLOSED, target, facts, details)
+    return DoctorCheck(Code.REGIONS_ANSWER if shards else Code.REGIONS_NONE, target, facts, details)
 
 
 def verbs_of(rules: Iterable[IdleRule]) -> frozenset[str]:
@@ -97,7 +97,7 @@ def verbs_of(rules: Iterable[IdleRule]) -> frozenset[str]:
 
 def permissions_check(
     target: str, permits: Sequence[Permit], failures: Sequence[Detail | OutcomeUnknownError], verbs: frozenset[str]
-) -> Check:
+) -> DoctorCheck:
     """Which operations that scanning and these ladders use are allowed.
 
     One that no ladder uses does not count. Prices, the audit trail and starting again are wanted and not needed:
@@ -119,14 +119,14 @@ def permissions_check(
     unread = tuple(failure for failure in failures if isinstance(failure, Detail))
     told = (*(_permit_detail(permit) for permit in (*missing, *untold)), *unread)
     if unsafe:
-        return Check(Code.PERMISSIONS_UNSAFE, target, {**facts, "detail": str(unsafe[0])}, told)
+        return DoctorCheck(Code.PERMISSIONS_UNSAFE, target, {**facts, "detail": str(unsafe[0])}, told)
     if barring:
-        return Check(Code.PERMISSIONS_MISSING, target, facts, told)
+        return DoctorCheck(Code.PERMISSIONS_MISSING, target, facts, told)
     if unread or not relevant:
-        return Check(Code.PERMISSIONS_UNREAD, target, facts, told)
+        return DoctorCheck(Code.PERMISSIONS_UNREAD, target, facts, told)
     if missing:
-        return Check(Code.PERMISSIONS_WANTED, target, facts, told)
-    return Check(Code.PERMISSIONS_UNTOLD if untold else Code.PERMISSIONS_GRANTED, target, facts, told)
+        return DoctorCheck(Code.PERMISSIONS_WANTED, target, facts, told)
+    return DoctorCheck(Code.PERMISSIONS_UNTOLD if untold else Code.PERMISSIONS_GRANTED, target, facts, told)
 
 
 def _counts(permit: Permit, verbs: frozenset[str]) -> bool:
@@ -139,7 +139,7 @@ def _permit_detail(permit: Permit) -> Detail:
     return Detail(f"{permit.shard} {permit.operation}", permit.detail, permit.fix)
 
 
-def measured_check(target: str, shards: Sequence[ShardFacts], findings: Mapping[Subject, Finding]) -> Check:
+def measured_check(target: str, shards: Sequence[ShardFacts], findings: Mapping[Subject, Finding]) -> DoctorCheck:
     """What share of the running machines that a rule covers could be judged; the others never act.
 
     Machines never touched count like any other. Where not one could be judged the guard is blind, which bars;
@@ -152,15 +152,15 @@ def measured_check(target: str, shards: Sequence[ShardFacts], findings: Mapping[
     measured = len(judged) - len(unmeasured)
     facts: dict[str, FactValue] = {"measured": measured, "running": len(judged), "no_rule": len(said) - len(judged)}
     if not any(shard.complete for shard in shards):
-        return Check(Code.MEASURED_UNREAD, target, facts)
+        return DoctorCheck(Code.MEASURED_UNREAD, target, facts)
     if not judged:
-        return Check(Code.MEASURED_NOTHING_RUNS, target, facts)
+        return DoctorCheck(Code.MEASURED_NOTHING_RUNS, target, facts)
     facts["share_percent"] = 100 * measured // len(judged)
     if not unmeasured:
-        return Check(Code.MEASURED_ALL, target, facts)
+        return DoctorCheck(Code.MEASURED_ALL, target, facts)
     details = tuple(_unmeasured_detail(fact, code, findings) for fact, code in unmeasured)
     blind = not measured and any(code is not ReasonCode.TOO_YOUNG for _, code in unmeasured)
-    return Check(Code.MEASURED_NONE if blind else Code.MEASURED_PARTLY, target, facts, details)
+    return DoctorCheck(Code.MEASURED_NONE if blind else Code.MEASURED_PARTLY, target, facts, details)
 
 
 def _utilisation(finding: Finding | None) -> ReasonCode | None:
@@ -207,7 +207,7 @@ class Traces:
     leads: bool = False
 
 
-def other_check(target: str, traces: Traces) -> Check:
+def other_check(target: str, traces: Traces) -> DoctorCheck:
     """Whether a Costguard with another ledger is at work here, by the audit log, or was, by the snapshots it made."""
     facts: dict[str, FactValue] = {
         "machines": traces.machines,
@@ -223,12 +223,12 @@ def other_check(target: str, traces: Traces) -> Check:
     if traces.working:
         facts["others"] = names_of(traces.working)
         facts["seen"] = max(traces.working.values()).isoformat(timespec="minutes")
-        return Check(Code.OTHER_LED if traces.leads else Code.OTHER_WORKS, target, facts, details)
+        return DoctorCheck(Code.OTHER_LED if traces.leads else Code.OTHER_WORKS, target, facts, details)
     if traces.unknown:
-        return Check(Code.OTHER_SEEN, target, facts, details)
+        return DoctorCheck(Code.OTHER_SEEN, target, facts, details)
     if traces.unread:
-        return Check(Code.OTHER_UNREAD, target, facts, details)
-    return Check(Code.OTHER_LOG_UNREAD if traces.log_unread else Code.OTHER_NOT_SEEN, target, facts, details)
+        return DoctorCheck(Code.OTHER_UNREAD, target, facts, details)
+    return DoctorCheck(Code.OTHER_LOG_UNREAD if traces.log_unread else Code.OTHER_NOT_SEEN, target, facts, details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,34 +243,34 @@ class LedgerSeen:
     error: CostguardError | None = None
 
 
-def ledger_check(seen: LedgerSeen) -> Check:
+def ledger_check(seen: LedgerSeen) -> DoctorCheck:
     """Whether what is decided would be remembered, by a program that can read it."""
     facts: dict[str, FactValue] = {"kind": seen.kind, "cases": seen.cases}
     if seen.latest_run is not None:
         facts["latest_run"] = seen.latest_run.isoformat(timespec="seconds")
     if isinstance(seen.error, NewerSchemaError):
-        return Check(Code.LEDGER_NEWER, facts={**facts, "detail": str(seen.error)})
+        return DoctorCheck(Code.LEDGER_NEWER, facts={**facts, "detail": str(seen.error)})
     if seen.error is not None:
-        return Check(Code.LEDGER_UNUSABLE, facts={**facts, "detail": str(seen.error)})
+        return DoctorCheck(Code.LEDGER_UNUSABLE, facts={**facts, "detail": str(seen.error)})
     if not seen.durable:
-        return Check(Code.LEDGER_FORGETFUL, facts=facts)
-    return Check(Code.LEDGER_NEW if seen.is_new else Code.LEDGER_READY, facts=facts)
+        return DoctorCheck(Code.LEDGER_FORGETFUL, facts=facts)
+    return DoctorCheck(Code.LEDGER_NEW if seen.is_new else Code.LEDGER_READY, facts=facts)
 
 
-def policy_check(read: Policy | InvalidInputError | ProviderError, remarks: Sequence[Remark] = ()) -> Check:
+def policy_check(read: Policy | InvalidInputError | ProviderError, remarks: Sequence[Remark] = ()) -> DoctorCheck:
     """Whether the policy is valid, and how far its rules go."""
     if isinstance(read, (InvalidInputError, ProviderError)):
-        return Check(Code.POLICY_INVALID, facts={"detail": str(read)})
+        return DoctorCheck(Code.POLICY_INVALID, facts={"detail": str(read)})
     modes = [*(rule.mode for rule in read.idle_gpu), *(budget.mode for budget in read.budgets)]
     enforcing = sum(mode is Mode.ENFORCE for mode in modes)
     facts: dict[str, FactValue] = {"rules": len(modes), "enforcing": enforcing, "remarks": len(remarks)}
     if remarks:
         details = tuple(Detail(remark.where, remark.message) for remark in remarks)
-        return Check(Code.POLICY_REMARKED, facts=facts, details=details)
-    return Check(Code.POLICY_ENFORCES if enforcing else Code.POLICY_GENTLE, facts=facts)
+        return DoctorCheck(Code.POLICY_REMARKED, facts=facts, details=details)
+    return DoctorCheck(Code.POLICY_ENFORCES if enforcing else Code.POLICY_GENTLE, facts=facts)
 
 
-def channel_check(policy: Policy, proving: frozenset[str], default_scheme: str = "slack") -> Check:
+def channel_check(policy: Policy, proving: frozenset[str], default_scheme: str = "slack") -> DoctorCheck:
     """Whether owners can be told by a channel that proves delivery: without it nothing is ever stopped.
 
     `proving` are the schemes of channels that are set up here, and whole addresses where a scheme alone says nothing.
@@ -288,8 +288,8 @@ def channel_check(policy: Policy, proving: frozenset[str], default_scheme: str =
     }
     details = tuple(Detail(address or "notify.default", "") for address in lacking)
     if len(lacking) == len(addresses):
-        return Check(Code.CHANNEL_MISSING, facts=facts, details=details)
-    return Check(Code.CHANNEL_PARTLY if lacking else Code.CHANNEL_PROVES, facts=facts, details=details)
+        return DoctorCheck(Code.CHANNEL_MISSING, facts=facts, details=details)
+    return DoctorCheck(Code.CHANNEL_PARTLY if lacking else Code.CHANNEL_PROVES, facts=facts, details=details)
 
 
 def _scheme(address: str, default: str) -> str:
@@ -297,11 +297,11 @@ def _scheme(address: str, default: str) -> str:
     return scheme if colon else default
 
 
-def switch_check(state: SwitchState | LedgerError, *, host_paused: bool) -> Check:
+def switch_check(state: SwitchState | LedgerError, *, host_paused: bool) -> DoctorCheck:
     """Whether the kill switch can be read; one that cannot counts as set, and nothing would ever begin."""
     if isinstance(state, LedgerError):
-        return Check(Code.SWITCH_UNREADABLE, facts={"detail": str(state)})
+        return DoctorCheck(Code.SWITCH_UNREADABLE, facts={"detail": str(state)})
     host = "COSTGUARD_PAUSED" if host_paused else ""
     if state.paused or host_paused:
-        return Check(Code.SWITCH_PAUSED, facts={"by": state.by if state.paused else host, "reason": state.reason})
-    return Check(Code.SWITCH_OPEN)
+        return DoctorCheck(Code.SWITCH_PAUSED, facts={"by": state.by if state.paused else host, "reason": state.reason})
+    return DoctorCheck(Code.SWITCH_OPEN)

@@ -24,7 +24,7 @@ from costguard.engine.doctor.checks import LedgerSeen, Traces
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.people.switch import SwitchState
 from costguard.engine.run.deployments import seen_in
-from costguard.engine.run.scan import Progress, Reading, Scan, gap_of, no_progress, scan
+from costguard.engine.run.scan import CloudReaders, Progress, Scan, gap_of, no_progress, scan
 from costguard.engine.run.workers import ThreadWorkers
 from costguard.guards import IDLE_GPU
 from costguard.planning import judge_all
@@ -32,7 +32,7 @@ from costguard.planning.deployments import SEEN_WITHIN, leads, others_of
 from costguard.policy.model.policy import Policy
 from costguard.policy.remarks.policy import remarks
 from costguard.ports import Caller, Clock, CloudAuditLog, Permit, Preflight, Target, Workers
-from costguard.report.doctor.checks import Check, Detail
+from costguard.report.doctor.checks import Detail, DoctorCheck
 
 _MOST_LOOKED_AT = 25  # machines a shard whose snapshots are looked at: the closer look costs two calls a machine
 _MOST_ASKED_ABOUT = 10
@@ -48,7 +48,7 @@ class Practice:
 
     policy: Policy
     targets: Sequence[Target]
-    readings: Mapping[str, Reading]
+    readings: Mapping[str, CloudReaders]
     preflights: Mapping[str, Preflight]
     memory: Memory | None
     clock: Clock
@@ -58,10 +58,10 @@ class Practice:
     deployment: Deployment | None = None
 
 
-def examine_targets(practice: Practice) -> tuple[Check, ...]:
+def examine_targets(practice: Practice) -> tuple[DoctorCheck, ...]:
     """Every question about every target, one target after another, the shards of each side by side."""
     known: dict[str, Caller | CostguardError] = {}
-    found: list[Check] = []
+    found: list[DoctorCheck] = []
     for target in practice.targets:
         preflight, is_new = practice.preflights[target.cloud], target.cloud not in known
         if is_new:
@@ -76,12 +76,12 @@ def examine_targets(practice: Practice) -> tuple[Check, ...]:
     return tuple(found)
 
 
-def examine_policy(practice: Practice) -> Check:
+def examine_policy(practice: Practice) -> DoctorCheck:
     """What the policy says of itself."""
     return checks.policy_check(practice.policy, remarks(practice.policy, practice.clock.now()))
 
 
-def examine_ledger(memory: Memory | LedgerError, kind: str, *, is_new: bool = False) -> Check:
+def examine_ledger(memory: Memory | LedgerError, kind: str, *, is_new: bool = False) -> DoctorCheck:
     """Reach the ledger and read a record of each kind that a run begins with; nothing is written."""
     if isinstance(memory, LedgerError):
         return checks.ledger_check(LedgerSeen(kind, error=memory))
@@ -97,7 +97,7 @@ def examine_ledger(memory: Memory | LedgerError, kind: str, *, is_new: bool = Fa
     return checks.ledger_check(replace(seen, cases=len(active), latest_run=started))
 
 
-def examine_switch(memory: Memory | LedgerError, *, host_paused: bool) -> Check:
+def examine_switch(memory: Memory | LedgerError, *, host_paused: bool) -> DoctorCheck:
     """Read the kill switch as a run would."""
     state: SwitchState | LedgerError
     try:
@@ -126,7 +126,7 @@ def _skew(preflight: Preflight) -> timedelta | None:
         return None  # why is said of the caller
 
 
-def _examine_target(practice: Practice, target: Target) -> Iterator[Check]:
+def _examine_target(practice: Practice, target: Target) -> Iterator[DoctorCheck]:
     name = name_of(target)
     seen = scan(
         {target.cloud: practice.readings[target.cloud]},
@@ -144,7 +144,7 @@ def _examine_target(practice: Practice, target: Target) -> Iterator[Check]:
     yield checks.other_check(name, _working(practice, seen, _traces(practice, seen)))
 
 
-def _permissions(practice: Practice, name: str, seen: Scan, findings: Mapping[Subject, Finding]) -> Check:
+def _permissions(practice: Practice, name: str, seen: Scan, findings: Mapping[Subject, Finding]) -> DoctorCheck:
     asked = _worth_asking(seen.facts)
     tasks = [partial(_ask, practice.preflights, shard, findings) for shard in asked]
     permits: list[Permit] = []
@@ -239,7 +239,9 @@ def _working(practice: Practice, seen: Scan, traces: Traces) -> Traces:
     )
 
 
-def _closer_look(readings: Mapping[str, Reading], shard: ShardFacts) -> tuple[int, Sequence[Snapshot], Detail | None]:
+def _closer_look(
+    readings: Mapping[str, CloudReaders], shard: ShardFacts
+) -> tuple[int, Sequence[Snapshot], Detail | None]:
     """Machines looked at, the snapshots of their disks, and what failed. Stopped ones first: they are copied."""
     instances = sorted((fact.instance for fact in shard.instances), key=_running_last)
     refs: list[ResourceRef] = [instance.ref for instance in instances[:_MOST_LOOKED_AT]]

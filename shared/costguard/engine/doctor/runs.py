@@ -15,7 +15,7 @@ from costguard.engine.ledger.runs import RunRecord
 from costguard.policy.model.cadence import RunWait, waits_of
 from costguard.policy.model.policy import Policy
 from costguard.policy.sections import SECTIONS, guards_in
-from costguard.report.doctor.checks import Check, Code, Detail, RunFault, RunTold
+from costguard.report.doctor.checks import Code, Detail, DoctorCheck, RunFault, RunTold
 
 _MISSED = timedelta(hours=3)  # beyond how often runs were seen to come
 _JITTER = timedelta(minutes=5)
@@ -33,7 +33,7 @@ class RunsSeen:
     waits: tuple[RunWait, ...] = ()
 
 
-def examine_runs(memory: Memory | LedgerError, policy: Policy, now: datetime, *, shared: bool) -> Iterator[Check]:
+def examine_runs(memory: Memory | LedgerError, policy: Policy, now: datetime, *, shared: bool) -> Iterator[DoctorCheck]:
     """Nothing where no function ever ran with a ledger that is this machine's own: then nothing is deployed.
 
     `shared`: whether others can reach the ledger, so that somebody expects them to.
@@ -58,28 +58,28 @@ def comes_every(run: RunRecord | None) -> timedelta | None:
     return round(median_high(gaps) / _JITTER) * _JITTER or None
 
 
-def runs_check(seen: RunsSeen) -> Check:
+def runs_check(seen: RunsSeen) -> DoctorCheck:
     """The gravest of what may be wrong: never ran, not lately, did not end, by another policy, seldom for its waits."""
     ran = {name: run for name, run in seen.latest.items() if run is not None}
     facts: dict[str, FactValue] = {"functions": ", ".join(ran), "count": len(ran)}
     if not ran:
-        return Check(Code.RUNS_NONE, facts={"functions": ", ".join(seen.latest)})
+        return DoctorCheck(Code.RUNS_NONE, facts={"functions": ", ".join(seen.latest)})
     late = tuple(_late(seen))
     if late:
-        return Check(Code.RUNS_MISSED, facts=facts, details=late)
+        return DoctorCheck(Code.RUNS_MISSED, facts=facts, details=late)
     unended = tuple(_unended(ran, seen.now))
     if unended:
-        return Check(Code.RUNS_UNENDED, facts=facts, details=unended)
+        return DoctorCheck(Code.RUNS_UNENDED, facts=facts, details=unended)
     other = tuple(_by_another(ran, seen.policy))
     if other:
-        return Check(Code.RUNS_OTHER_POLICY, facts=facts, details=other)
+        return DoctorCheck(Code.RUNS_OTHER_POLICY, facts=facts, details=other)
     longer = tuple(
         Detail(wait.rule, RunTold(RunFault.STRETCHES_WAIT, wait=wait)) for wait in seen.waits if wait.is_longer
     )
     if longer:
-        return Check(Code.RUNS_STRETCH_WAITS, facts=facts, details=longer)
+        return DoctorCheck(Code.RUNS_STRETCH_WAITS, facts=facts, details=longer)
     oldest = min(run.started_at for run in ran.values())
-    return Check(Code.RUNS_RECENT, facts={**facts, "since": oldest.isoformat(timespec="minutes")})
+    return DoctorCheck(Code.RUNS_RECENT, facts={**facts, "since": oldest.isoformat(timespec="minutes")})
 
 
 def _late(seen: RunsSeen) -> Iterator[Detail]:

@@ -9,9 +9,9 @@ from costguard.domain.errors import AccessDeniedError, ClosedRegionError, Provid
 from costguard.domain.reasons import FactValue
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.run.scan import Reading, discovered
+from costguard.engine.run.scan import CloudReaders, discovered
 from costguard.ports import KeySource, NetworkSource, Target
-from costguard.report.doctor.checks import Check, Code, Detail
+from costguard.report.doctor.checks import Code, Detail, DoctorCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class _Question:
 
 
 def examine_keys(
-    targets: Sequence[Target], readings: Mapping[str, Reading], sources: Mapping[str, KeySource]
-) -> Iterator[Check]:
+    targets: Sequence[Target], readings: Mapping[str, CloudReaders], sources: Mapping[str, KeySource]
+) -> Iterator[DoctorCheck]:
     """One question an account; without an answer its keys are not judged, which bars nothing else."""
 
     def read(shard: Shard) -> tuple[int, Sequence[Gap]]:
@@ -38,8 +38,8 @@ def examine_keys(
 
 
 def examine_networks(
-    targets: Sequence[Target], readings: Mapping[str, Reading], sources: Mapping[str, NetworkSource]
-) -> Iterator[Check]:
+    targets: Sequence[Target], readings: Mapping[str, CloudReaders], sources: Mapping[str, NetworkSource]
+) -> Iterator[DoctorCheck]:
     """One question an account; without an answer what its networks let in is not judged, which bars nothing else."""
 
     def read(shard: Shard) -> tuple[int, Sequence[Gap]]:
@@ -57,17 +57,19 @@ _STORES = {
 }
 
 
-def examine_secrets(plaintext: Sequence[str], host: str) -> Iterator[Check]:
+def examine_secrets(plaintext: Sequence[str], host: str) -> Iterator[DoctorCheck]:
     """A warning for each setting whose secret stands in a function's environment itself; elsewhere nothing is asked."""
     if host not in _STORES:
         return
     for setting in plaintext:
-        yield Check(Code.PLAIN_TEXT_FOUND, setting, {"store": _STORES[host]})
+        yield DoctorCheck(Code.PLAIN_TEXT_FOUND, setting, {"store": _STORES[host]})
     if not plaintext:
-        yield Check(Code.PLAIN_TEXT_NONE)
+        yield DoctorCheck(Code.PLAIN_TEXT_NONE)
 
 
-def _examined(targets: Sequence[Target], readings: Mapping[str, Reading], question: _Question) -> Iterator[Check]:
+def _examined(
+    targets: Sequence[Target], readings: Mapping[str, CloudReaders], question: _Question
+) -> Iterator[DoctorCheck]:
     of_account: dict[tuple[str, str], list[Shard]] = {}
     for shard in sorted(discovered(readings, targets).shards):
         of_account.setdefault((shard.cloud, shard.account), []).append(shard)
@@ -75,7 +77,7 @@ def _examined(targets: Sequence[Target], readings: Mapping[str, Reading], questi
         yield _asked_in_first_open(shards, question)
 
 
-def _asked_in_first_open(shards: Sequence[Shard], question: _Question) -> Check:
+def _asked_in_first_open(shards: Sequence[Shard], question: _Question) -> DoctorCheck:
     """Of one region that the organisation leaves open; where it closes all, of the last."""
     for shard in shards[:-1]:
         try:
@@ -87,10 +89,10 @@ def _asked_in_first_open(shards: Sequence[Shard], question: _Question) -> Check:
     except ClosedRegionError as err:
         shard = shards[-1]
         name = str(Shard(shard.cloud, shard.account))
-        return Check(question.untold, name, {"region": shard.region, "detail": str(err)})
+        return DoctorCheck(question.untold, name, {"region": shard.region, "detail": str(err)})
 
 
-def _asked(shard: Shard, question: _Question) -> Check:
+def _asked(shard: Shard, question: _Question) -> DoctorCheck:
     name = str(Shard(shard.cloud, shard.account))
     facts: dict[str, FactValue] = {"region": shard.region}
     try:
@@ -99,12 +101,14 @@ def _asked(shard: Shard, question: _Question) -> Check:
         raise
     except AccessDeniedError as err:
         fix = f"allow {err.operation}" if err.operation else ""
-        return Check(question.denied, name, {**facts, "detail": str(err)}, (Detail(str(shard), str(err), fix),))
+        return DoctorCheck(question.denied, name, {**facts, "detail": str(err)}, (Detail(str(shard), str(err), fix),))
     except ProviderError as err:
-        return Check(question.untold, name, {**facts, "detail": str(err)})
+        return DoctorCheck(question.untold, name, {**facts, "detail": str(err)})
     facts["count"] = count
     if not gaps:
-        return Check(question.whole, name, facts)
+        return DoctorCheck(question.whole, name, facts)
     denied = any(gap.kind is GapKind.DENIED for gap in gaps)
     details = tuple(Detail(str(gap.shard), gap, gap.fix) for gap in gaps)
-    return Check(question.denied if denied else question.untold, name, {**facts, "detail": gaps[0].detail}, details)
+    return DoctorCheck(
+        question.denied if denied else question.untold, name, {**facts, "detail": gaps[0].detail}, details
+    )

@@ -20,7 +20,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.remediations import Remediation
 from costguard.domain.resources import Gap
 from costguard.engine.ledger.memory import cap_views, claim_views, notice_views
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.notify.messages import choices_for
 from costguard.engine.notify.notices import WARNING_HOLDS, Words, just_climbed, zone_of
 from costguard.engine.run.nearly_due import planned_when_due
@@ -143,7 +143,7 @@ def remediation_figures(report: RunReport, *, seen: str) -> dict[str, Any]:
 
 def _warning(
     rules: Mapping[str, RemediationRule], world: RunContext, index: PlanIndex, action: Action, case: Case
-) -> Notice:
+) -> OutboxNotice:
     rule, now = rules.get(case.rule), world.clock.now()
     if rule is None or rule.mode is not Mode.ENFORCE or action.mend is None:
         return _notice(world, index, case, RemediationWord.TOLD, None, action.decision_id)
@@ -153,7 +153,7 @@ def _warning(
     return replace(comes, holds_until=now + WARNING_HOLDS, announced=(Announced(Verb.MEND, due),))
 
 
-def _news(world: RunContext, index: PlanIndex) -> Iterator[Notice]:
+def _news(world: RunContext, index: PlanIndex) -> Iterator[OutboxNotice]:
     """What people should know and no rung depends on: mended, over, or waiting for their word."""
     yield from _refusals(world, index)
     plan = index.plan
@@ -180,7 +180,7 @@ def _news(world: RunContext, index: PlanIndex) -> Iterator[Notice]:
             )
 
 
-def _refusals(world: RunContext, index: PlanIndex) -> Iterator[Notice]:
+def _refusals(world: RunContext, index: PlanIndex) -> Iterator[OutboxNotice]:
     """What clouds refused, in this run or in one that told nobody: once for what was announced, and for the error."""
     called = {action.case_id for action in index.plan.due if action.verb is Verb.MEND}
     for step in index.plan.transitions:
@@ -217,7 +217,7 @@ def _notice(
     *,
     due: datetime | None = None,
     action_id: str = "",
-) -> Notice:
+) -> OutboxNotice:
     finding = index.of_checks.get((case.check, case.subject))
     found = finding.reason if finding is not None else None
     now = world.clock.now()
@@ -237,7 +237,7 @@ def _notice(
     comes = word in {RemediationWord.TOLD, RemediationWord.COMES}
     choices = choices_for(case, world.policy, channel, Language(world.language)) if comes else ()
     worded = remediation_notice(facts, Language(world.language))
-    return Notice(
+    return OutboxNotice(
         notice_id=notice_id,
         decision_id=case.decision_id,
         case_key=case.key,

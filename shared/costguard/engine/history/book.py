@@ -34,7 +34,7 @@ _MOST_NAMED = 1000  # remarks told one by one; the rest is counted
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class DoubtedValue:
     """A value that was not believed: where it stands and what it says."""
 
     path: str
@@ -44,7 +44,7 @@ class Doubt:
 
 
 @dataclass(slots=True)
-class Series:
+class DeviceSeries:
     """One signal of one device. `opened` and `last` are the first and the newest row's time in Unix seconds.
 
     `hour` is the one being gathered, which ends at `ends`. `most` is the largest value that can be.
@@ -85,7 +85,7 @@ class Series:
         self.hour, self.highest, self.count = -1, math.nan, 0
         self.ends = -math.inf
 
-    def join(self, later: Series) -> None:
+    def join(self, later: DeviceSeries) -> None:
         """Put the same series of a later file behind; an hour that both have a part of becomes one.
 
         Raises:
@@ -125,12 +125,12 @@ class Book:
     """Every series read so far, and what was not believed in them."""
 
     def __init__(self) -> None:
-        self._series: dict[tuple[str, str, str], Series] = {}
-        self.doubts: list[Doubt] = []
+        self._series: dict[tuple[str, str, str], DeviceSeries] = {}
+        self.doubts: list[DoubtedValue] = []
         self.doubted = 0
         self.rows = 0
 
-    def series(self, resource_id: str, signal: str, device: str) -> Series:
+    def series(self, resource_id: str, signal: str, device: str) -> DeviceSeries:
         """The series of this name, new or known.
 
         Raises:
@@ -142,10 +142,10 @@ class Book:
                 message = f"{signal!r} is no signal; expected one of {', '.join(SIGNALS)}"
                 raise ValueError(message)
             most = MOST_PERCENT if signal.endswith("_percent") else _LARGEST
-            self._series[key] = Series(resource_id, signal, device, most)
+            self._series[key] = DeviceSeries(resource_id, signal, device, most)
         return self._series[key]
 
-    def add(self, series: Series, moment: float, value: float, count: int) -> bool:
+    def add(self, series: DeviceSeries, moment: float, value: float, count: int) -> bool:
         """One row: `count` samples from `moment` (Unix seconds) on, `value` the largest. False: it is not believed.
 
         Raises:
@@ -169,7 +169,7 @@ class Book:
         series.count += count
         return possible
 
-    def doubt(self, doubt: Doubt) -> None:
+    def doubt(self, doubt: DoubtedValue) -> None:
         """Remember a value that was not believed; beyond a thousand only their number."""
         self.doubted += 1
         if len(self.doubts) < _MOST_NAMED:
@@ -194,18 +194,18 @@ class Book:
         self.doubted += later.doubted
         self.doubts += later.doubts[: _MOST_NAMED - len(self.doubts)]
 
-    def by_resource(self) -> dict[str, list[Series]]:
+    def by_resource(self) -> dict[str, list[DeviceSeries]]:
         """All series of each resource, in the order of their first rows."""
-        found: dict[str, list[Series]] = {}
+        found: dict[str, list[DeviceSeries]] = {}
         for series in self:
             found.setdefault(series.resource_id, []).append(series)
         return found
 
-    def __iter__(self) -> Iterator[Series]:
+    def __iter__(self) -> Iterator[DeviceSeries]:
         return iter(self._series.values())
 
 
-def _order(moment: float, series: Series) -> str:
+def _order(moment: float, series: DeviceSeries) -> str:
     when = (_EPOCH + timedelta(seconds=moment)).isoformat()
     if moment == series.last:
         return f"{when} stands twice for {series.signal} of device {series.device!r} of {series.resource_id}"

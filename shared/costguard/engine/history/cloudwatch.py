@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from costguard.engine.history.book import SIGNALS, Book, Doubt, Series, wrong
+from costguard.engine.history.book import SIGNALS, Book, DeviceSeries, DoubtedValue, wrong
 from costguard.engine.history.csv_files import Numbers
 from costguard.engine.history.prometheus import Named
 from costguard.engine.history.times import Moments
@@ -62,10 +62,12 @@ def read_columns(
                 _enter(one, moment, text, numbers, book, (path, number, column))
 
 
-def _enter(one: Series, moment: float, text: str, numbers: Numbers, book: Book, where: tuple[str, int, str]) -> None:
+def _enter(
+    one: DeviceSeries, moment: float, text: str, numbers: Numbers, book: Book, where: tuple[str, int, str]
+) -> None:
     try:
         if not book.add(one, moment, numbers[text], 1):
-            book.doubt(Doubt(*where, text))
+            book.doubt(DoubtedValue(*where, text))
     except ValueError as err:
         raise wrong(*where, str(err)) from err
 

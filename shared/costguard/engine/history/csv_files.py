@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 
-from costguard.engine.history.book import Book, Doubt, Series, wrong
+from costguard.engine.history.book import Book, DeviceSeries, DoubtedValue, wrong
 from costguard.engine.history.times import Moments
 
 COLUMNS = ("time", "resource_id", "signal", "device", "value")
@@ -69,7 +69,7 @@ def _read_samples(lines: Iterator[str], path: str, book: Book) -> None:
     or may be wrong, goes the long way.
     """
     moments, numbers = Moments(), Numbers()
-    known: dict[str, Series] = {}
+    known: dict[str, DeviceSeries] = {}
     moment_of, value_of, series_of = moments.known.get, numbers.known.get, known.get
     quick = 0
     for number, line in enumerate(lines, start=2):
@@ -96,7 +96,7 @@ def _read_samples(lines: Iterator[str], path: str, book: Book) -> None:
     book.rows += quick
 
 
-def _long_way(line: str, path: str, number: int, book: Book, moments: Moments, numbers: Numbers) -> Series:
+def _long_way(line: str, path: str, number: int, book: Book, moments: Moments, numbers: Numbers) -> DeviceSeries:
     """A row of which anything is met for the first time."""
     bare = line.rstrip("\r\n")
     time, rest = bare.split(",", 1)
@@ -117,13 +117,13 @@ def _long_way(line: str, path: str, number: int, book: Book, moments: Moments, n
     return series
 
 
-def _enter(series: Series, moment: float, value: float, text: str, path: str, number: int, book: Book) -> None:
+def _enter(series: DeviceSeries, moment: float, value: float, text: str, path: str, number: int, book: Book) -> None:
     try:
         believed = book.add(series, moment, value, 1)
     except ValueError as err:
         raise wrong(path, number, "time", str(err)) from err
     if not believed:
-        book.doubt(Doubt(path, number, "value", text.strip()))
+        book.doubt(DoubtedValue(path, number, "value", text.strip()))
 
 
 def _read_hours(lines: Iterator[str], path: str, book: Book) -> None:
@@ -146,7 +146,7 @@ def _read_hours(lines: Iterator[str], path: str, book: Book) -> None:
         except ValueError as err:
             raise wrong(path, number, "time", str(err)) from err
         if not believed:
-            book.doubt(Doubt(path, number, "value", text))
+            book.doubt(DoubtedValue(path, number, "value", text))
 
 
 def on_the_hour(moment: float) -> float:
@@ -160,14 +160,14 @@ def on_the_hour(moment: float) -> float:
     return moment
 
 
-def _series(key: str, path: str, number: int, book: Book) -> Series:
+def _series(key: str, path: str, number: int, book: Book) -> DeviceSeries:
     parts = key.split(",")
     if len(parts) != len(COLUMNS) - 2:
         raise wrong(path, number, "", _fields(f"?,{key},?", COLUMNS))
     return series_named(parts[0], parts[1], parts[2], path, number, book)
 
 
-def series_named(resource_id: str, signal: str, device: str, path: str, number: int, book: Book) -> Series:
+def series_named(resource_id: str, signal: str, device: str, path: str, number: int, book: Book) -> DeviceSeries:
     """The series of a row.
 
     Raises:

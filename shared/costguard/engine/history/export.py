@@ -25,7 +25,7 @@ from costguard.domain.signals import HOUR, SignalHistory
 from costguard.engine.history.book import SIGNALS
 from costguard.engine.history.csv_files import HOURLY_COLUMNS
 from costguard.engine.history.instances import INSTANCE_COLUMNS
-from costguard.engine.run.scan import Progress, Reading, discovered, gap_of, no_progress
+from costguard.engine.run.scan import CloudReaders, Progress, discovered, gap_of, no_progress
 from costguard.ports import Target
 
 JOURNAL, INSTANCES = "journal.jsonl", "instances.csv"
@@ -46,7 +46,7 @@ class Exported:
 
 
 def export_history(
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, CloudReaders],
     targets: Sequence[Target],
     folder: Path,
     days: int,
@@ -67,7 +67,7 @@ def export_history(
 
 
 def _exported(
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, CloudReaders],
     targets: Sequence[Target],
     folder: Path,
     days: Sequence[date],
@@ -118,7 +118,7 @@ def _last_days(count: int, now: datetime) -> Iterator[date]:
 
 
 def _inventory(
-    reading: Reading, shard: Shard
+    reading: CloudReaders, shard: Shard
 ) -> tuple[tuple[Instance, ...], Mapping[ResourceRef, HourlyRate], tuple[Gap, ...]]:
     try:
         inventory = reading.inventory.read(shard)
@@ -133,7 +133,7 @@ def _inventory(
 
 
 def _day(
-    reading: Reading, shard: Shard, instances: Sequence[Instance], day: date
+    reading: CloudReaders, shard: Shard, instances: Sequence[Instance], day: date
 ) -> tuple[list[tuple[ResourceRef, SignalHistory]] | None, tuple[Gap, ...]]:
     """Every series of the day; None where anything of it could not be read."""
     since = datetime.combine(day, time(0), timezone.utc)

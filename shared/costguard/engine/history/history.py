@@ -18,7 +18,7 @@ from typing import Any, TextIO
 from costguard.backtest import Machine
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.signals import SignalName
-from costguard.engine.history.book import Book, Doubt, Series, wrong
+from costguard.engine.history.book import Book, DeviceSeries, DoubtedValue, wrong
 from costguard.engine.history.cloudwatch import is_cloudwatch, read_columns
 from costguard.engine.history.csv_files import read_rows
 from costguard.engine.history.instances import INSTANCE_COLUMNS, read_instances, unlisted
@@ -34,7 +34,7 @@ _WORTH_A_PROCESS = 20 << 20  # bytes of files: a process takes half a second to 
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class HistoryFiles:
     """What files hold: machines with their histories, and the values that were not believed.
 
     `unlisted` are machines without a row among the instances: their type, price and runs are not known.
@@ -42,7 +42,7 @@ class Record:
 
     machines: tuple[Machine, ...]
     rows: int
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[DoubtedValue, ...] = ()
     doubted: int = 0
     unlisted: int = 0
 
@@ -53,7 +53,7 @@ def read_record(
     progress: Progress | None = None,
     cloudwatch_utc: bool = False,
     load: Callable[[str], Any] = import_module,
-) -> Record:
+) -> HistoryFiles:
     """All files, and those of the folders among them; instances first, the rest in the order given, folders by name.
 
     `load` imports what reads Parquet.
@@ -102,7 +102,7 @@ def _read_one(path: Path, named: Mapping[str, str], *, cloudwatch_utc: bool, loa
     return book
 
 
-def _record(listed: dict[str, Machine], book: Book) -> Record:
+def _record(listed: dict[str, Machine], book: Book) -> HistoryFiles:
     machines: dict[str, Machine] = dict(listed)
     unknown = 0
     for resource_id, found in book.by_resource().items():
@@ -111,10 +111,10 @@ def _record(listed: dict[str, Machine], book: Book) -> Record:
             unknown += 1
             machines[resource_id] = unlisted(resource_id, _cards(found))
         machines[resource_id] = replace(machines[resource_id], histories=histories)
-    return Record(tuple(machines.values()), book.rows, tuple(book.doubts), book.doubted, unknown)
+    return HistoryFiles(tuple(machines.values()), book.rows, tuple(book.doubts), book.doubted, unknown)
 
 
-def _cards(found: Sequence[Series]) -> int:
+def _cards(found: Sequence[DeviceSeries]) -> int:
     return len({each.device for each in found if each.signal == f"{SignalName.GPU.value}_percent"})
 
 

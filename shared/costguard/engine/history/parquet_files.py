@@ -7,7 +7,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from costguard.engine.history.book import Book, Doubt, Series, wrong
+from costguard.engine.history.book import Book, DeviceSeries, DoubtedValue, wrong
 from costguard.engine.history.csv_files import HOURLY_COLUMNS, checked_header, on_the_hour, series_named
 from costguard.engine.history.times import Moments
 
@@ -35,7 +35,7 @@ def read_parquet(path: Path, book: Book, load: Callable[[str], Any]) -> None:
 
 def _read(path: Path, file: Any, arrow: Any, book: Book) -> None:
     header = checked_header(list(file.schema_arrow.names), str(path))
-    moments, known, row = Moments(), dict[tuple[str, str, str], Series](), 0
+    moments, known, row = Moments(), dict[tuple[str, str, str], DeviceSeries](), 0
     for batch in file.iter_batches(batch_size=_BATCH):
         column = [batch.column(at) for at in range(len(header))]
         times = _seconds(column[0], arrow, str(path), moments, row)
@@ -48,7 +48,7 @@ def _read(path: Path, file: Any, arrow: Any, book: Book) -> None:
 def _add(
     path: str,
     rows: Iterator[tuple[float, tuple[Any, ...], Any, Any]],
-    known: dict[tuple[Any, ...], Series],
+    known: dict[tuple[Any, ...], DeviceSeries],
     before: int,
     book: Book,
     *,
@@ -68,11 +68,11 @@ def _add(
         except ValueError as err:
             raise wrong(path, row, "time", str(err)) from err
         if not believed:
-            book.doubt(Doubt(path, row, "value", str(value)))
+            book.doubt(DoubtedValue(path, row, "value", str(value)))
     return row
 
 
-def _series(key: tuple[Any, ...], path: str, row: int, book: Book) -> Series:
+def _series(key: tuple[Any, ...], path: str, row: int, book: Book) -> DeviceSeries:
     resource_id, signal, device = ("" if part is None else str(part) for part in key)
     return series_named(resource_id, signal, device, path, row, book)
 

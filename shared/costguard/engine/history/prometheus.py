@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from costguard.engine.history.book import SIGNALS, Book, Doubt, wrong
+from costguard.engine.history.book import SIGNALS, Book, DoubtedValue, wrong
 
 MOST_BYTES = 256 << 20
 _METRICS = {"DCGM_FI_DEV_GPU_UTIL": "gpu_percent", "DCGM_FI_DEV_POWER_USAGE": "power_watts"}
@@ -44,7 +44,7 @@ def read_range(text: str, path: str, named: Named, book: Book) -> None:
             for at, point in enumerate(values):
                 where = f"data.result[{number}].values[{at}]"
                 if not book.add(series, *_point(point), 1):
-                    book.doubt(Doubt(path, 0, where, str(point[1])))
+                    book.doubt(DoubtedValue(path, 0, where, str(point[1])))
         except (KeyError, TypeError, ValueError, AttributeError) as err:
             raise wrong(path, 0, where, str(err) or type(err).__name__) from err
 

@@ -14,7 +14,7 @@ from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWha
 from costguard.engine.ledger.cases import CASE_KIND
 from costguard.engine.ledger.codec import record_of, to_body, value_of
 from costguard.engine.ledger.contention import until_uncontested
-from costguard.ports import Check, Put, RecordStore
+from costguard.ports import Put, RecordStore, VersionCheck
 
 INTENT = "intent"  # key: case id / action id, so that a case's intents are read together
 _CASE_OF = "intent_case"  # key: action id; at most one intent per action, whichever case it names
@@ -61,7 +61,12 @@ class IntentRepository:
         self._audit = AuditTrail(store)
 
     def claim(
-        self, action: Action, run_id: str, now: datetime, claimed: Case | None = None, unchanged: Sequence[Check] = ()
+        self,
+        action: Action,
+        run_id: str,
+        now: datetime,
+        claimed: Case | None = None,
+        unchanged: Sequence[VersionCheck] = (),
     ) -> bool:
         """Write the intent; False when there is one already, and then nothing may be called.
 
@@ -74,7 +79,7 @@ class IntentRepository:
         """
         if self._key_of(action.action_id) is not None:
             return False
-        operations: list[Put | Check] = [
+        operations: list[Put | VersionCheck] = [
             Put(record_of(INTENT, _key(action), Intent(action, run_id, now)), 0),
             Put(record_of(_CASE_OF, action.action_id, _CaseOf(action.case_id)), 0),
             *unchanged,
@@ -85,7 +90,7 @@ class IntentRepository:
                 return False
             operations.append(engaging)
         if claimed is not None:
-            operations.append(Check(CASE_KIND, claimed.key, claimed.version))
+            operations.append(VersionCheck(CASE_KIND, claimed.key, claimed.version))
         entry = AuditEntry(now, run_id, _shard(action), AuditWhat.INTENT, {"action": to_body(action)})
         try:
             self._audit.commit(operations, entry)

@@ -15,7 +15,7 @@ from costguard.domain.errors import VersionConflictError
 from costguard.domain.resources import Gap
 from costguard.engine.ledger.codec import record_of, value_of
 from costguard.ports import Put, Record, RecordStore
-from costguard.report.facts import BudgetSight, Figures, Look, Sight
+from costguard.report.facts import BudgetSnapshot, Figures, ResourceSnapshot, ScanSnapshot
 
 _LOG = logging.getLogger(__name__)
 _LOOK = "look"  # key: guard
@@ -36,7 +36,7 @@ class _Header:
     at: datetime
     seen: int
     pieces: int = 0
-    sights: tuple[Sight, ...] = ()
+    sights: tuple[ResourceSnapshot, ...] = ()
     gaps: tuple[Gap, ...] = ()
     held: Mapping[str, int] = field(default_factory=dict)
     due: int = 0
@@ -48,7 +48,7 @@ class _Header:
 @dataclass(frozen=True, slots=True)
 class _Piece:
     run_id: str
-    sights: tuple[Sight, ...] = ()
+    sights: tuple[ResourceSnapshot, ...] = ()
     accounts: tuple[str, ...] = ()
 
 
@@ -75,7 +75,7 @@ class LookRepository:
         self._store = store
         self._most_sights = most_sights
 
-    def get(self, guard: str) -> Look | None:
+    def get(self, guard: str) -> ScanSnapshot | None:
         """The last look of this guard, or None."""
         record = self._store.get(_LOOK, guard)
         if record is None:
@@ -83,7 +83,7 @@ class LookRepository:
         header = value_of(_Header, record)
         read = [value_of(_Piece, piece) for piece in self._pieces(guard, header.pieces).values()]
         whole = [piece for piece in read[: header.pieces] if piece.run_id == header.run_id]
-        return Look(
+        return ScanSnapshot(
             guard=guard,
             run_id=header.run_id,
             at=header.at,
@@ -97,7 +97,7 @@ class LookRepository:
             accounts=(*header.accounts, *(account for piece in whole for account in piece.accounts)),
         )
 
-    def keep(self, look: Look) -> bool:
+    def keep(self, look: ScanSnapshot) -> bool:
         """Write the look in the place of the one before; False where another run wrote a later one meanwhile."""
         record = self._store.get(_LOOK, look.guard)
         before = None if record is None else value_of(_Header, record)
@@ -128,11 +128,11 @@ class LookRepository:
         operations.append(_put(_LOOK, look.guard, header, record))  # last: a reader takes pieces of its run only
         return self._written(operations, look.guard)
 
-    def budgets(self) -> tuple[BudgetSight, ...]:
+    def budgets(self) -> tuple[BudgetSnapshot, ...]:
         """Every budget as it stood when it was last looked at."""
-        return tuple(value_of(BudgetSight, record) for record in self._store.query(_BUDGET))
+        return tuple(value_of(BudgetSnapshot, record) for record in self._store.query(_BUDGET))
 
-    def keep_budgets(self, sights: Iterable[BudgetSight]) -> None:
+    def keep_budgets(self, sights: Iterable[BudgetSnapshot]) -> None:
         """Write where budgets stand in the place of where they stood."""
         known = {record.key: record for record in self._store.query(_BUDGET)}
         self._written([_put(_BUDGET, one.name, one, known.get(one.name)) for one in sights], "budgets")

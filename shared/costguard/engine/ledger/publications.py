@@ -27,7 +27,7 @@ _REF = re.compile(r"publication([1-9][0-9]{0,7})", re.ASCII)  # no case has such
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class ApproverWord:
     """One approver's verified word for one publication. `via` says how it was verified that it is theirs."""
 
     by: str
@@ -57,7 +57,7 @@ class Publication:
     loosens: int = 0
     tightens: int = 0
     otherwise: int = 0
-    agreed: tuple[Agreement, ...] = ()
+    agreed: tuple[ApproverWord, ...] = ()
     in_force_at: datetime | None = None
 
 
@@ -178,7 +178,7 @@ class PublicationRepository:
 
         until_uncontested(attempt, f"publication {seq}")
 
-    def agree(self, seq: int, agreement: Agreement) -> Publication:
+    def agree(self, seq: int, agreement: ApproverWord) -> Publication:
         """Add one person's verified word; saying it again changes nothing.
 
         Raises:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from costguard.domain.errors import NoticeError, RateLimitedError, RejectedNoticeError
-from costguard.engine.ledger.outbox.notice import CLAIM_LASTS, Notice, NoticeState
+from costguard.engine.ledger.outbox.notice import CLAIM_LASTS, NoticeState, OutboxNotice
 from costguard.engine.ledger.outbox.outbox import OutboxRepository
 from costguard.engine.notify.messages import letter
 from costguard.ports import Clock, Notifier
@@ -34,7 +34,7 @@ def deliver_due(
     max_wait: timedelta,
     until: datetime | None = None,
     language: Language = Language.EN,
-) -> tuple[Notice, ...]:
+) -> tuple[OutboxNotice, ...]:
     """Send what is due, once each, and return what was delivered; then change the messages whose subjects have.
 
     The oldest goes first, and with it what may travel in its message: the wait that is longest in coming begins first.
@@ -52,9 +52,9 @@ def deliver_due(
     return tuple(delivered)
 
 
-def _batches(due: Sequence[Notice]) -> list[list[Notice]]:
+def _batches(due: Sequence[OutboxNotice]) -> list[list[OutboxNotice]]:
     """What may travel together, in the order of the oldest of each: one run's for one owner, channel and thread."""
-    found: dict[tuple[str, ...], list[Notice]] = {}
+    found: dict[tuple[str, ...], list[OutboxNotice]] = {}
     for notice in due:
         together = (notice.run_id, notice.channel, notice.owner, notice.thread)
         found.setdefault(together if notice.run_id else (notice.notice_id,), []).append(notice)
@@ -77,9 +77,9 @@ class _Post:
         """Whether there is no time for another message, or will be none after this wait."""
         return self.until is not None and self.clock.now() + wait >= self.until
 
-    def send(self, batch: Sequence[Notice]) -> Iterator[Notice]:
+    def send(self, batch: Sequence[OutboxNotice]) -> Iterator[OutboxNotice]:
         """Send what of `batch` is nobody else's, in as few messages as the channel can hold."""
-        rest, mine = deque(batch), list[Notice]()
+        rest, mine = deque(batch), list[OutboxNotice]()
         while batch[0].channel not in self.limited and not self.is_over():
             mine = self._still_mine(mine)
             ahead = [rest.popleft() for _ in range(min(len(rest), _MOST_AHEAD - len(mine)))]
@@ -93,7 +93,7 @@ class _Post:
             elif not rest:
                 return
 
-    def _still_mine(self, claimed: Sequence[Notice]) -> list[Notice]:
+    def _still_mine(self, claimed: Sequence[OutboxNotice]) -> list[OutboxNotice]:
         """Without what came to name dates that are past; a claim that may end before its turn comes is renewed."""
         now = self.clock.now()
         mine = self._in_time(claimed)
@@ -101,14 +101,14 @@ class _Post:
             return list(self.outbox.renew(mine, now))
         return mine
 
-    def _in_time(self, claimed: Sequence[Notice]) -> list[Notice]:
+    def _in_time(self, claimed: Sequence[OutboxNotice]) -> list[OutboxNotice]:
         now = self.clock.now()  # the clock after the claim: a frozen process may have slept
         late = [notice for notice in claimed if notice.is_late(now)]
         if late:
             self.outbox.drop(late, now)
         return [notice for notice in claimed if not notice.is_late(now)]
 
-    def _room(self, notices: Sequence[Notice]) -> int:
+    def _room(self, notices: Sequence[OutboxNotice]) -> int:
         if len(notices) == 1:
             return 1
         try:
@@ -116,7 +116,7 @@ class _Post:
         except NoticeError:
             return 1  # the channel has a word to say against each of them, when it is sent
 
-    def _deliver(self, notices: Sequence[Notice]) -> Sequence[Notice]:
+    def _deliver(self, notices: Sequence[OutboxNotice]) -> Sequence[OutboxNotice]:
         while notices:
             try:
                 delivery = self.notifier.send(letter(notices, self.language))
@@ -144,14 +144,14 @@ class _Post:
 
     def edit(self) -> None:
         """Show in earlier messages what became of their subjects."""
-        messages: dict[tuple[str, str], list[Notice]] = {}
+        messages: dict[tuple[str, str], list[OutboxNotice]] = {}
         for notice in self.outbox.changed():
             messages.setdefault((notice.channel, notice.receipt), []).append(notice)
         for (channel, receipt), changed in list(messages.items())[:_MOST_EDITS]:
             if channel not in self.limited and not self.is_over() and self._edited(channel, receipt, changed[0]):
                 self.outbox.shown(notice.notice_id for notice in changed)
 
-    def _edited(self, channel: str, receipt: str, changed: Notice) -> bool:
+    def _edited(self, channel: str, receipt: str, changed: OutboxNotice) -> bool:
         """Whether nothing is left to be done about this message."""
         if changed.delivered_at is None or self.clock.now() - changed.delivered_at > EDITS_END:
             return True

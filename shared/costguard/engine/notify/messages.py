@@ -10,11 +10,11 @@ from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Verb
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.domain.refs import ResourceRef
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.guards.rules.common import Mode, Rung
 from costguard.planning import Plan, Transition
 from costguard.policy.model.policy import Policy
-from costguard.ports import Choice, Message, Part
+from costguard.ports import Choice, Message, MessagePart
 from costguard.report.notices.messages import (
     answer_asks,
     answer_label,
@@ -30,11 +30,11 @@ KEPT_FOR = (timedelta(hours=24), timedelta(days=7))
 """How long a click or a link keeps; for any other time there is a window to fill in, and `costguard snooze`."""
 
 
-def letter(notices: Sequence[Notice], language: Language = Language.EN) -> Message:
+def letter(notices: Sequence[OutboxNotice], language: Language = Language.EN) -> Message:
     """One message that says all of these, which have one channel and thread; what all of them say is said once."""
     first = notices[0]
     if len(notices) == 1:
-        alone = Part(first.decision_id, "", picture=first.picture, choices=first.choices, status=first.status)
+        alone = MessagePart(first.decision_id, "", picture=first.picture, choices=first.choices, status=first.status)
         parts = (alone,) if first.picture or first.choices or first.status else ()
         return Message(
             channel=first.channel,
@@ -58,7 +58,7 @@ def letter(notices: Sequence[Notice], language: Language = Language.EN) -> Messa
         thread=first.thread,
         notice_id=_id_of(notices),
         parts=tuple(
-            Part(
+            MessagePart(
                 decision_id=each.decision_id,
                 title=each.title,
                 fields=tuple(field for field in each.fields if field not in same),
@@ -72,11 +72,11 @@ def letter(notices: Sequence[Notice], language: Language = Language.EN) -> Messa
     )
 
 
-def _lines_of_all(notices: Sequence[Notice]) -> tuple[str, ...]:
+def _lines_of_all(notices: Sequence[OutboxNotice]) -> tuple[str, ...]:
     return tuple(line for line in notices[0].lines if all(line in each.lines for each in notices))
 
 
-def _id_of(notices: Sequence[Notice]) -> str:
+def _id_of(notices: Sequence[OutboxNotice]) -> str:
     """The same for every attempt to deliver just these."""
     return hashlib.sha256("\n".join(each.notice_id for each in notices).encode()).hexdigest()[:24]
 

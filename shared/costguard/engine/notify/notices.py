@@ -12,7 +12,7 @@ from costguard.cases.advance import GraceEnd, plain_time
 from costguard.domain.actions import DESTRUCTIVE, Action, Verb
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.notify.messages import choices_for, is_clickable, next_step
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.rules.cloud_protection import barring, leads_to
@@ -21,7 +21,7 @@ from costguard.guards.rules.idle import IdleRule
 from costguard.planning import PlanIndex, Transition
 from costguard.policy.diff.rule_changes import rule_from_terms
 from costguard.policy.model.ownership import channel_of
-from costguard.report.notices.machines import Barred, NoticeFacts, NoticeKind, Upcoming, notice
+from costguard.report.notices.machines import BarredStep, NoticeFacts, NoticeKind, Upcoming, notice
 from costguard.report.plan.evidence import picture
 from costguard.report.words.sentences import Language
 
@@ -52,8 +52,8 @@ class Words:
     News of a case is a reply to what it was told with: `tell` sees to that.
     """
 
-    warning: Callable[[RunContext, PlanIndex, Action, Case], Notice]
-    news: Callable[[RunContext, PlanIndex], Iterator[Notice]]
+    warning: Callable[[RunContext, PlanIndex, Action, Case], OutboxNotice]
+    news: Callable[[RunContext, PlanIndex], Iterator[OutboxNotice]]
 
 
 def zone_of(world: RunContext) -> str:
@@ -61,7 +61,7 @@ def zone_of(world: RunContext) -> str:
     return world.policy.calendar.zone if world.policy.calendar else "UTC"
 
 
-def _news(world: RunContext, index: PlanIndex) -> Iterator[Notice]:
+def _news(world: RunContext, index: PlanIndex) -> Iterator[OutboxNotice]:
     """What people should know and no rung depends on: stopped, ended, or waiting for their word."""
     plan = index.plan
     barred = {item.action.case_id: item for item in plan.held if item.reason.code in _BARS_TOLD}
@@ -97,7 +97,7 @@ def _news(world: RunContext, index: PlanIndex) -> Iterator[Notice]:
             yield replace(told, choices=tuple(choices))
 
 
-def _warning(world: RunContext, index: PlanIndex, action: Action, case: Case) -> Notice:
+def _warning(world: RunContext, index: PlanIndex, action: Action, case: Case) -> OutboxNotice:
     stopped = case.climbed_at(Verb.STOP) is not None
     kind = NoticeKind.STOPPED if stopped else NoticeKind.WARNED
     told = _notice(world, index, case, kind, action.decision_id)
@@ -109,7 +109,7 @@ def _warning(world: RunContext, index: PlanIndex, action: Action, case: Case) ->
 
 def _notice(
     world: RunContext, index: PlanIndex, case: Case, kind: NoticeKind, notice_id: str, approve: str = ""
-) -> Notice:
+) -> OutboxNotice:
     finding = index.findings.get(case.subject)
     now, channel = world.clock.now(), channel_of(case.owner, world.policy)
     promises = case.status is not CaseStatus.CLOSED and kind is not NoticeKind.HELD  # what waits for leave has no date
@@ -132,7 +132,7 @@ def _notice(
         clickable=is_clickable(world.policy, channel),
     )
     worded = notice(facts, Language(world.language))
-    return Notice(
+    return OutboxNotice(
         notice_id=notice_id,
         decision_id=case.decision_id,
         case_key=case.key,
@@ -188,14 +188,14 @@ def _upcoming(world: RunContext, index: PlanIndex, case: Case, now: datetime) ->
         yield Upcoming(rung.verb, at)
 
 
-def _barred(world: RunContext, index: PlanIndex, case: Case) -> Barred | None:
+def _barred(world: RunContext, index: PlanIndex, case: Case) -> BarredStep | None:
     """The first step still to come that a protection at the cloud keeps from being done, and which."""
     protections = index.protections.get(case.subject, ())
     rule = _rule_of(world, case)
     for rung in _rungs(index, case, rule)[case.rung :] if protections else ():
         by = barring(protections, rung.verb, rule.termination_protection_bars)
         if rung.verb in DESTRUCTIVE and by:
-            return Barred(rung.verb, by)
+            return BarredStep(rung.verb, by)
     return None
 
 

@@ -11,7 +11,7 @@ from costguard.cases import Case, CaseStatus, claimed, confirming, held, noticed
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.notify.delivery import deliver_due
 from costguard.engine.notify.messages import statuses
 from costguard.engine.notify.notices import Words, zone_of
@@ -27,7 +27,7 @@ _WRITING = 3  # the share of the time for writing is a third: sending has its ow
 
 def tell(
     world: RunContext, plan: Plan, words: Words, longest_wait: timedelta, deadline: datetime | None = None
-) -> tuple[Notice, ...]:
+) -> tuple[OutboxNotice, ...]:
     """Put this run's notices into the outbox, deliver what is due, and start the grace of what arrived.
 
     A warning claims its case first, so that two runs never both send it. News is written whatever the time, since no
@@ -87,7 +87,7 @@ def _note_arrivals(world: RunContext, run_id: str, written: Mapping[str, Case]) 
     moved(world.memory, world.workers, steps, run_id, clock.now())
 
 
-def _replies(memory: Memory, news: Iterator[Notice]) -> Iterator[Notice]:
+def _replies(memory: Memory, news: Iterator[OutboxNotice]) -> Iterator[OutboxNotice]:
     """Each under the message that told of its case with what comes next, where that went to the same channel."""
     told = tuple(news)
     said = memory.outbox.said_of_many(notice.case_id for notice in told)

@@ -12,7 +12,7 @@ from costguard.domain.answers import AnswerRef, Person
 from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.domain.reasons import FactValue
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.publications import Agreement, Publication, seq_of
+from costguard.engine.ledger.publications import ApproverWord, Publication, seq_of
 from costguard.engine.policy.asking import asked_in, close_asking
 from costguard.engine.policy.published import NOTHING, Bundles, Waits, waiting
 from costguard.engine.policy.publishing import Published, named
@@ -44,7 +44,7 @@ class Press:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PressResult:
     """What a press came to."""
 
     code: WordCode
@@ -72,12 +72,12 @@ def agree(bundles: Bundles, memory: Memory, word: Word, now: datetime, language:
     if not memory.policies.published.code_fits(found.publication.seq, word.person, word.code, now):
         message = "that is not the code, or it was used or is over 15 minutes old; ask for another without --code"
         raise InvalidInputError(message)
-    return _counted(bundles, memory, found, Agreement(word.person, now, VERIFIED_BY_CODE), language)
+    return _counted(bundles, memory, found, ApproverWord(word.person, now, VERIFIED_BY_CODE), language)
 
 
 def agree_by_button(
     bundles: Bundles, memory: Memory, policy: Policy, press: Press, now: datetime, language: Language = Language.EN
-) -> Said:
+) -> PressResult:
     """Count an approver's press of the button, if it counts; `policy` is the one in force. Safe to repeat.
 
     Who may say it is asked before anything is told of the publication.
@@ -89,7 +89,7 @@ def agree_by_button(
     seq, published = seq_of(press.of), memory.policies.published
     pressed = published.get(seq) if foreign is None and seq is not None else None
     if foreign is not None or pressed is None or pressed.digest != press.of.decision_id:
-        return Said(foreign or WordCode.UNKNOWN)
+        return PressResult(foreign or WordCode.UNKNOWN)
     facts: dict[str, FactValue] = {
         "digest": pressed.digest[:SHORT],
         "when": utc_words(pressed.effective_at or pressed.at),
@@ -97,16 +97,16 @@ def agree_by_button(
     }
     last = published.latest()
     if last is None or last.seq != seq:
-        return Said(WordCode.SUPERSEDED, facts)
+        return PressResult(WordCode.SUPERSEDED, facts)
     try:
         found = _looked_at(bundles, memory, last, press.by.id, now)
         if found.bar is not None:
-            return Said(found.bar, {**facts, "missing": found.missing})
-        done = _counted(bundles, memory, found, Agreement(press.by.id, now, VERIFIED_BY_BUTTON), language)
+            return PressResult(found.bar, {**facts, "missing": found.missing})
+        done = _counted(bundles, memory, found, ApproverWord(press.by.id, now, VERIFIED_BY_BUTTON), language)
     except (InvalidInputError, ProviderError):
-        return Said(WordCode.BROKEN, facts)
+        return PressResult(WordCode.BROKEN, facts)
     missing = done.waits.missing if done.waits is not None else 0
-    return Said(WordCode.COUNTS if missing else WordCode.ENOUGH, {**facts, "missing": missing})
+    return PressResult(WordCode.COUNTS if missing else WordCode.ENOUGH, {**facts, "missing": missing})
 
 
 def _foreign(memory: Memory, policy: Policy, press: Press) -> WordCode | None:
@@ -176,7 +176,7 @@ def _approvable(bundles: Bundles, memory: Memory, word: Word, now: datetime) -> 
     raise InvalidInputError(messages.get(found.bar, f"{short} waits for nobody's approval"))
 
 
-def _counted(bundles: Bundles, memory: Memory, found: _Look, agreement: Agreement, language: Language) -> Published:
+def _counted(bundles: Bundles, memory: Memory, found: _Look, agreement: ApproverWord, language: Language) -> Published:
     """Write the word, and once enough have agreed let the messages that asked for it say so."""
     after = memory.policies.published.agree(found.publication.seq, agreement)
     waits, _ = waiting(bundles, memory, after, agreement.at)

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from costguard.domain.answers import AnswerKind, AnswerRef
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.ledger.publications import Publication, ref_of, seq_of
 from costguard.engine.notify.messages import is_clickable
 from costguard.engine.policy.published import Waits
@@ -29,7 +29,7 @@ def waiting_of(waits: Waits) -> Waiting:
     return Waiting(last.digest, last.seq, last.by, last.note, waits.until, waits.missing, loosened)
 
 
-def asking_notices(waits: Waits, policy: Policy, language: Language, now: datetime) -> Iterator[Notice]:
+def asking_notices(waits: Waits, policy: Policy, language: Language, now: datetime) -> Iterator[OutboxNotice]:
     """What people are told of a publication that waits under `policy`, the one in force; with a button where it helps.
 
     The ids are the same each time, so that the outbox takes each of them once.
@@ -43,7 +43,7 @@ def asking_notices(waits: Waits, policy: Policy, language: Language, now: dateti
     for notice_id, channel in channels.items():
         clickable = bool(asked) and is_clickable(policy, channel)
         worded = waiting_notice(waiting, language=language, clickable=clickable)
-        yield Notice(
+        yield OutboxNotice(
             notice_id=notice_id,
             decision_id="",
             case_key="",

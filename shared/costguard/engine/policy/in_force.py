@@ -10,7 +10,7 @@ from datetime import datetime
 from costguard.domain.errors import CostguardError, InvalidInputError, LedgerError, ProviderError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.policy.published import Bundles, Waits, compiled, standing
 from costguard.policy.documents.last_good import Usable, usable
 from costguard.policy.model.policy import Policy
@@ -113,7 +113,7 @@ def tell_of_broken_policy(memory: Memory, found: PolicyInForce, language: str, n
 
     worded = policy_notice(found.error, refused=found.problem is not None, language=Language(language))
     memory.outbox.enqueue(
-        Notice(
+        OutboxNotice(
             notice_id=f"policy-{day}",
             decision_id="",
             case_key="",

@@ -62,7 +62,7 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PolicyStanding:
     """The policy in force, and the publication that is not yet."""
 
     text: PolicyText
@@ -93,7 +93,7 @@ def compiled(text: PolicyText) -> Policy:
 
 def standing(
     bundles: Bundles, memory: Memory, now: datetime, *, settle: bool = False, load: Load = compiled
-) -> Standing:
+) -> PolicyStanding:
     """What is in force at `now`; with `settle` the ledger remembers that a run decided by it.
 
     Raises:
@@ -109,7 +109,7 @@ def standing(
     text = bundles.fetch(last.digest)
     policy = load(text)
     if last.in_force_at is not None:
-        return Standing(text, policy)
+        return PolicyStanding(text, policy)
     before = base_of(bundles, memory)
     old = valid(before, load)
     if old is None and not observes_only(policy):
@@ -117,10 +117,10 @@ def standing(
     if before is not None and old is not None:
         waits = waits_for(last, old, policy, now, first=published.in_force() is None)
         if waits is not None:
-            return Standing(bundles.fetch(before.revision), old, waits)
+            return PolicyStanding(bundles.fetch(before.revision), old, waits)
     if settle:
         published.settle(last.seq, now)
-    return Standing(text, policy)
+    return PolicyStanding(text, policy)
 
 
 def valid(text: PolicyText | None, load: Load = compiled) -> Policy | None:

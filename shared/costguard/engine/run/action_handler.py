@@ -14,14 +14,14 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.engine.ledger.accounts import AccountRepository
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.guards.rules.common import Mode, RemediationRule, Rung
 from costguard.planning import RuleLimit
-from costguard.planning.last_look import Standing, asked_for, not_its_turn
+from costguard.planning.last_look import CaseStanding, asked_for, not_its_turn
 from costguard.planning.new_accounts import account_key, observing
 from costguard.planning.remediation import remediation_limit
 from costguard.policy.model.policy import Policy
-from costguard.ports import Check
+from costguard.ports import VersionCheck
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class PrecheckResult:
     call may copy as a set, all of them or none. `before` is kept with the intent: what an undo puts back.
     """
 
-    unchanged: tuple[Check, ...]
+    unchanged: tuple[VersionCheck, ...]
     resources: frozenset[ResourceRef]
     before: Mapping[str, str] = field(default_factory=dict)
     copies: tuple[ResourceRef, ...] = ()
@@ -58,7 +58,7 @@ class ActionHandler(Protocol):
         """The one call; errors as `ActionExecutor.execute`."""
 
 
-def people_heard(memory: Memory, case: Case, now: datetime) -> Reason | tuple[Check, ...]:
+def people_heard(memory: Memory, case: Case, now: datetime) -> Reason | tuple[VersionCheck, ...]:
     """What people said that speaks against it; else the records of their word, which must stay as they are.
 
     It is read before everything else: whatever they say from then on fails the intent.
@@ -90,7 +90,7 @@ def out_of_turn(
     """
     account = account_key(case.subject)
     since = AccountRepository(memory.store).known_since(account)
-    standing = Standing(
+    standing = CaseStanding(
         now=now,
         mode=mode,
         rungs=rungs,
@@ -120,7 +120,7 @@ def _told_at(memory: Memory, case: Case) -> datetime | None:
     return next((at for at in proven if at is not None and (warned.notice or at == warned.at)), None)
 
 
-def _candidates(memory: Memory, case: Case) -> list[Notice | None]:
+def _candidates(memory: Memory, case: Case) -> list[OutboxNotice | None]:
     """Of a case that an earlier Costguard wrote the notices that it may rest on."""
     earlier = (
         decision_id(replace(case, rung=rung, attempt=attempt))

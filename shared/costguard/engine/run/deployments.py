@@ -30,21 +30,21 @@ DEPLOYMENTS = "deployments"
 
 
 @dataclass(frozen=True, slots=True)
-class Barred:
+class BarredAccounts:
     """By account why nothing is done there, and where nobody could look."""
 
     accounts: Mapping[str, Reason] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
 
 
-def barred_accounts(world: RunContext, inputs: PlanInputs) -> Barred:
+def barred_accounts(world: RunContext, inputs: PlanInputs) -> BarredAccounts:
     """The accounts in which another deployment works and this one does not lead.
 
     Looked at is where something is at stake: a machine that breaks a rule, or has a case.
     """
     own, policy = world.deployment, world.policy
     if own is None or not any(rule.mode is Mode.ENFORCE for rule in policy.idle_gpu):
-        return Barred()
+        return BarredAccounts()
     shards = sorted({ref.shard for ref in _at_stake(inputs) if ref.cloud in world.trails})
     since = inputs.now - SEEN_WITHIN
     tasks = [partial(seen_in, world.trails[shard.cloud], shard, since) for shard in shards]
@@ -61,7 +61,7 @@ def barred_accounts(world: RunContext, inputs: PlanInputs) -> Barred:
         for account, others in seen.items()
     }
     reasons = {account: reason for account, reason in bars.items() if reason is not None}
-    return Barred(reasons, tuple(sorted(gaps, key=lambda gap: gap.shard)))
+    return BarredAccounts(reasons, tuple(sorted(gaps, key=lambda gap: gap.shard)))
 
 
 def seen_in(trail: CloudAuditLog, shard: Shard, since: datetime) -> tuple[Mapping[Deployment, datetime], Gap | None]:

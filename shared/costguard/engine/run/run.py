@@ -18,7 +18,7 @@ from costguard.engine.guards.machines.keep_tags import tag_keeps
 from costguard.engine.guards.registry import GUARDS, runner_of
 from costguard.engine.ledger.accounts import AccountRepository
 from costguard.engine.ledger.memory import cap_views, claim_views, notice_views
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.notify.notifying import tell
 from costguard.engine.run.act import act, pause_reason
 from costguard.engine.run.case_transitions import moved
@@ -54,7 +54,7 @@ class RunReport:
     run_id: str
     plan: Plan | None
     results: tuple[ActionResult, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[OutboxNotice, ...] = ()
     duplicate: bool = False
     waiting: int = 0
     untagged: int = 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from costguard.domain.deployments import Deployment
 from costguard.domain.reasons import Reason
 from costguard.engine.ledger.memory import Memory
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.engine.run.workers import ThreadWorkers
 from costguard.policy.model.policy import Policy
 from costguard.ports import (
@@ -47,7 +47,7 @@ class RunContext:
     guard: str
     policy: Policy
     targets: tuple[Target, ...]
-    readings: Mapping[str, Reading]
+    readings: Mapping[str, CloudReaders]
     executors: Mapping[str, ActionExecutor]
     memory: Memory
     notifier: Notifier

@@ -34,7 +34,7 @@ _NARROW = "take the region out of the policy's regions"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CloudReaders:
     """The three read-only ports of one cloud."""
 
     inventory: InventorySource
@@ -85,7 +85,7 @@ def no_progress(done: int, total: int, shard: str) -> None:
 
 
 def scan(
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, CloudReaders],
     targets: Sequence[Target],
     rules: Sequence[IdleRule],
     clock: Clock,
@@ -132,7 +132,7 @@ def truly_closed(shut: Iterable[Shard], answered: Iterable[Shard]) -> tuple[Shar
     return tuple(sorted(shard for shard in shut if (shard.cloud, shard.account) in accounts))
 
 
-def discovered(readings: Mapping[str, Reading], targets: Sequence[Target]) -> Discovered:
+def discovered(readings: Mapping[str, CloudReaders], targets: Sequence[Target]) -> Discovered:
     """The shards of all targets; a target whose accounts could not be listed is a gap.
 
     Raises:
@@ -155,7 +155,7 @@ def discovered(readings: Mapping[str, Reading], targets: Sequence[Target]) -> Di
 
 
 def scan_shard(
-    reading: Reading,
+    reading: CloudReaders,
     shard: Shard,
     rules: Sequence[IdleRule],
     now: datetime,
@@ -223,7 +223,7 @@ def _discover(source: InventorySource, target: Target) -> Discovery | Gap:
 
 
 def _scan_or_skip(
-    reading: Reading,
+    reading: CloudReaders,
     shard: Shard,
     rules: Sequence[IdleRule],
     clock: Clock,

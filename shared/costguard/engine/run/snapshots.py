@@ -15,7 +15,7 @@ from costguard.domain.signals import SignalName, SignalSummary
 from costguard.engine.ledger.looks import LookRepository, shortened
 from costguard.engine.ledger.memory import Memory
 from costguard.planning import Plan
-from costguard.report.facts import BudgetSight, Look, Sight
+from costguard.report.facts import BudgetSnapshot, ResourceSnapshot, ScanSnapshot
 from costguard.report.guard_views import view_of
 
 DAYS_KEPT = 35
@@ -35,8 +35,8 @@ class Looked:
     `budgets`: where they stand, of the guard that is about them.
     """
 
-    look: Look
-    budgets: tuple[BudgetSight, ...] | None = None
+    look: ScanSnapshot
+    budgets: tuple[BudgetSnapshot, ...] | None = None
     policy: str = ""
 
 
@@ -51,7 +51,7 @@ def keep_look(memory: Memory, plan: Plan) -> None:
     looks.keep(look_of(plan, before=() if before is None else before.sights))
 
 
-def look_of(plan: Plan, *, before: Iterable[Sight] = (), facts: Sequence[ShardFacts] = ()) -> Look:
+def look_of(plan: Plan, *, before: Iterable[ResourceSnapshot] = (), facts: Sequence[ShardFacts] = ()) -> ScanSnapshot:
     """What a plan says of what was seen, with the days that `before` knows and `facts` measured over longer windows."""
     known = {one.ref: one for one in before if one.busy}
     measured = {fact.instance.ref: fact for shard in facts for fact in shard.instances}
@@ -61,7 +61,7 @@ def look_of(plan: Plan, *, before: Iterable[Sight] = (), facts: Sequence[ShardFa
     held: dict[str, int] = {}
     for one in plan.held:
         held[one.reason.code.value] = held.get(one.reason.code.value, 0) + 1
-    return Look(
+    return ScanSnapshot(
         guard=plan.guard,
         run_id=plan.run_id,
         at=plan.planned_at,
@@ -85,9 +85,9 @@ def _is_worth(guard: str, finding: Finding) -> bool:
 def _sight(
     finding: Finding,
     now: datetime,
-    known: Mapping[ResourceRef, Sight],
+    known: Mapping[ResourceRef, ResourceSnapshot],
     measured: Mapping[ResourceRef, InstanceFact],
-) -> Sight:
+) -> ResourceSnapshot:
     ref = finding.subject
     if not isinstance(ref, ResourceRef):
         message = f"{ref} is no resource"
@@ -96,7 +96,7 @@ def _sight(
     gpus = [one for one in evidence.signals if one.name is SignalName.GPU] if evidence is not None else []
     maxima = [one.maximum for one in gpus if one.maximum is not None and math.isfinite(one.maximum)]
     days = _of_days(known.get(ref), _measured(evidence, measured.get(ref)), now)
-    return Sight(
+    return ResourceSnapshot(
         ref=ref,
         check=finding.check,
         verdict=finding.verdict,
@@ -127,7 +127,7 @@ def _measured(
 
 
 def _of_days(
-    before: Sight | None, measured: Iterable[tuple[datetime, datetime, SignalSummary]], now: datetime
+    before: ResourceSnapshot | None, measured: Iterable[tuple[datetime, datetime, SignalSummary]], now: datetime
 ) -> dict[date, float | None]:
     """Each day's highest: a stretch of a window that touches two days counts for both, so that none looks too quiet."""
     oldest = now.astimezone(timezone.utc).date() - _ONE_DAY * (DAYS_KEPT - 1)
@@ -161,5 +161,5 @@ def _short(reason: Reason) -> Reason:
     return replace(reason, facts=facts)
 
 
-def _gravest(sight: Sight) -> tuple[int, str, str]:
+def _gravest(sight: ResourceSnapshot) -> tuple[int, str, str]:
     return (_GRAVEST_FIRST.index(sight.verdict), str(sight.ref), sight.check)

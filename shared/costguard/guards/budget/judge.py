@@ -16,8 +16,8 @@ from costguard.domain.refs import ScopeRef
 from costguard.domain.resources import Gap
 from costguard.domain.spend import Bill, SpendLine
 from costguard.estimates.billed import Charge, DailySpend, charges, daily, in_currency, is_usage
-from costguard.estimates.burn import Known, Metered, burning, priced_in
-from costguard.estimates.commitments import Commitment, Term, known_commitments
+from costguard.estimates.burn import Metered, MeteredFleet, burning, priced_in
+from costguard.estimates.commitments import Commitment, PrepaidTerm, known_commitments
 from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.forecast import Forecast, forecast
 from costguard.estimates.period import Day, Period, date_in, days_between
@@ -28,7 +28,7 @@ from costguard.estimates.traces import CategorySum, MachineHours, by_category, b
 from costguard.guards import BUDGET
 from costguard.guards.budget.periods import period_at
 from costguard.guards.budget.rules import BudgetRule
-from costguard.guards.budget.steps import Standing
+from costguard.guards.budget.steps import BudgetStanding
 from costguard.guards.rules.idle import SPENT, percent_words
 
 NAME = BUDGET
@@ -54,10 +54,10 @@ class ScopeFacts:
     unread: tuple[str, ...]
     metered: tuple[Metered, ...]
     metered_since: datetime | None
-    known: Known
-    listed: Known
+    known: MeteredFleet
+    listed: MeteredFleet
     gaps: tuple[Gap, ...] = ()
-    terms: tuple[Term, ...] = ()
+    terms: tuple[PrepaidTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +131,12 @@ class BudgetStatus:
         return timedelta(hours=float(min(left / self.burn_per_hour.amount, _LONGEST_HOURS)))
 
     @property
-    def standing(self) -> Standing | None:
+    def standing(self) -> BudgetStanding | None:
         """What its steps go by; None outside its period, and once that is over."""
         if self.period is None or self.over:
             return None
         known = self.share if self.spent is not None and not self.unread else None
-        return Standing(self.rule, known, self.doubts[0] if self.doubts else None)
+        return BudgetStanding(self.rule, known, self.doubts[0] if self.doubts else None)
 
 
 def assess(

@@ -21,7 +21,7 @@ from costguard.guards.rules.idle import BudgetCause, IdleRule, percent_words
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BudgetStanding:
     """How far one budget is spent. `share` None: nobody knows, so no step may begin and none may end.
 
     `doubt` is why the figure may not be acted on, None when it may.
@@ -45,7 +45,7 @@ class MachineRules:
 
 
 def machine_rules(
-    standings: Sequence[Standing], classes: Sequence[PriorityClass], reading: Bars = Bars.EVERYTHING
+    standings: Sequence[BudgetStanding], classes: Sequence[PriorityClass], reading: Bars = Bars.EVERYTHING
 ) -> MachineRules:
     """The rules in force. A machine whose class is asked for is asked for by that step alone, idle or not.
 

@@ -14,9 +14,9 @@ from costguard.domain.network import Direction, Hop, NetworkInterface, NetworkIn
 from costguard.domain.refs import ResourceRef
 from costguard.guards.network.audit_context import most, strangers
 from costguard.guards.network.reachability import ranges as r
-from costguard.guards.network.reachability.filters import ALL, Held, Unknown, admitted
+from costguard.guards.network.reachability.filters import ALL, ListedRule, Unknown, admitted
 from costguard.guards.network.reachability.network_index import NetworkIndex
-from costguard.guards.network.reachability.path_finder import PathFinder, Place
+from costguard.guards.network.reachability.path_finder import CardPlace, PathFinder
 from costguard.guards.network.reachability.routes import lets_out
 from costguard.guards.network.rules import AuditRule
 
@@ -188,17 +188,17 @@ class Ways:
             self._callers[key] = {each: self._found(card, each, port, held, certain=certain) for each in _FAMILIES}
         return self._callers[key]
 
-    def _held(self, card: NetworkInterface, as_members: frozenset[str]) -> list[Held]:
+    def _held(self, card: NetworkInterface, as_members: frozenset[str]) -> list[ListedRule]:
         """The rules around a card as members of these groups meet them: one that names their group is for them."""
         held = self._passages.ordered(card)[1]
         if not as_members:
             return held
         met = [_met(each, as_members) for each in held]
         talking = (each for each in _groups_of(card) if each.native_id in as_members and self._talks(each))
-        return [*met, *(Held(holder, _among()) for holder in talking)]
+        return [*met, *(ListedRule(holder, _among()) for holder in talking)]
 
     def _found(
-        self, card: NetworkInterface, family: int, port: int, held: Sequence[Held], *, certain: bool
+        self, card: NetworkInterface, family: int, port: int, held: Sequence[ListedRule], *, certain: bool
     ) -> _Callers:
         order = self._passages.ordered(card)[0]
         place = self._passages.place_of(card)
@@ -214,7 +214,7 @@ class Ways:
         return self._arriving(card, place, family, r.merged(found), certain=certain)
 
     def _arriving(
-        self, card: NetworkInterface, place: Place, family: int, peers: Sequence[r.Range], *, certain: bool
+        self, card: NetworkInterface, place: CardPlace, family: int, peers: Sequence[r.Range], *, certain: bool
     ) -> _Callers:
         """Which of these peers have a way to the card and back, and by what."""
         if not peers or place.unknown is not None:
@@ -257,10 +257,10 @@ class Ways:
         return r.common(peers, r.ranges_of(cidrs, family)) if cidrs else peers
 
 
-def _met(held: Held, as_members: frozenset[str]) -> Held:
+def _met(held: ListedRule, as_members: frozenset[str]) -> ListedRule:
     if held.rule is None or not as_members.intersection(held.rule.peer_groups):
         return held
-    return Held(held.holder, replace(held.rule, peers=_ANYBODY, peer_groups=(), unresolved=()))
+    return ListedRule(held.holder, replace(held.rule, peers=_ANYBODY, peer_groups=(), unresolved=()))
 
 
 def _private(card: NetworkInterface, family: int) -> list[r.Range]:

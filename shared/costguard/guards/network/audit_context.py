@@ -15,36 +15,38 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance
 from costguard.guards import NETWORK_AUDIT
 from costguard.guards.network.reachability import ranges as r
-from costguard.guards.network.reachability.exposure import Doubt, Path, Survey
+from costguard.guards.network.reachability.exposure import Path, PossibleWay, Survey
 from costguard.guards.network.reachability.filters import Unknown
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 
 GUARD = NETWORK_AUDIT
 _BITS = {r.V4: 32, r.V6: 128}
-_SEVERITY: Mapping[Check, tuple[str, str]] = {
-    Check.PUBLIC_IP: ("high", "medium"),
-    Check.OPEN_ADMIN_PORT: ("critical", "medium"),
-    Check.WIDE_RULE: ("high", "low"),
-    Check.UNATTACHED_ADDRESS: ("low", "low"),
-    Check.IDLE_NAT_GATEWAY: ("low", "low"),
-    Check.DEFAULT_VPC: ("medium", "low"),
-    Check.FLOW_LOGS_OFF: ("medium", "low"),
-    Check.PRIVATE_SUBNET_EXPOSED: ("high", "medium"),
-    Check.IMDS_V1: ("high", "medium"),
-    Check.WIDE_PEERING: ("medium", "medium"),
-    Check.REGION: ("high", "high"),
-    Check.UNUSED_GROUP: ("low", "low"),
-    Check.IDLE_ADDRESS: ("low", "low"),
+_SEVERITY: Mapping[NetworkCheck, tuple[str, str]] = {
+    NetworkCheck.PUBLIC_IP: ("high", "medium"),
+    NetworkCheck.OPEN_ADMIN_PORT: ("critical", "medium"),
+    NetworkCheck.WIDE_RULE: ("high", "low"),
+    NetworkCheck.UNATTACHED_ADDRESS: ("low", "low"),
+    NetworkCheck.IDLE_NAT_GATEWAY: ("low", "low"),
+    NetworkCheck.DEFAULT_VPC: ("medium", "low"),
+    NetworkCheck.FLOW_LOGS_OFF: ("medium", "low"),
+    NetworkCheck.PRIVATE_SUBNET_EXPOSED: ("high", "medium"),
+    NetworkCheck.IMDS_V1: ("high", "medium"),
+    NetworkCheck.WIDE_PEERING: ("medium", "medium"),
+    NetworkCheck.REGION: ("high", "high"),
+    NetworkCheck.UNUSED_GROUP: ("low", "low"),
+    NetworkCheck.IDLE_ADDRESS: ("low", "low"),
 }
 
 
-def severity(check: Check, *, reaches: bool) -> str:
+def severity(check: NetworkCheck, *, reaches: bool) -> str:
     """How grave a violation is: `critical`, `high`, `medium` or `low`; `reaches`: a GPU instance is concerned by it."""
     grave, otherwise = _SEVERITY[check]
     return grave if reaches else otherwise
 
 
-def gentlest(ref: ResourceRef, tags: Mapping[str, str], check: Check, rules: Sequence[AuditRule]) -> AuditRule | None:
+def gentlest(
+    ref: ResourceRef, tags: Mapping[str, str], check: NetworkCheck, rules: Sequence[AuditRule]
+) -> AuditRule | None:
     """Of the rules that forbid `check` to a resource, the one that does the least about it."""
     speaking = [rule for rule in rules if check in rule.forbid and rule.covers(ref, tags)]
     if len(speaking) == 1:
@@ -116,7 +118,7 @@ class AuditContext:
         for path in found.paths:
             self.paths.setdefault(path.instance, []).append(path)
             self.by_rule.setdefault((path.group, path.rule.rule_id), []).append(path)
-        self.doubts: dict[ResourceRef, list[Doubt]] = {}
+        self.doubts: dict[ResourceRef, list[PossibleWay]] = {}
         for doubt in found.doubts:
             self.doubts.setdefault(doubt.subject, []).append(doubt)
         self.addresses: dict[tuple[Shard, str], PublicAddress] = {
@@ -124,15 +126,15 @@ class AuditContext:
         }
         self._asked = frozenset(check for rule in rules for check in rule.forbid)
 
-    def asks(self, *checks: Check) -> bool:
+    def asks(self, *checks: NetworkCheck) -> bool:
         """Whether any rule forbids any of these at all."""
         return not self._asked.isdisjoint(checks)
 
-    def rule_for(self, ref: ResourceRef, tags: Mapping[str, str], check: Check) -> AuditRule | None:
+    def rule_for(self, ref: ResourceRef, tags: Mapping[str, str], check: NetworkCheck) -> AuditRule | None:
         """The rule that speaks of a resource."""
         return gentlest(ref, tags, check, self.rules) if check in self._asked else None
 
-    def rule_anywhere(self, ref: ResourceRef, check: Check) -> AuditRule | None:
+    def rule_anywhere(self, ref: ResourceRef, check: NetworkCheck) -> AuditRule | None:
         """The gentlest rule that may speak of something there whose tags and id are not known."""
         loose = {
             rule.name: replace(rule, applies_to=replace(rule.applies_to, tags=None, resources=None), except_for=())
@@ -154,14 +156,14 @@ class AuditContext:
         return sum(1 for each in instances if each in self.paths)
 
 
-def untold(unknown: Unknown | Doubt) -> Reason:
+def untold(unknown: Unknown | PossibleWay) -> Reason:
     """What is missing, as the reason of an unmeasured finding."""
     return Reason(ReasonCode.NET_UNTOLD, {"part": unknown.part, "detail": unknown.detail})
 
 
 def finding(
     rule: AuditRule,
-    check: Check,
+    check: NetworkCheck,
     subject: ResourceRef,
     verdict: Verdict,
     reason: Reason,
@@ -189,7 +191,7 @@ AS_ASKED = Reason(ReasonCode.NET_AS_ASKED)
 Facts = dict[str, FactValue]
 
 
-def compliant(rule: AuditRule, check: Check, subject: ResourceRef, name: str = "") -> Finding:
+def compliant(rule: AuditRule, check: NetworkCheck, subject: ResourceRef, name: str = "") -> Finding:
     """Nothing to be said against it."""
     return finding(rule, check, subject, Verdict.COMPLIANT, AS_ASKED, name=name)
 

@@ -20,7 +20,7 @@ from costguard.guards.network.checks.instances import judge_instances
 from costguard.guards.network.checks.vpcs import judge_peerings, judge_vpcs
 from costguard.guards.network.last_admin_path import last_admin_path
 from costguard.guards.network.remediation import before_of, inverse, least_change, not_returnable, remediation_of
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 
 __all__ = [
     "NAME",
@@ -37,19 +37,19 @@ __all__ = [
 
 NAME = GUARD
 _LISTED_BY = {
-    Check.PUBLIC_IP: "inventory",
-    Check.IMDS_V1: "inventory",
-    Check.REGION: "inventory",
-    Check.OPEN_ADMIN_PORT: "groups",
-    Check.WIDE_RULE: "groups",
-    Check.UNUSED_GROUP: "groups",
-    Check.UNATTACHED_ADDRESS: "addresses",
-    Check.IDLE_NAT_GATEWAY: "nat_gateways",
-    Check.DEFAULT_VPC: "vpcs",
-    Check.FLOW_LOGS_OFF: "vpcs",
-    Check.PRIVATE_SUBNET_EXPOSED: "subnets",
-    Check.WIDE_PEERING: "peerings",
-    Check.IDLE_ADDRESS: "addresses",
+    NetworkCheck.PUBLIC_IP: "inventory",
+    NetworkCheck.IMDS_V1: "inventory",
+    NetworkCheck.REGION: "inventory",
+    NetworkCheck.OPEN_ADMIN_PORT: "groups",
+    NetworkCheck.WIDE_RULE: "groups",
+    NetworkCheck.UNUSED_GROUP: "groups",
+    NetworkCheck.UNATTACHED_ADDRESS: "addresses",
+    NetworkCheck.IDLE_NAT_GATEWAY: "nat_gateways",
+    NetworkCheck.DEFAULT_VPC: "vpcs",
+    NetworkCheck.FLOW_LOGS_OFF: "vpcs",
+    NetworkCheck.PRIVATE_SUBNET_EXPOSED: "subnets",
+    NetworkCheck.WIDE_PEERING: "peerings",
+    NetworkCheck.IDLE_ADDRESS: "addresses",
 }
 """The part without which a check does not even know what to judge."""
 
@@ -98,7 +98,9 @@ def _led_astray(ground: AuditContext) -> Iterator[Finding]:
     for inventory in ground.inventories:
         for gateway in inventory.nat_gateways:
             doubts = ground.doubts.get(gateway.ref, [])
-            rule = ground.rule_for(gateway.ref, gateway.tags, Check.OPEN_ADMIN_PORT) if doubts else None
+            rule = ground.rule_for(gateway.ref, gateway.tags, NetworkCheck.OPEN_ADMIN_PORT) if doubts else None
             if rule is not None:
                 reason = untold(doubts[0])
-                yield finding(rule, Check.OPEN_ADMIN_PORT, gateway.ref, Verdict.UNMEASURED, reason, name=gateway.name)
+                yield finding(
+                    rule, NetworkCheck.OPEN_ADMIN_PORT, gateway.ref, Verdict.UNMEASURED, reason, name=gateway.name
+                )

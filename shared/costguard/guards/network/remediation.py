@@ -25,7 +25,7 @@ from costguard.guards.network.audit_context import most, outsiders
 from costguard.guards.network.reachability import ranges as r
 from costguard.guards.network.reachability.exposure import Path
 from costguard.guards.network.rule_text import rule_text
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 
 _LOGS_CARDS_ONLY = "tencent"  # CreateFlowLog takes no VPC and no subnet any more
 _TAKEN_OFF = frozenset({"instance", "interface"})
@@ -36,26 +36,26 @@ def remediation_of(finding: Finding, inventory: NetworkInventory, rule: AuditRul
     subject = finding.subject
     if finding.verdict is not Verdict.VIOLATION or not isinstance(subject, ResourceRef):
         return None
-    check = Check(finding.check)
+    check = NetworkCheck(finding.check)
     match check:
-        case Check.UNATTACHED_ADDRESS:
+        case NetworkCheck.UNATTACHED_ADDRESS:
             mend = _release(finding, subject, inventory, rule)
-        case Check.PUBLIC_IP:
+        case NetworkCheck.PUBLIC_IP:
             mend = _detach(finding, subject, inventory, rule)
-        case Check.OPEN_ADMIN_PORT | Check.WIDE_RULE:
+        case NetworkCheck.OPEN_ADMIN_PORT | NetworkCheck.WIDE_RULE:
             mend = _closed(finding, subject, inventory, rule)
-        case Check.FLOW_LOGS_OFF:
+        case NetworkCheck.FLOW_LOGS_OFF:
             mend = _logged(subject, inventory, rule)
-        case Check.IMDS_V1:
+        case NetworkCheck.IMDS_V1:
             mend = Remediation(RemediationKind.REQUIRE_IMDSV2, subject)
         case (
-            Check.IDLE_NAT_GATEWAY
-            | Check.DEFAULT_VPC
-            | Check.PRIVATE_SUBNET_EXPOSED
-            | Check.WIDE_PEERING
-            | Check.REGION
-            | Check.UNUSED_GROUP
-            | Check.IDLE_ADDRESS  # somebody may start the machine again, and a bound address is never released
+            NetworkCheck.IDLE_NAT_GATEWAY
+            | NetworkCheck.DEFAULT_VPC
+            | NetworkCheck.PRIVATE_SUBNET_EXPOSED
+            | NetworkCheck.WIDE_PEERING
+            | NetworkCheck.REGION
+            | NetworkCheck.UNUSED_GROUP
+            | NetworkCheck.IDLE_ADDRESS  # somebody may start the machine again, and a bound address is never released
         ):
             mend = None
         case _:

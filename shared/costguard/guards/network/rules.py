@@ -13,7 +13,7 @@ from costguard.guards.rules.common import Mode
 from costguard.guards.rules.spelling import any_glob, tags_match, tags_spare
 
 
-class Check(str, Enum):
+class NetworkCheck(str, Enum):
     """What a rule may forbid; the value is the word that policies use."""
 
     PUBLIC_IP = "public_ip"
@@ -86,7 +86,7 @@ class AuditRule:
 
     name: str
     mode: Mode
-    forbid: frozenset[Check]
+    forbid: frozenset[NetworkCheck]
     applies_to: NetworkSelector = NetworkSelector()
     except_for: tuple[NetworkSelector, ...] = ()
     ports: tuple[int, ...] = WATCHED_PORTS

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, StepKind
-from costguard.guards.budget.steps import Standing, machine_rules
+from costguard.guards.budget.steps import BudgetStanding, machine_rules
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.network.rules import AuditRule, NetworkSelector
 from costguard.guards.rules.common import Mode, Selector
@@ -101,7 +101,7 @@ def _budget_words(rule: BudgetRule) -> str:
 
 def _machine_rules(policy: Policy) -> tuple[IdleRule, ...]:
     """What every step would make of itself if it were reached."""
-    standings = [Standing(rule, None) for rule in policy.budgets]
+    standings = [BudgetStanding(rule, None) for rule in policy.budgets]
     return machine_rules(standings, policy.priority_classes, policy.protection.termination_protection_bars).rules
 
 

@@ -12,7 +12,7 @@ from enum import Enum
 from costguard.guards.rules.common import Mode
 from costguard.policy.sections import SECTIONS
 from costguard.policy.syntax.problems import Mark, Problem, field_path
-from costguard.policy.syntax.yaml_nodes import Document, Mapping, Scalar
+from costguard.policy.syntax.yaml_nodes import Mapping, Scalar, YamlDocument
 from costguard.policy.syntax.yaml_nodes import Sequence as ListNode
 
 _MODES = {mode.name.lower(): mode for mode in Mode}
@@ -34,7 +34,7 @@ class PolicyFile:
     """One file, read, and what it should hold."""
 
     kind: FileKind
-    document: Document
+    document: YamlDocument
 
 
 def cross_checked(files: Sequence[PolicyFile]) -> Iterator[Problem]:
@@ -50,7 +50,7 @@ def cross_checked(files: Sequence[PolicyFile]) -> Iterator[Problem]:
     yield from _no_rules(files)
 
 
-def _entries(files: Sequence[PolicyFile], key: str) -> Iterator[tuple[Document, str, Mapping]]:
+def _entries(files: Sequence[PolicyFile], key: str) -> Iterator[tuple[YamlDocument, str, Mapping]]:
     """The mappings of a list, whichever files it is spread over, with the path to each."""
     own = {"owners": FileKind.OWNERS, "exceptions": FileKind.EXCEPTIONS}.get(key)
     for file in files:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from costguard.domain.actions import Verb
 from costguard.guards.keys.rules import KeyRule, KeySelector
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 from costguard.guards.rules.common import Limits, Mode, Protection, Selector, Step
 from costguard.guards.rules.idle import SHIPPED_BOUNDS, IdleRule
 from costguard.policy.keys.terms import with_key_digest
@@ -15,7 +15,7 @@ from costguard.policy.model.terms import with_digest
 from costguard.policy.network.terms import with_audit_digest
 
 DEFAULT_RULE = "default"
-ASKS_FOR_MORE = frozenset({Check.REGION, Check.WIDE_PEERING, Check.PRIVATE_SUBNET_EXPOSED})
+ASKS_FOR_MORE = frozenset({NetworkCheck.REGION, NetworkCheck.WIDE_PEERING, NetworkCheck.PRIVATE_SUBNET_EXPOSED})
 """The checks of networks that cannot be made before a policy says what is allowed."""
 
 
@@ -48,6 +48,8 @@ def default_policy() -> Policy:
         default_channel="",
         digest="",
         kms_rotation=(with_key_digest(KeyRule(DEFAULT_RULE, Mode.OBSERVE, KeySelector())),),
-        network_audit=(with_audit_digest(AuditRule(DEFAULT_RULE, Mode.OBSERVE, frozenset(Check) - ASKS_FOR_MORE)),),
+        network_audit=(
+            with_audit_digest(AuditRule(DEFAULT_RULE, Mode.OBSERVE, frozenset(NetworkCheck) - ASKS_FOR_MORE)),
+        ),
     )
     return with_policy_digest(policy)

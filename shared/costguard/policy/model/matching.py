@@ -17,7 +17,7 @@ from costguard.policy.syntax.notation import written
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Restriction:
     """One restriction of a selector: what it asks for, what the machine is, and whether it holds."""
 
     key: str
@@ -34,8 +34,8 @@ class RuleMatch:
     """
 
     rule: IdleRule
-    asked: tuple[Asked, ...]
-    excepted: tuple[tuple[Asked, ...], ...]
+    asked: tuple[Restriction, ...]
+    excepted: tuple[tuple[Restriction, ...], ...]
     applied: bool
 
     @property
@@ -62,7 +62,7 @@ def matches_of(instance: Instance, rules: Sequence[IdleRule]) -> tuple[RuleMatch
     )
 
 
-def asked_of(instance: Instance, selector: Selector, *, sparing: bool = False) -> Iterator[Asked]:
+def asked_of(instance: Instance, selector: Selector, *, sparing: bool = False) -> Iterator[Restriction]:
     """Each restriction alone, by the same comparison as the whole; `sparing` as an exception compares tags."""
     for part in fields(Selector):
         value = getattr(selector, part.name)
@@ -72,10 +72,10 @@ def asked_of(instance: Instance, selector: Selector, *, sparing: bool = False) -
             for key, pattern in value.items():
                 alone = Selector(tags={key: pattern})
                 holds = alone.spares(instance) if sparing else alone.matches(instance)
-                yield Asked(f"tags.{key}", pattern, _tag(instance, key, pattern, sparing=sparing), holds)
+                yield Restriction(f"tags.{key}", pattern, _tag(instance, key, pattern, sparing=sparing), holds)
             continue
         part_alone = replace(Selector(), **{part.name: value})
-        yield Asked(part.name, written(value), _found(instance, part.name), part_alone.matches(instance))
+        yield Restriction(part.name, written(value), _found(instance, part.name), part_alone.matches(instance))
 
 
 def owners_in_line(

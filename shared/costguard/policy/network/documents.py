@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, model_validator
 from typing_extensions import Self
 
 from costguard.domain.remediations import RemediationKind
-from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
+from costguard.guards.network.rules import AuditRule, NetworkCheck, NetworkSelector
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents import fields as f
 from costguard.policy.documents.base import Document, MatchDocument
@@ -20,13 +20,13 @@ from costguard.policy.syntax import remediation_values as mend_values
 from costguard.policy.syntax import values as v
 from costguard.policy.syntax.problems import BadValueError
 
-MENDS: dict[RemediationKind, frozenset[Check]] = {
-    RemediationKind.RELEASE_ADDRESS: frozenset({Check.UNATTACHED_ADDRESS}),
-    RemediationKind.DETACH_ADDRESS: frozenset({Check.PUBLIC_IP}),
-    RemediationKind.REVOKE_RULE: frozenset({Check.OPEN_ADMIN_PORT, Check.WIDE_RULE}),
-    RemediationKind.NARROW_RULE: frozenset({Check.OPEN_ADMIN_PORT, Check.WIDE_RULE}),
-    RemediationKind.ENABLE_FLOW_LOGS: frozenset({Check.FLOW_LOGS_OFF}),
-    RemediationKind.REQUIRE_IMDSV2: frozenset({Check.IMDS_V1}),
+MENDS: dict[RemediationKind, frozenset[NetworkCheck]] = {
+    RemediationKind.RELEASE_ADDRESS: frozenset({NetworkCheck.UNATTACHED_ADDRESS}),
+    RemediationKind.DETACH_ADDRESS: frozenset({NetworkCheck.PUBLIC_IP}),
+    RemediationKind.REVOKE_RULE: frozenset({NetworkCheck.OPEN_ADMIN_PORT, NetworkCheck.WIDE_RULE}),
+    RemediationKind.NARROW_RULE: frozenset({NetworkCheck.OPEN_ADMIN_PORT, NetworkCheck.WIDE_RULE}),
+    RemediationKind.ENABLE_FLOW_LOGS: frozenset({NetworkCheck.FLOW_LOGS_OFF}),
+    RemediationKind.REQUIRE_IMDSV2: frozenset({NetworkCheck.IMDS_V1}),
 }
 """What `mend` may name, and which checks each is about."""
 
@@ -36,7 +36,7 @@ _is_pattern = v.matching(re.compile(r"(?=.*\S)[^\n]{1,128}"), "a name or pattern
 _MENDS = {kind.value: kind for kind in MENDS}
 
 AuditMode = Annotated[Mode, BeforeValidator(v.choice({mode.name.lower(): mode for mode in Mode}, "a mode"))]
-CheckWord = Annotated[Check, BeforeValidator(v.choice_of(Check, "a check"))]
+CheckWord = Annotated[NetworkCheck, BeforeValidator(v.choice_of(NetworkCheck, "a check"))]
 RemediationWord = Annotated[RemediationKind, BeforeValidator(v.choice(_MENDS, "a mend"))]
 Network = Annotated[str, AfterValidator(n.network)]
 Port = Annotated[int, BeforeValidator(n.port)]
@@ -123,10 +123,15 @@ class AuditRuleDocument(Document):
 
     def _missing(self) -> Iterator[BadValueError]:
         """What a check or a mend cannot do without."""
-        needs: Sequence[tuple[Check, str, object, str]] = (
-            (Check.REGION, "allowed_regions", self.allowed_regions, "allowed_regions: [eu-*]"),
-            (Check.WIDE_PEERING, "peering_cidrs", self.peering_cidrs, "peering_cidrs: [10.20.0.0/16]"),
-            (Check.PRIVATE_SUBNET_EXPOSED, "private_subnets", self.private_subnets, 'private_subnets: ["private-*"]'),
+        needs: Sequence[tuple[NetworkCheck, str, object, str]] = (
+            (NetworkCheck.REGION, "allowed_regions", self.allowed_regions, "allowed_regions: [eu-*]"),
+            (NetworkCheck.WIDE_PEERING, "peering_cidrs", self.peering_cidrs, "peering_cidrs: [10.20.0.0/16]"),
+            (
+                NetworkCheck.PRIVATE_SUBNET_EXPOSED,
+                "private_subnets",
+                self.private_subnets,
+                'private_subnets: ["private-*"]',
+            ),
         )
         for check, key, given, example in needs:
             if check in self.forbid and not given:
@@ -153,12 +158,16 @@ class AuditRuleDocument(Document):
                 message = f"{kind.value} mends {about}, which this rule does not forbid"
                 yield BadValueError(message, "add it to forbid, or take the mend out", at=("mend", index))
         used: Sequence[tuple[str, bool, str]] = (
-            ("allowed_regions", Check.REGION in self.forbid, "region_not_allowed is not in forbid"),
-            ("peering_cidrs", Check.WIDE_PEERING in self.forbid, "wide_peering is not in forbid"),
-            ("private_subnets", Check.PRIVATE_SUBNET_EXPOSED in self.forbid, "private_subnet_exposed is not in forbid"),
+            ("allowed_regions", NetworkCheck.REGION in self.forbid, "region_not_allowed is not in forbid"),
+            ("peering_cidrs", NetworkCheck.WIDE_PEERING in self.forbid, "wide_peering is not in forbid"),
+            (
+                "private_subnets",
+                NetworkCheck.PRIVATE_SUBNET_EXPOSED in self.forbid,
+                "private_subnet_exposed is not in forbid",
+            ),
             (
                 "unattached_for",
-                not {Check.UNATTACHED_ADDRESS, Check.IDLE_ADDRESS}.isdisjoint(self.forbid),
+                not {NetworkCheck.UNATTACHED_ADDRESS, NetworkCheck.IDLE_ADDRESS}.isdisjoint(self.forbid),
                 "neither unattached_public_address nor idle_public_address is in forbid",
             ),
             ("narrow_to", RemediationKind.NARROW_RULE in self.mend, "narrow_rule is not in mend"),

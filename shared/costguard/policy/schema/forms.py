@@ -15,7 +15,7 @@ from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import CLOUDS
 from costguard.domain.resources import Billing, InstanceState, Keeper
 from costguard.guards.budget.rules import CostBasis
-from costguard.guards.network.rules import Check
+from costguard.guards.network.rules import NetworkCheck
 from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Consent, Mode
 from costguard.policy.budget import fields as b
@@ -150,14 +150,14 @@ FORMS: tuple[tuple[Any, dict[str, Any]], ...] = (
     (k.Means, _some(_words(each.value for each in RotationMeans))),
     (Annotated[timedelta, BeforeValidator(mend_values.wait)], _DURATION),
     (Annotated[timedelta, BeforeValidator(network_values.unattached)], _DURATION),
-    (network_documents.CheckWord, _words(each.value for each in Check)),
+    (network_documents.CheckWord, _words(each.value for each in NetworkCheck)),
     (network_documents.RemediationWord, _words(each.value for each in network_documents.MENDS)),
     (network_documents.Network, _text(r"[0-9A-Fa-f:.]+/[0-9]{1,3}", "203.0.113.0/24")),
     (network_documents.Port, {"type": "integer", "minimum": 1, "maximum": 65_535}),
     (t.State, _words(each.value for each in InstanceState)),
     (t.Keepers, _words(each.value for each in Keeper)),
     (t.VerdictWord, _words(each.value for each in Verdict)),
-    (t.OutcomeWord, _words(each.value for each in t.Outcome)),
+    (t.OutcomeWord, _words(each.value for each in t.TrialOutcome)),
     (t.ReasonWord, _words(each.value for each in ReasonCode)),
     (t.StepWord, _words(("warn", "snapshot", "stop", "terminate", "none"))),
 )

@@ -47,13 +47,13 @@ _EXAMPLES: Mapping[str, str] = {
 }
 
 
-def explained(document: nodes.Document, error: ValidationError, model: Any) -> Iterator[Problem]:
+def explained(document: nodes.YamlDocument, error: ValidationError, model: Any) -> Iterator[Problem]:
     """Every error of `error`, placed in `document`; `model` is what it was checked against."""
     for detail in error.errors(include_url=False)[:MAX_PROBLEMS]:
         yield _problem(document, detail, model)
 
 
-def _problem(document: nodes.Document, detail: ErrorDetails, model: Any) -> Problem:
+def _problem(document: nodes.YamlDocument, detail: ErrorDetails, model: Any) -> Problem:
     loc = tuple(detail["loc"])
     kind = detail["type"]
     if kind == "extra_forbidden":
@@ -74,7 +74,7 @@ def _problem(document: nodes.Document, detail: ErrorDetails, model: Any) -> Prob
     return document.problem(mark, field_path(loc), message, fix)
 
 
-def _unknown_key(document: nodes.Document, loc: Loc, model: Any) -> Problem:
+def _unknown_key(document: nodes.YamlDocument, loc: Loc, model: Any) -> Problem:
     mark, _ = document.locate(loc, key=True)
     name = str(loc[-1])
     known = _keys_at(model, loc[:-1])

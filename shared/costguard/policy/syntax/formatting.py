@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 
 from costguard.policy.syntax.problems import invalid
 from costguard.policy.syntax.yaml12 import read_yaml
-from costguard.policy.syntax.yaml_nodes import Document, plain
+from costguard.policy.syntax.yaml_nodes import YamlDocument, plain
 
 _NEVER_FOLDED = 1_000_000
 _REMARK = re.compile(r"(?:^|\s)(#.*)")
@@ -63,7 +63,7 @@ def _remarks(text: str) -> list[str]:
     return sorted(found.strip() for line in text.split("\n") for found in _REMARK.findall(line))
 
 
-def _means_the_same(before: Document, after: Document) -> bool:
+def _means_the_same(before: YamlDocument, after: YamlDocument) -> bool:
     if before.root is None or after.root is None or after.problems:
         return False
     return repr(plain(before.root)) == repr(plain(after.root))  # 1 and True are equal, and not the same

@@ -29,7 +29,7 @@ from ruamel.yaml.scanner import Scanner
 
 from costguard.policy.syntax.problems import Mark, Problem, excerpt, field_path, shortened
 from costguard.policy.syntax.text import MAX_BYTES, too_long
-from costguard.policy.syntax.yaml_nodes import Document, Mapping, Node, Plain, Scalar, Sequence
+from costguard.policy.syntax.yaml_nodes import Mapping, Node, Plain, Scalar, Sequence, YamlDocument
 
 MAX_DEPTH = 50
 MAX_PROBLEMS = 100  # of one file; a reader needs no more to see what is wrong
@@ -48,14 +48,14 @@ _UNSEEN = re.compile(
 )
 
 
-def read_yaml(path: str, text: str) -> Document:
+def read_yaml(path: str, text: str) -> YamlDocument:
     """Read one file; `path` is only for the messages."""
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        return Document(path, "", None, (too_long(path),))
+        return YamlDocument(path, "", None, (too_long(path),))
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     unseen = tuple(_unseen_characters(path, text))
     if unseen:
-        return Document(path, text, None, unseen)
+        return YamlDocument(path, text, None, unseen)
     builder = _Builder(path, text)
     try:
         for event in events_in(text):
@@ -70,7 +70,7 @@ def read_yaml(path: str, text: str) -> Document:
     root = builder.root
     if root is None and not builder.problems:
         builder.add(Mark(), "the file is empty", "write what belongs there, [] for an empty list, or remove the file")
-    return Document(path, text, root, tuple(builder.problems), frozenset(builder.damaged))
+    return YamlDocument(path, text, root, tuple(builder.problems), frozenset(builder.damaged))
 
 
 def _unseen_characters(path: str, text: str) -> Iterator[Problem]:

@@ -42,7 +42,7 @@ Node = Scalar | Sequence | Mapping
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class YamlDocument:
     """One file as read: `root` is None when nothing usable was found, and then `problems` says why.
 
     What stands at a `damaged` place was dropped or replaced, so nothing more can be said about it.

@@ -26,7 +26,7 @@ _ALL = Decimal(100)
 _LADDER = ("warned", "stopped", "warned_again", "snapshotted")
 
 
-class Outcome(str, Enum):
+class TrialOutcome(str, Enum):
     """What comes of a machine's next step in the run that is tested."""
 
     DUE = "due"
@@ -54,7 +54,7 @@ Share = Annotated[float, BeforeValidator(lambda raw: float(units.parse_share(raw
 State = Annotated[InstanceState, BeforeValidator(v.choice_of(InstanceState, "a state"))]
 Keepers = Annotated[Keeper, BeforeValidator(v.choice_of(Keeper, "a manager"))]
 VerdictWord = Annotated[Verdict, BeforeValidator(v.choice_of(Verdict, "a verdict"))]
-OutcomeWord = Annotated[Outcome, BeforeValidator(v.choice_of(Outcome, "an outcome"))]
+OutcomeWord = Annotated[TrialOutcome, BeforeValidator(v.choice_of(TrialOutcome, "an outcome"))]
 ReasonWord = Annotated[ReasonCode, BeforeValidator(v.choice_of(ReasonCode, "a reason"))]
 _STEPS = {each.value: each.value for each in (Verb.WARN, Verb.SNAPSHOT, Verb.STOP, Verb.TERMINATE)} | {"none": ""}
 StepWord = Annotated[str, BeforeValidator(v.choice(_STEPS, "a step"))]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from costguard.domain.backtests import BackTest, Point, Tally
 from costguard.report.backtest.views import A_DAY, backtest_lines, backtest_tables, remarks
-from costguard.report.charts.values import Bars, Chart, Said
+from costguard.report.charts.values import BarChart, Chart, Said
 from costguard.report.page.markup import Html, element
 from costguard.report.page.page import Drawing
 from costguard.report.page.style import POLICY, style
@@ -42,7 +42,7 @@ def backtest_page(test: BackTest, language: Language, drawing: Drawing) -> str:
     return f"<!doctype html>\n{page}\n"
 
 
-def charts_of(test: BackTest, language: Language) -> tuple[Bars, ...]:
+def charts_of(test: BackTest, language: Language) -> tuple[BarChart, ...]:
     """Hours and regrets by setting; without other settings of the new policy and the current one."""
     rows = [(_setting(point), point.tally) for point in test.points] or list(_policies(test, language))
     if not any(tally.stops for _, tally in rows):
@@ -50,13 +50,13 @@ def charts_of(test: BackTest, language: Language) -> tuple[Bars, ...]:
     labels = tuple(label for label, _ in rows)
     parts = ("chart_no", "chart_undetermined", "chart_yes")
     return (
-        Bars(
+        BarChart(
             _said("chart_reclaimed", language),
             labels,
             (_said("chart_hours", language),),
             tuple((float(tally.reclaimed_hours),) for _, tally in rows),
         ),
-        Bars(
+        BarChart(
             _said("chart_regrets", language),
             labels,
             tuple(_said(part, language) for part in parts),

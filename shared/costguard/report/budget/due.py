@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing_extensions import assert_never
 
 from costguard.domain.money import totals
-from costguard.estimates.commitments import Commitment, Ground
+from costguard.estimates.commitments import Commitment, CommitmentEvidence
 from costguard.report.budget.views import BudgetReport
 from costguard.report.notices.machines import local_time
 from costguard.report.words.sentences import Language, clean, phrase
@@ -58,10 +58,10 @@ def _cost(each: Commitment, language: Language) -> str:
 
 def _why(each: Commitment, language: Language) -> str:
     days = phrase("budget_rule_list", language).join(day.isoformat() for day in each.seen)
-    if each.ground is Ground.CHARGED_BEFORE:
+    if each.ground is CommitmentEvidence.CHARGED_BEFORE:
         key = "budgets_due_every_day" if each.times > 1 else "budgets_due_before"
         return phrase(key, language, cloud=each.cloud, days=days)
-    if each.ground is Ground.TERM:
+    if each.ground is CommitmentEvidence.TERM:
         price = {}
         if each.by_list:
             price["price"] = phrase("budgets_due_price_listed", language)

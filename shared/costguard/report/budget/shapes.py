@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
 from costguard.domain.spend import ChargeCategory
-from costguard.estimates.commitments import Ground
+from costguard.estimates.commitments import CommitmentEvidence
 from costguard.guards.budget import rules as guard
 from costguard.guards.budget.alerts import AlertKind
 from costguard.report.schemas import values
@@ -174,7 +174,7 @@ class MachineSpend(TypedDict):
 class Commitment(TypedDict):
     """What is known to fall due."""
 
-    known_from: Annotated[str, one_of(Ground)]
+    known_from: Annotated[str, one_of(CommitmentEvidence)]
     """A machine's prepaid term that ends, or a fee that the bill had before."""
     id: str | None
     """The machine; null for a fee."""

@@ -27,35 +27,37 @@ _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class StorySection:
     """A heading, and lines below it."""
 
     title: str
     lines: tuple[str, ...]
 
 
-def budget_story(one: BudgetReport, language: Language = Language.EN, *, plain: bool = False) -> tuple[Section, ...]:
+def budget_story(
+    one: BudgetReport, language: Language = Language.EN, *, plain: bool = False
+) -> tuple[StorySection, ...]:
     """Its rule, its spend part by part, what comes, how sure that is, what was told and what follows."""
     status = one.status
-    found = [Section(phrase("budgets_rule", language), tuple(_rule_lines(one, language)))]
+    found = [StorySection(phrase("budgets_rule", language), tuple(_rule_lines(one, language)))]
     if status.period is not None and status.spent is not None:
         sums = printed_sums(status, status.spent)
         total = tuple(_total_lines(status, status.spent, sums, language))
-        found.append(Section(phrase("budgets_total", language), total))
+        found.append(StorySection(phrase("budgets_total", language), total))
         for part in status.parts:
             title = phrase("budgets_cloud", language, cloud=part.cloud)
             lines = tuple(_cloud_lines(one, part, sums.clouds[part.cloud], status.period, language))
-            found.append(Section(title, lines))
+            found.append(StorySection(title, lines))
         for cloud in sorted({*status.unread, *sums.clouds} - {part.cloud for part in status.parts}):
             title = phrase("budgets_cloud", language, cloud=cloud)
-            found.append(Section(title, tuple(_unbilled_lines(one, cloud, sums, status.period, language))))
-        found.append(Section(phrase("budgets_machines", language), tuple(_machine_lines(one, sums, language))))
-        found.append(Section(phrase("budgets_rates", language), tuple(_rate_lines(status, language))))
-        found.append(Section(phrase("budgets_ahead", language), tuple(_ahead_lines(one, language, plain=plain))))
-        found.append(Section(phrase("budgets_doubts", language), tuple(_doubt_lines(one, language))))
+            found.append(StorySection(title, tuple(_unbilled_lines(one, cloud, sums, status.period, language))))
+        found.append(StorySection(phrase("budgets_machines", language), tuple(_machine_lines(one, sums, language))))
+        found.append(StorySection(phrase("budgets_rates", language), tuple(_rate_lines(status, language))))
+        found.append(StorySection(phrase("budgets_ahead", language), tuple(_ahead_lines(one, language, plain=plain))))
+        found.append(StorySection(phrase("budgets_doubts", language), tuple(_doubt_lines(one, language))))
         told = tuple(_told_lines(one, status.period, language)) or (phrase("budgets_told_none", language),)
-        found.append(Section(phrase("budgets_thresholds", language), told))
-    found.append(Section(phrase("budgets_steps", language), tuple(_step_lines(one, language))))
+        found.append(StorySection(phrase("budgets_thresholds", language), told))
+    found.append(StorySection(phrase("budgets_steps", language), tuple(_step_lines(one, language))))
     return tuple(section for section in found if section.lines)
 
 

@@ -9,8 +9,8 @@ from decimal import Decimal
 from costguard.domain.findings import Verdict
 from costguard.domain.money import Money
 from costguard.domain.savings import SavingsReport
-from costguard.report.charts.values import Ages, Bars, BurnDown, HeatMap, OverTime, Said
-from costguard.report.facts import BudgetSight, ReportFacts, Sight, days_shown
+from costguard.report.charts.values import Ages, BarChart, BurnDown, HeatMap, OverTime, Said
+from costguard.report.facts import BudgetSnapshot, ReportFacts, ResourceSnapshot, days_shown
 from costguard.report.words.digest import said
 from costguard.report.words.sentences import Language, clean
 
@@ -39,7 +39,7 @@ def busy_chart(facts: ReportFacts, language: Language) -> HeatMap | None:
     )
 
 
-def busy_rows(facts: ReportFacts) -> Sequence[Sight]:
+def busy_rows(facts: ReportFacts) -> Sequence[ResourceSnapshot]:
     """The machines that were measured on any day: idle ones first, dearest first."""
     measured = [one for one in facts.machines if any(value is not None for value in one.busy)]
     return sorted(measured, key=lambda one: (not one.is_idle, -(one.hourly.amount if one.hourly else 0), str(one.ref)))
@@ -66,13 +66,13 @@ def saved_charts(facts: ReportFacts, language: Language) -> Iterator[OverTime]:
             )
 
 
-def burn_charts(facts: ReportFacts, language: Language) -> Iterator[tuple[BudgetSight, BurnDown]]:
+def burn_charts(facts: ReportFacts, language: Language) -> Iterator[tuple[BudgetSnapshot, BurnDown]]:
     """One chart a budget, the most spent first."""
     for one in sorted(facts.budgets, key=lambda each: (-each.share, each.name)):
         yield one, _burn_down(one, language)
 
 
-def idle_charts(facts: ReportFacts, language: Language) -> Iterator[Bars]:
+def idle_charts(facts: ReportFacts, language: Language) -> Iterator[BarChart]:
     """One chart a currency: teams from the dearest on, types as parts."""
     priced = [(one, cost) for one in facts.idle if (cost := one.a_day) is not None]
     for currency in sorted({cost.currency for _, cost in priced}):
@@ -87,7 +87,7 @@ def idle_charts(facts: ReportFacts, language: Language) -> Iterator[Bars]:
             other = float(sum((amount for kind, amount in of_team if kind not in kept), Decimal(0)))
             values.append((*row, other) if more else tuple(row))
         parts = [_plain(each) for each in kept]
-        yield Bars(
+        yield BarChart(
             title=said("idle_title", language, currency=currency),
             rows=tuple(_plain(team) if team else said("idle_nobody", language) for team in teams),
             parts=(*parts, said("idle_other", language)) if more else tuple(parts),
@@ -113,19 +113,19 @@ def keys_chart(facts: ReportFacts, language: Language) -> Ages | None:
     )
 
 
-def key_age(sight: Sight) -> float | None:
+def key_age(sight: ResourceSnapshot) -> float | None:
     """Days since it was given new material, None where nobody tells."""
     return _number(sight, "age_days")
 
 
-def _number(sight: Sight, fact: str) -> float | None:
+def _number(sight: ResourceSnapshot, fact: str) -> float | None:
     value = sight.reason.facts.get(fact)
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return float(value)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _burn_down(one: BudgetSight, language: Language) -> BurnDown:
+def _burn_down(one: BudgetSnapshot, language: Language) -> BurnDown:
     amount = float(one.amount.amount)
     left, points = one.amount.amount, [(one.first, amount)]
     for day, spent in one.days:
@@ -149,7 +149,7 @@ def _burn_down(one: BudgetSight, language: Language) -> BurnDown:
     )
 
 
-def _ends(one: BudgetSight) -> tuple[float, float, float] | None:
+def _ends(one: BudgetSnapshot) -> tuple[float, float, float] | None:
     if one.best is None or one.expected is None or one.worst is None:
         return None
 
@@ -187,7 +187,7 @@ def _largest(amounts: Sequence[tuple[str, Decimal]]) -> list[str]:
     return sorted(sums, key=lambda name: (-sums[name], name))
 
 
-def _named(sight: Sight) -> Said:
+def _named(sight: ResourceSnapshot) -> Said:
     return Said(clean(sight.name) or clean(sight.ref.native_id), clean(sight.ref.native_id))
 
 

@@ -63,7 +63,7 @@ class BurnDown:
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
+class BarChart:
     """One bar a row, of parts that are stacked; `parts` name them and go with each row's values."""
 
     title: Said
@@ -86,4 +86,4 @@ class Ages:
     allowed_label: Said
 
 
-Chart = HeatMap | OverTime | BurnDown | Bars | Ages
+Chart = HeatMap | OverTime | BurnDown | BarChart | Ages

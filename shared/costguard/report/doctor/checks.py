@@ -23,7 +23,7 @@ class Health(str, Enum):
     BARS = "bars_enforcing"
 
 
-class Question(str, Enum):
+class DoctorQuestion(str, Enum):
     """What is asked. The first nine are asked of every target, the rest once.
 
     Of these the bill, keys and networks only where the policy has rules for them. That of launch freezes and that of
@@ -126,78 +126,78 @@ class Code(str, Enum):
 
 
 _OK, _WARNING, _UNTOLD, _BARS = Health
-VERDICTS: Mapping[Code, tuple[Question, Health]] = MappingProxyType(
+VERDICTS: Mapping[Code, tuple[DoctorQuestion, Health]] = MappingProxyType(
     {
-        Code.CALLER_KNOWN: (Question.CALLER, _OK),
-        Code.CALLER_REFUSED: (Question.CALLER, _BARS),
-        Code.CALLER_UNTOLD: (Question.CALLER, _UNTOLD),
-        Code.CLOCK_RIGHT: (Question.CLOCK, _OK),
-        Code.CLOCK_OFF: (Question.CLOCK, _WARNING),
-        Code.CLOCK_WRONG: (Question.CLOCK, _BARS),
-        Code.CLOCK_UNTOLD: (Question.CLOCK, _UNTOLD),
-        Code.REGIONS_ANSWER: (Question.REGIONS, _OK),
-        Code.REGIONS_NONE: (Question.REGIONS, _WARNING),
-        Code.REGIONS_CLOSED: (Question.REGIONS, _WARNING),
-        Code.REGIONS_UNREAD: (Question.REGIONS, _UNTOLD),
-        Code.REGIONS_DENIED: (Question.REGIONS, _BARS),
-        Code.PERMISSIONS_GRANTED: (Question.PERMISSIONS, _OK),
-        Code.PERMISSIONS_UNTOLD: (Question.PERMISSIONS, _WARNING),
-        Code.PERMISSIONS_WANTED: (Question.PERMISSIONS, _WARNING),
-        Code.PERMISSIONS_UNREAD: (Question.PERMISSIONS, _UNTOLD),
-        Code.PERMISSIONS_MISSING: (Question.PERMISSIONS, _BARS),
-        Code.PERMISSIONS_UNSAFE: (Question.PERMISSIONS, _BARS),
-        Code.MEASURED_ALL: (Question.MEASURED, _OK),
-        Code.MEASURED_NOTHING_RUNS: (Question.MEASURED, _OK),
-        Code.MEASURED_PARTLY: (Question.MEASURED, _WARNING),
-        Code.MEASURED_UNREAD: (Question.MEASURED, _UNTOLD),
-        Code.MEASURED_NONE: (Question.MEASURED, _BARS),
-        Code.OTHER_NOT_SEEN: (Question.OTHER_DEPLOYMENT, _OK),
-        Code.OTHER_UNREAD: (Question.OTHER_DEPLOYMENT, _UNTOLD),
-        Code.OTHER_SEEN: (Question.OTHER_DEPLOYMENT, _BARS),
-        Code.OTHER_LOG_UNREAD: (Question.OTHER_DEPLOYMENT, _WARNING),
-        Code.OTHER_LED: (Question.OTHER_DEPLOYMENT, _WARNING),
-        Code.OTHER_WORKS: (Question.OTHER_DEPLOYMENT, _BARS),
-        Code.BILL_READ: (Question.BILL, _OK),
-        Code.BILL_SAYS_NOTHING: (Question.BILL, _WARNING),
-        Code.BILL_UNTOLD: (Question.BILL, _WARNING),
-        Code.BILL_DENIED: (Question.BILL, _WARNING),
-        Code.KEYS_READ: (Question.KEYS, _OK),
-        Code.KEYS_UNTOLD: (Question.KEYS, _WARNING),
-        Code.KEYS_DENIED: (Question.KEYS, _WARNING),
-        Code.NETWORKS_READ: (Question.NETWORKS, _OK),
-        Code.NETWORKS_UNTOLD: (Question.NETWORKS, _WARNING),
-        Code.NETWORKS_DENIED: (Question.NETWORKS, _WARNING),
-        Code.FREEZE_READY: (Question.FREEZE, _OK),
-        Code.FREEZE_IN_FORCE: (Question.FREEZE, _OK),
-        Code.FREEZE_FOREIGN: (Question.FREEZE, _WARNING),
-        Code.FREEZE_UNTOLD: (Question.FREEZE, _WARNING),
-        Code.FREEZE_DENIED: (Question.FREEZE, _WARNING),
-        Code.LEDGER_READY: (Question.LEDGER, _OK),
-        Code.LEDGER_NEW: (Question.LEDGER, _WARNING),
-        Code.LEDGER_FORGETFUL: (Question.LEDGER, _BARS),
-        Code.LEDGER_NEWER: (Question.LEDGER, _BARS),
-        Code.LEDGER_UNUSABLE: (Question.LEDGER, _BARS),
-        Code.POLICY_ENFORCES: (Question.POLICY, _OK),
-        Code.POLICY_GENTLE: (Question.POLICY, _OK),
-        Code.POLICY_REMARKED: (Question.POLICY, _WARNING),
-        Code.POLICY_INVALID: (Question.POLICY, _BARS),
-        Code.CHANNEL_PROVES: (Question.CHANNEL, _OK),
-        Code.CHANNEL_PARTLY: (Question.CHANNEL, _WARNING),
-        Code.CHANNEL_MISSING: (Question.CHANNEL, _BARS),
-        Code.ROBOT_READY: (Question.ROBOT, _OK),
-        Code.ROBOT_UNSIGNED: (Question.ROBOT, _WARNING),
-        Code.ROBOT_WRONG: (Question.ROBOT, _BARS),
-        Code.PLAIN_TEXT_NONE: (Question.PLAIN_TEXT, _OK),
-        Code.PLAIN_TEXT_FOUND: (Question.PLAIN_TEXT, _WARNING),
-        Code.SWITCH_OPEN: (Question.KILL_SWITCH, _OK),
-        Code.SWITCH_PAUSED: (Question.KILL_SWITCH, _WARNING),
-        Code.SWITCH_UNREADABLE: (Question.KILL_SWITCH, _BARS),
-        Code.RUNS_RECENT: (Question.RUNS, _OK),
-        Code.RUNS_NONE: (Question.RUNS, _WARNING),
-        Code.RUNS_MISSED: (Question.RUNS, _WARNING),
-        Code.RUNS_UNENDED: (Question.RUNS, _WARNING),
-        Code.RUNS_OTHER_POLICY: (Question.RUNS, _WARNING),
-        Code.RUNS_STRETCH_WAITS: (Question.RUNS, _WARNING),
+        Code.CALLER_KNOWN: (DoctorQuestion.CALLER, _OK),
+        Code.CALLER_REFUSED: (DoctorQuestion.CALLER, _BARS),
+        Code.CALLER_UNTOLD: (DoctorQuestion.CALLER, _UNTOLD),
+        Code.CLOCK_RIGHT: (DoctorQuestion.CLOCK, _OK),
+        Code.CLOCK_OFF: (DoctorQuestion.CLOCK, _WARNING),
+        Code.CLOCK_WRONG: (DoctorQuestion.CLOCK, _BARS),
+        Code.CLOCK_UNTOLD: (DoctorQuestion.CLOCK, _UNTOLD),
+        Code.REGIONS_ANSWER: (DoctorQuestion.REGIONS, _OK),
+        Code.REGIONS_NONE: (DoctorQuestion.REGIONS, _WARNING),
+        Code.REGIONS_CLOSED: (DoctorQuestion.REGIONS, _WARNING),
+        Code.REGIONS_UNREAD: (DoctorQuestion.REGIONS, _UNTOLD),
+        Code.REGIONS_DENIED: (DoctorQuestion.REGIONS, _BARS),
+        Code.PERMISSIONS_GRANTED: (DoctorQuestion.PERMISSIONS, _OK),
+        Code.PERMISSIONS_UNTOLD: (DoctorQuestion.PERMISSIONS, _WARNING),
+        Code.PERMISSIONS_WANTED: (DoctorQuestion.PERMISSIONS, _WARNING),
+        Code.PERMISSIONS_UNREAD: (DoctorQuestion.PERMISSIONS, _UNTOLD),
+        Code.PERMISSIONS_MISSING: (DoctorQuestion.PERMISSIONS, _BARS),
+        Code.PERMISSIONS_UNSAFE: (DoctorQuestion.PERMISSIONS, _BARS),
+        Code.MEASURED_ALL: (DoctorQuestion.MEASURED, _OK),
+        Code.MEASURED_NOTHING_RUNS: (DoctorQuestion.MEASURED, _OK),
+        Code.MEASURED_PARTLY: (DoctorQuestion.MEASURED, _WARNING),
+        Code.MEASURED_UNREAD: (DoctorQuestion.MEASURED, _UNTOLD),
+        Code.MEASURED_NONE: (DoctorQuestion.MEASURED, _BARS),
+        Code.OTHER_NOT_SEEN: (DoctorQuestion.OTHER_DEPLOYMENT, _OK),
+        Code.OTHER_UNREAD: (DoctorQuestion.OTHER_DEPLOYMENT, _UNTOLD),
+        Code.OTHER_SEEN: (DoctorQuestion.OTHER_DEPLOYMENT, _BARS),
+        Code.OTHER_LOG_UNREAD: (DoctorQuestion.OTHER_DEPLOYMENT, _WARNING),
+        Code.OTHER_LED: (DoctorQuestion.OTHER_DEPLOYMENT, _WARNING),
+        Code.OTHER_WORKS: (DoctorQuestion.OTHER_DEPLOYMENT, _BARS),
+        Code.BILL_READ: (DoctorQuestion.BILL, _OK),
+        Code.BILL_SAYS_NOTHING: (DoctorQuestion.BILL, _WARNING),
+        Code.BILL_UNTOLD: (DoctorQuestion.BILL, _WARNING),
+        Code.BILL_DENIED: (DoctorQuestion.BILL, _WARNING),
+        Code.KEYS_READ: (DoctorQuestion.KEYS, _OK),
+        Code.KEYS_UNTOLD: (DoctorQuestion.KEYS, _WARNING),
+        Code.KEYS_DENIED: (DoctorQuestion.KEYS, _WARNING),
+        Code.NETWORKS_READ: (DoctorQuestion.NETWORKS, _OK),
+        Code.NETWORKS_UNTOLD: (DoctorQuestion.NETWORKS, _WARNING),
+        Code.NETWORKS_DENIED: (DoctorQuestion.NETWORKS, _WARNING),
+        Code.FREEZE_READY: (DoctorQuestion.FREEZE, _OK),
+        Code.FREEZE_IN_FORCE: (DoctorQuestion.FREEZE, _OK),
+        Code.FREEZE_FOREIGN: (DoctorQuestion.FREEZE, _WARNING),
+        Code.FREEZE_UNTOLD: (DoctorQuestion.FREEZE, _WARNING),
+        Code.FREEZE_DENIED: (DoctorQuestion.FREEZE, _WARNING),
+        Code.LEDGER_READY: (DoctorQuestion.LEDGER, _OK),
+        Code.LEDGER_NEW: (DoctorQuestion.LEDGER, _WARNING),
+        Code.LEDGER_FORGETFUL: (DoctorQuestion.LEDGER, _BARS),
+        Code.LEDGER_NEWER: (DoctorQuestion.LEDGER, _BARS),
+        Code.LEDGER_UNUSABLE: (DoctorQuestion.LEDGER, _BARS),
+        Code.POLICY_ENFORCES: (DoctorQuestion.POLICY, _OK),
+        Code.POLICY_GENTLE: (DoctorQuestion.POLICY, _OK),
+        Code.POLICY_REMARKED: (DoctorQuestion.POLICY, _WARNING),
+        Code.POLICY_INVALID: (DoctorQuestion.POLICY, _BARS),
+        Code.CHANNEL_PROVES: (DoctorQuestion.CHANNEL, _OK),
+        Code.CHANNEL_PARTLY: (DoctorQuestion.CHANNEL, _WARNING),
+        Code.CHANNEL_MISSING: (DoctorQuestion.CHANNEL, _BARS),
+        Code.ROBOT_READY: (DoctorQuestion.ROBOT, _OK),
+        Code.ROBOT_UNSIGNED: (DoctorQuestion.ROBOT, _WARNING),
+        Code.ROBOT_WRONG: (DoctorQuestion.ROBOT, _BARS),
+        Code.PLAIN_TEXT_NONE: (DoctorQuestion.PLAIN_TEXT, _OK),
+        Code.PLAIN_TEXT_FOUND: (DoctorQuestion.PLAIN_TEXT, _WARNING),
+        Code.SWITCH_OPEN: (DoctorQuestion.KILL_SWITCH, _OK),
+        Code.SWITCH_PAUSED: (DoctorQuestion.KILL_SWITCH, _WARNING),
+        Code.SWITCH_UNREADABLE: (DoctorQuestion.KILL_SWITCH, _BARS),
+        Code.RUNS_RECENT: (DoctorQuestion.RUNS, _OK),
+        Code.RUNS_NONE: (DoctorQuestion.RUNS, _WARNING),
+        Code.RUNS_MISSED: (DoctorQuestion.RUNS, _WARNING),
+        Code.RUNS_UNENDED: (DoctorQuestion.RUNS, _WARNING),
+        Code.RUNS_OTHER_POLICY: (DoctorQuestion.RUNS, _WARNING),
+        Code.RUNS_STRETCH_WAITS: (DoctorQuestion.RUNS, _WARNING),
     }
 )
 
@@ -238,7 +238,7 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DoctorCheck:
     """One question answered. `target` is empty for what is asked once."""
 
     code: Code
@@ -247,7 +247,7 @@ class Check:
     details: tuple[Detail, ...] = ()
 
     @property
-    def question(self) -> Question:
+    def question(self) -> DoctorQuestion:
         """What was asked."""
         return VERDICTS[self.code][0]
 
@@ -262,7 +262,7 @@ class Diagnosis:
     """All checks, in the order they are told, and every call that was sent for them."""
 
     at: datetime
-    checks: tuple[Check, ...]
+    checks: tuple[DoctorCheck, ...]
     calls: tuple[CallRow, ...] = ()
 
     @property

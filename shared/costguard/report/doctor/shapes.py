@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from costguard.domain.reasons import FactValue
-from costguard.report.doctor.checks import Code, Health, Question
+from costguard.report.doctor.checks import Code, DoctorQuestion, Health
 from costguard.report.schemas.values import Count, Time, one_of
 
 
@@ -26,7 +26,7 @@ class DoctorDetail(TypedDict):
 class DoctorCheck(TypedDict):
     """One answer."""
 
-    check: Annotated[str, one_of(Question)]
+    check: Annotated[str, one_of(DoctorQuestion)]
     """What was asked."""
     code: Annotated[str, one_of(Code)]
     """The answer; the same in every language and version."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from costguard.domain.reasons import FactValue, Reason
 from costguard.domain.resources import Gap
-from costguard.report.doctor.checks import Check, Detail, Diagnosis, Health, RunTold
+from costguard.report.doctor.checks import Detail, Diagnosis, DoctorCheck, Health, RunTold
 from costguard.report.json_values import moment
 from costguard.report.plan.evidence import utc_words
 from costguard.report.policy.waits import wait_words
@@ -40,7 +40,7 @@ def health_words(health: Health, language: Language = Language.EN) -> str:
     return phrase(f"doctor_health_{health.value}", language)
 
 
-def check_words(check: Check, language: Language = Language.EN) -> str:
+def check_words(check: DoctorCheck, language: Language = Language.EN) -> str:
     """What is the case."""
     facts: dict[str, FactValue] = dict(check.facts)
     if "direction" in facts:
@@ -52,14 +52,14 @@ def check_words(check: Check, language: Language = Language.EN) -> str:
     return phrase(f"doctor_{check.code.value}", language, **facts)
 
 
-def check_fix(check: Check, language: Language = Language.EN) -> str:
+def check_fix(check: DoctorCheck, language: Language = Language.EN) -> str:
     """What mends it; empty where there is nothing to mend."""
     key = f"doctor_fix_{check.code.value}"
     told = {"cloud": check.target.partition(":")[0], **check.facts}
     return phrase(key, language, **told) if key in _book(language).phrases else ""
 
 
-def check_lines(check: Check, language: Language = Language.EN) -> Iterator[str]:
+def check_lines(check: DoctorCheck, language: Language = Language.EN) -> Iterator[str]:
     """The words, the fix, and what is behind them; the first few where there is much."""
     yield phrase("doctor_line", language, target=check.target, words=check_words(check, language))
     mend = check_fix(check, language)
@@ -126,7 +126,7 @@ def doctor_json(found: Diagnosis, language: Language = Language.EN) -> shapes.Do
     }
 
 
-def _check_json(check: Check, language: Language) -> shapes.DoctorCheck:
+def _check_json(check: DoctorCheck, language: Language) -> shapes.DoctorCheck:
     return {
         "check": check.question.value,
         "code": check.code.value,

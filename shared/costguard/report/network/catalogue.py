@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-from costguard.guards.network.rules import Check
+from costguard.guards.network.rules import NetworkCheck
 from costguard.report.words.sentences import Language
 
 _EN, _ZH = Language.EN, Language.ZH
@@ -51,7 +51,7 @@ class CatalogueEntry:
     `title` says what is wrong, `why` what it leads to, `remedy` what to do, each in every language.
     """
 
-    check: Check
+    check: NetworkCheck
     check_id: str
     severity: Severity
     title: Said
@@ -67,7 +67,7 @@ def _said(english: str, chinese: str) -> Said:
 
 CATALOGUE: tuple[CatalogueEntry, ...] = (
     CatalogueEntry(
-        Check.PUBLIC_IP,
+        NetworkCheck.PUBLIC_IP,
         "CG-NET-001",
         Severity.HIGH,
         _said("A GPU instance has a public address", "GPU 实例有公网地址"),
@@ -83,7 +83,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         prowler={"aws": ("ec2_instance_public_ip",)},
     ),
     CatalogueEntry(
-        Check.OPEN_ADMIN_PORT,
+        NetworkCheck.OPEN_ADMIN_PORT,
         "CG-NET-002",
         Severity.CRITICAL,
         _said(
@@ -116,7 +116,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         },
     ),
     CatalogueEntry(
-        Check.WIDE_RULE,
+        NetworkCheck.WIDE_RULE,
         "CG-NET-003",
         Severity.HIGH,
         _said("A rule lets in more than the policy allows", "规则放行的范围超出策略"),
@@ -139,7 +139,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         },
     ),
     CatalogueEntry(
-        Check.UNATTACHED_ADDRESS,
+        NetworkCheck.UNATTACHED_ADDRESS,
         "CG-NET-004",
         Severity.LOW,
         _said("A public address is kept and not used", "公网地址闲置未绑定"),
@@ -155,7 +155,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         prowler={"aws": ("ec2_elastic_ip_unassigned",)},
     ),
     CatalogueEntry(
-        Check.IDLE_NAT_GATEWAY,
+        NetworkCheck.IDLE_NAT_GATEWAY,
         "CG-NET-005",
         Severity.LOW,
         _said("A NAT gateway serves nothing", "NAT 网关闲置"),
@@ -166,7 +166,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         ),
     ),
     CatalogueEntry(
-        Check.DEFAULT_VPC,
+        NetworkCheck.DEFAULT_VPC,
         "CG-NET-006",
         Severity.MEDIUM,
         _said("The default VPC is in use", "正在使用默认 VPC"),
@@ -180,7 +180,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         ),
     ),
     CatalogueEntry(
-        Check.FLOW_LOGS_OFF,
+        NetworkCheck.FLOW_LOGS_OFF,
         "CG-NET-007",
         Severity.MEDIUM,
         _said("Flow logs are off", "未开启流日志"),
@@ -196,7 +196,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         prowler={"aws": ("vpc_flow_logs_enabled",), "alibaba": ("vpc_flow_logs_enabled",)},
     ),
     CatalogueEntry(
-        Check.PRIVATE_SUBNET_EXPOSED,
+        NetworkCheck.PRIVATE_SUBNET_EXPOSED,
         "CG-NET-008",
         Severity.HIGH,
         _said("A subnet that is meant to be private leads to the internet", "应为私有的子网可直通公网"),
@@ -210,7 +210,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         ),
     ),
     CatalogueEntry(
-        Check.IMDS_V1,
+        NetworkCheck.IMDS_V1,
         "CG-NET-009",
         Severity.HIGH,
         _said("Instance metadata answers without a session token", "实例元数据可不带令牌访问"),
@@ -226,7 +226,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         prowler={"aws": ("ec2_instance_imdsv2_enabled",)},
     ),
     CatalogueEntry(
-        Check.WIDE_PEERING,
+        NetworkCheck.WIDE_PEERING,
         "CG-NET-010",
         Severity.MEDIUM,
         _said("A route to a peer is wider than the policy allows", "对等连接的路由超出策略"),
@@ -242,7 +242,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         prowler={"aws": ("vpc_peering_routing_tables_with_least_privilege",)},
     ),
     CatalogueEntry(
-        Check.REGION,
+        NetworkCheck.REGION,
         "CG-NET-011",
         Severity.HIGH,
         _said("A resource is outside the allowed regions", "资源位于允许的地域之外"),
@@ -256,7 +256,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         ),
     ),
     CatalogueEntry(
-        Check.UNUSED_GROUP,
+        NetworkCheck.UNUSED_GROUP,
         "CG-NET-012",
         Severity.LOW,
         _said("A security group is in no use", "安全组未被使用"),
@@ -271,7 +271,7 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
         prowler={"aws": ("ec2_securitygroup_not_used",)},
     ),
     CatalogueEntry(
-        Check.IDLE_ADDRESS,
+        NetworkCheck.IDLE_ADDRESS,
         "CG-NET-013",
         Severity.LOW,
         _said("A public address waits for a stopped machine", "公网地址绑定在已停止的机器上"),
@@ -293,14 +293,14 @@ CATALOGUE: tuple[CatalogueEntry, ...] = (
 _BY_CHECK = {entry.check: entry for entry in CATALOGUE}
 
 
-def entry_of(check: Check) -> CatalogueEntry:
+def entry_of(check: NetworkCheck) -> CatalogueEntry:
     """The catalogue's entry of a check."""
     return _BY_CHECK[check]
 
 
 def known_entry(word: str) -> CatalogueEntry | None:
     """The entry of the check that a finding names; None where it is none of them."""
-    return _BY_CHECK[Check(word)] if word in {check.value for check in Check} else None
+    return _BY_CHECK[NetworkCheck(word)] if word in {check.value for check in NetworkCheck} else None
 
 
 def catalogue_page() -> Iterator[str]:

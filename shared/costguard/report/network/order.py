@@ -33,7 +33,7 @@ _UNRANKED = len(Severity)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LookedAt:
     """How much was looked at."""
 
     networks: int = 0
@@ -66,7 +66,7 @@ class NetworkReport:
     """Everything that was found of networks."""
 
     lines: tuple[NetworkLine, ...]
-    seen: Seen = Seen()
+    seen: LookedAt = LookedAt()
     gaps: tuple[Gap, ...] = ()
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from costguard.guards.network.rules import AuditRule, Check, NetworkSelector
+from costguard.guards.network.rules import AuditRule, NetworkCheck, NetworkSelector
 from costguard.report.network.catalogue import entry_of
 from costguard.report.tables import Column, Table
 from costguard.report.words.sentences import Language, choice, clean, phrase, span
@@ -49,7 +49,7 @@ def audit_rule_json(rule: AuditRule) -> shapes.AuditRule:
     }
 
 
-def in_order(checks: frozenset[Check]) -> Sequence[Check]:
+def in_order(checks: frozenset[NetworkCheck]) -> Sequence[NetworkCheck]:
     """By the number in the catalogue."""
     return sorted(checks, key=lambda check: entry_of(check).check_id)
 

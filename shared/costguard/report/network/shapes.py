@@ -14,7 +14,7 @@ from costguard.report.schemas import values
 from costguard.report.schemas.values import Count, Hash, Mode, Money, Parameters, Texts, Time, one_of
 
 _CheckId = Annotated[str, Field(pattern="^CG-NET-[0-9]{3}$")]
-_Check = Annotated[str, one_of(guard.Check)]
+_Check = Annotated[str, one_of(guard.NetworkCheck)]
 _Severity = Annotated[str, one_of(catalogue.Severity)]
 _Mend = Annotated[
     str,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from costguard.domain.money import totals
 from costguard.domain.refs import ResourceRef
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
 from costguard.report.network.catalogue import entry_of, known_entry
 from costguard.report.network.order import PAID_FOR_NOTHING, NetworkLine, NetworkReport
@@ -52,7 +52,7 @@ def networks_json(
     }
 
 
-def _check(check: Check, language: Language) -> shapes.NetworkCheck:
+def _check(check: NetworkCheck, language: Language) -> shapes.NetworkCheck:
     entry = entry_of(check)
     return {
         "check_id": entry.check_id,

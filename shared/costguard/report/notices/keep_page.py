@@ -47,7 +47,7 @@ HEADERS: Mapping[str, str] = MappingProxyType(
 """What every answer with a page carries: the address holds the token, and goes nowhere."""
 
 
-class Screen(str, Enum):
+class KeepScreen(str, Enum):
     """What the page says. Only `ASK` can be answered, only `KEPT` and `KEPT_LATE` changed something."""
 
     ASK = "ask"
@@ -63,19 +63,19 @@ class Screen(str, Enum):
     METHOD = "method"
 
 
-STATUS: Mapping[Screen, int] = MappingProxyType(
+STATUS: Mapping[KeepScreen, int] = MappingProxyType(
     {
-        Screen.ASK: 200,
-        Screen.KEPT: 200,
-        Screen.KEPT_LATE: 200,
-        Screen.LONGER: 200,
-        Screen.USED: 409,
-        Screen.LATE: 409,
-        Screen.REFUSED: 403,
-        Screen.EXPIRED: 410,
-        Screen.FORGED: 404,
-        Screen.FAILED: 503,
-        Screen.METHOD: 405,
+        KeepScreen.ASK: 200,
+        KeepScreen.KEPT: 200,
+        KeepScreen.KEPT_LATE: 200,
+        KeepScreen.LONGER: 200,
+        KeepScreen.USED: 409,
+        KeepScreen.LATE: 409,
+        KeepScreen.REFUSED: 403,
+        KeepScreen.EXPIRED: 410,
+        KeepScreen.FORGED: 404,
+        KeepScreen.FAILED: 503,
+        KeepScreen.METHOD: 405,
     }
 )
 
@@ -87,7 +87,7 @@ class KeepPage:
     `token` is there where the page asks, and comes back as it is.
     """
 
-    screen: Screen
+    screen: KeepScreen
     name: str = ""
     native_id: str = ""
     cost: str = ""
@@ -204,8 +204,8 @@ def keep_page(page: KeepPage, language: Language) -> str:
         element("h1", title),
         element("p", fill(words[f"{page.screen.value}_text"], facts, 400)),
         element("dl", *known) if known else None,
-        _form(page, language) if page.screen is Screen.ASK else None,
-        element("p", words["note"], class_="faint") if page.screen is Screen.ASK else None,
+        _form(page, language) if page.screen is KeepScreen.ASK else None,
+        element("p", words["note"], class_="faint") if page.screen is KeepScreen.ASK else None,
     )
     head = element(
         "head",

@@ -58,7 +58,7 @@ class Upcoming:
 
 
 @dataclass(frozen=True, slots=True)
-class Barred:
+class BarredStep:
     """A step that will not come while these protections are set at the cloud."""
 
     verb: Verb
@@ -92,7 +92,7 @@ class NoticeFacts:
     approve: str = ""
     zone: str = "UTC"
     clickable: bool = False
-    barred: Barred | None = None
+    barred: BarredStep | None = None
 
 
 @dataclass(frozen=True, slots=True)

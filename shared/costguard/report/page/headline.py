@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from costguard.domain.money import Money
-from costguard.report.facts import BudgetSight, Figures, Look, ReportFacts, a_day, figures_of
+from costguard.report.facts import BudgetSnapshot, Figures, ReportFacts, ScanSnapshot, a_day, figures_of
 from costguard.report.guard_views import view_of
 from costguard.report.plan.evidence import utc_words
 from costguard.report.words.digest import say
@@ -52,7 +52,7 @@ def money_words(amounts: Iterable[Money]) -> tuple[str, ...]:
     return tuple(str(amount) for amount in amounts)
 
 
-def budget_words(one: BudgetSight, language: Language, key: str = "budget_line") -> str:
+def budget_words(one: BudgetSnapshot, language: Language, key: str = "budget_line") -> str:
     """Where one budget stands, in a line."""
     expected = "" if one.expected is None or not one.amount.amount else percent(one.expected.amount / one.amount.amount)
     return say(key, language, name=clean(one.name), share=percent(one.share), amount=str(one.amount), expected=expected)
@@ -70,7 +70,7 @@ def unmeasured_percent(facts: ReportFacts) -> str:
     return percent(Decimal(len(facts.unmeasured)) / running) if running else "0"
 
 
-def stale_words(look: Look, language: Language) -> str:
+def stale_words(look: ScanSnapshot, language: Language) -> str:
     """That a look is old, in the words of what it looked at."""
     return say("unseen_stale", language, guard=view_of(look.guard).name(language), when=utc_words(look.at))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from costguard.cases import Case
 from costguard.report.charts.of_facts import key_age
-from costguard.report.facts import ReportFacts, Sight, a_day
+from costguard.report.facts import ReportFacts, ResourceSnapshot, a_day
 from costguard.report.guard_views import Subjects, view_of
 from costguard.report.plan.evidence import utc_words
 from costguard.report.tables import Column, Table
@@ -24,7 +24,7 @@ def idle_tables(facts: ReportFacts, language: Language) -> Iterator[Table]:
     yield _machines(facts, facts.idle[:MOST], say("idle_list_title", language), language)
 
 
-def oldest(facts: ReportFacts, most: int = _OLDEST) -> Sequence[Sight]:
+def oldest(facts: ReportFacts, most: int = _OLDEST) -> Sequence[ResourceSnapshot]:
     """What has been idle for longest, as far as that is known."""
     known = [(since, one) for one in facts.idle if (since := facts.idle_since(one)) is not None]
     return [one for _, one in sorted(known, key=lambda pair: (pair[0], str(pair[1].ref)))[:most]]
@@ -76,12 +76,12 @@ def _column(key: str, language: Language, *, numeric: bool = False) -> Column:
     return Column(key, say(f"column_{key}", language), numeric=numeric)
 
 
-def _name(sight: Sight) -> str:
+def _name(sight: ResourceSnapshot) -> str:
     return clean(sight.name) or clean(sight.ref.native_id)
 
 
 def _teams(facts: ReportFacts, language: Language) -> Table:
-    groups: dict[str, list[Sight]] = {}
+    groups: dict[str, list[ResourceSnapshot]] = {}
     for one in facts.idle:
         groups.setdefault(one.owner, []).append(one)
     rows = [
@@ -100,7 +100,7 @@ def _teams(facts: ReportFacts, language: Language) -> Table:
     return Table(say("team_title", language), columns, tuple(rows))
 
 
-def _machines(facts: ReportFacts, sights: Iterable[Sight], title: str, language: Language) -> Table:
+def _machines(facts: ReportFacts, sights: Iterable[ResourceSnapshot], title: str, language: Language) -> Table:
     columns = (
         _column("machine", language),
         _column("type", language),
@@ -139,7 +139,7 @@ def _cases(facts: ReportFacts, language: Language) -> Table:
     return Table(say("cases_title", language), columns, rows)
 
 
-def _case(case: Case, sight: Sight | None, language: Language) -> tuple[str, ...]:
+def _case(case: Case, sight: ResourceSnapshot | None, language: Language) -> tuple[str, ...]:
     ref = case.subject
     return (
         clean(case.name) or clean(ref.native_id),
@@ -151,7 +151,7 @@ def _case(case: Case, sight: Sight | None, language: Language) -> tuple[str, ...
     )
 
 
-def _evidence(sight: Sight | None, language: Language) -> str:
+def _evidence(sight: ResourceSnapshot | None, language: Language) -> str:
     if sight is None:
         return ""
     if sight.busiest is None or sight.since is None:
@@ -181,7 +181,7 @@ def _refusals(facts: ReportFacts, language: Language) -> Table:
 
 def _unmeasured(facts: ReportFacts, language: Language) -> Table:
     groups: dict[str, int] = {}
-    costs: dict[str, list[Sight]] = {}
+    costs: dict[str, list[ResourceSnapshot]] = {}
     for one in facts.unmeasured:
         words = explain(one.reason, language)
         groups[words] = groups.get(words, 0) + 1

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from costguard.domain.money import Money
-from costguard.report.facts import BudgetSight, Look, ReportFacts, Sight, figures_of
+from costguard.report.facts import BudgetSnapshot, ReportFacts, ResourceSnapshot, ScanSnapshot, figures_of
 from costguard.report.json_values import gap_json, moment, money_json, reason_json, resource_json
 from costguard.report.page.headline import unmeasured_percent
 from costguard.report.plan.case_history import case_json
@@ -70,7 +70,7 @@ def _amounts(amounts: Sequence[Money]) -> list[values.Money]:
     return [money_json(money) for money in amounts]
 
 
-def _look(one: Look) -> shapes.Look:
+def _look(one: ScanSnapshot) -> shapes.Look:
     return {
         "guard": one.guard,
         "run_id": one.run_id,
@@ -82,7 +82,7 @@ def _look(one: Look) -> shapes.Look:
     }
 
 
-def _sight(one: Sight, facts: ReportFacts, language: Language) -> shapes.Sight:
+def _sight(one: ResourceSnapshot, facts: ReportFacts, language: Language) -> shapes.Sight:
     return {
         **resource_json(one.ref),
         "name": clean(one.name),
@@ -104,7 +104,7 @@ def _sight(one: Sight, facts: ReportFacts, language: Language) -> shapes.Sight:
     }
 
 
-def _budget(one: BudgetSight, language: Language) -> shapes.BudgetSight:
+def _budget(one: BudgetSnapshot, language: Language) -> shapes.BudgetSight:
     return {
         "name": clean(one.name),
         "at": moment(one.at),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from costguard.cases import Case
 from costguard.domain.findings import Finding
 from costguard.domain.resources import Gap, Instance
-from costguard.policy.model.matching import Asked, RuleMatch
+from costguard.policy.model.matching import Restriction, RuleMatch
 from costguard.policy.model.ownership import OwnerSource
 from costguard.policy.model.policy import Exemption
 from costguard.policy.syntax.notation import ladder
@@ -138,7 +138,7 @@ def _case_json(case: Case, language: Language) -> shapes.ExplainedCase:
     return {"case_id": case.case_id, "status": case.status.value, **reason_json(case.reason, language)}
 
 
-def _asked_json(asked: Asked) -> shapes.Asked:
+def _asked_json(asked: Restriction) -> shapes.Asked:
     return {"key": asked.key, "wanted": asked.wanted, "found": clean(asked.found), "holds": asked.holds}
 
 
@@ -158,7 +158,7 @@ def _why(each: RuleMatch, language: Language) -> str:
     return "; ".join(_asked(asked, language) for asked in told)
 
 
-def _asked(asked: Asked, language: Language) -> str:
+def _asked(asked: Restriction, language: Language) -> str:
     facts = {"what": asked.key, "wanted": clean(asked.wanted), "found": clean(asked.found)}
     return phrase("policy_explain_holds" if asked.holds else "policy_explain_fails", language, **facts)
 

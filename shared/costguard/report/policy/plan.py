@@ -30,7 +30,7 @@ class Turn(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SubjectStanding:
     """Where one subject stands after one of the plans. `doing` is `due`, `held`, `rehearsed` or empty."""
 
     finding: Finding | None
@@ -56,8 +56,8 @@ class PlanChange:
 
     subject: Subject
     turn: Turn
-    old: Standing
-    new: Standing
+    old: SubjectStanding
+    new: SubjectStanding
     hourly: Money | None
 
     @property
@@ -76,7 +76,7 @@ class PlanChange:
 def plan_changes(old: Plan, new: Plan) -> tuple[PlanChange, ...]:
     """Every subject for which the two plans differ, the gravest first, then the most expensive."""
     before, after = _standings(old), _standings(new)
-    empty = Standing(None, None, None)
+    empty = SubjectStanding(None, None, None)
     found: list[PlanChange] = []
     for subject in before.keys() | after.keys():
         was, now = before.get(subject, empty), after.get(subject, empty)
@@ -104,7 +104,7 @@ def hourly_of(changes: Iterable[PlanChange]) -> tuple[tuple[Turn, int, tuple[Mon
     )
 
 
-def _turn(was: Standing, now: Standing) -> Turn | None:
+def _turn(was: SubjectStanding, now: SubjectStanding) -> Turn | None:
     """The gravest thing that differs."""
     if now.doing == "due" and (was.doing, was.verb) != ("due", now.verb):
         return _acting(now)
@@ -125,30 +125,30 @@ def _turn(was: Standing, now: Standing) -> Turn | None:
     return None
 
 
-def _acting(now: Standing) -> Turn:
+def _acting(now: SubjectStanding) -> Turn:
     """A notice opens a case, or begins its wait anew; everything else acts."""
     if now.verb is Verb.WARN and now.before is None:
         return Turn.OPENS
     return Turn.RESTARTS if now.verb is Verb.WARN and _restarted(now) else Turn.ACTS
 
 
-def _restarted(at: Standing) -> bool:
+def _restarted(at: SubjectStanding) -> bool:
     """Whether the wait of a case began anew: rungs that were climbed are to be climbed again."""
     if at.before is None or at.case is None or not at.open:
         return False
     return at.case.climbed[: len(at.before.climbed)] != at.before.climbed
 
 
-def _verdict(at: Standing) -> object:
+def _verdict(at: SubjectStanding) -> object:
     return at.finding.verdict if at.finding is not None else None
 
 
-def _standings(plan: Plan) -> Mapping[Subject, Standing]:
+def _standings(plan: Plan) -> Mapping[Subject, SubjectStanding]:
     findings = {finding.subject: finding for finding in plan.findings}
     moves = {step.after.subject: step for step in plan.transitions}
     doing = dict(_doing(plan))
     return {
-        subject: Standing(
+        subject: SubjectStanding(
             findings.get(subject),
             moves[subject].before if subject in moves else None,
             moves[subject].after if subject in moves else None,

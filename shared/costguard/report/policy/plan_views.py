@@ -10,7 +10,7 @@ from costguard.planning import Plan
 from costguard.report.json_values import gap_json, moment, money_json, reason_json, subject_json
 from costguard.report.plan.views import place
 from costguard.report.policy.diff import markdown_table
-from costguard.report.policy.plan import PlanChange, Standing, Turn, hourly_of
+from costguard.report.policy.plan import PlanChange, SubjectStanding, Turn, hourly_of
 from costguard.report.tables import Column, Table, Tone
 from costguard.report.words.sentences import Language, clean, explain, hourly, label, phrase, sentence, verb, verdict
 
@@ -65,7 +65,7 @@ def sums_table(changes: Sequence[PlanChange], language: Language = Language.EN) 
     return Table(phrase("policy_plan_sums", language), columns, rows)
 
 
-def standing_words(at: Standing, language: Language = Language.EN) -> str:
+def standing_words(at: SubjectStanding, language: Language = Language.EN) -> str:
     """Where a subject stands: its rule, what is done about it, and why."""
     words = []
     if at.verb is not None and at.doing:
@@ -121,7 +121,7 @@ def all_gaps(old: Plan, new: Plan) -> tuple[Gap, ...]:
     return tuple(dict.fromkeys((*new.gaps, *old.gaps)))
 
 
-def _standing_json(at: Standing, language: Language) -> shapes.PlanStanding:
+def _standing_json(at: SubjectStanding, language: Language) -> shapes.PlanStanding:
     reason = at.case.reason if at.case is not None else at.finding.reason if at.finding is not None else None
     why = None if reason is None else reason_json(reason, language)
     return {

@@ -20,7 +20,7 @@ SHORT = 12  # letters of a hash that people are shown
 _MOST_TOLD = 8
 
 
-class Stage(str, Enum):
+class PublicationStage(str, Enum):
     """Where a publication stands."""
 
     IN_FORCE = "in_force"
@@ -79,7 +79,7 @@ class Entry:
     tightens: int
     otherwise: int
     agreed: tuple[str, ...]
-    stage: Stage
+    stage: PublicationStage
 
 
 def waiting_notice(waiting: Waiting, *, language: Language = Language.EN, clickable: bool = False) -> Notice:
@@ -200,15 +200,15 @@ def _row(entry: Entry, language: Language) -> tuple[str, ...]:
 
 def _stage_words(entry: Entry, language: Language) -> str:
     stage = entry.stage
-    if stage is Stage.IN_FORCE:
+    if stage is PublicationStage.IN_FORCE:
         return phrase("published_in_force", language)
-    if stage is Stage.NEXT_RUN:
+    if stage is PublicationStage.NEXT_RUN:
         return phrase("published_next_run", language)
-    if stage is Stage.WAITS:
+    if stage is PublicationStage.WAITS:
         return phrase("published_waiting", language)
-    if stage is Stage.WAS_IN_FORCE:
+    if stage is PublicationStage.WAS_IN_FORCE:
         when = utc_words(entry.in_force_at) if entry.in_force_at is not None else ""
         return phrase("published_was_in_force", language, when=when)
-    if stage is Stage.NEVER:
+    if stage is PublicationStage.NEVER:
         return phrase("published_never", language)
     assert_never(stage)

@@ -13,7 +13,7 @@ from costguard.domain.reasons import FactValue
 from costguard.domain.resources import Billing, InstanceState
 from costguard.policy.diff.differences import Direction
 from costguard.policy.model.ownership import OwnerSource
-from costguard.policy.trial.documents import Outcome
+from costguard.policy.trial.documents import TrialOutcome
 from costguard.report.policy.plan import Turn
 from costguard.report.schemas import values
 from costguard.report.schemas.values import Count, Mode, Money, Texts, Time, Verdict, one_of
@@ -66,7 +66,7 @@ class Came(TypedDict):
     owner: str | None
     owner_source: str
     next: _Step | None
-    outcome: Annotated[str, one_of(Outcome)]
+    outcome: Annotated[str, one_of(TrialOutcome)]
     held_by: str | None
     next_at: Annotated[str | None, Field(json_schema_extra={"format": "date-time"})]
     """With the offset of the test's times."""

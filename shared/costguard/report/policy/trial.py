@@ -18,7 +18,7 @@ from costguard.guards import IDLE_GPU
 from costguard.planning import Plan, PlanInputs, build_plan
 from costguard.policy.model.policy import Policy
 from costguard.policy.trial.described import described_fact, described_launch
-from costguard.policy.trial.documents import Outcome, TestDocument, written_value
+from costguard.policy.trial.documents import TestDocument, TrialOutcome, written_value
 
 _FIRST_LOOK = timedelta(minutes=1)  # a machine is seen idle just before its owner is told
 
@@ -29,7 +29,7 @@ class Came:
 
     finding: Finding
     step: str = ""
-    outcome: Outcome = Outcome.NONE
+    outcome: TrialOutcome = TrialOutcome.NONE
     held: Reason | None = None
     next_at: datetime | None = None
     problem: str = ""
@@ -140,9 +140,9 @@ def _climbed(case: Case, policy: Policy, test: TestDocument, fact: InstanceFact)
 def _of_plan(policy: Policy, plan: Plan, instance: Instance) -> Came:
     finding = plan.findings[0]
     for outcome, action, reason in (
-        *((Outcome.DUE, action, None) for action in plan.due),
-        *((Outcome.HELD, held.action, held.reason) for held in plan.held),
-        *((Outcome.REHEARSED, each.action, each.reason) for each in plan.rehearsed),
+        *((TrialOutcome.DUE, action, None) for action in plan.due),
+        *((TrialOutcome.HELD, held.action, held.reason) for held in plan.held),
+        *((TrialOutcome.REHEARSED, each.action, each.reason) for each in plan.rehearsed),
     ):
         return Came(finding, action.verb.value, outcome, reason, plan.planned_at)
     case = plan.transitions[0].after if plan.transitions else None
@@ -154,7 +154,7 @@ def _of_plan(policy: Policy, plan: Plan, instance: Instance) -> Came:
         return Came(finding)
     grace_end = policy.calendar.after if policy.calendar is not None else plain_time
     rung = rungs[case.rung]
-    return Came(finding, rung.verb.value, Outcome.WAITS, None, due_at(case, rung, grace_end))
+    return Came(finding, rung.verb.value, TrialOutcome.WAITS, None, due_at(case, rung, grace_end))
 
 
 def _missed(test: TestDocument, came: Came) -> Iterator[Missed]:

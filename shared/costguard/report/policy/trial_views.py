@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from costguard.policy.trial.documents import Outcome
+from costguard.policy.trial.documents import TrialOutcome
 from costguard.report.policy.trial import Came, Trial
 from costguard.report.words.sentences import Language, clean, phrase, sentence, verdict
 
@@ -67,7 +67,7 @@ def came_words(came: Came, language: Language = Language.EN) -> str:
     finding = came.finding
     rule = clean(finding.rule) or phrase("policy_test_no_rule", language)
     said = f"{rule}: {verdict(finding.verdict, language)}. {sentence(finding.reason, language)}"
-    if came.outcome is Outcome.NONE:
+    if came.outcome is TrialOutcome.NONE:
         return said
     at = came.next_at.isoformat(timespec="minutes") if came.next_at is not None else ""
     step = phrase(f"policy_test_{came.outcome.value}", language, step=came.step, at=at)

@@ -81,7 +81,7 @@ class SavingAction(TypedDict):
     counted_until: Time
     """How far it counts, whatever the time of the report."""
     goes_on: bool
-    standing: Annotated[str, one_of(domain.Standing)]
+    standing: Annotated[str, one_of(domain.SavingStanding)]
     standing_since: Time | None
     words: str
     """The standing as a sentence, by --lang."""

@@ -10,7 +10,7 @@ from decimal import Decimal
 from costguard.domain.money import Money, totals
 from costguard.domain.savings import DaySaved, SavingEntry, SavingsReport, SavingsTotal
 from costguard.estimates.period import Day, day_of
-from costguard.planning.realised import Piece, Realised
+from costguard.planning.realised import PricedSpan, Realised
 
 _ONE_DAY = timedelta(days=1)
 _NOTHING = Decimal(0)
@@ -162,7 +162,7 @@ def _falls_in(one: Realised, since: datetime, until: datetime) -> bool:
     return one.saving.confirmed_at <= until and since < max(one.expected_until, one.standing_since)
 
 
-def _money(pieces: Iterable[Piece], since: datetime, until: datetime) -> tuple[Money, ...]:
+def _money(pieces: Iterable[PricedSpan], since: datetime, until: datetime) -> tuple[Money, ...]:
     """What of the pieces falls into this time, one sum a currency; currencies of nothing stay, with zero."""
     return totals(Money(piece.part(since, until), piece.hourly.currency) for piece in pieces)
 

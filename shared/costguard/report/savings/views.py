@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from costguard.domain.money import Money, hours, totals
-from costguard.domain.savings import SavingEntry, SavingsReport, SavingsTotal, Standing, Worth
+from costguard.domain.savings import SavingEntry, SavingsReport, SavingStanding, SavingsTotal, Worth
 from costguard.estimates.exchange import ExchangeRate, rate_on
 from costguard.report.plan.evidence import utc_words
 from costguard.report.savings.sums import MachineDay
@@ -19,7 +19,7 @@ _GROUPS = ("month", "owner", "guard", "cloud")
 _ACTION_COLUMNS = ("name", "owner", "verb", "since", *_SUMS[:3], "standing", "action_id")
 _DAYS_SHOWN = 31
 _WORTHLESS = frozenset({Worth.COVERED, Worth.BILLED_ON})
-_TONES = {Standing.STOPPED: Tone.GOOD, Standing.TERMINATED: Tone.GOOD, Standing.RELEASED: Tone.GOOD}
+_TONES = {SavingStanding.STOPPED: Tone.GOOD, SavingStanding.TERMINATED: Tone.GOOD, SavingStanding.RELEASED: Tone.GOOD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def savings_closing(report: SavingsReport, language: Language = Language.EN) -> 
     counts = {
         "savings_unpriced": sum(entry.worth is Worth.UNPRICED for entry in report.entries),
         "savings_worthless": sum(entry.worth in _WORTHLESS for entry in report.entries),
-        "savings_unseen": sum(entry.standing is Standing.UNSEEN for entry in report.entries),
+        "savings_unseen": sum(entry.standing is SavingStanding.UNSEEN for entry in report.entries),
     }
     yield from (phrase(key, language, count=count) for key, count in counts.items() if count)
     if report.entries:

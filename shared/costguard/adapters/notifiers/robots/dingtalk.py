@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
-from costguard.adapters.notifiers.robots.layout import Laid, Piece, Rank, Sheet, markdown_words
+from costguard.adapters.notifiers.robots.layout import Laid, LayoutPiece, Rank, Sheet, markdown_words
 from costguard.adapters.notifiers.robots.notifier import Codes
 from costguard.domain.errors import NoticeError
 
@@ -58,7 +58,7 @@ def signature(secret: str, timestamp: int) -> str:
     return base64.b64encode(signed).decode()
 
 
-def rendered(piece: Piece) -> str:
+def rendered(piece: LayoutPiece) -> str:
     """One piece as markdown, which begins and ends a paragraph."""
     if piece.rank is Rank.HEAD:
         return f"---{_BETWEEN}#### {piece.text}"

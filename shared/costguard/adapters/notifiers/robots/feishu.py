@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from costguard.adapters.notifiers.robots.layout import Laid, Piece, Rank, Sheet, cut
+from costguard.adapters.notifiers.robots.layout import Laid, LayoutPiece, Rank, Sheet, cut
 from costguard.adapters.notifiers.robots.notifier import Codes
 from costguard.domain.errors import NoticeError, RateLimitedError
 
@@ -98,7 +98,7 @@ class Feishu:
         return _CODES.refusal(code, heard, robot)
 
 
-def _add(elements: list[dict[str, Any]], piece: Piece, *, begins: bool) -> None:
+def _add(elements: list[dict[str, Any]], piece: LayoutPiece, *, begins: bool) -> None:
     if begins and elements:
         elements.append({"tag": "hr"})
     if piece.rank is Rank.LINK:

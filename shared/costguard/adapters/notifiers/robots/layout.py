@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from costguard.adapters.notifiers.common import visible
 from costguard.domain.answers import AnswerKind
-from costguard.ports import Choice, Message, Part
+from costguard.ports import Choice, Message, MessagePart
 
 if TYPE_CHECKING:
     from costguard.adapters.notifiers.links import Link
@@ -43,7 +43,7 @@ class Rank(int, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LayoutPiece:
     """One thing to show. `part` counts from 1; 0 is before all parts, and closing lines have one after the last."""
 
     rank: Rank
@@ -61,7 +61,7 @@ class Sheet:
     """
 
     words: Callable[[str, int], str]
-    size: Callable[[Piece], int]
+    size: Callable[[LayoutPiece], int]
     room: int
     title: int
     value: int
@@ -73,7 +73,7 @@ class Laid:
     """What is shown, in order, all of it in the vendor's words already. `rest` says what is not; empty: nothing."""
 
     title: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[LayoutPiece, ...]
     rest: str = ""
 
 
@@ -101,7 +101,7 @@ def room_for(message: Message, address: str, sheet: Sheet, link: Link | None) ->
     return max(1, fits)
 
 
-def _fitting(pieces: Sequence[Piece], sizes: Sequence[int], room: int) -> set[int]:
+def _fitting(pieces: Sequence[LayoutPiece], sizes: Sequence[int], room: int) -> set[int]:
     """The indexes of what is shown: by rank, and of one rank the first; nothing of a part whose head is not."""
     chosen: set[int] = set()
     headless: set[int] = set()
@@ -117,7 +117,7 @@ def _fitting(pieces: Sequence[Piece], sizes: Sequence[int], room: int) -> set[in
     return chosen
 
 
-def _bounded(message: Message, address: str, sheet: Sheet, link: Link | None) -> Iterator[Piece]:
+def _bounded(message: Message, address: str, sheet: Sheet, link: Link | None) -> Iterator[LayoutPiece]:
     yield from _fields(message.fields[:_MOST], 0, sheet)
     for number, part in enumerate(message.parts[:_MOST], start=1):
         yield from _of_part(part, number, address, sheet, link)
@@ -128,43 +128,43 @@ def _bounded(message: Message, address: str, sheet: Sheet, link: Link | None) ->
         yield from _lines(said[:_MOST], 1, sheet)
 
 
-def _of_part(part: Part, number: int, address: str, sheet: Sheet, link: Link | None) -> Iterator[Piece]:
+def _of_part(part: MessagePart, number: int, address: str, sheet: Sheet, link: Link | None) -> Iterator[LayoutPiece]:
     title = sheet.words(part.title, sheet.title)
     if title:  # the only part of a message needs none
-        yield Piece(Rank.HEAD, number, title)
+        yield LayoutPiece(Rank.HEAD, number, title)
     if visible(part.status[: sheet.line]):
-        yield Piece(Rank.STATUS, number, sheet.words(part.status, sheet.line))
+        yield LayoutPiece(Rank.STATUS, number, sheet.words(part.status, sheet.line))
     if visible(part.picture[: sheet.line]):
-        yield Piece(Rank.PICTURE, number, sheet.words(part.picture, sheet.line))
+        yield LayoutPiece(Rank.PICTURE, number, sheet.words(part.picture, sheet.line))
     yield from _fields(part.fields[:_MOST_OF_PART], number, sheet)
     yield from _lines(part.lines[:_MOST_OF_PART], number, sheet)
     for choice in () if part.status else part.choices:
         yield from _offered(choice, number, address, sheet, link)
 
 
-def _offered(choice: Choice, number: int, address: str, sheet: Sheet, link: Link | None) -> Iterator[Piece]:
+def _offered(choice: Choice, number: int, address: str, sheet: Sheet, link: Link | None) -> Iterator[LayoutPiece]:
     """A link for what one can be made for, else the command that says the same."""
     label = sheet.words(choice.label, sheet.value)
     url = link(choice, address) if link is not None else ""
     if url:
-        yield Piece(Rank.LINK, number, label, url=url)
+        yield LayoutPiece(Rank.LINK, number, label, url=url)
     elif choice.kind in _COMMANDS and (choice.kind is not AnswerKind.KEEP or choice.length is not None):
         hours = int(choice.length.total_seconds() // 3600) if choice.length is not None else 0
         command = _COMMANDS[choice.kind].format(case=choice.of.case_id, hours=hours)
-        yield Piece(Rank.COMMAND, number, sheet.words(command, sheet.line), label=label)
+        yield LayoutPiece(Rank.COMMAND, number, sheet.words(command, sheet.line), label=label)
 
 
-def _fields(fields: Sequence[tuple[str, str]], part: int, sheet: Sheet) -> Iterator[Piece]:
+def _fields(fields: Sequence[tuple[str, str]], part: int, sheet: Sheet) -> Iterator[LayoutPiece]:
     for label, value in fields:
         name = sheet.words(label, sheet.value) or _ELLIPSIS
-        yield Piece(Rank.FIELD, part, sheet.words(value, sheet.value) or "–", label=name)
+        yield LayoutPiece(Rank.FIELD, part, sheet.words(value, sheet.value) or "–", label=name)
 
 
-def _lines(lines: Sequence[str], part: int, sheet: Sheet) -> Iterator[Piece]:
+def _lines(lines: Sequence[str], part: int, sheet: Sheet) -> Iterator[LayoutPiece]:
     for line in lines:
         text = sheet.words(line, sheet.line)
         if text:
-            yield Piece(Rank.LINE, part, text)
+            yield LayoutPiece(Rank.LINE, part, text)
 
 
 def _unread(message: Message) -> int:

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
 from costguard.adapters.notifiers.common import visible
-from costguard.adapters.notifiers.outward import Place, Resolve, Response, judged, place_of, post, resolved
+from costguard.adapters.notifiers.outward import OutwardAddress, Resolve, Response, judged, place_of, post, resolved
 from costguard.adapters.notifiers.plain import must_hold
 from costguard.adapters.notifiers.robots.layout import Laid, Sheet, laid_out, room_for
 from costguard.domain.errors import InvalidInputError, NoticeError, RateLimitedError, RejectedNoticeError
@@ -77,7 +77,7 @@ class Robot:
     """One robot, by the address that a policy names it with. Without a `secret` nothing is signed."""
 
     address: str
-    place: Place = field(repr=False)
+    place: OutwardAddress = field(repr=False)
     secret: str = field(default="", repr=False)
 
     @property
@@ -159,7 +159,7 @@ def _wrong_entry(kind: str, entry: object) -> str:
     return "" if good else "secret is not what the robot's page shows: 8 to 200 letters, digits and signs"
 
 
-def _place(kind: str, hook: str, *, private: bool) -> Place | None:
+def _place(kind: str, hook: str, *, private: bool) -> OutwardAddress | None:
     form = _FORMS[kind]
     try:
         place = place_of(hook, private=private)
@@ -170,7 +170,7 @@ def _place(kind: str, hook: str, *, private: bool) -> Place | None:
     return place if (vendors or here) and form.target.fullmatch(place.target) else None
 
 
-class Vendor(Protocol):
+class RobotVendor(Protocol):
     """How one vendor's robots are spoken to: its markup, its signature, its answers."""
 
     name: str
@@ -199,7 +199,7 @@ class RobotNotifier:
 
     def __init__(
         self,
-        vendor: Vendor,
+        vendor: RobotVendor,
         robots: Mapping[str, Robot],
         *,
         now: Callable[[], datetime],
@@ -233,7 +233,7 @@ class RobotNotifier:
         )
         body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
         addresses = judged(robot.place, self._resolve, private=self._private)
-        place = Place(robot.place.tls, robot.place.host, robot.place.port, target, robot.place.shown)
+        place = OutwardAddress(robot.place.tls, robot.place.host, robot.place.port, target, robot.place.shown)
         headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "costguard"}
         answer = post(place, addresses, body, headers, timeout=self._timeout, tls=self._tls, most=_MOST_BYTES)
         self._judge(robot, answer)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from costguard.adapters.notifiers.robots.layout import Laid, Piece, Rank, Sheet, markdown_words
+from costguard.adapters.notifiers.robots.layout import Laid, LayoutPiece, Rank, Sheet, markdown_words
 from costguard.adapters.notifiers.robots.notifier import Codes
 from costguard.domain.errors import NoticeError
 
@@ -34,7 +34,7 @@ _CODES = Codes(
 )
 
 
-def rendered(piece: Piece) -> str:
+def rendered(piece: LayoutPiece) -> str:
     """One piece as lines of markdown."""
     if piece.rank is Rank.HEAD:
         return f"\n**{piece.text}**\n"

@@ -16,7 +16,7 @@ from typing_extensions import assert_never
 from costguard.adapters.notifiers.common import ELLIPSIS, is_chinese, remainder, visible
 from costguard.adapters.notifiers.slack.blocks_text import Block, escape, mrkdwn, plain_text, units
 from costguard.domain.answers import AnswerKind, AnswerRef
-from costguard.ports import Choice, Part
+from costguard.ports import Choice, MessagePart
 
 FIELDS_PER_SECTION = 10
 FIELD_COST = 50  # the JSON around the words of a field
@@ -43,7 +43,7 @@ _USUAL = _Limits(title=300, fields=3000, lines=1200, asks=300, status=900)
 _TIGHT = _Limits(title=200, fields=1200, lines=400, asks=120, status=600)
 
 
-def part_blocks(part: Part, number: int, *, titled: bool = True) -> tuple[Block, ...]:
+def part_blocks(part: MessagePart, number: int, *, titled: bool = True) -> tuple[Block, ...]:
     """The blocks of the part with this number; their ids stay the same when the message is edited.
 
     Long words end in an ellipsis, and what does not fit is counted. `titled` False leaves out its title, which stands
@@ -93,7 +93,7 @@ def fitting(words: Sequence[str], room: int) -> list[str]:
     return kept
 
 
-def _laid_out(part: Part, name: str, limits: _Limits, *, titled: bool) -> Iterator[Block]:
+def _laid_out(part: MessagePart, name: str, limits: _Limits, *, titled: bool) -> Iterator[Block]:
     lines = [escape(line, limits.lines // 2) for line in part.lines if visible(line)]
     told = fitting(lines, limits.lines)
     fields = field_texts(part.fields[:FIELDS_PER_SECTION], limits.fields, limits.fields // 20, limits.fields // 3)

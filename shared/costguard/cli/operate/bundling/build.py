@@ -25,7 +25,7 @@ from costguard.cli.operate.bundling.material import Material
 from costguard.cli.operate.bundling.recipes import MEGABYTE, UNZIPPED_LIMIT, Recipe
 from costguard.cli.operate.bundling.trimming import WITH_SOURCES
 from costguard.cli.operate.bundling.unpacking import Unpacked, unpack
-from costguard.cli.operate.bundling.wheels import Wanted, fetch, in_folder
+from costguard.cli.operate.bundling.wheels import WheelTarget, fetch, in_folder
 from costguard.cli.operate.distribution import own_version
 from costguard.guards import IDLE_GPU
 
@@ -91,7 +91,7 @@ def _ingredients(order: Order, pins: Mapping[str, Mapping[str, Pin]], aside: Pat
     one = order.recipes[0]
     union = {name: pin for wanted in pins.values() for name, pin in wanted.items()}
     modules = {recipe.function: _modules(order.material, recipe.function) for recipe in order.recipes}
-    wanted = Wanted(one.python, one.host.glibc, one.arch)
+    wanted = WheelTarget(one.python, one.host.glibc, one.arch)
     if order.wheels is None:
         downloads = aside / "wheels"
         downloads.mkdir()

@@ -25,7 +25,7 @@ _TOLD_LINES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WheelTarget:
     """The Python and platform that wheels have to suit."""
 
     python: str
@@ -67,7 +67,7 @@ class Wheel:
     sha256: str
 
 
-def in_folder(folder: Path, pins: Iterable[Pin], wanted: Wanted) -> Sequence[Wheel]:
+def in_folder(folder: Path, pins: Iterable[Pin], wanted: WheelTarget) -> Sequence[Wheel]:
     """The best wheel of every pin that the folder has.
 
     Raises:
@@ -81,7 +81,7 @@ def in_folder(folder: Path, pins: Iterable[Pin], wanted: Wanted) -> Sequence[Whe
     return [_best(files.get((pin.name, pin.version), []), pin, wanted, folder) for pin in pins]
 
 
-def _best(paths: Sequence[Path], pin: Pin, wanted: Wanted, folder: Path) -> Wheel:
+def _best(paths: Sequence[Path], pin: Pin, wanted: WheelTarget, folder: Path) -> Wheel:
     ranked = sorted((rank, path) for path in paths if (rank := wanted.rank(path.name)) is not None)
     if not ranked:
         message = f"{folder}: no wheel of {pin.name} {pin.version} for Python {wanted.python} on {wanted.platforms[0]}"
@@ -95,7 +95,7 @@ def _best(paths: Sequence[Path], pin: Pin, wanted: Wanted, folder: Path) -> Whee
     raise RefusedBundleError(message)
 
 
-def fetch(pins: Sequence[Pin], wanted: Wanted, into: Path) -> Sequence[Wheel]:
+def fetch(pins: Sequence[Pin], wanted: WheelTarget, into: Path) -> Sequence[Wheel]:
     """Download what is pinned, and nothing else; every hash is checked by pip and again here.
 
     Raises:

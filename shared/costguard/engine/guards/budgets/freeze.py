@@ -18,13 +18,13 @@ from costguard.domain.errors import (
     VersionConflictError,
 )
 from costguard.engine.ledger.audit.audit import AuditWhat
-from costguard.engine.ledger.outbox.notice import Notice
+from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.budget.judge import BudgetStatus
 from costguard.guards.budget.rules import BudgetStep, StepKind
 from costguard.guards.rules.common import Mode
 from costguard.planning.freeze import FreezePhase, FreezeSeen, FreezeState, FreezeWants, advance_freeze
-from costguard.ports import Check
+from costguard.ports import VersionCheck
 from costguard.report.budget.freeze_notices import FreezeWord, freeze_notice
 from costguard.report.words.sentences import Language
 
@@ -132,7 +132,7 @@ def _moved(
     barred = _not_asked_now(world, one, state, asked) if wants is FreezeWants.ATTACH else ""
     if barred or after == state:
         return FreezeResult(one, state, None, barred)
-    unturned: tuple[Check, ...] = ()
+    unturned: tuple[VersionCheck, ...] = ()
     what = AuditWhat.TRANSITION
     if wants in _CALLS:
         paused, unchanged = memory.switch.seen()
@@ -247,7 +247,7 @@ def _say(
     for number, address in enumerate(tell or tuple(filter(None, (world.policy.default_channel,)))):
         announced = state.announced if word is FreezeWord.ANNOUNCED and number == 0 else ""
         world.memory.outbox.enqueue(
-            Notice(
+            OutboxNotice(
                 notice_id=announced or f"freeze-{one.name}-{once}-{word.value}/{address}",
                 decision_id="",
                 case_key=f"budget/freeze/{one.name}",

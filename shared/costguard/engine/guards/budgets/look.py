@@ -17,13 +17,13 @@ from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Progress, Scan, no_progress, scan
 from costguard.engine.run.scan_cursor import ScanCursor, not_reached, reading_until
 from costguard.engine.savings.bills import keep_bill
-from costguard.estimates.burn import Known, Metered, in_scope, known
+from costguard.estimates.burn import Metered, MeteredFleet, in_scope, known
 from costguard.estimates.commitments import terms_in
 from costguard.estimates.meter import MeterSheet, by_the_hour, metered_on
 from costguard.guards import IDLE_GPU
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
 from costguard.guards.budget.periods import period_at
-from costguard.guards.budget.steps import Standing, machine_rules
+from costguard.guards.budget.steps import BudgetStanding, machine_rules
 from costguard.guards.idle.judge import judge
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Spender, spenders
@@ -52,7 +52,7 @@ class BudgetLook:
 
 def rules_watched(policy: Policy) -> tuple[IdleRule, ...]:
     """The rules that all steps of all budgets would make, whether they are reached or not."""
-    standings = [Standing(rule, None) for rule in policy.budgets]
+    standings = [BudgetStanding(rule, None) for rule in policy.budgets]
     every_step = machine_rules(standings, policy.priority_classes, policy.protection.termination_protection_bars)
     return tuple(map(with_digest, every_step.rules))
 
@@ -170,8 +170,8 @@ def _facts(
     )
 
 
-def _with(metered: Known, listed: Sequence[Instance]) -> Known:
-    return Known(
+def _with(metered: MeteredFleet, listed: Sequence[Instance]) -> MeteredFleet:
+    return MeteredFleet(
         frozenset((*metered.ids, *(one.ref.native_id for one in listed))),
         frozenset((*metered.types, *((one.ref.cloud, one.ref.account, one.instance_type) for one in listed))),
     )

@@ -14,7 +14,7 @@ from costguard.cases.resolve import TELL_AGAIN
 from costguard.domain.money import Money
 from costguard.engine.guards.budgets.look import BudgetLook
 from costguard.engine.ledger.money.budget_periods import BudgetPeriodRepository
-from costguard.engine.ledger.outbox.notice import Notice, NoticeState
+from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
 from costguard.engine.ledger.outbox.outbox import OutboxRepository
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.budget.alerts import Crossing, crossings, fallen_back, scope_id, stands_for, untold
@@ -115,7 +115,7 @@ class AlertBook:
         left = self._left(crossing.alert_id, address)
         return None if left is None or self.told_before(crossing, address) is not None else left
 
-    def told_before(self, crossing: Crossing, address: str) -> Notice | None:
+    def told_before(self, crossing: Crossing, address: str) -> OutboxNotice | None:
         """The notice that told of the same money in other words: before the budget was raised, or by an older program.
 
         What an older one wrote names the share in its title alone. Where that is less than this one, the budget was
@@ -131,7 +131,7 @@ class AlertBook:
                 return one
         return None
 
-    def _is_mine(self, notice: Notice) -> bool:
+    def _is_mine(self, notice: OutboxNotice) -> bool:
         return notice.case_key == case_key_of(self.budget)
 
     def _left(self, alert_id: str, address: str) -> str | None:
@@ -155,7 +155,7 @@ def _enqueue(world: RunContext, looked: BudgetLook, status: BudgetStatus, crossi
         if notice_id is None:
             continue
         world.memory.outbox.enqueue(
-            Notice(
+            OutboxNotice(
                 notice_id=notice_id,
                 decision_id="",
                 case_key=case_key_of(status.rule.name),

@@ -10,7 +10,7 @@ from costguard.engine.guards.budgets.look import BudgetLook
 from costguard.engine.ledger.looks import LookRepository
 from costguard.engine.ledger.memory import Memory
 from costguard.guards.budget.judge import BudgetStatus
-from costguard.report.facts import BudgetSight
+from costguard.report.facts import BudgetSnapshot
 
 
 def keep_budgets(memory: Memory, looked: BudgetLook) -> None:
@@ -22,14 +22,14 @@ def keep_budgets(memory: Memory, looked: BudgetLook) -> None:
     LookRepository(memory.store).keep_budgets(budget_sights(looked))
 
 
-def budget_sights(looked: BudgetLook) -> Iterator[BudgetSight]:
+def budget_sights(looked: BudgetLook) -> Iterator[BudgetSnapshot]:
     """Where each budget stands that has a period now."""
     for status in looked.statuses:
         if status.period is None or status.spent is None:
             continue
         days = status.period.days
         ahead = status.forecast
-        yield BudgetSight(
+        yield BudgetSnapshot(
             name=status.rule.name,
             at=looked.now,
             period=status.period.key,

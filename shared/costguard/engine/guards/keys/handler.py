@@ -14,7 +14,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef
 from costguard.domain.remediations import SUCCESSION, Remediation, RemediationKind
 from costguard.engine.guards.keys.look import judged_key
-from costguard.engine.guards.keys.succession import Followed, followed, not_again, not_moved_back, not_ours
+from costguard.engine.guards.keys.succession import FollowedKey, followed, not_again, not_moved_back, not_ours
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.action_handler import PrecheckResult, limit_of, out_of_turn, people_heard
 from costguard.guards.keys.judge import before_of
@@ -37,7 +37,7 @@ class KeyHandler:
         self._rotators = rotators
         self._memory = memory
         self._successors = successors or {}
-        self._seen: dict[ResourceRef, Followed] = {}
+        self._seen: dict[ResourceRef, FollowedKey] = {}
 
     def last_look(self, case: Case, action: Action, policy: Policy, now: datetime) -> Reason | PrecheckResult:
         """Why not, after reading the key again; the decision is bound to the version that it was made for."""
@@ -94,7 +94,7 @@ class KeyHandler:
         message = f"{mend.kind.value} is no mend of a key"
         raise RefusedError(message, operation="key")
 
-    def _read(self, ref: ResourceRef, mend: Remediation | None) -> Followed | None:
+    def _read(self, ref: ResourceRef, mend: Remediation | None) -> FollowedKey | None:
         """The key as it is now; where another is to take its place, with all that say that they follow it.
 
         Raises:
@@ -104,9 +104,9 @@ class KeyHandler:
         if mend is not None and mend.kind in SUCCESSION:
             return followed(source.read(ref.shard), ref)
         key = source.look(ref)
-        return None if key is None else Followed(key)
+        return None if key is None else FollowedKey(key)
 
-    def _forbidden(self, case: Case, read: Followed, mend: Remediation | None) -> Reason | None:
+    def _forbidden(self, case: Case, read: FollowedKey, mend: Remediation | None) -> Reason | None:
         if mend is None or mend.kind not in SUCCESSION:
             return None
         if case.subject.cloud not in self._successors:
@@ -115,7 +115,7 @@ class KeyHandler:
             return not_again(self._memory, case)
         return not_moved_back(self._memory, case) or not_ours(self._memory, read)
 
-    def _succeed(self, action: Action, mend: Remediation, read: Followed) -> Receipt:
+    def _succeed(self, action: Action, mend: Remediation, read: FollowedKey) -> Receipt:
         successor = self._successors[action.subject.cloud]()
         if mend.kind is RemediationKind.CREATE_SUCCESSOR:
             return successor.create(read.key, action.action_id)

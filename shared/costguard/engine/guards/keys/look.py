@@ -14,7 +14,7 @@ from costguard.domain.keys import EncryptionKey, KeyInventory
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.engine.run.scan import Progress, Reading, discovered, gap_of, no_progress, truly_closed
+from costguard.engine.run.scan import CloudReaders, Progress, discovered, gap_of, no_progress, truly_closed
 from costguard.engine.run.scan_cursor import in_turn
 from costguard.engine.run.workers import ThreadWorkers
 from costguard.guards.keys.judge import gentlest, judge_key, remediation_of
@@ -61,7 +61,7 @@ class KeyLook:
 
 
 def look_at_keys(
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, CloudReaders],
     sources: Mapping[str, KeySource],
     targets: Sequence[Target],
     policy: Policy,

@@ -19,7 +19,7 @@ from costguard.ports import KeySource
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedKey:
     """A key as it was just read, and who follows it."""
 
     key: EncryptionKey
@@ -35,7 +35,7 @@ class AliasBack:
     heir: EncryptionKey
 
 
-def followed(inventory: KeyInventory, ref: ResourceRef) -> Followed | None:
+def followed(inventory: KeyInventory, ref: ResourceRef) -> FollowedKey | None:
     """The key and who follows it; None where it is gone.
 
     Raises:
@@ -45,7 +45,7 @@ def followed(inventory: KeyInventory, ref: ResourceRef) -> Followed | None:
     if gap is not None:
         raise UnavailableError(gap.detail, operation="keys", code=gap.kind.value)
     key = next((each for each in inventory.keys if each.ref == ref), None)
-    return None if key is None else Followed(key, lineages(inventory.keys).get(ref, NOBODY))
+    return None if key is None else FollowedKey(key, lineages(inventory.keys).get(ref, NOBODY))
 
 
 def not_again(memory: Memory, case: Case) -> Reason | None:
@@ -68,7 +68,7 @@ def not_moved_back(memory: Memory, case: Case) -> Reason | None:
     return Reason(ReasonCode.KEY_ALIAS_BACK, {"action": last.action.action_id, "detail": last.detail})
 
 
-def not_ours(memory: Memory, read: Followed) -> Reason | None:
+def not_ours(memory: Memory, read: FollowedKey) -> Reason | None:
     """An alias is moved only to a key that Costguard made for it: a tag can be written by others."""
     heir = read.line.heir
     if heir is None:

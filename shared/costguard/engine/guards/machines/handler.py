@@ -16,7 +16,7 @@ from costguard.domain.resources import Instance, InstanceDetail, InstanceState, 
 from costguard.domain.signals import reads_back
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.action_handler import PrecheckResult, out_of_turn, people_heard
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.guards.idle.judge import examine, gentlest_rule, judge_instance
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import RuleLimit, exemption, world_rail
@@ -29,7 +29,7 @@ class InstanceHandler:
     """`ActionHandler` for machines: idle ones, and those that a spent budget asks for."""
 
     def __init__(
-        self, readings: Mapping[str, Reading], executors: Mapping[str, ActionExecutor], memory: Memory
+        self, readings: Mapping[str, CloudReaders], executors: Mapping[str, ActionExecutor], memory: Memory
     ) -> None:
         self._readings = readings
         self._executors = executors
@@ -77,7 +77,7 @@ class InstanceHandler:
         return self._executors[action.subject.cloud].execute(action)
 
 
-def _reread(reading: Reading, case: Case, policy: Policy, now: datetime) -> InstanceDetail | Reason:
+def _reread(reading: CloudReaders, case: Case, policy: Policy, now: datetime) -> InstanceDetail | Reason:
     detail = reading.inventory.details([case.subject]).get(case.subject)
     if detail is None:
         return Reason(ReasonCode.VANISHED)
@@ -98,7 +98,7 @@ def _resources(action: Action, case: Case, detail: InstanceDetail) -> frozenset[
 
 
 def _still_true(
-    action: Action, case: Case, instance: Instance, reading: Reading, rule: IdleRule, now: datetime
+    action: Action, case: Case, instance: Instance, reading: CloudReaders, rule: IdleRule, now: datetime
 ) -> Reason | None:
     """A machine we stopped must still be stopped; a running one must still be idle over the whole window."""
     if case.climbed_at(Verb.STOP) is not None:
@@ -117,7 +117,7 @@ def _still_true(
 
 
 def _with_protections(
-    reading: Reading, action: Action, case: Case, rule: IdleRule, detail: InstanceDetail
+    reading: CloudReaders, action: Action, case: Case, rule: IdleRule, detail: InstanceDetail
 ) -> InstanceDetail:
     """With what would bar this step looked at: once for each step that is due, never left to the cloud's refusal."""
     wanted = unread_protections(action.verb, case, rule, detail)

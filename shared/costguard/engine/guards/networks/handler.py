@@ -25,7 +25,7 @@ from costguard.engine.run.run_context import RunContext
 from costguard.guards.network.judge import before_of
 from costguard.planning import RuleLimit
 from costguard.policy.model.policy import Policy
-from costguard.ports import Check, Put, RecordStore
+from costguard.ports import Put, RecordStore, VersionCheck
 
 TURN = timedelta(minutes=30)
 """How long one run has a shard to itself: five minutes from its look to its call, two clocks ten minutes off each, and
@@ -127,7 +127,7 @@ class NetworkHandler:
         while self._read:
             sightings.used(self._read.pop(), self._world.clock.now())
 
-    def _turn(self, mend: Remediation | None, shard: Shard, now: datetime) -> Reason | tuple[Check, ...]:
+    def _turn(self, mend: Remediation | None, shard: Shard, now: datetime) -> Reason | tuple[VersionCheck, ...]:
         """What must still hold when the intent is written, where ways may be closed; else why not."""
         if mend is None or mend.kind not in _CLOSING:
             return ()
@@ -154,7 +154,7 @@ class _Turns:
         self._store = store
         self._mine: dict[Shard, int] = {}
 
-    def take(self, shard: Shard, now: datetime) -> Check | None:
+    def take(self, shard: Shard, now: datetime) -> VersionCheck | None:
         """What must still hold when the intent is written; None while another run has its turn."""
         record = self._store.get(_KIND, str(shard))
         version = record.version if record is not None else 0
@@ -165,4 +165,4 @@ class _Turns:
         except VersionConflictError:
             return None
         self._mine[shard] = version + 1
-        return Check(_KIND, str(shard), version + 1)
+        return VersionCheck(_KIND, str(shard), version + 1)

@@ -15,7 +15,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, Inventory
 from costguard.engine.guards.networks.sightings import Sightings, sighted
-from costguard.engine.run.scan import Progress, Reading, discovered, gap_of, no_progress, truly_closed
+from costguard.engine.run.scan import CloudReaders, Progress, discovered, gap_of, no_progress, truly_closed
 from costguard.engine.run.scan_cursor import in_turn
 from costguard.engine.run.workers import ThreadWorkers, both
 from costguard.guards.network.judge import judge, last_admin_path, not_returnable, remediation_of
@@ -25,7 +25,7 @@ from costguard.policy.model.ownership import owner_name, resource_owner
 from costguard.policy.model.policy import Policy
 from costguard.ports import Clock, NetworkSource, Target, Workers
 from costguard.report.network.catalogue import Severity, known_entry
-from costguard.report.network.order import NetworkLine, NetworkReport, Seen
+from costguard.report.network.order import LookedAt, NetworkLine, NetworkReport
 
 _LOG = logging.getLogger(__name__)
 NETWORKS, INSTANCES = "networks", "inventory"
@@ -87,7 +87,7 @@ class _ShardRead:
 
 
 def look_at_networks(
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, CloudReaders],
     sources: Mapping[str, NetworkSource],
     targets: Sequence[Target],
     policy: Policy,
@@ -174,7 +174,7 @@ def judged_networks(
 
 
 def network_now(
-    source: NetworkSource, reading: Reading, shard: Shard, clock: Clock, workers: Workers
+    source: NetworkSource, reading: CloudReaders, shard: Shard, clock: Clock, workers: Workers
 ) -> tuple[NetworkInventory, tuple[Instance, ...]]:
     """One shard read anew, for a last look before something in it is changed; gaps are the network's."""
     read = _read_or_skip(source, reading, shard, clock, None, workers)
@@ -220,8 +220,8 @@ def _tagged(inventories: Sequence[NetworkInventory]) -> Iterator[tuple[ResourceR
         yield from ((each.ref, each.tags) for part in parts for each in part)
 
 
-def _counted(inventories: Sequence[NetworkInventory], instances: Sequence[Instance]) -> Seen:
-    return Seen(
+def _counted(inventories: Sequence[NetworkInventory], instances: Sequence[Instance]) -> LookedAt:
+    return LookedAt(
         networks=sum(len(read.vpcs) for read in inventories),
         groups=sum(len(read.groups) for read in inventories),
         rules=sum(len(group.rules) for read in inventories for group in read.groups),
@@ -232,7 +232,12 @@ def _counted(inventories: Sequence[NetworkInventory], instances: Sequence[Instan
 
 
 def _read_or_skip(
-    source: NetworkSource, reading: Reading, shard: Shard, clock: Clock, deadline: datetime | None, workers: Workers
+    source: NetworkSource,
+    reading: CloudReaders,
+    shard: Shard,
+    clock: Clock,
+    deadline: datetime | None,
+    workers: Workers,
 ) -> _ShardRead:
     if deadline is not None and clock.now() >= deadline:
         late = Gap(shard, NETWORKS, GapKind.DEADLINE, "the time allowed was used up before this shard was read")
@@ -258,7 +263,7 @@ def _network(source: NetworkSource, shard: Shard) -> NetworkInventory | Gap | Cl
         return gap_of(err, shard, NETWORKS)
 
 
-def _machines(reading: Reading, shard: Shard) -> Inventory | Gap:
+def _machines(reading: CloudReaders, shard: Shard) -> Inventory | Gap:
     try:
         return reading.inventory.read(shard)
     except ProviderError as err:

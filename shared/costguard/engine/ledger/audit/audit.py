@@ -25,7 +25,7 @@ from costguard.domain.errors import VersionConflictError
 from costguard.engine.ledger.audit.people import Apart
 from costguard.engine.ledger.codec import record_of, to_body, value_of
 from costguard.engine.ledger.contention import until_uncontested
-from costguard.ports import Check, Put, Record, RecordStore
+from costguard.ports import Put, Record, RecordStore, VersionCheck
 
 ENTRY, HEAD = "audit", "audit_head"
 OPERATOR = "operator"  # the run id of what people do
@@ -97,7 +97,7 @@ class AuditTrail:
             puts.append(Put(record_of(HEAD, chain, head), record.version if record is not None else 0))
         return (*puts, *apart.puts())
 
-    def commit(self, operations: Sequence[Put | Check], *entries: AuditEntry) -> None:
+    def commit(self, operations: Sequence[Put | VersionCheck], *entries: AuditEntry) -> None:
         """Write `operations` and append `entries`, all or nothing; a race for the head of a chain is run again.
 
         Raises:
@@ -128,7 +128,7 @@ class AuditTrail:
             record.key.removeprefix(prefix): value_of(ChainHead, record) for record in self._store.query(HEAD, prefix)
         }
 
-    def _still_true(self, operation: Put | Check) -> bool:
+    def _still_true(self, operation: Put | VersionCheck) -> bool:
         if isinstance(operation, Put):
             kind, key, expected = operation.record.kind, operation.record.key, operation.expect_version
         else:

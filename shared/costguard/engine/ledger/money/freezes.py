@@ -11,7 +11,7 @@ from costguard.engine.ledger.audit.audit import OPERATOR, AuditEntry, AuditTrail
 from costguard.engine.ledger.codec import record_of, value_of
 from costguard.engine.ledger.contention import until_uncontested
 from costguard.planning.freeze import FreezeState
-from costguard.ports import Check, Put, RecordStore
+from costguard.ports import Put, RecordStore, VersionCheck
 
 _STATE, _RELEASE = "freeze", "freeze_release"
 
@@ -55,7 +55,7 @@ class FreezeRepository:
         facts: dict[str, Any],
         run_id: str,
         now: datetime,
-        unchanged: Sequence[Check] = (),
+        unchanged: Sequence[VersionCheck] = (),
     ) -> FreezeState:
         """Write `after` in the place of `before`, audited in the same transaction.
 

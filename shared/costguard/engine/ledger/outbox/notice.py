@@ -24,7 +24,7 @@ class NoticeState(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class OutboxNotice:
     """One message for one decision and what became of it.
 
     From `channel` to `thread` it is a `Message`, `picture` and `choices` are its one part. Those of one `run_id`,
@@ -78,17 +78,17 @@ class Notice:
             and (self.claimed_until is None or self.claimed_until <= now)
         )
 
-    def is_claimed_as(self, claimed: Notice) -> bool:
+    def is_claimed_as(self, claimed: OutboxNotice) -> bool:
         """Whether it still is as somebody claimed it."""
         return self.state is NoticeState.PENDING and self.claimed_until == claimed.claimed_until
 
 
-def claimed(notice: Notice, now: datetime) -> Notice:
+def claimed(notice: OutboxNotice, now: datetime) -> OutboxNotice:
     """Taken by one sender for five minutes."""
     return replace(notice, claimed_until=now + CLAIM_LASTS)
 
 
-def delivered(notice: Notice, delivery: Delivery, now: datetime, beside: tuple[str, ...]) -> Notice:
+def delivered(notice: OutboxNotice, delivery: Delivery, now: datetime, beside: tuple[str, ...]) -> OutboxNotice:
     """Taken by its channel, in one message with those `beside` it."""
     return replace(
         notice,
@@ -104,25 +104,25 @@ def delivered(notice: Notice, delivery: Delivery, now: datetime, beside: tuple[s
     )
 
 
-def rejected(notice: Notice, err: NoticeError) -> Notice:
+def rejected(notice: OutboxNotice, err: NoticeError) -> OutboxNotice:
     """Refused by its channel for good."""
     return replace(
         notice, state=NoticeState.DEAD, attempts=notice.attempts + 1, claimed_until=None, last_error=str(err)
     )
 
 
-def failed(notice: Notice, err: NoticeError, again_at: datetime) -> Notice:
+def failed(notice: OutboxNotice, err: NoticeError, again_at: datetime) -> OutboxNotice:
     """Not arrived this time."""
     return replace(
         notice, attempts=notice.attempts + 1, claimed_until=None, next_attempt_at=again_at, last_error=str(err)
     )
 
 
-def dropped(notice: Notice) -> Notice:
+def dropped(notice: OutboxNotice) -> OutboxNotice:
     """Given up, because it came too late."""
     return replace(notice, state=NoticeState.DROPPED, next_attempt_at=None, claimed_until=None)
 
 
-def revived(notice: Notice, now: datetime) -> Notice:
+def revived(notice: OutboxNotice, now: datetime) -> OutboxNotice:
     """A dead one, to be sent again."""
     return replace(notice, state=NoticeState.PENDING, next_attempt_at=now, claimed_until=None)

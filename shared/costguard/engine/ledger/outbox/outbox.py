@@ -15,8 +15,8 @@ from costguard.domain.errors import InvalidInputError, LedgerError, NoticeError
 from costguard.engine.ledger.codec import record_of, value_of
 from costguard.engine.ledger.contention import until_uncontested
 from costguard.engine.ledger.outbox.notice import (
-    Notice,
     NoticeState,
+    OutboxNotice,
     claimed,
     delivered,
     dropped,
@@ -39,27 +39,27 @@ class OutboxRepository:
         self._store = store
         self._records = NoticeRecords(store)
 
-    def enqueue(self, *notices: Notice) -> int:
+    def enqueue(self, *notices: OutboxNotice) -> int:
         """Remember notices to be sent, and how many of them were new; those whose id is known stay as they are."""
         return self._records.add(notices)
 
-    def get(self, notice_id: str) -> Notice | None:
+    def get(self, notice_id: str) -> OutboxNotice | None:
         """One notice, whatever became of it."""
         return self.get_many([notice_id]).get(notice_id)
 
-    def get_many(self, notice_ids: Iterable[str]) -> Mapping[str, Notice]:
+    def get_many(self, notice_ids: Iterable[str]) -> Mapping[str, OutboxNotice]:
         """The same of many, by id; a hundred take one request."""
         return self._records.get_many(notice_ids)
 
-    def beginning_with(self, prefix: str) -> Iterator[Notice]:
+    def beginning_with(self, prefix: str) -> Iterator[OutboxNotice]:
         """Every notice whose id begins so, whatever became of it."""
         return self._records.beginning_with(prefix)
 
-    def due(self, now: datetime) -> tuple[Notice, ...]:
+    def due(self, now: datetime) -> tuple[OutboxNotice, ...]:
         """Pending notices that may be tried now and that nobody has claimed, oldest first."""
         return tuple(notice for notice in self.pending() if notice.is_due(now))
 
-    def pending(self) -> tuple[Notice, ...]:
+    def pending(self) -> tuple[OutboxNotice, ...]:
         """Every notice still to be sent, oldest first."""
         notices = self.get_many(self._records.pending()).values()
         return tuple(sorted(notices, key=lambda notice: (notice.created_at, notice.notice_id)))
@@ -68,19 +68,19 @@ class OutboxRepository:
         """How many are still to be sent; reads none of them."""
         return len(self._records.pending())
 
-    def dead(self) -> tuple[Notice, ...]:
+    def dead(self) -> tuple[OutboxNotice, ...]:
         """Every notice a channel refused for good."""
         notices = self.get_many(self._records.dead()).values()
         return tuple(notice for notice in notices if notice.state is NoticeState.DEAD)
 
-    def revive(self, notice_id: str, now: datetime) -> Notice:
+    def revive(self, notice_id: str, now: datetime) -> OutboxNotice:
         """Let a dead notice be sent again, after somebody has mended its channel.
 
         Raises:
             InvalidInputError: it is not dead, or names dates that are past: its case tells anew by itself.
         """
 
-        def change(notice: Notice | None) -> Notice:
+        def change(notice: OutboxNotice | None) -> OutboxNotice:
             if notice is None or notice.state is not NoticeState.DEAD:
                 message = f"{notice_id!r} is no dead notice; `costguard outbox` lists them"
                 raise InvalidInputError(message)
@@ -91,15 +91,15 @@ class OutboxRepository:
 
         return self._records.revive(notice_id, change)
 
-    def of_case(self, case_key: str, since: datetime) -> tuple[Notice, ...]:
+    def of_case(self, case_key: str, since: datetime) -> tuple[OutboxNotice, ...]:
         """What was told, or is to be told, about a case since it was opened. Reads every notice: for people only."""
         return tuple(one for one in self._records.all() if one.case_key == case_key and one.created_at >= since)
 
-    def said_of(self, case_id: str) -> Notice | None:
+    def said_of(self, case_id: str) -> OutboxNotice | None:
         """The delivered notice that last told of a case with what comes next: replies go under it."""
         return self.said_of_many([case_id]).get(case_id)
 
-    def said_of_many(self, case_ids: Iterable[str]) -> Mapping[str, Notice]:
+    def said_of_many(self, case_ids: Iterable[str]) -> Mapping[str, OutboxNotice]:
         """The same of many cases, by their id."""
         told = self._records.told(case_ids)
         notices = self.get_many(told.values())
@@ -111,7 +111,7 @@ class OutboxRepository:
         What is marked so already stays as it is.
         """
 
-        def change(one: Notice) -> Notice | None:
+        def change(one: OutboxNotice) -> OutboxNotice | None:
             status = statuses[one.notice_id]
             shown = one.status == status or one.state is not NoticeState.DELIVERED
             return None if shown else replace(one, status=status)
@@ -121,7 +121,7 @@ class OutboxRepository:
             self._list_changed(lambda ids: (*(one for one in ids if one not in new), *new))
         return len(new)
 
-    def changed(self) -> tuple[Notice, ...]:
+    def changed(self) -> tuple[OutboxNotice, ...]:
         """Delivered notices whose message does not show their status yet, oldest mark first."""
         record = self._store.get(_CHANGED, _ALL)
         return tuple(self.get_many(value_of(Ids, record).ids).values()) if record is not None else ()
@@ -131,27 +131,27 @@ class OutboxRepository:
         done = frozenset(notice_ids)
         self._list_changed(lambda ids: tuple(one for one in ids if one not in done))
 
-    def claim(self, notice_ids: Iterable[str], now: datetime) -> tuple[Notice, ...]:
+    def claim(self, notice_ids: Iterable[str], now: datetime) -> tuple[OutboxNotice, ...]:
         """Take due notices for five minutes; without those that another has, or that are due no more."""
         taken = self._records.change(notice_ids, lambda one: claimed(one, now) if one.is_due(now) else None)
         return tuple(taken.values())
 
-    def renew(self, mine: Sequence[Notice], now: datetime) -> tuple[Notice, ...]:
+    def renew(self, mine: Sequence[OutboxNotice], now: datetime) -> tuple[OutboxNotice, ...]:
         """Take them for five minutes more; without those that another has by now."""
         return tuple(self._change_claimed(mine, lambda one: claimed(one, now)).values())
 
-    def drop(self, mine: Sequence[Notice], now: datetime) -> None:
+    def drop(self, mine: Sequence[OutboxNotice], now: datetime) -> None:
         """Give up notices that came too late."""
         for notice in mine:
             _LOG.warning("notice came too late and is not sent", extra={"notice": notice.notice_id})
         self._change_claimed(mine, dropped, now)
 
-    def delivered(self, mine: Sequence[Notice], delivery: Delivery, now: datetime) -> tuple[Notice, ...]:
+    def delivered(self, mine: Sequence[OutboxNotice], delivery: Delivery, now: datetime) -> tuple[OutboxNotice, ...]:
         """Their channel took them, all in one message; as they stand now."""
         ids = tuple(notice.notice_id for notice in mine)
         beside = ids if len(ids) > 1 else ()
 
-        def change(one: Notice) -> Notice | None:
+        def change(one: OutboxNotice) -> OutboxNotice | None:
             return None if one.state is NoticeState.DELIVERED else delivered(one, delivery, now, beside)
 
         for notice_id in ids:
@@ -163,24 +163,27 @@ class OutboxRepository:
             raise LedgerError(message)
         return tuple(known[notice_id] for notice_id in ids)
 
-    def rejected(self, mine: Notice, err: NoticeError, now: datetime) -> None:
+    def rejected(self, mine: OutboxNotice, err: NoticeError, now: datetime) -> None:
         """Its channel will never take it."""
         _LOG.error("notice will never be delivered", extra={"notice": mine.notice_id, "error": str(err)})
         self._change_claimed([mine], lambda one: rejected(one, err), now)
 
-    def failed(self, mine: Sequence[Notice], err: NoticeError, now: datetime, wait: timedelta) -> None:
+    def failed(self, mine: Sequence[OutboxNotice], err: NoticeError, now: datetime, wait: timedelta) -> None:
         """They did not arrive this time; again after `wait`."""
         for notice in mine:
             _LOG.warning("notice not delivered yet", extra={"notice": notice.notice_id, "error": str(err)})
         self._change_claimed(mine, lambda one: failed(one, err, now + wait))
 
     def _change_claimed(
-        self, mine: Sequence[Notice], change: Callable[[Notice], Notice], ended_at: datetime | None = None
-    ) -> dict[str, Notice]:
+        self,
+        mine: Sequence[OutboxNotice],
+        change: Callable[[OutboxNotice], OutboxNotice],
+        ended_at: datetime | None = None,
+    ) -> dict[str, OutboxNotice]:
         """What `change` makes of those that are still as they were claimed."""
         known = {notice.notice_id: notice for notice in mine}
 
-        def changed(one: Notice) -> Notice | None:
+        def changed(one: OutboxNotice) -> OutboxNotice | None:
             return change(one) if one.is_claimed_as(known[one.notice_id]) else None
 
         return self._records.change(known, changed, ended_at)

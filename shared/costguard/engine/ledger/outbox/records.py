@@ -15,7 +15,7 @@ from functools import partial
 from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.ledger.codec import record_of, value_of
 from costguard.engine.ledger.contention import until_uncontested
-from costguard.engine.ledger.outbox.notice import Notice, NoticeState
+from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice
 from costguard.ports import Put, Record, RecordStore
 
 _NOTICE, _PENDING, _DEAD, _TOLD = "notice", "outbox_pending", "outbox_dead", "told"
@@ -38,17 +38,17 @@ class NoticeRecords:
         self._store = store
         self._audit = AuditTrail(store)
 
-    def get_many(self, notice_ids: Iterable[str]) -> dict[str, Notice]:
+    def get_many(self, notice_ids: Iterable[str]) -> dict[str, OutboxNotice]:
         """Those that there are, by id, in the order asked for."""
         return {notice_id: notice for notice_id, (notice, _) in self._read(notice_ids).items()}
 
-    def all(self) -> Iterator[Notice]:
+    def all(self) -> Iterator[OutboxNotice]:
         """Every notice of all time."""
         return self.beginning_with("")
 
-    def beginning_with(self, prefix: str) -> Iterator[Notice]:
+    def beginning_with(self, prefix: str) -> Iterator[OutboxNotice]:
         """Those whose id begins so."""
-        return (value_of(Notice, record) for record in self._store.query(_NOTICE, prefix))
+        return (value_of(OutboxNotice, record) for record in self._store.query(_NOTICE, prefix))
 
     def pending(self) -> tuple[str, ...]:
         """The ids of those still to be sent."""
@@ -63,7 +63,7 @@ class NoticeRecords:
         found = self._store.get_many(_TOLD, case_ids)
         return {case_id: value_of(Ids, record).ids[0] for case_id, record in found.items()}
 
-    def add(self, notices: Sequence[Notice]) -> int:
+    def add(self, notices: Sequence[OutboxNotice]) -> int:
         """Write those whose id is not known yet; how many that were."""
         return sum(
             until_uncontested(partial(self._added, notices[at : at + _TOGETHER]), "the outbox")
@@ -71,24 +71,27 @@ class NoticeRecords:
         )
 
     def change(
-        self, notice_ids: Iterable[str], change: Callable[[Notice], Notice | None], ended_at: datetime | None = None
-    ) -> dict[str, Notice]:
+        self,
+        notice_ids: Iterable[str],
+        change: Callable[[OutboxNotice], OutboxNotice | None],
+        ended_at: datetime | None = None,
+    ) -> dict[str, OutboxNotice]:
         """Write what `change` makes of each notice as it is; those that it makes nothing of are left as they are.
 
         With `ended_at` those that are pending no more leave the list of pending ones, and are audited.
         """
         wanted = list(dict.fromkeys(notice_ids))
         together = _TOGETHER if ended_at is None else _ENDED_TOGETHER
-        changed: dict[str, Notice] = {}
+        changed: dict[str, OutboxNotice] = {}
         for at in range(0, len(wanted), together):
             attempt = partial(self._changed, wanted[at : at + together], change, ended_at)
             changed.update(until_uncontested(attempt, "the outbox"))
         return changed
 
-    def revive(self, notice_id: str, change: Callable[[Notice | None], Notice]) -> Notice:
+    def revive(self, notice_id: str, change: Callable[[OutboxNotice | None], OutboxNotice]) -> OutboxNotice:
         """Write what `change` makes of a notice that is pending no more, and list it as pending."""
 
-        def attempt() -> Notice:
+        def attempt() -> OutboxNotice:
             notice, version = self._read([notice_id]).get(notice_id, (None, 0))
             pending = change(notice)
             put = Put(record_of(_NOTICE, notice_id, pending), version)
@@ -97,7 +100,7 @@ class NoticeRecords:
 
         return until_uncontested(attempt, "the outbox")
 
-    def _added(self, notices: Sequence[Notice]) -> int:
+    def _added(self, notices: Sequence[OutboxNotice]) -> int:
         known = self._store.get_many(_NOTICE, [notice.notice_id for notice in notices])
         new = {notice.notice_id: notice for notice in reversed(notices) if notice.notice_id not in known}
         puts = [Put(record_of(_NOTICE, notice_id, notice), 0) for notice_id, notice in new.items()]
@@ -106,8 +109,11 @@ class NoticeRecords:
         return len(new)
 
     def _changed(
-        self, notice_ids: Sequence[str], change: Callable[[Notice], Notice | None], ended_at: datetime | None
-    ) -> dict[str, Notice]:
+        self,
+        notice_ids: Sequence[str],
+        change: Callable[[OutboxNotice], OutboxNotice | None],
+        ended_at: datetime | None,
+    ) -> dict[str, OutboxNotice]:
         found = self._read(notice_ids)
         made = ((notice_id, change(notice)) for notice_id, (notice, _) in found.items())
         changed = {notice_id: notice for notice_id, notice in made if notice is not None}
@@ -143,21 +149,21 @@ class NoticeRecords:
             listed = Ids((*others, *moved)) if pending else Ids(others)
             yield Put(record_of(_PENDING, key, listed), _version(record))
 
-    def _read(self, notice_ids: Iterable[str]) -> dict[str, tuple[Notice, int]]:
+    def _read(self, notice_ids: Iterable[str]) -> dict[str, tuple[OutboxNotice, int]]:
         wanted = list(notice_ids)
         found = self._store.get_many(_NOTICE, wanted)
-        return {each: (value_of(Notice, found[each]), found[each].version) for each in wanted if each in found}
+        return {each: (value_of(OutboxNotice, found[each]), found[each].version) for each in wanted if each in found}
 
 
 def _version(record: Record | None) -> int:
     return record.version if record is not None else 0
 
 
-def _tells_what_comes(notice: Notice) -> bool:
+def _tells_what_comes(notice: OutboxNotice) -> bool:
     return notice.state is NoticeState.DELIVERED and bool(notice.case_id) and not notice.thread
 
 
-def _entry(notice: Notice, at: datetime) -> AuditEntry:
+def _entry(notice: OutboxNotice, at: datetime) -> AuditEntry:
     facts = {
         "notice_id": notice.notice_id,
         "decision_id": notice.decision_id,

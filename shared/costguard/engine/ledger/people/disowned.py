@@ -9,7 +9,7 @@ from datetime import datetime
 from costguard.engine.ledger.audit.audit import OPERATOR, AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.ledger.codec import record_of, value_of
 from costguard.engine.ledger.contention import until_uncontested
-from costguard.ports import Check, Put, RecordStore
+from costguard.ports import Put, RecordStore, VersionCheck
 
 _KIND = "disowned"
 
@@ -47,11 +47,11 @@ class DisownedRepository:
 
         return until_uncontested(attempt, f"whose {ref_text} is not")
 
-    def of(self, ref_text: str) -> tuple[frozenset[str], Check]:
+    def of(self, ref_text: str) -> tuple[frozenset[str], VersionCheck]:
         """The names passed over for one resource, and what fails a transaction once anybody adds to them."""
         record = self._store.get(_KIND, ref_text)
         names = frozenset(value_of(Disowned, record).owners) if record is not None else frozenset[str]()
-        return names, Check(_KIND, ref_text, record.version if record is not None else 0)
+        return names, VersionCheck(_KIND, ref_text, record.version if record is not None else 0)
 
     def all(self) -> Mapping[str, frozenset[str]]:
         """By resource id the names that count no more."""

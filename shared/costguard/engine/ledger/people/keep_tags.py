@@ -10,7 +10,7 @@ from costguard.domain.errors import VersionConflictError
 from costguard.domain.refs import ResourceRef
 from costguard.engine.ledger.audit.audit import AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.ledger.codec import record_of, value_of
-from costguard.ports import Check, Put, RecordStore
+from costguard.ports import Put, RecordStore, VersionCheck
 
 _KIND = "keep_tag"
 
@@ -41,7 +41,7 @@ class KeepTagRepository:
         """By the machine's whole id."""
         return {record.key: value_of(KeepTag, record) for record in self._store.query(_KIND)}
 
-    def note(self, tag: KeepTag, run_id: str, unchanged: Sequence[Check] = ()) -> bool:
+    def note(self, tag: KeepTag, run_id: str, unchanged: Sequence[VersionCheck] = ()) -> bool:
         """Write it, with an entry of the audit; False where somebody else wrote, or `unchanged` did not hold."""
         record = self._store.get(_KIND, tag.ref_text)
         put = Put(record_of(_KIND, tag.ref_text, tag), record.version if record is not None else 0)

@@ -11,7 +11,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.engine.ledger.audit.audit import OPERATOR, AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.ledger.codec import record_of, value_of
 from costguard.engine.ledger.contention import until_uncontested
-from costguard.ports import Check, Put, RecordStore
+from costguard.ports import Put, RecordStore, VersionCheck
 
 _KIND = "snooze"
 
@@ -80,12 +80,12 @@ class SnoozeRepository:
         """Every snooze whose end is after `now`, by resource id."""
         return {ref: snooze for ref, snooze in self.all().items() if snooze.until > now}
 
-    def of(self, ref_text: str, now: datetime) -> tuple[Snooze | None, Check]:
+    def of(self, ref_text: str, now: datetime) -> tuple[Snooze | None, VersionCheck]:
         """The active snooze of one resource, and what fails a transaction once anybody says otherwise."""
         record = self._store.get(_KIND, ref_text)
         snooze = value_of(Snooze, record) if record is not None else None
         active = snooze if snooze is not None and snooze.until > now else None
-        return active, Check(_KIND, ref_text, record.version if record is not None else 0)
+        return active, VersionCheck(_KIND, ref_text, record.version if record is not None else 0)
 
     @staticmethod
     def _check(snooze: Snooze) -> None:

@@ -9,7 +9,7 @@ from costguard.domain.errors import LedgerError
 from costguard.engine.ledger.audit.audit import OPERATOR, AuditEntry, AuditTrail, AuditWhat
 from costguard.engine.ledger.codec import record_of, value_of
 from costguard.engine.ledger.contention import until_uncontested
-from costguard.ports import Check, Put, RecordStore
+from costguard.ports import Put, RecordStore, VersionCheck
 
 _KIND, _KEY = "switch", "all"
 
@@ -39,14 +39,14 @@ class KillSwitch:
         """
         return self._read()[0]
 
-    def seen(self) -> tuple[SwitchState, Check]:
+    def seen(self) -> tuple[SwitchState, VersionCheck]:
         """The switch as it is now, and what fails a transaction once anybody turns it.
 
         Raises:
             LedgerError: it cannot be read; act as if it were set.
         """
         state, version = self._read()
-        return state, Check(_KIND, _KEY, version)
+        return state, VersionCheck(_KIND, _KEY, version)
 
     def pause(self, by: str, reason: str, now: datetime) -> None:
         """Stop everything that has not been claimed. Always wins over a resume at the same time."""

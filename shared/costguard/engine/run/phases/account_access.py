@@ -14,7 +14,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceDetail, Inventory
 from costguard.engine.run.phases.shares import Share, lists_members, target_for
 from costguard.engine.run.run_context import RunContext
-from costguard.engine.run.scan import Reading
+from costguard.engine.run.scan import CloudReaders
 from costguard.ports import CloudAuditLog, Discovery, InventorySource, LaunchReport, Target
 
 _LOG = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ def entering(world: RunContext, shares: Mapping[tuple[str, str], Share]) -> RunC
     return replace(
         world,
         readings={
-            cloud: Reading(_Inventory(reading.inventory, doors), reading.signals, reading.prices)
+            cloud: CloudReaders(_Inventory(reading.inventory, doors), reading.signals, reading.prices)
             for cloud, reading in world.readings.items()
         },
         trails={cloud: _Trail(trail, doors) for cloud, trail in world.trails.items()},

@@ -21,7 +21,7 @@ from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.network.audit_context import AS_ASKED, AuditContext, Facts, finding, severity, untold
 from costguard.guards.network.reachability.filters import Unknown
 from costguard.guards.network.reachability.network_index import NOT_TOLD
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 
 _HOUR = timedelta(hours=1)
 _UNSETTLED = frozenset({AddressState.CHANGING, AddressState.UNKNOWN})
@@ -31,23 +31,23 @@ _CARRIERS = frozenset({"instance", "interface"})
 
 def judge_addresses(ground: AuditContext, inventory: NetworkInventory) -> Iterator[Finding]:
     """The kept addresses and the NAT gateways of a shard."""
-    cards = {card.ref: card for card in inventory.interfaces} if ground.asks(Check.IDLE_ADDRESS) else {}
+    cards = {card.ref: card for card in inventory.interfaces} if ground.asks(NetworkCheck.IDLE_ADDRESS) else {}
     for address in inventory.addresses:
         name, rate = address.name or address.ip, address.rate
-        rule = ground.rule_for(address.ref, address.tags, Check.UNATTACHED_ADDRESS)
+        rule = ground.rule_for(address.ref, address.tags, NetworkCheck.UNATTACHED_ADDRESS)
         if rule is not None:
             verdict, reason = _unattached(ground, address, rule)
-            yield finding(rule, Check.UNATTACHED_ADDRESS, address.ref, verdict, reason, name=name, rate=rate)
-        rule = ground.rule_for(address.ref, address.tags, Check.IDLE_ADDRESS)
+            yield finding(rule, NetworkCheck.UNATTACHED_ADDRESS, address.ref, verdict, reason, name=name, rate=rate)
+        rule = ground.rule_for(address.ref, address.tags, NetworkCheck.IDLE_ADDRESS)
         judged = None if rule is None else _bound_in_vain(ground, address, rule, cards)
         if rule is not None and judged is not None:
-            yield finding(rule, Check.IDLE_ADDRESS, address.ref, *judged, name=name, rate=rate)
+            yield finding(rule, NetworkCheck.IDLE_ADDRESS, address.ref, *judged, name=name, rate=rate)
     led_to = _led_to(inventory)
     for gateway in inventory.nat_gateways:
-        rule = ground.rule_for(gateway.ref, gateway.tags, Check.IDLE_NAT_GATEWAY)
+        rule = ground.rule_for(gateway.ref, gateway.tags, NetworkCheck.IDLE_NAT_GATEWAY)
         if rule is not None:
             verdict, reason = _idle(ground, gateway, rule, users=led_to.get(gateway.ref.native_id, 0))
-            check, rate = Check.IDLE_NAT_GATEWAY, gateway.rate
+            check, rate = NetworkCheck.IDLE_NAT_GATEWAY, gateway.rate
             yield finding(rule, check, gateway.ref, verdict, reason, name=gateway.name, rate=rate)
 
 
@@ -67,7 +67,7 @@ def _unattached(ground: AuditContext, address: PublicAddress, rule: AuditRule) -
     facts["seen_hours"] = _hours(ground.now - since)
     if ground.now - since < rule.unattached_for:
         return Verdict.UNMEASURED, Reason(ReasonCode.NET_UNATTACHED_YET, {**facts, **_without_price(address.unpriced)})
-    facts |= _in_vain(Check.UNATTACHED_ADDRESS, address.unpriced)
+    facts |= _in_vain(NetworkCheck.UNATTACHED_ADDRESS, address.unpriced)
     return Verdict.VIOLATION, Reason(ReasonCode.NET_UNATTACHED, facts)
 
 
@@ -130,10 +130,10 @@ def _vain(ground: AuditContext, address: PublicAddress, code: ReasonCode, facts:
     kept = _kept(ground, address)
     if kept is not None:
         return Verdict.EXEMPT, kept
-    return Verdict.VIOLATION, Reason(code, {**facts, **_in_vain(Check.IDLE_ADDRESS, address.unpriced)})
+    return Verdict.VIOLATION, Reason(code, {**facts, **_in_vain(NetworkCheck.IDLE_ADDRESS, address.unpriced)})
 
 
-def _in_vain(check: Check, unpriced: Unpriced | None) -> Facts:
+def _in_vain(check: NetworkCheck, unpriced: Unpriced | None) -> Facts:
     """How grave it is, and of what has no price why."""
     return {"reaches": 0, "severity": severity(check, reaches=False), **_without_price(unpriced)}
 
@@ -193,5 +193,5 @@ def _idle(ground: AuditContext, gateway: NatGateway, rule: AuditRule, *, users: 
     if gateway.created_at is not None and ground.now - gateway.created_at < rule.unattached_for:
         return Verdict.COMPLIANT, AS_ASKED
     facts: Facts = {"gateway": gateway.ref.native_id, "addresses": len(gateway.public_ips)}
-    facts |= _in_vain(Check.IDLE_NAT_GATEWAY, gateway.unpriced)
+    facts |= _in_vain(NetworkCheck.IDLE_NAT_GATEWAY, gateway.unpriced)
     return Verdict.VIOLATION, Reason(ReasonCode.NET_IDLE_NAT, facts)

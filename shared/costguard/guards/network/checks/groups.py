@@ -30,7 +30,7 @@ from costguard.guards.network.reachability.exposure import Path
 from costguard.guards.network.reachability.filters import (
     WITH_PORTS,
     Grant,
-    Held,
+    ListedRule,
     Unknown,
     admitted,
     in_order,
@@ -38,7 +38,7 @@ from costguard.guards.network.reachability.filters import (
     protocols_of,
 )
 from costguard.guards.network.remediation import least_change
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 
 _HARMLESS = frozenset({"icmp", "icmpv6"})  # to be pinged by the world is no way in
 _FAMILIES = (r.V4, r.V6)
@@ -75,18 +75,18 @@ def judge_groups(ground: AuditContext, inventory: NetworkInventory) -> Iterator[
     used = {group for card in inventory.interfaces for group in card.groups}
     for group in inventory.groups:
         told: frozenset[str] = frozenset()
-        admin = ground.rule_for(group.ref, group.tags, Check.OPEN_ADMIN_PORT)
+        admin = ground.rule_for(group.ref, group.tags, NetworkCheck.OPEN_ADMIN_PORT)
         if admin is not None:
             found = list(_openings(ground, group, admin, [(port, port) for port in watched(admin)], WITH_PORTS))
             told = frozenset(each.rule.rule_id for each in found if each.rule is not None)
-            yield _judged(ground, group, admin, Check.OPEN_ADMIN_PORT, found)
-        wide = ground.rule_for(group.ref, group.tags, Check.WIDE_RULE)
+            yield _judged(ground, group, admin, NetworkCheck.OPEN_ADMIN_PORT, found)
+        wide = ground.rule_for(group.ref, group.tags, NetworkCheck.WIDE_RULE)
         if wide is not None:
             ports = r.minus([r.PORTS], [(port, port) for port in wide.allowed_ports])
             found = list(_openings(ground, group, wide, ports, None))
             others = [each for each in found if each.rule is None or each.rule.rule_id not in told]
-            yield _judged(ground, group, wide, Check.WIDE_RULE, others)
-        idle = ground.rule_for(group.ref, group.tags, Check.UNUSED_GROUP)
+            yield _judged(ground, group, wide, NetworkCheck.WIDE_RULE, others)
+        idle = ground.rule_for(group.ref, group.tags, NetworkCheck.UNUSED_GROUP)
         if idle is not None and not group.is_default and not group.is_service_managed:
             yield _used(ground, group, idle, is_seen=group.ref.native_id in used)
 
@@ -112,7 +112,7 @@ def _openings(
                     yield _Opening(grant.rule, family, protocol, shown, grant.doubt)
 
 
-def _may_be_wide(held: Held, rule: AuditRule) -> bool:
+def _may_be_wide(held: ListedRule, rule: AuditRule) -> bool:
     """Whether it is worth looking at more closely: most rules let a few networks in, or go out."""
     given = held.rule
     if given is None:
@@ -146,14 +146,14 @@ def _open_ports(grant: Grant, family: int, wanted: Sequence[r.Range], rule: Audi
 
 
 def _judged(
-    ground: AuditContext, group: SecurityGroup, rule: AuditRule, check: Check, openings: Sequence[_Opening]
+    ground: AuditContext, group: SecurityGroup, rule: AuditRule, check: NetworkCheck, openings: Sequence[_Opening]
 ) -> Finding:
     name = group.name or group.ref.native_id
     graves = sorted(_graves(ground, group, rule, openings), key=lambda each: (-each.reaches, each.rule.rule_id))
     loose = [each for each in graves if not _is_kept(ground, group, each.rule)]
     if loose and not group.is_service_managed:
         facts = _facts(group, rule, check, loose)
-        code = ReasonCode.NET_OPEN_PORT if check is Check.OPEN_ADMIN_PORT else ReasonCode.NET_WIDE_RULE
+        code = ReasonCode.NET_OPEN_PORT if check is NetworkCheck.OPEN_ADMIN_PORT else ReasonCode.NET_WIDE_RULE
         return finding(rule, check, group.ref, Verdict.VIOLATION, Reason(code, facts), name=name)
     doubt = next((each for each in openings if each.doubt is not None), None)
     if doubt is not None and doubt.doubt is not None:
@@ -195,7 +195,7 @@ def _meets(path: Path, opening: _Opening) -> bool:
     return not opening.ports or bool(r.common(path.ports, opening.ports))
 
 
-def _facts(group: SecurityGroup, rule: AuditRule, check: Check, loose: Sequence[_Grave]) -> Facts:
+def _facts(group: SecurityGroup, rule: AuditRule, check: NetworkCheck, loose: Sequence[_Grave]) -> Facts:
     worst = loose[0]
     path = worst.paths[0] if worst.paths else None
     port = _port(rule, check, worst, path)
@@ -220,10 +220,10 @@ def _facts(group: SecurityGroup, rule: AuditRule, check: Check, loose: Sequence[
     return facts
 
 
-def _port(rule: AuditRule, check: Check, worst: _Grave, path: Path | None) -> int | None:
+def _port(rule: AuditRule, check: NetworkCheck, worst: _Grave, path: Path | None) -> int | None:
     """The port to name: of those watched the first that is open, and that leads to somebody where any does."""
     open_there = r.common(worst.ports, path.ports) if path is not None else worst.ports
-    if check is Check.OPEN_ADMIN_PORT:
+    if check is NetworkCheck.OPEN_ADMIN_PORT:
         named = (port for port in watched(rule) if any(first <= port <= last for first, last in open_there))
         return next(named, None)
     return open_there[0][0] if open_there else None
@@ -241,7 +241,7 @@ def _wide_peers(given: NetworkRule, rule: AuditRule) -> list[str]:
 
 def _used(ground: AuditContext, group: SecurityGroup, rule: AuditRule, *, is_seen: bool) -> Finding:
     """Whether anything is in a group, or names it. That nothing is has to be told in whole."""
-    check, name = Check.UNUSED_GROUP, group.name or group.ref.native_id
+    check, name = NetworkCheck.UNUSED_GROUP, group.name or group.ref.native_id
     if is_seen or group.in_use or group.referenced_by:
         return compliant(rule, check, group.ref, name)
     gap = ground.lacks(group.ref.shard, "interfaces", "groups")

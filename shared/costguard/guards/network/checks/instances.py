@@ -24,10 +24,10 @@ from costguard.guards.network.audit_context import (
     watched,
 )
 from costguard.guards.network.reachability import ranges as r
-from costguard.guards.network.reachability.exposure import Doubt, Path
+from costguard.guards.network.reachability.exposure import Path, PossibleWay
 from costguard.guards.network.reachability.filters import WITH_PORTS, Unknown
 from costguard.guards.network.remediation import least_change
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 
 _GONE = frozenset({InstanceState.TERMINATING, InstanceState.TERMINATED})
 
@@ -35,10 +35,10 @@ _GONE = frozenset({InstanceState.TERMINATING, InstanceState.TERMINATED})
 def judge_instances(ground: AuditContext) -> Iterator[Finding]:
     """What is to be said of each instance. An open port is said of the group that opens it, and only a doubt here."""
     judges = (
-        (Check.OPEN_ADMIN_PORT, _ways_in),
-        (Check.PUBLIC_IP, _public),
-        (Check.IMDS_V1, _metadata),
-        (Check.REGION, _region),
+        (NetworkCheck.OPEN_ADMIN_PORT, _ways_in),
+        (NetworkCheck.PUBLIC_IP, _public),
+        (NetworkCheck.IMDS_V1, _metadata),
+        (NetworkCheck.REGION, _region),
     )
     for instance in ground.instances:
         if instance.state in _GONE:
@@ -75,7 +75,7 @@ def _ways_in(ground: AuditContext, instance: Instance, rule: AuditRule) -> _Judg
     return Verdict.COMPLIANT, AS_ASKED, None
 
 
-def _doubt_about(doubts: Sequence[Doubt], rule: AuditRule) -> Doubt | None:
+def _doubt_about(doubts: Sequence[PossibleWay], rule: AuditRule) -> PossibleWay | None:
     """The first doubt that could be about a port that is watched."""
     ports = [(port, port) for port in watched(rule)]
     return next(
@@ -135,7 +135,7 @@ def _exposed(ground: AuditContext, instance: Instance, rule: AuditRule, addresse
         "address": address,
         "addresses": len(addresses),
         "reaches": 0 if path is None else 1,
-        "severity": severity(Check.PUBLIC_IP, reaches=path is not None),
+        "severity": severity(NetworkCheck.PUBLIC_IP, reaches=path is not None),
     }
     if path is not None:
         ports = r.merged(ports for each in paths for ports in each.ports)
@@ -157,7 +157,7 @@ def _metadata(ground: AuditContext, instance: Instance, rule: AuditRule) -> _Jud
     if ground.keeps(instance.ref, instance.name):
         return Verdict.EXEMPT, Reason(ReasonCode.NET_KEPT, {"name": instance.name}), None
     reached = instance.ref in ground.paths
-    facts: Facts = {"reaches": int(reached), "severity": severity(Check.IMDS_V1, reaches=reached)}
+    facts: Facts = {"reaches": int(reached), "severity": severity(NetworkCheck.IMDS_V1, reaches=reached)}
     return Verdict.VIOLATION, Reason(ReasonCode.NET_IMDS_V1, facts), None
 
 
@@ -170,5 +170,5 @@ def _region(ground: AuditContext, instance: Instance, rule: AuditRule) -> _Judge
         return Verdict.COMPLIANT, AS_ASKED, None
     reached = instance.ref in ground.paths
     facts: Facts = {"region": region, "allowed": ",".join(allowed), "reaches": int(reached)}
-    facts["severity"] = severity(Check.REGION, reaches=reached)
+    facts["severity"] = severity(NetworkCheck.REGION, reaches=reached)
     return Verdict.VIOLATION, Reason(ReasonCode.NET_REGION, facts), None

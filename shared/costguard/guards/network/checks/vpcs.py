@@ -12,7 +12,7 @@ from costguard.domain.refs import ResourceRef
 from costguard.guards.network.audit_context import AS_ASKED, AuditContext, Facts, finding, severity, untold
 from costguard.guards.network.reachability import ranges as r
 from costguard.guards.network.reachability.filters import Unknown
-from costguard.guards.network.rules import AuditRule, Check
+from costguard.guards.network.rules import AuditRule, NetworkCheck
 
 _Judged = tuple[Verdict, Reason]
 _LOGS_CARDS_ONLY = "tencent"
@@ -26,24 +26,24 @@ def judge_vpcs(ground: AuditContext, inventory: NetworkInventory) -> Iterator[Fi
     vpcs = {vpc.ref: vpc for vpc in inventory.vpcs}
     for vpc in inventory.vpcs:
         held = cards.get(vpc.ref, [])
-        rule = ground.rule_for(vpc.ref, vpc.tags, Check.DEFAULT_VPC) if vpc.is_default else None
+        rule = ground.rule_for(vpc.ref, vpc.tags, NetworkCheck.DEFAULT_VPC) if vpc.is_default else None
         if rule is not None:
-            yield _of_vpc(ground, vpc, rule, Check.DEFAULT_VPC, _default(ground, vpc, held))
-        rule = ground.rule_for(vpc.ref, vpc.tags, Check.FLOW_LOGS_OFF)
+            yield _of_vpc(ground, vpc, rule, NetworkCheck.DEFAULT_VPC, _default(ground, vpc, held))
+        rule = ground.rule_for(vpc.ref, vpc.tags, NetworkCheck.FLOW_LOGS_OFF)
         if rule is not None:
-            yield _of_vpc(ground, vpc, rule, Check.FLOW_LOGS_OFF, _logged(ground, inventory, vpc, held))
+            yield _of_vpc(ground, vpc, rule, NetworkCheck.FLOW_LOGS_OFF, _logged(ground, inventory, vpc, held))
     for subnet in inventory.subnets:
-        rule = ground.rule_for(subnet.ref, subnet.tags, Check.PRIVATE_SUBNET_EXPOSED)
+        rule = ground.rule_for(subnet.ref, subnet.tags, NetworkCheck.PRIVATE_SUBNET_EXPOSED)
         if rule is None or not _is_private(subnet, rule):
             continue
         within = [card for card in cards.get(subnet.vpc, ()) if card.subnet == subnet.ref]
         verdict, reason = _private(ground, subnet, vpcs.get(subnet.vpc), within)
         if verdict is Verdict.VIOLATION and ground.keeps(subnet.ref, subnet.name):
             verdict, reason = Verdict.EXEMPT, Reason(ReasonCode.NET_KEPT, {"name": subnet.name})
-        yield finding(rule, Check.PRIVATE_SUBNET_EXPOSED, subnet.ref, verdict, reason, name=subnet.name)
+        yield finding(rule, NetworkCheck.PRIVATE_SUBNET_EXPOSED, subnet.ref, verdict, reason, name=subnet.name)
 
 
-def _of_vpc(ground: AuditContext, vpc: Vpc, rule: AuditRule, check: Check, judged: _Judged) -> Finding:
+def _of_vpc(ground: AuditContext, vpc: Vpc, rule: AuditRule, check: NetworkCheck, judged: _Judged) -> Finding:
     verdict, reason = judged
     if verdict is Verdict.VIOLATION and ground.keeps(vpc.ref, vpc.name):
         verdict, reason = Verdict.EXEMPT, Reason(ReasonCode.NET_KEPT, {"name": vpc.name or vpc.ref.native_id})
@@ -63,7 +63,7 @@ def _default(ground: AuditContext, vpc: Vpc, cards: Sequence[NetworkInterface]) 
     ours = _ours(ground, cards)
     reached = ground.reached(ours)
     facts: Facts = {"instances": len(machines), "accelerators": len(ours), "reaches": reached}
-    facts["severity"] = severity(Check.DEFAULT_VPC, reaches=bool(ours))
+    facts["severity"] = severity(NetworkCheck.DEFAULT_VPC, reaches=bool(ours))
     return Verdict.VIOLATION, Reason(ReasonCode.NET_DEFAULT_VPC, facts)
 
 
@@ -81,7 +81,7 @@ def _logged(ground: AuditContext, inventory: NetworkInventory, vpc: Vpc, cards: 
         return Verdict.COMPLIANT, AS_ASKED
     ours = _ours(ground, bare)
     facts: Facts = {"interfaces": len(bare), "accelerators": len(ours), "reaches": ground.reached(ours)}
-    facts["severity"] = severity(Check.FLOW_LOGS_OFF, reaches=bool(ours))
+    facts["severity"] = severity(NetworkCheck.FLOW_LOGS_OFF, reaches=bool(ours))
     return Verdict.VIOLATION, Reason(ReasonCode.NET_FLOW_LOGS_OFF, facts)
 
 
@@ -107,7 +107,7 @@ def _private(ground: AuditContext, subnet: Subnet, vpc: Vpc | None, cards: Seque
     if facts:
         ours = _ours(ground, cards)
         facts["accelerators"], facts["reaches"] = len(ours), ground.reached(ours)
-        facts["severity"] = severity(Check.PRIVATE_SUBNET_EXPOSED, reaches=ground.reached(ours) > 0)
+        facts["severity"] = severity(NetworkCheck.PRIVATE_SUBNET_EXPOSED, reaches=ground.reached(ours) > 0)
         return Verdict.VIOLATION, Reason(ReasonCode.NET_SUBNET_EXPOSED, facts)
     if isinstance(routes, Unknown):
         return Verdict.UNMEASURED, untold(routes)
@@ -131,12 +131,12 @@ def judge_peerings(ground: AuditContext) -> Iterator[Finding]:
             ends.setdefault((peering.ref.cloud, peering.ref.native_id), []).append(peering)
     for together in ends.values():
         first = min(together, key=lambda each: each.ref)
-        rule = ground.rule_for(first.ref, first.tags, Check.WIDE_PEERING)
+        rule = ground.rule_for(first.ref, first.tags, NetworkCheck.WIDE_PEERING)
         if rule is not None and rule.peering_cidrs is not None:
             verdict, reason = _joined(ground, together, rule.peering_cidrs)
             if verdict is Verdict.VIOLATION and ground.keeps(first.ref):
                 verdict, reason = Verdict.EXEMPT, Reason(ReasonCode.NET_KEPT, {"name": first.ref.native_id})
-            yield finding(rule, Check.WIDE_PEERING, first.ref, verdict, reason)
+            yield finding(rule, NetworkCheck.WIDE_PEERING, first.ref, verdict, reason)
 
 
 def _joined(ground: AuditContext, ends: Sequence[Peering], allowed: Sequence[str]) -> _Judged:
@@ -145,7 +145,7 @@ def _joined(ground: AuditContext, ends: Sequence[Peering], allowed: Sequence[str
     if wide:
         facts: Facts = {"routes": len(wide), "route": wide[0], "reaches": 0}
         facts["peer"] = f"{ends[0].other_account}:{ends[0].other_region}:{ends[0].other_vpc}"
-        facts["severity"] = severity(Check.WIDE_PEERING, reaches=False)
+        facts["severity"] = severity(NetworkCheck.WIDE_PEERING, reaches=False)
         return Verdict.VIOLATION, Reason(ReasonCode.NET_WIDE_PEERING, facts)
     gap = next((gap for end in active if (gap := ground.lacks(end.ref.shard, "routes")) is not None), None)
     return (Verdict.COMPLIANT, AS_ASKED) if gap is None else (Verdict.UNMEASURED, untold(gap))

@@ -25,7 +25,7 @@ _GONE = frozenset({InstanceState.TERMINATING, InstanceState.TERMINATED})
 _FORWARDS_NOTHING = "aws"  # its NAT gateways lead out only: one that was not read hides no way in
 
 
-__all__ = ["Doubt", "Path", "Reachability", "Survey", "reach"]
+__all__ = ["Path", "PossibleWay", "Reachability", "Survey", "reach"]
 
 
 def reach(inventories: Sequence[NetworkInventory], instances: Sequence[Instance]) -> Reachability:
@@ -44,7 +44,7 @@ class Survey:
         self.atlas = NetworkIndex(inventories, self._instances)
         self.passages = PathFinder(self.atlas)
         self._paths: list[Path] = []
-        self._doubts: dict[Doubt, None] = {}
+        self._doubts: dict[PossibleWay, None] = {}
         self._open_ends: dict[ResourceRef, bool] = {}
 
     def whole(self) -> Reachability:
@@ -177,7 +177,7 @@ class Survey:
             if passage.doubt is not None or passage.rule is None:
                 unknown = passage.doubt or Unknown("groups", "not told")
                 shown = ports if passage.protocol in WITH_PORTS else ()
-                doubt = Doubt(instance, address, family, passage.protocol, shown, unknown.part, unknown.detail)
+                doubt = PossibleWay(instance, address, family, passage.protocol, shown, unknown.part, unknown.detail)
                 self._doubts.setdefault(doubt)
                 continue
             with_ports = passage.protocol in WITH_PORTS
@@ -214,15 +214,15 @@ class Survey:
             if why is not None:
                 for _, ports in _rectangles(passage.boxes, r.V4, None):
                     shown = ports if passage.protocol in WITH_PORTS else ()
-                    doubt = Doubt(instance, "", r.V4, passage.protocol, shown, why.part, why.detail)
+                    doubt = PossibleWay(instance, "", r.V4, passage.protocol, shown, why.part, why.detail)
                     self._doubts.setdefault(doubt)
 
     def _doubt(self, subject: ResourceRef, unknown: Unknown, forward: Forward | None = None) -> None:
         if forward is None:
-            doubt = Doubt(subject, "", r.V4, ALL, (), unknown.part, unknown.detail)
+            doubt = PossibleWay(subject, "", r.V4, ALL, (), unknown.part, unknown.detail)
         else:
             ports = forward.private_ports
-            doubt = Doubt(
+            doubt = PossibleWay(
                 subject, forward.public_ip, r.V4, forward.protocol.lower(), ports, unknown.part, unknown.detail
             )
         self._doubts.setdefault(doubt)
@@ -297,7 +297,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class PossibleWay:
     """A way that may be there: what it depends on was not read. `part` as in a gap's `what`; no `ports`: any.
 
     `subject` is the instance, or the gateway whose forward leads to what was not read.
@@ -317,4 +317,4 @@ class Reachability:
     """Every way in, and every way that cannot be told."""
 
     paths: tuple[Path, ...]
-    doubts: tuple[Doubt, ...]
+    doubts: tuple[PossibleWay, ...]

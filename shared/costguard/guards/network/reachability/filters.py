@@ -31,7 +31,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ListedRule:
     """A rule and the list that holds it. `unknown`: the list may hold others, or any at all, at this place."""
 
     holder: ResourceRef
@@ -39,7 +39,7 @@ class Held:
     unknown: Unknown | None = None
 
 
-Rules = tuple[RuleOrder | None, tuple[Held, ...]]
+Rules = tuple[RuleOrder | None, tuple[ListedRule, ...]]
 """The rules of one group; no order where the group itself is not known."""
 
 
@@ -59,14 +59,14 @@ def protocol_of(rule: NetworkRule) -> str:
     return _NUMBERS.get(word, word)
 
 
-def protocols_of(held: Iterable[Held], family: int) -> tuple[str, ...]:
+def protocols_of(held: Iterable[ListedRule], family: int) -> tuple[str, ...]:
     """The protocols worth asking for: the usual ones, and any other that a rule allows by name."""
     usual = ("tcp", "udp", "icmp" if family == r.V4 else "icmpv6")
     named = {protocol_of(each.rule) for each in held if each.rule and each.rule.permission is Permission.ALLOW}
     return (*usual, *sorted(named - {*usual, ALL, "icmp", "icmpv6"}))
 
 
-def in_order(groups: Sequence[Rules]) -> tuple[RuleOrder, list[Held]]:
+def in_order(groups: Sequence[Rules]) -> tuple[RuleOrder, list[ListedRule]]:
     """The rules of all groups of an interface as one list, in the order in which they are read."""
     order = next((order for order, _ in groups if order is not None), RuleOrder.UNION)
     if order is RuleOrder.PRIORITY:
@@ -75,17 +75,17 @@ def in_order(groups: Sequence[Rules]) -> tuple[RuleOrder, list[Held]]:
     return order, [each for _, held in groups for each in sorted(held, key=_by_place)]
 
 
-def _by_priority(held: Held) -> tuple[int, int]:
+def _by_priority(held: ListedRule) -> tuple[int, int]:
     # what is not known may have any priority, the highest included
     return (-1, 0) if held.rule is None else (held.rule.priority, held.rule.permission is Permission.ALLOW)
 
 
-def _by_place(held: Held) -> int:
+def _by_place(held: ListedRule) -> int:
     return -1 if held.rule is None else held.rule.priority
 
 
 def admitted(
-    held: Iterable[Held], order: RuleOrder, direction: Direction, family: int, protocol: str
+    held: Iterable[ListedRule], order: RuleOrder, direction: Direction, family: int, protocol: str
 ) -> tuple[Grant, ...]:
     """What a list lets through in one direction, by the rule that decides; `held` is in its order of reading."""
     grants: list[Grant] = []
@@ -114,12 +114,12 @@ def admitted(
     return tuple(grants)
 
 
-def _grant(grants: list[Grant], held: Held, given: Sequence[r.Box], doubt: Unknown | None) -> None:
+def _grant(grants: list[Grant], held: ListedRule, given: Sequence[r.Box], doubt: Unknown | None) -> None:
     if given:
         grants.append(Grant(held.holder, held.rule, tuple(given), doubt))
 
 
-def _matched(held: Held, family: int, protocol: str) -> tuple[list[r.Box], list[r.Box], Unknown | None]:
+def _matched(held: ListedRule, family: int, protocol: str) -> tuple[list[r.Box], list[r.Box], Unknown | None]:
     """What a rule matches for sure, what it may match, and why that is not sure."""
     everything = [(*r.WHOLE[family], *r.PORTS)]
     rule = held.rule
@@ -141,7 +141,7 @@ def _matched(held: Held, family: int, protocol: str) -> tuple[list[r.Box], list[
     return r.boxes(sure, ports), r.boxes([r.WHOLE[family]], ports), unknown
 
 
-def _untold(held: Held, rule: NetworkRule, what: str) -> Unknown:
+def _untold(held: ListedRule, rule: NetworkRule, what: str) -> Unknown:
     part = "access_lists" if held.holder.kind == "access_list" else "groups"
     return Unknown(part, f"{held.holder.native_id} {rule.rule_id}: {what}")
 

@@ -20,7 +20,7 @@ from costguard.domain.network import (
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Instance
 from costguard.guards.network.reachability import ranges as r
-from costguard.guards.network.reachability.filters import Held, Rules, Unknown
+from costguard.guards.network.reachability.filters import ListedRule, Rules, Unknown
 
 NOT_TOLD = "is not among what was read"
 
@@ -81,26 +81,26 @@ class NetworkIndex:
         if found is not None:
             return found
         group, gap = self.groups.get(ref), self.lacks(shard, "groups")
-        held: tuple[Held, ...] = () if group is None else tuple(Held(ref, rule) for rule in group.rules)
+        held: tuple[ListedRule, ...] = () if group is None else tuple(ListedRule(ref, rule) for rule in group.rules)
         if group is None:
             gap = gap or Unknown("groups", f"{group_id} {NOT_TOLD}")
         if gap is not None:
-            held = (Held(ref, None, gap), *held)
+            held = (ListedRule(ref, None, gap), *held)
         self._held[ref] = (None if group is None else group.order), held
         return self._held[ref]
 
-    def listed(self, subnet: Subnet) -> tuple[ResourceRef, tuple[Held, ...]] | None:
+    def listed(self, subnet: Subnet) -> tuple[ResourceRef, tuple[ListedRule, ...]] | None:
         """The access list in force around a subnet and its entries, in order; None where there is none."""
         gap = self.lacks(subnet.ref.shard, "access_lists")
         ref = subnet.access_list
         if ref is None and gap is None:
             return None
         found = None if ref is None else self._lists.get(ref)
-        held = () if found is None else tuple(Held(found.ref, rule) for rule in sorted(found.rules, key=_place))
+        held = () if found is None else tuple(ListedRule(found.ref, rule) for rule in sorted(found.rules, key=_place))
         if found is None and gap is None:
             gap = Unknown("access_lists", f"{ref.native_id if ref else ''} {NOT_TOLD}")
         holder = ref or subnet.ref.sibling("access_list", "")
-        return holder, held if gap is None else (Held(holder, None, gap), *held)
+        return holder, held if gap is None else (ListedRule(holder, None, gap), *held)
 
     def vpc(self, card: NetworkInterface) -> Vpc | Unknown | None:
         """The network of a card; None: it is in none (a classic network)."""

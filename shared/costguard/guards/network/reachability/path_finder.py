@@ -12,7 +12,7 @@ from costguard.guards.network.reachability import ranges as r
 from costguard.guards.network.reachability.filters import (
     WITH_PORTS,
     Grant,
-    Held,
+    ListedRule,
     Unknown,
     admitted,
     in_order,
@@ -22,7 +22,7 @@ from costguard.guards.network.reachability.network_index import NetworkIndex
 from costguard.guards.network.reachability.routes import Way, lets_out, ways
 
 
-class Exit(Protocol):
+class ReplyRoute(Protocol):
     """Whether answers that take a route (None: no route matches) come back to who asked; or why that is not told."""
 
     def __call__(self, route: Route | None, *, needs_gateway: bool) -> bool | Unknown:
@@ -45,13 +45,13 @@ class NetworkPath:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CardPlace:
     """What is around a card besides its groups; `ways` by family.
 
     `unknown`: where answers go cannot be told, and they may go anywhere.
     """
 
-    listed: tuple[ResourceRef, tuple[Held, ...]] | None
+    listed: tuple[ResourceRef, tuple[ListedRule, ...]] | None
     ways: Mapping[int, Sequence[Way]]
     needs_gateway: bool
     unknown: Unknown | None = None
@@ -62,35 +62,35 @@ class PathFinder:
 
     def __init__(self, atlas: NetworkIndex) -> None:
         self._atlas = atlas
-        self._places: dict[tuple[Shard, ResourceRef | None, ResourceRef | None], Place] = {}
+        self._places: dict[tuple[Shard, ResourceRef | None, ResourceRef | None], CardPlace] = {}
         self._through: dict[Hashable, tuple[NetworkPath, ...]] = {}
-        self._rules: dict[tuple[Shard, tuple[str, ...]], tuple[RuleOrder, list[Held]]] = {}
+        self._rules: dict[tuple[Shard, tuple[str, ...]], tuple[RuleOrder, list[ListedRule]]] = {}
         self._grants: dict[tuple[Shard, tuple[str, ...], int], list[tuple[str, tuple[Grant, ...]]]] = {}
-        self._lists: dict[tuple[ResourceRef, int, str], tuple[tuple[Grant, ...], list[Answer]]] = {}
+        self._lists: dict[tuple[ResourceRef, int, str], tuple[tuple[Grant, ...], list[ReplyPeers]]] = {}
 
-    def place_of(self, card: NetworkInterface) -> Place:
+    def place_of(self, card: NetworkInterface) -> CardPlace:
         """What is around a card."""
         key = (card.ref.shard, card.vpc, card.subnet)
         if key not in self._places:
             self._places[key] = self._place(card)
         return self._places[key]
 
-    def _place(self, card: NetworkInterface) -> Place:
+    def _place(self, card: NetworkInterface) -> CardPlace:
         vpc = self._atlas.vpc(card)
         if vpc is None:
-            return Place(None, _ways(()), needs_gateway=False)
+            return CardPlace(None, _ways(()), needs_gateway=False)
         subnet = self._atlas.subnet(card)
         if isinstance(subnet, Unknown):
-            return Place(None, {}, needs_gateway=True, unknown=subnet)
+            return CardPlace(None, {}, needs_gateway=True, unknown=subnet)
         listed = self._atlas.listed(subnet)
         if isinstance(vpc, Unknown):
-            return Place(listed, {}, needs_gateway=True, unknown=vpc)
+            return CardPlace(listed, {}, needs_gateway=True, unknown=vpc)
         routes = self._atlas.routes(subnet, vpc)
         if isinstance(routes, Unknown):
-            return Place(listed, {}, vpc.needs_gateway, routes)
-        return Place(listed, _ways(routes), vpc.needs_gateway)
+            return CardPlace(listed, {}, vpc.needs_gateway, routes)
+        return CardPlace(listed, _ways(routes), vpc.needs_gateway)
 
-    def through(self, card: NetworkInterface, family: int, name: Hashable, leaves: Exit) -> Sequence[NetworkPath]:
+    def through(self, card: NetworkInterface, family: int, name: Hashable, leaves: ReplyRoute) -> Sequence[NetworkPath]:
         """Every way from the internet to a card whose answers leave as they must; `name` is that of the exit."""
         key = (card.ref.shard, card.vpc, card.subnet, card.groups, family, name)
         if key not in self._through:
@@ -106,7 +106,7 @@ class PathFinder:
             doubt = doubt or way.doubt
         return doubt or False
 
-    def _found(self, card: NetworkInterface, family: int, leaves: Exit) -> Iterator[NetworkPath]:
+    def _found(self, card: NetworkInterface, family: int, leaves: ReplyRoute) -> Iterator[NetworkPath]:
         place = self.place_of(card)
         out = list(_out(place, family, leaves))
         for protocol, grants in self._granted(card, family) if out else ():
@@ -129,18 +129,18 @@ class PathFinder:
             ]
         return self._grants[key]
 
-    def ordered(self, card: NetworkInterface) -> tuple[RuleOrder, list[Held]]:
+    def ordered(self, card: NetworkInterface) -> tuple[RuleOrder, list[ListedRule]]:
         """The rules around a card in their order. A card without a group is not told: it has one, or it lets all in."""
         shard = card.ref.shard
         if not card.groups:
-            return RuleOrder.UNION, [Held(card.ref, None, Unknown("groups", f"{card.ref.native_id} names none"))]
+            return RuleOrder.UNION, [ListedRule(card.ref, None, Unknown("groups", f"{card.ref.native_id} names none"))]
         key = (shard, card.groups)
         if key not in self._rules:
             self._rules[key] = in_order([self._atlas.group_rules(shard, each) for each in card.groups])
         return self._rules[key]
 
     def _combined(
-        self, place: Place, grants: Sequence[Grant], out: Sequence[Way], family: int, protocol: str
+        self, place: CardPlace, grants: Sequence[Grant], out: Sequence[Way], family: int, protocol: str
     ) -> Iterator[NetworkPath]:
         holder, entries, answers = self.around(place, family, protocol)
         for grant in grants:
@@ -166,12 +166,12 @@ class PathFinder:
                             )
 
     def around(
-        self, place: Place, family: int, protocol: str
-    ) -> tuple[ResourceRef | None, Sequence[Grant | Open], Sequence[Answer]]:
+        self, place: CardPlace, family: int, protocol: str
+    ) -> tuple[ResourceRef | None, Sequence[Grant | Open], Sequence[ReplyPeers]]:
         """What the access list lets in, and whom it lets answer."""
         whole = r.WHOLE[family]
         if place.listed is None:
-            return None, (Open(((*whole, *r.PORTS),)),), (Answer((whole,), None, None),)
+            return None, (Open(((*whole, *r.PORTS),)),), (ReplyPeers((whole,), None, None),)
         holder, held = place.listed
         key = (holder, family, protocol)
         if key not in self._lists:
@@ -191,7 +191,7 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReplyPeers:
     """The peers that one entry lets answers out to."""
 
     peers: tuple[r.Range, ...]
@@ -199,7 +199,7 @@ class Answer:
     doubt: Unknown | None
 
 
-def _answers(grants: Iterable[Grant], protocol: str) -> Iterator[Answer]:
+def _answers(grants: Iterable[Grant], protocol: str) -> Iterator[ReplyPeers]:
     """Whom a stateless list lets answer, each peer by one entry: on at least some of the ports that askers use."""
     taken: list[r.Range] = []
     for grant in sorted(grants, key=lambda each: each.doubt is not None):
@@ -208,14 +208,14 @@ def _answers(grants: Iterable[Grant], protocol: str) -> Iterator[Answer]:
         peers = r.minus(open_to, taken)
         if peers:
             taken = r.merged([*taken, *peers])
-            yield Answer(tuple(peers), grant.rule, grant.doubt)
+            yield ReplyPeers(tuple(peers), grant.rule, grant.doubt)
 
 
 def _ways(routes: Sequence[Route]) -> Mapping[int, Sequence[Way]]:
     return {family: ways(routes, family) for family in (r.V4, r.V6)}
 
 
-def _out(place: Place, family: int, leaves: Exit) -> Iterator[Way]:
+def _out(place: CardPlace, family: int, leaves: ReplyRoute) -> Iterator[Way]:
     """The routes by which answers leave, each with its doubt."""
     if place.unknown is not None:
         yield Way((r.WHOLE[family],), None, place.unknown)

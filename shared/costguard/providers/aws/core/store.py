@@ -19,7 +19,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
 
 from costguard.domain.errors import InvalidInputError, LedgerError, VersionConflictError
-from costguard.ports import Check, Put, Record
+from costguard.ports import Put, Record, VersionCheck
 from costguard.ports.records import Ledger, body_text, conflict, record_from, target_of
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class DynamoDbLedger(Ledger):
             answer = self._client.query(**request)
         return [_record(item) for item in answer["Items"]], bool(answer.get("LastEvaluatedKey"))
 
-    def _write(self, operations: Sequence[Put | Check]) -> None:
+    def _write(self, operations: Sequence[Put | VersionCheck]) -> None:
         if len(operations) == 1 and isinstance(operations[0], Put):
             self._write_one(operations[0])
             return
@@ -187,7 +187,7 @@ class DynamoDbLedger(Ledger):
                 return  # the SDK sent this very write twice; its first answer was lost
             raise conflict(kind, key, expected) from err
 
-    def _transaction_item(self, operation: Put | Check) -> dict[str, Any]:
+    def _transaction_item(self, operation: Put | VersionCheck) -> dict[str, Any]:
         kind, key, expected = target_of(operation)
         request = {"TableName": self._table, **_condition(expected)}
         if isinstance(operation, Put):
