@@ -88,6 +88,14 @@ def test_a_kill_switch_holds_everything_that_is_no_rehearsal() -> None:
     assert [item.reason.code for item in rehearsed.rehearsed] == [ReasonCode.MODE_OBSERVE]
 
 
+def test_a_keep_since_people_were_told_makes_the_wait_begin_anew_for_the_very_resource_it_names() -> None:
+    one = judged()
+    kept = plan(one, cases=waited(one), kept_at={str(ref("k-1", "key")): NOW - DAY / 2})
+    assert [action.verb for action in kept.due] == [Verb.WARN]
+    of_another = plan(one, cases=waited(one), kept_at={str(ref("k-2", "key")): NOW - DAY / 2})
+    assert mends(of_another) == ["k-1"]
+
+
 def test_warning_only_rehearses_the_mend() -> None:
     warns = replace(RULE, mode=Mode.WARN)
     one = judged(rule=warns)
