@@ -49,7 +49,7 @@ NOT_IN_PURE = {"os", "time", "socket", "logging", "subprocess", "random", "urlli
 SDKS: dict[str, tuple[str, ...]] = {
     "boto3": ("providers/aws",),
     "botocore": ("providers/aws",),
-    "moto": ("sandbox/demo_freezes.py",),
+    "moto": (),  # the emulators' alone
     "slack_sdk": ("adapters/notifiers/slack/notifier.py",),
     "matplotlib": ("adapters/charts",),
     "sqlalchemy": ("adapters/ledgers",),
@@ -354,7 +354,7 @@ def test_the_page_on_architecture_names_what_exists() -> None:
         assert (ROOT / file).is_file(), file
         assert not name or name in {getattr(node, "name", "") for node in tree(ROOT / file).body}, f"{file}::{name}"
     drawn = set(re.findall(r"(?<![\w/])([a-z]+(?:\.py|/))(?= )", text.partition("```text")[2].partition("```")[0]))
-    layers = {f"{path.name}/" for path in _shown(PACKAGE) if path.is_dir() and path.name != "sandbox"}
+    layers = {f"{path.name}/" for path in _shown(PACKAGE) if path.is_dir()}
     assert layers - drawn == set()
 
 

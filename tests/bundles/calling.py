@@ -14,8 +14,8 @@ from tests.contract.ledger_servers import SerialDynamoDb, dynamodb_test_client
 
 from cloudstand.wire.server import WireServer
 from cloudstand.wire.wsgi import serving
+from costguard.cli.sandbox.running import Sandbox
 from costguard.providers.aws.core.store import DynamoDbLedger
-from costguard.sandbox.sandbox import Sandbox
 
 ROOT = Path(__file__).parents[2]
 PROBE = Path(__file__).with_name("probe.py")

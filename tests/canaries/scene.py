@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 import boto3
 
 from cloudstand.aws.server import LoopbackServer, Refused
+from cloudstand.clouds import STARTS_AT
 from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
 from cloudstand.mail import MailServer
 from cloudstand.slack import SlackStandIn
@@ -25,11 +26,11 @@ from cloudstand.world import workload as does
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.cli.main import run as run_command
 from costguard.cli.program import Program
+from costguard.cli.sandbox.running import Sandbox
 from costguard.connections.secrets import SecretKeeper
 from costguard.domain.errors import CostguardError
 from costguard.faas.handler import build_handler, build_http_handler
 from costguard.faas.local import invoke
-from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 from costguard.settings import Settings, load_settings
 
 ROOT = Path(__file__).parents[2]

@@ -26,10 +26,12 @@ from tests.world_ports.translate import to_world
 
 from cloudstand.aws.embedded import EmbeddedAws
 from cloudstand.aws.server import LoopbackServer
+from cloudstand.clouds import CLOSED_REGION
 from cloudstand.fleets import EAST, RESEARCH, aws_machine
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import Disk
 from cloudstand.world.keys import KeyManager, KeyOrigin, KeyState, KeyUsage, MultiRegion, WorldKey
+from costguard.cli.sandbox.running import EXTERNAL_ID
 from costguard.domain.keys import RotationMeans, RotationSetting
 from costguard.domain.refs import Shard
 from costguard.providers.aws.core.session import AwsSession
@@ -37,7 +39,6 @@ from costguard.providers.aws.iam.permissions import REACH
 from costguard.providers.aws.kms.rotator import AwsKeyRotator
 from costguard.providers.aws.kms.source import AwsKeys
 from costguard.providers.kit.iam.purposes import Purpose
-from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID
 
 DAY = timedelta(days=1)
 _SYMMETRIC = "SYMMETRIC_DEFAULT"

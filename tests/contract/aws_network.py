@@ -13,7 +13,9 @@ from tests.contract.network_rigs import START, NetworkRig
 
 from cloudstand.aws.embedded import EmbeddedAws
 from cloudstand.aws.server import LoopbackServer
+from cloudstand.clouds import CLOSED_REGION
 from cloudstand.world.network import PARTS
+from costguard.cli.sandbox.running import EXTERNAL_ID
 from costguard.domain.network import NetworkInventory, PublicAddress
 from costguard.domain.resources import Instance
 from costguard.providers.aws.compute.source import AwsInventory
@@ -23,7 +25,6 @@ from costguard.providers.aws.network.remediator import AwsNetworkRemediator
 from costguard.providers.aws.network.source import AwsNetwork
 from costguard.providers.kit.iam.operations import Feature
 from costguard.providers.kit.iam.purposes import Purpose
-from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID
 
 READS = (
     "DescribeSecurityGroupRules",

@@ -13,13 +13,14 @@ from tests.contract.spend_rigs import Scene, WireRig, scene
 
 from cloudstand.aws.embedded import EmbeddedAws
 from cloudstand.aws.server import Call, Refused
+from cloudstand.clouds import CLOSED_REGION
 from cloudstand.world.records import Operation
+from costguard.cli.sandbox.running import EXTERNAL_ID, ROLE
 from costguard.domain.spend import SpendScope, VendorBudget
 from costguard.ports import Target
 from costguard.providers.aws.billing.source import AwsSpend
 from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.aws.iam.permissions import OPERATIONS
-from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID, ROLE
 
 _PERIODS = {"daily": "DAILY", "monthly": "MONTHLY", "quarterly": "QUARTERLY", "yearly": "ANNUALLY"}
 _DIMENSIONS = {"LINKED_ACCOUNT": "accounts", "REGION": "regions"}

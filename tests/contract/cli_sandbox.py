@@ -14,7 +14,7 @@ import pytest
 
 from costguard.cli.main import run
 from costguard.cli.program import Program
-from costguard.sandbox.sandbox import Sandbox
+from costguard.cli.sandbox.running import Sandbox
 
 
 @contextmanager

@@ -18,16 +18,17 @@ from tests.contract.cli_sandbox import Answered, Cli
 from tests.world_ports.translate import to_world
 
 from cloudstand.aws.server import Refused
+from cloudstand.clouds import STARTS_AT
 from cloudstand.fleets import aws_machine
 from cloudstand.world import workload as does
 from cloudstand.world.money import ChargeCategory
 from cloudstand.world.records import OtherCharge
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.cli.exits import Exit
+from costguard.cli.sandbox.running import Sandbox
 from costguard.guards.rules.common import Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
-from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/budgets.schema.json").read_text(encoding="utf-8"))
 DAY = timedelta(days=1)

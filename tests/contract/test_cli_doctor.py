@@ -14,14 +14,15 @@ import pytest
 from tests.contract.cli_sandbox import Answered, Cli
 
 from cloudstand.aws.server import Refused
+from cloudstand.clouds import STARTS_AT
 from cloudstand.fleets import aws_machine
 from cloudstand.world import workload as does
 from cloudstand.world.kinds import InstanceState
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
+from costguard.cli.sandbox.running import Sandbox
 from costguard.ports import Clock
-from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 from costguard.settings import Secret, Settings
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/doctor.schema.json").read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from cloudstand.aws.server import Refused
 from cloudstand.world import workload
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
-from costguard.sandbox.sandbox import Sandbox
+from costguard.cli.sandbox.running import Sandbox
 
 POLICY = """\
 version: 1

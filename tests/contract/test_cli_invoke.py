@@ -14,7 +14,7 @@ import pytest
 from tests.contract.cli_sandbox import Cli
 
 from costguard.cli.exits import Exit
-from costguard.sandbox.sandbox import Sandbox
+from costguard.cli.sandbox.running import Sandbox
 
 ROOT = Path(__file__).parents[2]
 

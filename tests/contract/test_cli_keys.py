@@ -16,17 +16,18 @@ from tests.world_ports.keys import WorldKeys
 from tests.world_ports.translate import to_world
 
 from cloudstand.aws.server import Refused
+from cloudstand.clouds import STARTS_AT
+from cloudstand.demo.fleet import demo_fleet
+from cloudstand.demo.keys import demo_keys
 from cloudstand.fleets import EAST, PRODUCT, RESEARCH
 from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.cli.exits import Exit
+from costguard.cli.sandbox.running import Sandbox
 from costguard.domain.refs import Shard
 from costguard.engine.guards.keys.look import look_at_keys
 from costguard.engine.run.scan import CloudReaders
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import Target
-from costguard.sandbox.demo_fleet import demo_fleet
-from costguard.sandbox.demo_keys import demo_keys
-from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/keys.schema.json").read_text(encoding="utf-8"))
 PLAN_SCHEMA = json.loads(files("costguard.report").joinpath("schemas/plan.schema.json").read_text(encoding="utf-8"))

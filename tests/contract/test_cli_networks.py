@@ -16,15 +16,16 @@ from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignal
 from tests.world_ports.networks import WorldNetworks
 from tests.world_ports.translate import to_world
 
+from cloudstand.clouds import STARTS_AT
 from cloudstand.world.network import Networks
 from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.cli.exits import Exit
+from costguard.cli.sandbox.running import Sandbox
 from costguard.engine.guards.networks.look import NetworkLook, look_at_networks
 from costguard.engine.run.scan import CloudReaders
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import Target
 from costguard.report.network.sarif import fingerprint
-from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/networks.schema.json").read_text(encoding="utf-8"))
 CLOUDS = ("aws", "alibaba", "tencent")

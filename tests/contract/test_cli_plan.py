@@ -16,10 +16,10 @@ from tests.contract.cli_sandbox import Cli
 from cloudstand.aws.server import Refused
 from cloudstand.world.kinds import InstanceState
 from costguard.cli.decide.plan_file import plan_hash
+from costguard.cli.demo.story import DEMO_POLICY
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
-from costguard.sandbox.policy import DEMO_POLICY
-from costguard.sandbox.sandbox import Sandbox
+from costguard.cli.sandbox.running import Sandbox
 
 SCHEMA = json.loads(files("costguard.report").joinpath("schemas/plan.schema.json").read_text(encoding="utf-8"))
 DAY = timedelta(days=1)

@@ -18,6 +18,7 @@ from cloudstand.world.kinds import InstanceState
 from costguard.cases import Case, CaseStatus, ClimbedRung, decision_id
 from costguard.cli.decide.plan_file import read_plan, write_plan
 from costguard.cli.exits import Exit
+from costguard.cli.sandbox.running import Sandbox
 from costguard.domain.actions import Action, Verb
 from costguard.domain.findings import Finding
 from costguard.domain.reasons import Reason, ReasonCode
@@ -25,7 +26,6 @@ from costguard.domain.refs import ResourceRef
 from costguard.guards.rules.common import Mode
 from costguard.planning import Held, Plan, Rehearsed, Transition
 from costguard.report.words.sentences import Language
-from costguard.sandbox.sandbox import Sandbox
 
 HOUR = timedelta(hours=1)
 INSIDE = "regions: all, organisation: true, role: costguard, external_id: costguard-sandbox"

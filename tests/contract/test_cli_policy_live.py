@@ -11,10 +11,11 @@ import jsonschema
 import pytest
 from tests.contract.cli_sandbox import Cli
 
+from cloudstand.clouds import STARTS_AT
 from cloudstand.fleets import RESEARCH, aws_machine
 from cloudstand.world import workload
 from costguard.cli.exits import Exit
-from costguard.sandbox.sandbox import STARTS_AT, Sandbox
+from costguard.cli.sandbox.running import Sandbox
 
 SCHEMAS = Path(__file__).parents[2] / "shared/costguard/report/schemas"
 OLD = f"""\

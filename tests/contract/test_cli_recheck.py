@@ -17,10 +17,10 @@ from cloudstand.world.kinds import InstanceState
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.cases import Case, CaseStatus, Phase
 from costguard.cli.exits import Exit
+from costguard.cli.sandbox.running import Sandbox
 from costguard.domain.actions import Action, Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.ledger.memory import Memory
-from costguard.sandbox.sandbox import Sandbox
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from tests.contract.cli_sandbox import Cli
 
 from cloudstand.aws.server import Refused
 from costguard.cli.exits import Exit
-from costguard.sandbox.sandbox import Sandbox
+from costguard.cli.sandbox.running import Sandbox
 
 
 @pytest.fixture(scope="module")

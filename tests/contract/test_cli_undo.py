@@ -12,8 +12,9 @@ from tests.contract.cli_sandbox import Cli
 from tests.contract.network_fleet import OPEN, NetworkFleet, network_fleet
 from tests.world_ports.translate import to_world
 
+from cloudstand.clouds import STARTS_AT
 from costguard.cli.exits import Exit
-from costguard.sandbox.sandbox import STARTS_AT, Sandbox
+from costguard.cli.sandbox.running import Sandbox
 
 WORLD = {"0.0.0.0/0", "::/0"}
 POLICY = """\

@@ -13,14 +13,15 @@ import pytest
 from tests.contract.cli_sandbox import Cli
 
 from cloudstand.aws.server import Refused
+from cloudstand.clouds import STARTS_AT
 from cloudstand.fleets import EAST, RESEARCH, WEST, aws_machine
 from cloudstand.world import workload as does
 from cloudstand.world.kinds import InstanceState
 from costguard.bootstrap import open_memory, run_function
 from costguard.cases.case import Case, CaseStatus
 from costguard.cli.exits import Exit
+from costguard.cli.sandbox.running import Sandbox
 from costguard.providers.aws.network.parts import LISTINGS
-from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 from costguard.settings import Secret, Settings
 
 DAY = timedelta(days=1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.runtime_api import SmallLambda
 
-from costguard.sandbox.sandbox import Sandbox
+from costguard.cli.sandbox.running import Sandbox
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = json.loads((ROOT / "events/lambda/idle_gpu.json").read_bytes())

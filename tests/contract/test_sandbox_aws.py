@@ -24,8 +24,9 @@ from cloudstand.aws.catalogue import TYPES
 from cloudstand.aws.embedded import EmbeddedAws
 from cloudstand.aws.server import Refused
 from cloudstand.clock import MovedClock
+from cloudstand.demo.fleet import aws_fleet
 from cloudstand.errors import MisuseError
-from cloudstand.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_fleet, aws_machine
+from cloudstand.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_machine
 from cloudstand.wire.door import WorldDoor
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World

@@ -26,7 +26,8 @@ from cloudstand.aws.embedded import EmbeddedAws
 from cloudstand.aws.hastening import hastening
 from cloudstand.aws.patching import Patch, applied
 from cloudstand.clock import MovedClock
-from cloudstand.fleets import PRODUCT, RESEARCH, aws_fleet
+from cloudstand.demo.fleet import aws_fleet
+from cloudstand.fleets import PRODUCT, RESEARCH
 from cloudstand.wire.door import WorldDoor
 from cloudstand.world.cloud import World
 

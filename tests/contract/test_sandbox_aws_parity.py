@@ -10,7 +10,9 @@ from math import isnan
 import pytest
 from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignals
 
-from cloudstand.fleets import aws_fleet
+from cloudstand.clouds import STARTS_AT
+from cloudstand.demo.fleet import aws_fleet
+from costguard.cli.sandbox.running import Sandbox
 from costguard.domain.actions import Action, Verb
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, SnapshotState
@@ -20,7 +22,6 @@ from costguard.providers.aws.compute.executor import AwsExecutor
 from costguard.providers.aws.compute.metrics import AwsSignals
 from costguard.providers.aws.compute.source import AwsInventory
 from costguard.providers.aws.core.session import AwsSession
-from costguard.sandbox.sandbox import STARTS_AT, Sandbox
 
 SIGNALS = (SignalName.GPU, SignalName.CPU, SignalName.NETWORK, SignalName.POWER)
 

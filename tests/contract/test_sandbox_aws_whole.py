@@ -10,11 +10,13 @@ from typing import Any
 import boto3
 import pytest
 
-from cloudstand.fleets import aws_fleet
+from cloudstand.clouds import STARTS_AT
+from cloudstand.demo.fleet import aws_fleet
+from cloudstand.errors import MisuseError
+from costguard.cli.demo.story import live
+from costguard.cli.sandbox.running import Sandbox
 from costguard.domain.errors import InvalidInputError
 from costguard.ports import Target
-from costguard.sandbox.sandbox import STARTS_AT, Sandbox
-from costguard.sandbox.story import live
 
 _SESSION = boto3.session.Session()  # one, so that the API models are read once
 
@@ -65,7 +67,7 @@ def test_closed_twice_is_closed_and_the_next_may_start() -> None:
         Sandbox.start(fleet=())
     first.close()
     first.close()
-    with pytest.raises(InvalidInputError, match="not running"):
+    with pytest.raises(MisuseError, match="not running"):
         first.gateway  # noqa: B018 - reading it is the point
     Sandbox.start(fleet=()).close()
 

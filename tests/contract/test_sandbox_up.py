@@ -20,15 +20,15 @@ import boto3
 import pytest
 from tests.contract.cli_sandbox import Answered, logging_as_before
 
+from cloudstand.clouds import PORTS, STARTS_AT
+from cloudstand.demo import freezes as demo_freezes
+from costguard.cli.demo.story import DEMO_POLICY
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
-from costguard.cli.sandbox import shown
+from costguard.cli.sandbox.commands import shown
+from costguard.cli.sandbox.running import serve
 from costguard.report.words.sentences import Language
-from costguard.sandbox import demo_freezes
-from costguard.sandbox.policy import DEMO_POLICY
-from costguard.sandbox.sandbox import PORTS, STARTS_AT
-from costguard.sandbox.serving import serve
 from costguard.settings import Settings, load_settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "sandbox.md"

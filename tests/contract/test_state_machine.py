@@ -23,11 +23,13 @@ from tests.contract.state_machine_rig import (
     without,
 )
 
+from cloudstand.clouds import STARTS_AT
 from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import MachineSpec
 from costguard.adapters.object_stores.folder import FolderStore
 from costguard.bootstrap import open_memory, open_run_context
+from costguard.cli.sandbox.running import EXTERNAL_ID, ROLE, Sandbox
 from costguard.domain.deployments import deployments_in
 from costguard.domain.resources import GapKind
 from costguard.engine.run.phases.blobs import RunBlobs
@@ -39,7 +41,6 @@ from costguard.faas.invocation import parse_invocation
 from costguard.faas.local import context_of
 from costguard.faas.phases import RunPhase, build_phase
 from costguard.planning import Plan
-from costguard.sandbox.sandbox import EXTERNAL_ID, ROLE, STARTS_AT, Sandbox
 from costguard.settings import Secret, Settings
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

@@ -19,6 +19,7 @@ from cloudstand.alibaba.emulator import AlibabaEmulator
 from cloudstand.aws.embedded import EmbeddedAws
 from cloudstand.aws.server import LoopbackServer
 from cloudstand.clock import MovedClock
+from cloudstand.clouds import CLOSED_REGION
 from cloudstand.fleets import (
     ALIBABA_ACCOUNT,
     EAST,
@@ -38,6 +39,7 @@ from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
 from cloudstand.world.records import Operation
 from cloudstand.world.trail import TrailDesk
+from costguard.cli.sandbox.running import EXTERNAL_ID
 from costguard.domain.deployments import Deployment
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance
@@ -51,7 +53,6 @@ from costguard.providers.aws.core.session import AwsSession
 from costguard.providers.tencent.compute.audit_log import TencentAuditLog
 from costguard.providers.tencent.compute.source import TencentInventory
 from costguard.providers.tencent.core.session import TencentSession
-from costguard.sandbox.sandbox import CLOSED_REGION, EXTERNAL_ID
 
 START = datetime(2026, 3, 2, 9, 0, 30, tzinfo=timezone.utc)
 MADE = START - timedelta(minutes=5)

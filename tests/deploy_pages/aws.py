@@ -18,7 +18,7 @@ from tests.deploy_pages.pages import ROOT, Block, Played, Terminal, followed, un
 from tests.infra.aws_sandbox import Account, signed_request
 
 from cloudstand.fleets import PRODUCT
-from costguard.sandbox.sandbox import EXTERNAL_ID
+from costguard.cli.sandbox.running import EXTERNAL_ID
 
 PAGE = ROOT / "docs" / "deploy-aws.md"
 _FIRST = frozenset({"idle_gpu", "budget", "kms_rotation", "network_audit"})

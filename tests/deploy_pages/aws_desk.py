@@ -21,10 +21,11 @@ from tests.deploy_pages.pages import fresh_venv, kept_environ, tree_copy
 from tests.infra.aws_sandbox import EMULATED, Account, account_served
 from tests.infra.aws_terraform import NotPossibleError, environment
 
-from cloudstand.fleets import PRODUCT, aws_fleet, aws_machine
+from cloudstand.demo.fleet import aws_fleet
+from cloudstand.fleets import PRODUCT, aws_machine
 from cloudstand.world import workload as does
 from cloudstand.world.fleet import MachineSpec
-from costguard.sandbox.sandbox import Sandbox
+from costguard.cli.sandbox.running import Sandbox
 
 ANOTHER = "777788889999"
 MEMBERS = (PRODUCT, ANOTHER)

@@ -23,7 +23,7 @@ from moto.logs.models import logs_backends
 from moto.sts.models import sts_backends
 from tests.deploy_pages.aws_trust import as_trusted
 
-from costguard.sandbox.sandbox import Sandbox
+from costguard.cli.sandbox.running import Sandbox
 
 _INVOKED = re.compile(r"/2015-03-31/functions/([^/]+)/invocations/?")
 _LIMITS = re.compile(r"/2016-08-19/account-settings/?")  # moto has none

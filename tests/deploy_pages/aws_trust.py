@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, unquote
 
 from moto.iam.models import get_account_id_from, iam_backends
 
-from costguard.sandbox.sandbox import EXTERNAL_ID
+from costguard.cli.sandbox.running import EXTERNAL_ID
 
 
 def as_trusted(environ: dict[str, Any]) -> dict[str, Any]:

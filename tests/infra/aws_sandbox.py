@@ -27,9 +27,9 @@ from tests.infra.aws_terraform import ROOT, Ran, Workshop
 
 from cloudstand.aws.patching import Patch, applied
 from cloudstand.aws.server import LoopbackServer
-from cloudstand.fleets import aws_fleet
+from cloudstand.demo.fleet import aws_fleet
 from cloudstand.world.fleet import MachineSpec
-from costguard.sandbox.sandbox import Sandbox
+from costguard.cli.sandbox.running import Sandbox
 
 _AWS, _REGION = "infra/aws", "us-east-1"
 _SIGNING_SECRET = "made-up-" * 4

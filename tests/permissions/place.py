@@ -15,6 +15,10 @@ from moto.organizations.models import organizations_backends
 from tests.permissions.aws_judge import AwsJudge
 
 from cloudstand.aws.seeding import join_organisation
+from cloudstand.clouds import STARTS_AT
+from cloudstand.demo.fleet import demo_fleet
+from cloudstand.demo.keys import demo_keys
+from cloudstand.demo.networks import demo_networks
 from cloudstand.fleets import (
     ALIBABA_ACCOUNT,
     PRODUCT,
@@ -28,12 +32,9 @@ from cloudstand.wire.authority import Authority, Wish
 from cloudstand.world import workload
 from cloudstand.world.fleet import Disk, MachineSpec
 from cloudstand.world.keys import WorldKey
+from costguard.cli.sandbox.running import ROLE, Sandbox
 from costguard.providers.aws.iam import policy_documents as aws
 from costguard.providers.kit.iam.policy_documents import FUNCTIONS, Narrowing
-from costguard.sandbox.demo_fleet import demo_fleet
-from costguard.sandbox.demo_keys import demo_keys
-from costguard.sandbox.demo_networks import demo_networks
-from costguard.sandbox.sandbox import ROLE, STARTS_AT, Sandbox
 from costguard.settings import Access, AccessKey, Secret, Settings
 
 DOCTOR = "doctor"

@@ -13,6 +13,10 @@ from tests.world_ports.keys import WorldKeys
 from tests.world_ports.networks import WorldNetworks
 from tests.world_ports.spend import WorldSpend
 
+from cloudstand.demo.fleet import demo_fleet
+from cloudstand.demo.keys import demo_keys
+from cloudstand.demo.networks import demo_networks
+from costguard.cli.demo.story import demo_policy
 from costguard.engine.guards.budgets.run import run_budgets
 from costguard.engine.guards.budgets.snapshots import keep_budgets
 from costguard.engine.guards.keys.run import run_keys
@@ -21,10 +25,6 @@ from costguard.guards.rules.common import Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import AnswerTerms
 from costguard.ports import Message
-from costguard.sandbox.demo_fleet import demo_fleet
-from costguard.sandbox.demo_keys import demo_keys
-from costguard.sandbox.demo_networks import demo_networks
-from costguard.sandbox.policy import demo_policy
 
 _RUNS_APART = timedelta(hours=25)
 _DAYS = 12

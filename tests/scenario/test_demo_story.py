@@ -15,12 +15,12 @@ import typer
 
 from costguard.cli.demo.demo import live_through
 from costguard.cli.demo.facts import DemoDay, Names, demo_json, names_of
+from costguard.cli.demo.story import EVENTS
 from costguard.cli.demo.text import day_heading, day_lines
 from costguard.cli.main import app
 from costguard.cli.output import to_json
 from costguard.cli.program import Program, workplace
 from costguard.report.words.sentences import Language
-from costguard.sandbox.story import EVENTS
 
 STOPPED = ["ad-ranking-dev", "cloud-desktop", "npc-notebook", "staging-inference", "thesis-notebook"]
 TERMINATED = ["npc-notebook", "thesis-notebook"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cloudstand.clouds import STARTS_AT
 from cloudstand.fleets import alibaba_machine, aws_machine, tencent_machine
 from cloudstand.tencent.settings import CardSeries
 from cloudstand.world import workload as does
@@ -19,11 +20,11 @@ from cloudstand.world.fleet import Disk, MachineSpec
 from cloudstand.world.kinds import Billing, Keeper, ManagedBy
 from cloudstand.world.workload import Workload
 from costguard.bootstrap import open_run_context
+from costguard.cli.sandbox.running import EXTERNAL_ID, ROLE, Sandbox
 from costguard.domain.actions import Verb
 from costguard.engine.run.run import RunReport, run
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import PolicyText
-from costguard.sandbox.sandbox import EXTERNAL_ID, ROLE, STARTS_AT, Sandbox
 from costguard.settings import Settings
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

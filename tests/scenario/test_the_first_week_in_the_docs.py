@@ -17,7 +17,7 @@ from tests.contract.cli_sandbox import logging_as_before
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.cli.program import Program
-from costguard.sandbox.sandbox import Sandbox
+from costguard.cli.sandbox.running import Sandbox
 from costguard.settings import Secret, Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "first-week.md").read_text(encoding="utf-8")

@@ -9,6 +9,8 @@ from tests.world_ports.inventory import WorldInventory
 from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.clock import MovedClock
+from cloudstand.demo.fleet import demo_fleet
+from cloudstand.demo.networks import OFFICE, demo_networks
 from cloudstand.fleets import GUANGZHOU, HANGZHOU
 from cloudstand.world.cloud import World
 from cloudstand.world.network_parts import AddressState
@@ -17,8 +19,6 @@ from costguard.guards.network.judge import judge
 from costguard.guards.network.reachability.exposure import reach
 from costguard.guards.network.rules import AuditRule, NetworkCheck
 from costguard.guards.rules.common import Mode
-from costguard.sandbox.demo_fleet import demo_fleet
-from costguard.sandbox.demo_networks import OFFICE, demo_networks
 
 AT = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 

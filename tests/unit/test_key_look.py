@@ -12,10 +12,13 @@ from tests.world_ports.inventory import WorldInventory, WorldPrices, WorldSignal
 from tests.world_ports.keys import WorldKeys
 
 from cloudstand.clock import MovedClock
+from cloudstand.demo.fleet import demo_fleet
+from cloudstand.demo.keys import demo_keys
 from cloudstand.world.cloud import World
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.adapters.notifiers.router import NotifierRouter
 from costguard.bootstrap import open_run_context, run_function
+from costguard.cli.demo.story import demo_policy
 from costguard.cli.look.keys import keys_answer
 from costguard.cli.program import CliContext
 from costguard.domain.errors import ThrottledError, UnavailableError
@@ -35,9 +38,6 @@ from costguard.policy.model.policy import Policy
 from costguard.ports import KeySource, PolicyText, Target
 from costguard.report.keys.views import KeyReport, key_closing, key_summary_lines, key_tables
 from costguard.report.words.sentences import Language
-from costguard.sandbox.demo_fleet import demo_fleet
-from costguard.sandbox.demo_keys import demo_keys
-from costguard.sandbox.policy import demo_policy
 from costguard.settings import Settings, load_settings
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

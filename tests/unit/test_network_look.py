@@ -13,6 +13,8 @@ from tests.world_ports.networks import WorldNetworks
 from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.clock import MovedClock
+from cloudstand.demo.fleet import demo_fleet
+from cloudstand.demo.networks import OFFICE, demo_networks
 from cloudstand.fleets import EAST, RESEARCH
 from cloudstand.world.cloud import World
 from costguard.adapters.ledgers.open import open_ledger
@@ -35,8 +37,6 @@ from costguard.planning.remediation import Judged
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import NetworkSource, PolicyText, Target
-from costguard.sandbox.demo_fleet import demo_fleet
-from costguard.sandbox.demo_networks import OFFICE, demo_networks
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 DAY = timedelta(days=1)

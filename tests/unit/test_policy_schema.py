@@ -22,7 +22,7 @@ from costguard.ports import PolicyText
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
-FOLDERS = ("infra/config-repo", "shared/costguard/sandbox/demo-policy")
+FOLDERS = ("infra/config-repo", "shared/costguard/cli/demo/demo-policy")
 NAMED = re.compile(r"# ((?:policies/|tests/)?[a-z]+\.yaml)\n")
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from costguard.cli.demo.story import DEMO_POLICY
 from costguard.policy.syntax.yaml12 import events_in
-from costguard.sandbox.policy import DEMO_POLICY
 
 SHIPPED = {path.name: path.read_text(encoding="utf-8") for path in sorted(DEMO_POLICY.rglob("*.yaml"))}
 PIECES = (

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPrices, WorldSignals
+from tests.world_ports.setting import BareWorld
 
-from cloudstand.clock import MovedClock
-from cloudstand.world.cloud import World
+from cloudstand.demo.fleet import demo_fleet
 from costguard.adapters.ledgers.open import open_ledger
+from costguard.cli.demo.story import demo_policy, live
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef
@@ -22,9 +23,6 @@ from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import CloudReaders
 from costguard.policy.documents.loader import load_policy
 from costguard.ports import Delivery, Message, Target
-from costguard.sandbox.demo_fleet import demo_fleet
-from costguard.sandbox.policy import demo_policy
-from costguard.sandbox.story import live
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 
@@ -42,21 +40,15 @@ class Delivered:
         return max(1, len(message.parts))
 
 
-class Demo:
+class Demo(BareWorld):
     """The demo's fleet and policy, without wires."""
 
     def __init__(self, folder: Path) -> None:
-        self.clock = MovedClock(NOW)
-        self.world = World(demo_fleet(NOW), NOW)
+        super().__init__(demo_fleet(NOW), NOW)
         self.memory = Memory.over(open_ledger(f"sqlite:///{folder / 'ledger.db'}"))
         self.policy = load_policy(demo_policy())
         self.names = {spec.native_id: spec.name for spec in self.world.fleet}
         self.days: list[RunReport] = []
-
-    def advance(self, step: timedelta) -> datetime:
-        self.clock.advance(step)
-        self.world.tick(self.clock.now())
-        return self.clock.now()
 
     def run_day(self, now: datetime) -> RunReport:
         inventory = WorldInventory(self.world, self.clock)

@@ -7,35 +7,25 @@ from fnmatch import fnmatchcase
 
 import pytest
 from tests.world_ports.inventory import WorldInventory
+from tests.world_ports.setting import BareWorld
 from tests.world_ports.translate import to_product
 
 from cloudstand.clock import MovedClock
-from cloudstand.fleets import aws_fleet
-from cloudstand.world.cloud import World
+from cloudstand.demo.fleet import aws_fleet
 from cloudstand.world.kinds import AcceleratorKind, Keeper
+from costguard.cli.demo.story import EVENTS, demo_policy, live
 from costguard.domain.actions import Verb
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Billing, Launch
 from costguard.guards.rules.common import Consent, Mode
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.ownership import OwnerSource, owner_of
-from costguard.sandbox.policy import demo_policy
-from costguard.sandbox.story import EVENTS, Stage, live
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)
 
 
-class BareWorld:
-    """A sandbox without wires: what the story needs of one."""
-
-    def __init__(self) -> None:
-        self.clock = MovedClock(NOW)
-        self.world = World(aws_fleet(NOW), NOW)
-
-    def advance(self, step: timedelta) -> datetime:
-        now = self.clock.advance(step)
-        self.world.tick(now)
-        return now
+def bare_world() -> BareWorld:
+    return BareWorld(aws_fleet(NOW), NOW)
 
 
 def test_a_moved_clock_goes_forward_only() -> None:
@@ -74,7 +64,7 @@ def test_the_demo_fleet_shows_every_kind() -> None:
 
 def test_every_machine_of_the_demo_has_a_rule_an_owner_and_a_price() -> None:
     policy = load_policy(demo_policy())
-    world = BareWorld().world
+    world = bare_world().world
     inventory = WorldInventory(world, MovedClock(NOW))
     for shard in sorted({spec.shard for spec in world.fleet}):
         for instance in inventory.read(to_product(shard)).instances:
@@ -101,7 +91,7 @@ def test_the_demo_policy_enforces_with_no_calendar_and_keeps_local_disks_of_prod
 
 
 def test_days_pass_in_order_and_people_act_an_hour_before_the_run() -> None:
-    sandbox = BareWorld()
+    sandbox = bare_world()
     runs: list[datetime] = []
     snoozed: list[tuple[ResourceRef, timedelta, datetime]] = []
 
@@ -120,10 +110,10 @@ def test_days_pass_in_order_and_people_act_an_hour_before_the_run() -> None:
     assert [day.result for day in lived] == list(range(1, 14))
     ((ref, how_long, at),) = snoozed
     assert (how_long, at) == (timedelta(days=14), NOW + timedelta(days=2) - timedelta(hours=1))
-    assert ref == Stage(sandbox, lambda *_: None).machine("ablation-runs")
+    assert ref == sandbox.machine("ablation-runs")
     assert sum(len(day.events) for day in lived) == len(EVENTS)
 
 
 def test_a_story_about_no_such_machine_is_an_error() -> None:
     with pytest.raises(LookupError, match="nobody"):
-        Stage(BareWorld(), lambda *_: None).machine("nobody")
+        bare_world().machine("nobody")

@@ -12,7 +12,8 @@ from tests.world_ports.inventory import WorldExecutor, WorldInventory, WorldPric
 from tests.world_ports.translate import to_product
 
 from cloudstand.clock import MovedClock
-from cloudstand.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_fleet, aws_machine
+from cloudstand.demo.fleet import aws_fleet
+from cloudstand.fleets import EAST, PRODUCT, RESEARCH, WEST, aws_machine
 from cloudstand.world import workload as does
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import Disk

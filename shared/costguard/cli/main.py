@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from costguard.cli import sandbox
 from costguard.cli.act import invoke, recheck, undo
 from costguard.cli.decide import plan
 from costguard.cli.demo import demo
@@ -20,6 +19,7 @@ from costguard.cli.output import complain, survive_any_encoding
 from costguard.cli.people import answers, digest, freezes, outbox
 from costguard.cli.policy import check as policy
 from costguard.cli.program import Program
+from costguard.cli.sandbox import commands as sandbox
 from costguard.domain.errors import CostguardError, InvalidInputError, StalePlanError
 
 # \b keeps the lines of a paragraph as they are

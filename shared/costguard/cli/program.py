@@ -19,9 +19,9 @@ from costguard.report.words.sentences import Language
 from costguard.settings import Secret, Settings, process_settings, references_in
 
 if TYPE_CHECKING:
+    from costguard.cli.sandbox.running import Sandbox
     from costguard.engine.ledger.memory import Memory
     from costguard.ports import Clock
-    from costguard.sandbox.sandbox import Sandbox
 
 _SHARED_LEDGERS = ("postgresql", "dynamodb")
 _SANDBOX_NEEDS = frozenset({"moto", "werkzeug", "flask"})
@@ -121,7 +121,7 @@ def _demo_policy(settings: Settings) -> str:
     """The policy of a sandbox that is followed, where nobody names another."""
     if not settings.sandbox:
         return ""
-    from costguard.sandbox.policy import DEMO_POLICY
+    from costguard.cli.demo.story import DEMO_POLICY
 
     return str(DEMO_POLICY)
 
@@ -130,9 +130,7 @@ def _demo_policy(settings: Settings) -> str:
 def _sandbox_surroundings(
     program: Program, policy: str, ledger: str, language: str, *, cloud: bool
 ) -> Iterator[CliContext]:
-    from cloudstand.clock import MovedClock
-    from costguard.sandbox.policy import DEMO_POLICY
-    from costguard.sandbox.sandbox import STARTS_AT
+    from costguard.cli.demo.story import DEMO_POLICY
 
     if ledger.startswith(_SHARED_LEDGERS):  # as above: no real notice is delivered to made-up people
         message = "--sandbox: a ledger that others share is never a sandbox's; name a SQLite file of its own, or none"
@@ -144,7 +142,9 @@ def _sandbox_surroundings(
         git_hosts=program.settings().git_hosts,
     )
     if program.sandbox is None and not cloud:
-        yield CliContext(bare, MovedClock(STARTS_AT))
+        from costguard.cli.sandbox.running import standing_clock
+
+        yield CliContext(bare, standing_clock())
         return
     with ExitStack() as opened:
         running = program.sandbox or opened.enter_context(start_sandbox())
@@ -159,7 +159,7 @@ def start_sandbox() -> Sandbox:
         InvalidInputError: what it needs is not installed.
     """
     with sandbox_installed():
-        from costguard.sandbox.sandbox import Sandbox
+        from costguard.cli.sandbox.running import Sandbox
 
         return Sandbox.start()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -12,12 +12,11 @@ from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import Language
 
 if TYPE_CHECKING:
-    from cloudstand.slack import SlackRequest
+    from costguard.cli.sandbox.running import Sandbox
     from costguard.domain.refs import ResourceRef
     from costguard.engine.ledger.outbox.notice import OutboxNotice
     from costguard.engine.run.run_context import RunContext
     from costguard.faas.http import HttpReply
-    from costguard.sandbox.sandbox import Sandbox
 
 Keeping = Callable[["ResourceRef", timedelta], None]
 _BECAUSE = "results for the paper are still on its disk"
@@ -40,21 +39,20 @@ def keeping(sandbox: Sandbox, world: RunContext, language: Language) -> Keeping:
         screen=SlackNotifier(slack.token, base_url=slack.base_url),
     )
 
-    def sent(request: SlackRequest) -> HttpReply:
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        arrived = HttpRequest("POST", "/slack", headers=headers, body=request.body)
+    def sent(headers: Mapping[str, str], body: bytes) -> HttpReply:
+        arrived = HttpRequest("POST", "/slack", headers={name.lower(): headers[name] for name in headers}, body=body)
         return answer_slack(arrived, slack.signing_secret, language, clock, lambda: nullcontext(desk))
 
     def keep(machine: ResourceRef, lasting: timedelta) -> None:
         notice = _notice_of(world, machine)
         user = next(one.people[0] for one in world.policy.owners if one.name == notice.owner)
         asks = next(one for one in notice.choices if one.kind is AnswerKind.KEEP and one.length is None)
-        opened = sent(slack.press(notice.receipt.rpartition(":")[2], "costguard:keep", user, of=str(asks.of)))
+        opened = sent(*slack.press(notice.receipt.rpartition(":")[2], "costguard:keep", user, of=str(asks.of)))
         if not slack.views:
             message = f"the demo's owner was not asked how long to keep {machine}: {opened.status}"
             raise InvalidInputError(message)
         until = (clock.now() + lasting).date().isoformat()
-        kept = sent(slack.submit_view(slack.views[-1].view_id, {"until": until, "because": _BECAUSE}, user))
+        kept = sent(*slack.submit_view(slack.views[-1].view_id, {"until": until, "because": _BECAUSE}, user))
         if kept.status != 200 or "update" not in kept.body:  # noqa: PLR2004 - HTTP's own word for it
             message = f"the demo's owner could not keep {machine}: {kept.status} {kept.body}"
             raise InvalidInputError(message)

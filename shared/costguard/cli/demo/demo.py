@@ -21,12 +21,12 @@ from costguard.report.words.sentences import Language, phrase
 
 if TYPE_CHECKING:
     from costguard.cli.demo.facts import Copies, DemoDay, Ending, Names, Runs, Told
+    from costguard.cli.demo.story import StoryEvent
+    from costguard.cli.sandbox.running import Sandbox
     from costguard.domain.money import Money
     from costguard.domain.refs import Subject
     from costguard.engine.run.run import RunReport
     from costguard.engine.run.run_context import RunContext
-    from costguard.sandbox.sandbox import Sandbox
-    from costguard.sandbox.story import StoryEvent
 
 DEMO_EXAMPLES = examples("costguard demo", "costguard demo --days 3 --lang zh", "costguard demo --json > demo.json")
 
@@ -118,7 +118,7 @@ def _tell(day: DemoDay, lived: Sequence[DemoDay], names: Names, language: Langua
 def _days(sandbox: Sandbox, guards: Guards, days: int, language: Language) -> Iterator[DemoDay]:
     from costguard.cli.demo.clicks import keeping
     from costguard.cli.demo.facts import Told, demo_day
-    from costguard.sandbox.story import live
+    from costguard.cli.demo.story import live
 
     slack, number, world = sandbox.slack, -1, guards.machines
     before: DemoDay | None = None
@@ -196,8 +196,8 @@ def _ending(world: RunContext, sandbox: Sandbox, lived: Sequence[DemoDay], names
 def _copies(world: RunContext, sandbox: Sandbox, names: Names) -> Copies | None:
     """Whose disks were copied, and the most that keeping the copies costs an hour, by the clouds' own prices."""
     from costguard.cli.demo.facts import Copies
+    from costguard.cli.sandbox.running import known_as
     from costguard.domain.resources import Volume
-    from costguard.sandbox.story import known_as
 
     machines = {spec.native_id: known_as(spec) for spec in sandbox.world.fleet}
     costs: list[Money | None] = []

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from cloudstand.demo.fleet import demo_fleet
 from cloudstand.fleets import (
     ALIBABA_ACCOUNT,
     EAST,
@@ -24,7 +25,6 @@ from cloudstand.world.network import Networks
 from cloudstand.world.network_parts import Forward
 from cloudstand.world.network_region import Region, barred, rule
 from cloudstand.world.places import Place
-from costguard.sandbox.demo_fleet import demo_fleet
 
 OFFICE = "198.51.100.0/24"
 """Where the demo's people come from."""

@@ -1,18 +1,19 @@
-"""The outline of the demo: what happens on the world's side, day by day. The engine's part is passed in."""
+"""The outline of the demo: its policy, and what people and machines do day by day. The engine's part is passed in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from cloudstand.clock import MovedClock
-from cloudstand.world.cloud import World
-from cloudstand.world.fleet import MachineSpec
-from cloudstand.world.workload import BUSY
 from costguard.domain.refs import ResourceRef
+from costguard.ports import Clock, PolicyText
 
+DEMO_POLICY = Path(__file__).with_name("demo-policy")
+"""A folder like a config repository: `costguard.yaml`, `owners.yaml`, `policies/*.yaml`."""
 DAYS = 13  # day 0 to day 12
 BEFORE_RUN = timedelta(hours=1)  # owners act an hour before the day's run
 _ONE_DAY = timedelta(days=1)
@@ -20,24 +21,29 @@ _ONE_DAY = timedelta(days=1)
 Result = TypeVar("Result")
 
 
-def known_as(spec: MachineSpec) -> ResourceRef:
-    """What Costguard calls a machine of the world."""
-    return ResourceRef(spec.cloud, spec.account, spec.region, "instance", spec.native_id)
+def demo_policy() -> PolicyText:
+    """The files of the demo's policy, as its user would write them."""
+    paths = sorted(DEMO_POLICY.rglob("*.yaml"))
+    files = {path.relative_to(DEMO_POLICY).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+    revision = sha256("\0".join(text for pair in sorted(files.items()) for text in pair).encode()).hexdigest()
+    return PolicyText(files, revision[:12], "the demo's policy")
 
 
 class Setting(Protocol):
     """Where a story happens: a `Sandbox`, or a world without wires."""
 
     @property
-    def clock(self) -> MovedClock:
+    def clock(self) -> Clock:
         """Its time."""
-
-    @property
-    def world(self) -> World:
-        """Its truth."""
 
     def advance(self, step: timedelta) -> datetime:
         """Let time pass; returns the new moment."""
+
+    def machine(self, name: str) -> ResourceRef:
+        """The machine of this name; LookupError where there is none."""
+
+    def take_up(self, machine: ResourceRef) -> None:
+        """Its owner starts it, and works on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +52,6 @@ class Stage:
 
     sandbox: Setting
     snooze: Callable[[ResourceRef, timedelta], None]
-
-    def machine(self, name: str) -> ResourceRef:
-        """The machine of this name.
-
-        Raises:
-            LookupError: the fleet has none.
-        """
-        for spec in self.sandbox.world.fleet:
-            if spec.name == name:
-                return known_as(spec)
-        message = f"no machine is called {name!r}"
-        raise LookupError(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +75,7 @@ class Day(Generic[Result]):
 
 
 def _owner_snoozes(stage: Stage) -> None:
-    stage.snooze(stage.machine("ablation-runs"), timedelta(days=14))
+    stage.snooze(stage.sandbox.machine("ablation-runs"), timedelta(days=14))
 
 
 def _nothing(_: Stage) -> None:
@@ -89,9 +83,7 @@ def _nothing(_: Stage) -> None:
 
 
 def _owner_returns(stage: Stage) -> None:
-    native_id = stage.machine("staging-inference").native_id
-    stage.sandbox.world.start(native_id, by="owner")
-    stage.sandbox.world.work(native_id, BUSY)
+    stage.sandbox.take_up(stage.sandbox.machine("staging-inference"))
 
 
 EVENTS: tuple[StoryEvent, ...] = (

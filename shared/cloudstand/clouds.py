@@ -1,30 +1,25 @@
-"""Clouds, Slack and a ledger in one process, on a clock that can be moved: `costguard demo` and `--sandbox`."""
+"""Three clouds and Slack in one process, over one world and on one clock; or one of our clouds alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from typing_extensions import Self
 
-from cloudstand.clock import MovedClock
+from cloudstand.clock import MovedClock, RunningClock
+from cloudstand.demo.fleet import demo_fleet
+from cloudstand.demo.freezes import freezes_on_alibaba, freezes_on_aws, freezes_on_tencent
+from cloudstand.demo.keys import demo_keys
+from cloudstand.demo.networks import demo_networks
 from cloudstand.errors import MisuseError
+from cloudstand.wire.control import Control
 from cloudstand.wire.door import WorldDoor
 from cloudstand.world.cloud import World
 from cloudstand.world.fleet import MachineSpec
-from costguard.domain.errors import InvalidInputError
-from costguard.ports import Target
-from costguard.sandbox.demo_fleet import demo_fleet
-from costguard.sandbox.demo_freezes import freezes_on_alibaba, freezes_on_aws, freezes_on_tencent
-from costguard.sandbox.demo_keys import demo_keys
-from costguard.sandbox.demo_networks import demo_networks
-from costguard.settings import Access, AccessKey, Secret, Settings
 
 if TYPE_CHECKING:
     from cloudstand.alibaba.emulator import AlibabaEmulator
@@ -35,35 +30,34 @@ if TYPE_CHECKING:
     from cloudstand.wire.server import WireServer
 
 STARTS_AT = datetime(2026, 3, 2, 9, 0, tzinfo=timezone.utc)  # a Monday morning; any fixed time would do
-ROLE = "costguard"
-EXTERNAL_ID = "costguard-sandbox"
 CLOSED_REGION = "ap-east-1"  # listed by DescribeRegions as not opted in
 PORTS = 4
-"""How many ports a sandbox listens at: three clouds and Slack."""
+"""How many ports they listen at: three clouds and Slack."""
 
 
-class Sandbox:
-    """A running sandbox; close it, or use it as a context manager.
+class Clouds:
+    """Running clouds; close them, or use them as a context manager.
 
     AWS is always there, another cloud where the fleet has a machine. `clock` stands still unless one is given. From
-    `port` on AWS, Alibaba Cloud, Tencent Cloud and Slack have a port each, in this order; 0 takes free ones.
+    `port` on AWS, Alibaba Cloud, Tencent Cloud and Slack have a port each, in this order; 0 takes free ones. Members
+    of their organisations let `role` in, with `external_id`: a subclass names its own.
 
     Attributes:
         endpoint_url: where every AWS service answers.
-        server: what listens there; its `control` opens `/_sandbox/` to other processes.
+        server: what listens there.
         credentials: made-up keys of the AWS organisation's management account.
         alibaba: the emulator of Alibaba Cloud, None without a machine there.
         tencent: the emulator of Tencent Cloud, None without a machine there.
         clock: the time of everything in it.
         slack: the Slack stand-in, with what was posted.
-        ledger_url: an SQLite file that lives as long as the sandbox.
     """
 
+    role = "costguard"
+    external_id = "made-up-external-id"
     endpoint_url: str
     server: WireServer
     credentials: Credentials
     slack: SlackStandIn
-    ledger_url: str
     alibaba: AlibabaEmulator | None = None
     tencent: TencentEmulator | None = None
 
@@ -85,27 +79,24 @@ class Sandbox:
         *,
         clock: MovedClock | None = None,
         port: int = 0,
-    ) -> Sandbox:
+    ) -> Self:
         """Start serving `fleet` (the demo's when None, with its keys, networks and launch freezes) at the moment `at`.
 
         Raises:
-            InvalidInputError: another sandbox runs in this process.
+            MisuseError: another AWS runs in this process.
             OSError: a port is taken.
         """
-        sandbox = cls(demo_fleet(at) if fleet is None else fleet, at, clock=clock, port=port)
+        clouds = cls(demo_fleet(at) if fleet is None else fleet, at, clock=clock, port=port)
         if fleet is None:
-            furnish(sandbox._world, at)
+            furnish(clouds._world, at)
         try:
-            sandbox._start()
+            clouds._start()
             if fleet is None:
-                sandbox._write_freezes()
-        except MisuseError as err:
-            sandbox.close()
-            raise InvalidInputError(str(err)) from err
+                clouds._write_freezes()
         except BaseException:
-            sandbox.close()
+            clouds.close()
             raise
-        return sandbox
+        return clouds
 
     @property
     def world(self) -> World:
@@ -114,40 +105,32 @@ class Sandbox:
             return world
 
     @property
-    def targets(self) -> tuple[Target, ...]:
-        """What to guard: each cloud's organisation, its members by role and ExternalId, every region opted in."""
-        return tuple(Target(cloud, role=ROLE, external_id=EXTERNAL_ID, organisation=True) for cloud in self._clouds)
-
-    @property
-    def _clouds(self) -> tuple[str, ...]:
-        """AWS always; the others where the fleet has a machine."""
+    def names(self) -> tuple[str, ...]:
+        """The clouds: AWS always; the others where the fleet has a machine."""
         return tuple(dict.fromkeys(("aws", *(spec.cloud for spec in self._world.fleet))))
 
     @property
     def gateway(self) -> Gateway:
-        """The door to AWS, where tests add refusals and read which calls came in."""
-        if self._gateway is None:
-            raise InvalidInputError("the sandbox is not running")
-        return self._gateway
+        """The door to AWS, where tests add refusals and read which calls came in.
 
-    def settings(self, bare: Settings) -> Settings:
-        """`bare`, with every address, key and token of this sandbox filled in."""
-        key = AccessKey(self.credentials.access_key_id, Secret(self.credentials.secret_access_key))
-        return replace(
-            bare,
-            ledger=Secret(self.ledger_url),
-            slack_token=Secret(self.slack.token),
-            slack_signing_secret=Secret(self.slack.signing_secret),
-            slack_url=self.slack.base_url,
-            aws=Access(endpoint_url=self.endpoint_url, key=key),
-            alibaba=_access_to(self.alibaba),
-            tencent=_access_to(self.tencent),
-        )
+        Raises:
+            MisuseError: they are closed.
+        """
+        if self._gateway is None:
+            raise MisuseError("the sandbox is not running")
+        return self._gateway
 
     def advance(self, step: timedelta) -> datetime:
         """Let time pass, for clock and world; returns the new moment."""
         self.clock.advance(step)
         return self.world.now
+
+    def control(self, shown: Mapping[str, Callable[[], object]]) -> None:
+        """Let other processes move the clock and order faults, under `/_sandbox/` at each; AWS shows them `shown`."""
+        self.server.control = Control(self.clock, None, self.gateway.calls, shown)
+        for emulator in (self.alibaba, self.tencent):
+            if emulator is not None:
+                emulator.server.control = Control(self.clock, emulator.faults, emulator.calls)
 
     def close(self) -> None:
         """Stop serving, drop everything and leave moto as it was; may be repeated."""
@@ -163,28 +146,26 @@ class Sandbox:
         self.close()
 
     def _start(self) -> None:
-        # moto takes a second to load: only who starts a sandbox pays for it
+        # moto takes a second to load: only who starts these pays for it
         from cloudstand.aws.embedded import EmbeddedAws
         from cloudstand.slack import SlackStandIn
 
-        folder = self._open.enter_context(TemporaryDirectory(prefix="costguard-sandbox-", ignore_cleanup_errors=True))
-        self.ledger_url = f"sqlite:///{Path(folder) / 'ledger.db'}"
         here, on_alibaba, on_tencent, slack = (self._port + number if self._port else 0 for number in range(PORTS))
         self.slack = self._open.enter_context(SlackStandIn(self.clock, port=slack))
-        aws = self._open.enter_context(EmbeddedAws(self._world, self.door, EXTERNAL_ID, CLOSED_REGION, here))
+        aws = self._open.enter_context(EmbeddedAws(self._world, self.door, self.external_id, CLOSED_REGION, here))
         self.endpoint_url, self.server = aws.url, aws.server
         self.credentials, self._gateway = aws.credentials, aws.gateway
-        if "alibaba" in self._clouds:
+        if "alibaba" in self.names:
             from cloudstand.alibaba.emulator import AlibabaEmulator
 
             self.alibaba = self._open.enter_context(
-                AlibabaEmulator(self.door, external_id=EXTERNAL_ID, role=ROLE, port=on_alibaba)
+                AlibabaEmulator(self.door, external_id=self.external_id, role=self.role, port=on_alibaba)
             )
-        if "tencent" in self._clouds:
+        if "tencent" in self.names:
             from cloudstand.tencent.server import TencentEmulator
 
             self.tencent = self._open.enter_context(
-                TencentEmulator(self.door, external_id=EXTERNAL_ID, role=ROLE, port=on_tencent)
+                TencentEmulator(self.door, external_id=self.external_id, role=self.role, port=on_tencent)
             )
 
     def _write_freezes(self) -> None:
@@ -195,6 +176,36 @@ class Sandbox:
             freezes_on_tencent(self.tencent.policies)
 
 
+@contextmanager
+def one_cloud(cloud: str, port: int = 0) -> Iterator[AlibabaEmulator | TencentEmulator]:
+    """The demo's part on `cloud`, one of ours, alone, from now on, until the block ends; others may move its clock.
+
+    Raises:
+        OSError: the port is taken; OverflowError where there is no such port.
+    """
+    clock = RunningClock()
+    now = clock.now()
+    world = World([spec for spec in demo_fleet(now) if spec.cloud == cloud], now)
+    furnish(world, now)
+    with _emulator_of(cloud, WorldDoor(world, clock), port) as emulator:
+        emulator.server.control = Control(clock, emulator.faults, emulator.calls)
+        yield emulator
+
+
+def _emulator_of(cloud: str, door: WorldDoor, port: int) -> AlibabaEmulator | TencentEmulator:
+    if cloud == "alibaba":
+        from cloudstand.alibaba.emulator import AlibabaEmulator
+
+        on_alibaba = AlibabaEmulator(door, port=port)
+        freezes_on_alibaba(on_alibaba.policies)
+        return on_alibaba
+    from cloudstand.tencent.server import TencentEmulator
+
+    on_tencent = TencentEmulator(door, port=port)
+    freezes_on_tencent(on_tencent.policies)
+    return on_tencent
+
+
 def furnish(world: World, at: datetime) -> None:
     """Give a world of the demo's machines the demo's networks, and the keys of their clouds."""
     world.networks = demo_networks(at)
@@ -202,9 +213,3 @@ def furnish(world: World, at: datetime) -> None:
     for key in demo_keys(at):
         if key.ref.cloud in clouds:
             world.keys.add(key)
-
-
-def _access_to(emulator: AlibabaEmulator | TencentEmulator | None) -> Access:
-    if emulator is None:
-        return Access()
-    return Access(endpoint_url=emulator.url, key=AccessKey(emulator.keys.key_id, Secret(emulator.keys.secret)))

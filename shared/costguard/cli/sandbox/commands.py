@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,10 +14,6 @@ from costguard.cli.output import CommandResult, emit, to_json
 from costguard.cli.program import CliContext, Program, sandbox_installed, workplace
 from costguard.domain.errors import InvalidInputError
 from costguard.report.words.sentences import Language, phrase
-
-if TYPE_CHECKING:
-    from cloudstand.alibaba.emulator import AlibabaEmulator
-    from cloudstand.tencent.server import TencentEmulator
 
 app = typer.Typer(help="Made-up clouds to try things on, and for tests.", no_args_is_help=True, rich_markup_mode=None)
 UP_EXAMPLES = examples(
@@ -63,10 +59,9 @@ def up(
     if cloud is None:
         _serve_all(program, port, lang, as_json=as_json)
         return
-    from costguard.sandbox.serving import serve_one
+    from costguard.cli.sandbox.running import serve_one
 
-    with serve_one(cloud.value, port) as running:
-        said = _said_of_one(cloud, running)
+    with serve_one(cloud.value, port) as said:
         typer.echo(to_json(said) if as_json else "\n".join(f"{name:18} {value}" for name, value in said.items()))
         program.wait()
 
@@ -114,7 +109,7 @@ def _followed(here: CliContext) -> str:
 def _serve_all(program: Program, port: int, lang: Language | None, *, as_json: bool) -> None:
     language = lang or Language(program.settings().language)
     with sandbox_installed():
-        from costguard.sandbox.serving import described, serve
+        from costguard.cli.sandbox.running import described, serve
 
         with serve(port) as running:
             said = described(running)
@@ -133,16 +128,6 @@ def shown(said: dict[str, Any], language: Language) -> Iterator[str]:
     for name, cloud in said["clouds"].items():
         yield f"  {name:8} {cloud['url']}  {cloud['access_key_id']}  {cloud['access_key_secret']}"
     yield f"  {'slack':8} {said['slack']['url']}  {said['slack']['token']}"
-
-
-def _said_of_one(cloud: Emulated, running: AlibabaEmulator | TencentEmulator) -> dict[str, str]:
-    return {
-        "cloud": cloud.value,
-        "url": running.url,
-        "access_key_id": running.keys.key_id,
-        "access_key_secret": running.keys.secret,
-        "control": f"{running.url}/_sandbox/",
-    }
 
 
 def _duration(text: str) -> timedelta:

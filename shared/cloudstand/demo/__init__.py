@@ -1,0 +1,1 @@
+"""The demo's world at the beginning of its story: machines, keys, networks, and what launch freezes attach."""
