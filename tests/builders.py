@@ -12,8 +12,7 @@ from typing import Any
 
 from costguard.cases import Case, CaseStatus, Phase, SubjectSnapshot
 from costguard.domain.actions import Verb
-from costguard.domain.facts import InstanceFact, ShardFacts
-from costguard.domain.findings import Finding, Verdict
+from costguard.domain.findings import Finding, InstanceFact, ShardFacts, Verdict
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard

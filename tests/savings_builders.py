@@ -10,11 +10,10 @@ from typing import Any
 from tests.builders import ref, usd
 
 from costguard.domain.actions import Action, Saving, Verb
-from costguard.domain.money import HourlyRate, Money
+from costguard.domain.money import HourlyRate, Money, SpendScope
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Billing, InstanceState
 from costguard.domain.savings import MachineBill, MachineCharge, RecordedSaving, SavingChange, SavingStanding, Sighting
-from costguard.domain.spend import SpendScope
 
 MIDNIGHT = datetime(2026, 3, 10, tzinfo=timezone.utc)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

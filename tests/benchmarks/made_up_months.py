@@ -15,9 +15,8 @@ from decimal import Decimal
 from functools import cached_property
 
 from cloudstand.world.billing import billed_until, day_offset
-from costguard.domain.money import Money
+from costguard.domain.money import ChargeCategory, Money, SpendLine
 from costguard.domain.refs import ResourceRef
-from costguard.domain.spend import ChargeCategory, SpendLine
 from costguard.estimates.burn import Metered
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -16,7 +16,7 @@ from cloudstand.aws.server import Call, Refused
 from cloudstand.clouds import CLOSED_REGION
 from cloudstand.world.records import Operation
 from costguard.cli.sandbox.running import EXTERNAL_ID, ROLE
-from costguard.domain.spend import SpendScope, VendorBudget
+from costguard.domain.money import SpendScope, VendorBudget
 from costguard.ports import Target
 from costguard.providers.aws.billing.source import AwsSpend
 from costguard.providers.aws.core.session import AwsSession

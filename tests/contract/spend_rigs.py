@@ -24,8 +24,8 @@ from cloudstand.world.kinds import Billing
 from cloudstand.world.money import ChargeCategory, Money
 from cloudstand.world.prices import currency_of
 from cloudstand.world.records import Operation, OtherCharge
+from costguard.domain.money import SpendScope, VendorBudget
 from costguard.domain.refs import provider_of
-from costguard.domain.spend import SpendScope, VendorBudget
 from costguard.ports import SpendSource, Target
 
 START = datetime(2026, 3, 10, 9, 0, tzinfo=timezone.utc)

@@ -18,7 +18,7 @@ from cloudstand.wire.door import WorldDoor
 from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.cloud import World
 from cloudstand.world.kinds import Billing
-from costguard.domain.spend import VendorBudget
+from costguard.domain.money import VendorBudget
 from costguard.ports import Target
 from costguard.providers.tencent.billing.source import TencentSpend
 from costguard.providers.tencent.core.session import TencentSession

@@ -22,7 +22,7 @@ from costguard.domain.errors import (
 )
 from costguard.domain.network import AddressState, Direction, NetworkRule, Permission
 from costguard.domain.remediations import Remediation, RemediationKind
-from costguard.guards.network.rule_text import rule_text
+from costguard.guards.network.rules import rule_text
 from costguard.providers.alibaba.iam.permissions import OPERATIONS, REACH, policy_document
 from costguard.providers.alibaba.network.remediator import AlibabaNetworkRemediator
 from costguard.providers.kit.iam.operations import Feature

@@ -24,7 +24,7 @@ from costguard.domain.errors import (
 from costguard.domain.network import NetworkRule
 from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.network.remediation import before_of
-from costguard.guards.network.rule_text import rule_text
+from costguard.guards.network.rules import rule_text
 
 OFFICE, VPN = "198.51.100.0/24", "2001:db8:5::/48"
 AUTHORIZE, REVOKE = "AuthorizeSecurityGroupIngress", "RevokeSecurityGroupIngress"

@@ -20,9 +20,8 @@ from cloudstand.wire.faults import Fault, FaultKind
 from cloudstand.world.billing import charges
 from cloudstand.world.records import OtherCharge
 from costguard.domain.errors import ProviderError
-from costguard.domain.money import Money
+from costguard.domain.money import ChargeCategory, Money, SpendReport, SpendScope
 from costguard.domain.resources import GapKind
-from costguard.domain.spend import ChargeCategory, SpendReport, SpendScope
 from costguard.ports import Target
 from costguard.providers.tencent.billing.source import COARSE, MONTHS_OF_TERMS, SOURCE, TencentSpend
 from costguard.providers.tencent.core.session import TencentSession

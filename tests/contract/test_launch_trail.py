@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 from tests.contract.trail_worlds import DAY, EVERYBODY, MADE, OLD, ROLE, ROOT, SERVICE, SILENT, TRAILS, USER, TrailRig
 
-from costguard.domain.deployments import Deployment
 from costguard.domain.errors import AccessDeniedError
+from costguard.domain.refs import Deployment
 from costguard.domain.resources import GapKind
 
 

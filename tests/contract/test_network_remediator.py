@@ -46,7 +46,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import FINAL, Remediation, RemediationKind
 from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.network.remediation import before_of, inverse
-from costguard.guards.network.rule_text import rule_text
+from costguard.guards.network.rules import rule_text
 
 FORBIDDEN = re.compile(r"delete|terminate|runinst|stop|start|reboot|destroy|create|attach(?!$)", re.IGNORECASE)
 OFFICE, VPN = "198.51.100.0/24", "192.0.2.0/24"

@@ -19,9 +19,8 @@ from cloudstand.world.billing import bill, billed_until
 from cloudstand.world.kinds import Billing
 from cloudstand.world.records import Operation, OtherCharge
 from costguard.domain.errors import RefusedError
-from costguard.domain.money import Money
+from costguard.domain.money import ChargeCategory, Money, SpendReport, SpendScope
 from costguard.domain.resources import GapKind
-from costguard.domain.spend import ChargeCategory, SpendReport, SpendScope
 from costguard.ports import Target
 from costguard.providers.alibaba.billing.source import AlibabaSpend
 from costguard.providers.alibaba.core.errors import fix_for

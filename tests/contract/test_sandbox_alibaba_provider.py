@@ -24,12 +24,11 @@ from cloudstand.world.keys import WorldKey
 from cloudstand.world.kinds import Billing
 from costguard.domain.actions import Action, Verb
 from costguard.domain.errors import RefusedError
-from costguard.domain.money import Money
+from costguard.domain.money import Money, SpendScope
 from costguard.domain.network import AddressState
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import InstanceState, SnapshotState
 from costguard.domain.signals import SignalHistory, SignalName
-from costguard.domain.spend import SpendScope
 from costguard.ports import Target
 from costguard.providers.alibaba.billing.prices import AlibabaPrices
 from costguard.providers.alibaba.billing.source import AlibabaSpend

@@ -15,9 +15,8 @@ from tests.contract.spend_rigs import DAY, START, day_of
 from cloudstand.aws.server import Refused
 from cloudstand.world.billing import charges
 from costguard.domain.errors import AccessDeniedError, ProviderError
-from costguard.domain.money import Money
+from costguard.domain.money import Money, SpendReport, SpendScope, VendorBudget
 from costguard.domain.resources import GapKind
-from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
 from costguard.ports import Target
 from costguard.providers.aws.billing.source import MOST_REGIONS, AwsSpend
 from costguard.providers.aws.core.session import AwsSession

@@ -14,9 +14,16 @@ from tests.world_ports.translate import to_product
 
 from cloudstand.world.billing import Charge, billed_until, charges, final_until
 from costguard.domain.errors import AccessDeniedError, ThrottledError
-from costguard.domain.money import Money
+from costguard.domain.money import (
+    ChargeCategory,
+    Money,
+    PricingCategory,
+    SpendLine,
+    SpendReport,
+    SpendScope,
+    VendorBudget,
+)
 from costguard.domain.resources import GapKind
-from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine, SpendReport, SpendScope, VendorBudget
 
 EVERYTHING = SpendScope()
 

@@ -30,7 +30,7 @@ from cloudstand.world.fleet import MachineSpec
 from costguard.adapters.object_stores.folder import FolderStore
 from costguard.bootstrap import open_memory, open_run_context
 from costguard.cli.sandbox.running import EXTERNAL_ID, ROLE, Sandbox
-from costguard.domain.deployments import deployments_in
+from costguard.domain.refs import deployments_in
 from costguard.domain.resources import GapKind
 from costguard.engine.run.phases.blobs import RunBlobs
 from costguard.engine.run.phases.book import PhaseBook

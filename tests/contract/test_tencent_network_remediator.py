@@ -17,7 +17,7 @@ from cloudstand.world.network import in_their_places
 from costguard.domain.errors import NotFoundError, OutcomeUnknownError, ProviderError, RefusedError
 from costguard.domain.network import NetworkRule, SecurityGroup
 from costguard.domain.remediations import Remediation, RemediationKind
-from costguard.guards.network.rule_text import rule_text
+from costguard.guards.network.rules import rule_text
 from costguard.providers.kit.iam.purposes import Purpose
 from costguard.providers.tencent.core.session import TencentSession
 from costguard.providers.tencent.network.remediator import TencentNetworkRemediator

@@ -40,8 +40,7 @@ from cloudstand.world.fleet import MachineSpec
 from cloudstand.world.records import Operation
 from cloudstand.world.trail import TrailDesk
 from costguard.cli.sandbox.running import EXTERNAL_ID
-from costguard.domain.deployments import Deployment
-from costguard.domain.refs import Shard
+from costguard.domain.refs import Deployment, Shard
 from costguard.domain.resources import Instance
 from costguard.ports import CallLog, CloudAuditLog, InventorySource, LaunchReport, Target
 from costguard.providers.alibaba.compute.audit_log import AlibabaAuditLog

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.fuzz.bounds import attempt, fuzz
 from tests.fuzz.mutations import texts
 
-from costguard.domain.answers import AnswerRef
-from costguard.domain.keep_tokens import (
+from costguard.domain.answers import (
+    AnswerRef,
     ExpiredTokenError,
     ForgedTokenError,
     KeepToken,

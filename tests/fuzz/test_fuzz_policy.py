@@ -21,8 +21,7 @@ from tests.fuzz.mutations import Mutated, at, json_junk, mutated, nested, nodes,
 from costguard.adapters.policy_sources.files import FilePolicySource
 from costguard.domain.actions import Verb
 from costguard.domain.errors import InvalidInputError, NewerSchemaError, UnavailableError
-from costguard.guards.budget.periods import period_at
-from costguard.guards.budget.rules import BudgetRule, StepKind
+from costguard.guards.budget.rules import BudgetRule, StepKind, period_at
 from costguard.guards.rules.common import Limits, Mode, Protection
 from costguard.guards.rules.idle import IdleRule
 from costguard.policy.budget.steps import parse_budget_step, share_of_budget

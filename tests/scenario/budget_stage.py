@@ -14,9 +14,8 @@ from tests.world_ports.spend import WorldSpend
 from tests.world_ports.translate import to_product, to_world
 
 from cloudstand.world.billing import charges
-from costguard.domain.money import Money
+from costguard.domain.money import Money, SpendScope
 from costguard.domain.resources import InstanceState
-from costguard.domain.spend import SpendScope
 from costguard.engine.guards.budgets.run import BudgetRun, run_budgets
 from costguard.engine.run.run_context import RunContext
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind

@@ -21,8 +21,8 @@ from cloudstand.world.billing import day_offset
 from cloudstand.world.money import ChargeCategory, Money
 from cloudstand.world.records import OtherCharge
 from costguard.domain.findings import Verdict
+from costguard.domain.money import SpendScope
 from costguard.domain.resources import InstanceState
-from costguard.domain.spend import SpendScope
 from costguard.engine.guards.budgets.budget_reports import budget_reports
 from costguard.engine.guards.budgets.look import look
 from costguard.engine.ledger.outbox.notice import NoticeState, OutboxNotice

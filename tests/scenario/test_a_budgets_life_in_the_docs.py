@@ -18,7 +18,7 @@ from tests.world_ports.translate import to_product, to_world
 from cloudstand.world import workload as does
 from costguard.cli.look.budgets import story_lines
 from costguard.cli.wrapping import wrapped
-from costguard.domain.spend import SpendScope
+from costguard.domain.money import SpendScope
 from costguard.engine.guards.budgets.budget_reports import budget_reports
 from costguard.engine.guards.budgets.look import look
 from costguard.engine.guards.budgets.run import run_budgets

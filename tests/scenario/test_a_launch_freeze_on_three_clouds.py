@@ -19,8 +19,8 @@ from cloudstand.clock import MovedClock
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.actions import FreezeVia
 from costguard.domain.errors import InvalidInputError
+from costguard.domain.money import SpendScope
 from costguard.domain.reasons import Reason, ReasonCode
-from costguard.domain.spend import SpendScope
 from costguard.engine.guards.budgets.freeze import FreezeResult, freeze
 from costguard.engine.guards.budgets.thaw import thaw
 from costguard.engine.ledger.memory import Memory
@@ -28,8 +28,7 @@ from costguard.engine.notify.delivery import deliver_due
 from costguard.engine.run.run_context import RunContext
 from costguard.estimates.spent import Spent
 from costguard.guards.budget.judge import BudgetStatus
-from costguard.guards.budget.periods import period_at
-from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
+from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, period_at
 from costguard.guards.rules.common import Mode
 from costguard.planning.freeze import FreezePhase
 from costguard.ports import FreezeControl

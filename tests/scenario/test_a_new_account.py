@@ -18,7 +18,7 @@ from costguard.cases import CaseStatus
 from costguard.domain.reasons import ReasonCode
 from costguard.engine.ledger.accounts import AccountRepository
 from costguard.guards.rules.common import Mode
-from costguard.planning.new_accounts import observing
+from costguard.planning.rails import observing
 
 WEEK = 7 * DAY
 

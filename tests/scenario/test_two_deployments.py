@@ -17,8 +17,8 @@ from tests.world_ports.trail import WorldAuditLog
 
 from cloudstand.world.records import Operation
 from costguard.adapters.notifiers.router import NotifierRouter
-from costguard.domain.deployments import Deployment
 from costguard.domain.reasons import ReasonCode
+from costguard.domain.refs import Deployment
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import CloudReaders
 from costguard.guards.rules.common import Mode

@@ -18,9 +18,8 @@ from cloudstand.world.money import ChargeCategory
 from cloudstand.world.records import Operation, OtherCharge
 from cloudstand.world.workload import IDLE
 from costguard.domain.actions import Verb
-from costguard.domain.money import Money
+from costguard.domain.money import Money, SpendScope
 from costguard.domain.savings import SavingEntry, SavingsReport, SavingStanding, Worth
-from costguard.domain.spend import SpendScope
 from costguard.engine.answers.undo import Undoers, undo, undoing_of
 from costguard.engine.guards.budgets.run import run_budgets
 from costguard.engine.run.run import RunReport

@@ -13,7 +13,7 @@ _LOOK = "costguard.engine.guards.budgets.look"
 _BILLS = "costguard.engine.guards.budgets.bills"
 _BILLED = "costguard.estimates.billed"
 _METER = "costguard.estimates.meter"
-_MERGING = "costguard.planning.merging"
+_MERGING = "costguard.planning.plan"
 
 _TRUSTING = (
     Bug(
@@ -168,7 +168,7 @@ _RECKONING = (
         (13,),
         (
             Edit(
-                "costguard.guards.budget.periods",
+                "costguard.guards.budget.rules",
                 "    today = now.astimezone(ZoneInfo(period.zone)).date()\n",
                 '    period = BudgetPeriod(period.kind, "UTC", period.first, period.last)\n    today = now.date()\n',
             ),

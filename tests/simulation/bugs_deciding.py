@@ -7,7 +7,7 @@ from tests.simulation.planting import Bug, Edit
 _GUARD = "costguard.guards.idle.judge"
 _ADVANCE = "costguard.cases.advance"
 _RESOLVE = "costguard.cases.resolve"
-_MOVES = "costguard.cases.moves"
+_MOVES = "costguard.cases.case"
 _RAILS = "costguard.planning.rails"
 _EXEMPT = "costguard.planning.exempt"
 _BUILD = "costguard.planning.build"

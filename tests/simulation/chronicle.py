@@ -12,9 +12,9 @@ from datetime import datetime
 from tests.simulation.hub import Process
 
 from costguard.domain.actions import Verb
+from costguard.domain.money import SpendScope
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Instance, InstanceDetail
-from costguard.domain.spend import SpendScope
 from costguard.ports import Choice
 
 

@@ -26,10 +26,9 @@ from costguard.domain.errors import (
     TruncatedReadError,
     UnavailableError,
 )
-from costguard.domain.money import HourlyRate, Money
+from costguard.domain.money import HourlyRate, Money, SpendReport, SpendScope, VendorBudget
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail, InstanceState, Inventory, Volume
-from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
 from costguard.guards.rules.cloud_protection import STOP, TERMINATION
 from costguard.ports import Discovery, SignalReport, Target
 

@@ -19,8 +19,7 @@ from tests.world_ports.translate import to_world
 
 from cloudstand.world import workload
 from cloudstand.world.fleet import MachineSpec
-from costguard.domain.money import Money
-from costguard.domain.spend import ChargeCategory
+from costguard.domain.money import ChargeCategory, Money
 
 _CLOUDS = ("aws", "alibaba", "tencent")
 _WITHIN = (Port.DETAILS, Port.STORE, Port.LOAD, Port.POLICY, Port.SIGNALS)

@@ -10,10 +10,9 @@ from datetime import datetime, timedelta
 from costguard.backtest import HORIZONS, Machine, Regret, Terms, WouldStop
 from costguard.backtest.replay import in_earnest
 from costguard.cases import Case, CaseStatus, SubjectSnapshot, advance, claimed, confirming, noticed
-from costguard.cases.moves import climbed
+from costguard.cases.case import climbed
 from costguard.domain.actions import Outcome, Verb
-from costguard.domain.facts import ShardFacts
-from costguard.domain.findings import Verdict
+from costguard.domain.findings import ShardFacts, Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import InstanceState, Inventory
 from costguard.domain.signals import SignalHistory, SignalName, SignalReading, Statistic

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from costguard.domain.money import Money
-from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine
+from costguard.domain.money import ChargeCategory, Money, PricingCategory, SpendLine
 from costguard.estimates.purchases import months_on
 from costguard.providers.alibaba.billing.answers import Item, Row, Sum, amount_in, payer_in, row_of, sum_of, tags_in
 from costguard.providers.alibaba.billing.calendar import Cycle, Term, begin_of, day_of, days_between

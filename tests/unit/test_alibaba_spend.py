@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from costguard.domain.errors import ProviderError, RefusedError, ThrottledError
+from costguard.domain.money import ChargeCategory, SpendReport, SpendScope
 from costguard.domain.refs import Shard
 from costguard.domain.resources import GapKind
-from costguard.domain.spend import ChargeCategory, SpendReport, SpendScope
 from costguard.ports import Target
 from costguard.providers.alibaba.billing.calendar import begin_of
 from costguard.providers.alibaba.billing.source import AlibabaSpend

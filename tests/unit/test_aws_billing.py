@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from costguard.domain.errors import ProviderError, ThrottledError, TruncatedReadError
-from costguard.domain.money import Money
-from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine, SpendScope, VendorBudget
+from costguard.domain.money import ChargeCategory, Money, PricingCategory, SpendLine, SpendScope, VendorBudget
 from costguard.providers.aws.billing.answers import Costs, Grouped, costs_by_day, money_of
 from costguard.providers.aws.billing.lines import Groupings, Slice, kind_of, lines_of, machine_uses
 from costguard.providers.aws.billing.vendor_budgets import budgets_of

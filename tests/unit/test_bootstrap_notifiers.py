@@ -14,9 +14,8 @@ from tests.webhook_receiver import WebhookReceiver
 from cloudstand.mail import MailServer
 from cloudstand.robots import RobotStandIns
 from costguard.bootstrap import notifier_of
-from costguard.domain.answers import AnswerKind, AnswerRef
+from costguard.domain.answers import AnswerKind, AnswerRef, read_keep_token
 from costguard.domain.errors import InvalidInputError, RejectedNoticeError
-from costguard.domain.keep_tokens import read_keep_token
 from costguard.ports import Choice, Message, MessagePart
 from costguard.settings import load_settings
 

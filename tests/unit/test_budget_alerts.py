@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import usd
 
-from costguard.domain.spend import SpendScope
+from costguard.domain.money import SpendScope
 from costguard.guards.budget.alerts import AlertKind, Crossing, crossings, fallen_back, stands_for, thresholds, untold
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, CostBasis, Counted
 from costguard.guards.rules.common import Mode

@@ -17,9 +17,8 @@ from tests.scenario.stage import DAY, START, Stage, idle_machine
 from tests.world_ports.spend import WorldSpend
 from tests.world_ports.translate import to_world
 
-from costguard.domain.money import Money
+from costguard.domain.money import Bill, ChargeCategory, Money, PricingCategory, SpendLine, SpendScope
 from costguard.domain.resources import Billing
-from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendScope
 from costguard.engine.guards.budgets.look import look
 from costguard.estimates.burn import known
 from costguard.estimates.commitments import CommitmentEvidence, PrepaidTerm, terms_in

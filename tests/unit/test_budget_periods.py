@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from costguard.domain.errors import InvalidInputError
 from costguard.estimates.period import Period, day_of, days_between
-from costguard.guards.budget.periods import period_at, period_before
-from costguard.guards.budget.rules import BudgetPeriod, PeriodKind
+from costguard.guards.budget.rules import BudgetPeriod, PeriodKind, period_at, period_before
 
 ZONES = ("UTC", "Asia/Shanghai", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Africa/Cairo")
 CALENDAR = (PeriodKind.MONTHLY, PeriodKind.QUARTERLY, PeriodKind.YEARLY)

@@ -13,11 +13,10 @@ from tests.builders import NOW, case, detail, fact, history, instance, policy, q
 
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase
 from costguard.domain.actions import Verb
-from costguard.domain.facts import InstanceFact
-from costguard.domain.findings import Verdict
+from costguard.domain.findings import InstanceFact, Verdict
+from costguard.domain.money import SpendScope
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import InstanceState
-from costguard.domain.spend import SpendScope
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, PriorityClass, StepKind
 from costguard.guards.budget.steps import BudgetStanding, MachineRules, machine_rules, narrowed, selector_of
 from costguard.guards.rules.common import Mode, Selector

@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import usd
 
-from costguard.domain.money import Money
+from costguard.domain.money import Bill, ChargeCategory, Money, SpendLine, SpendScope
 from costguard.domain.refs import ResourceRef
-from costguard.domain.spend import Bill, ChargeCategory, SpendLine, SpendScope
 from costguard.estimates.burn import Metered, known
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess

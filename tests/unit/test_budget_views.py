@@ -15,9 +15,8 @@ from rich.console import Console
 from tests.builders import SHARD, ref, usd
 
 from costguard.cli.output import print_table
-from costguard.domain.money import Money
+from costguard.domain.money import Bill, ChargeCategory, Money, SpendLine, SpendScope
 from costguard.domain.resources import Gap, GapKind
-from costguard.domain.spend import Bill, ChargeCategory, SpendLine, SpendScope
 from costguard.estimates.burn import Metered, known
 from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.traces import by_machine

@@ -19,7 +19,7 @@ from costguard.cases import (
     due_at,
     noticed,
 )
-from costguard.cases.moves import climbed
+from costguard.cases.case import climbed
 from costguard.cases.remediation import RemediationSeen, advance_remediation, remediation_terms
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Finding, Verdict

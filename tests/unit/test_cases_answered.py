@@ -10,7 +10,7 @@ import pytest
 from tests.builders import DAY, NOW, case, detail, finding, instance, rule, seen, snapshot
 
 from costguard.cases import Case, ClimbedRung, advance, claimed, confirming, decision_id, speaks_for
-from costguard.cases.moves import climbed
+from costguard.cases.case import climbed
 from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason, ReasonCode

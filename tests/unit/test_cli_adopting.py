@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.builders import usd
 
 from costguard.cli.policy.adopting import Adopted, adopted, policy_lines
-from costguard.domain.money import Money
-from costguard.domain.spend import SpendScope, VendorBudget
+from costguard.domain.money import Money, SpendScope, VendorBudget
 from costguard.guards.budget.rules import CostBasis, Counted
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy

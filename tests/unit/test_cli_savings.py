@@ -25,9 +25,8 @@ from costguard.cli.look.savings import savings
 from costguard.cli.main import run
 from costguard.cli.program import Program
 from costguard.domain.actions import Saving, Verb
-from costguard.domain.money import Money
+from costguard.domain.money import Money, SpendScope
 from costguard.domain.savings import MachineBill, SavingChange, SavingStanding
-from costguard.domain.spend import SpendScope
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.savings.savings import savings_report
 from costguard.report.savings import focus as savings_focus

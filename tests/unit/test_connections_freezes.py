@@ -13,8 +13,8 @@ from tests.builders import NOW, policy, usd
 from cloudstand.clock import MovedClock
 from costguard.connections import Connections
 from costguard.domain.actions import FreezeVia, LaunchFreeze
+from costguard.domain.money import SpendScope
 from costguard.domain.refs import Shard
-from costguard.domain.spend import SpendScope
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
 from costguard.guards.rules.common import Mode
 from costguard.policy.model.policy import Policy

@@ -12,10 +12,10 @@ from cloudstand.clock import MovedClock
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.bootstrap import open_run_context
 from costguard.connections import Connections
-from costguard.domain.deployments import Deployment, deployments_in
+from costguard.domain.refs import Deployment, deployments_in
 from costguard.engine.ledger.memory import Memory
 from costguard.guards.rules.common import Mode
-from costguard.planning.deployments import barred_by
+from costguard.planning.rails import barred_by
 from costguard.policy.model.policy import with_policy_digest
 from costguard.policy.model.terms import canonical_json
 from costguard.ports import Target

@@ -12,9 +12,9 @@ from tests.builders import policy, usd
 from tests.unit.test_budget import line
 
 from costguard.domain.errors import AccessDeniedError, ThrottledError
+from costguard.domain.money import SpendReport, SpendScope, VendorBudget
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
 from costguard.engine.doctor.bills import examine_bills
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule
 from costguard.guards.rules.common import Mode

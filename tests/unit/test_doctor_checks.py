@@ -18,8 +18,7 @@ from costguard.domain.errors import (
     OutcomeUnknownError,
     UnavailableError,
 )
-from costguard.domain.facts import InstanceFact, ShardFacts
-from costguard.domain.findings import Finding
+from costguard.domain.findings import Finding, InstanceFact, ShardFacts
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import Shard, Subject
 from costguard.domain.resources import Billing, Gap, GapKind, InstanceState

@@ -20,9 +20,8 @@ from cloudstand.world.fleet import MachineSpec
 from cloudstand.world.records import Operation
 from costguard.adapters.ledgers import open_ledger
 from costguard.domain.actions import Action, Verb
-from costguard.domain.deployments import Deployment
 from costguard.domain.errors import AccessDeniedError, LedgerError, OutcomeUnknownError, ProviderError, UnavailableError
-from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.refs import Deployment, ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory
 from costguard.engine.doctor.doctor import Practice, examine_ledger, examine_policy, examine_switch, examine_targets
 from costguard.engine.ledger.memory import Memory

@@ -13,13 +13,13 @@ from tests.builders import usd
 
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.errors import ThrottledError
+from costguard.domain.money import ChargeCategory, SpendLine, SpendReport, SpendScope, VendorBudget
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.domain.spend import ChargeCategory, SpendLine, SpendReport, SpendScope, VendorBudget
 from costguard.engine.guards.budgets.bills import READ_EVERY, Bills, payers, read_bills
 from costguard.engine.ledger.money.bills import BillRepository
 from costguard.engine.run.workers import ThreadWorkers
-from costguard.estimates.condense import condensed
+from costguard.estimates.billed import condensed
 from costguard.ports import RecordStore, Target
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)

@@ -12,7 +12,7 @@ from tests.builders import usd
 
 from costguard.adapters.ledgers.open import open_ledger
 from costguard.domain.errors import UnavailableError
-from costguard.domain.spend import ChargeCategory, SpendLine, SpendReport, SpendScope, VendorBudget
+from costguard.domain.money import ChargeCategory, SpendLine, SpendReport, SpendScope, VendorBudget
 from costguard.engine.guards.budgets.bills import read_bills
 from costguard.engine.ledger.money.bills import BillRepository
 from costguard.engine.run.workers import ThreadWorkers

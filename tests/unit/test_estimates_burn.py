@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import ref, usd
 
-from costguard.domain.money import Money
-from costguard.domain.spend import SpendScope
+from costguard.domain.money import Money, SpendScope
 from costguard.estimates.burn import Accrued, Metered, accrued, burning, in_scope, priced_in
 from costguard.estimates.exchange import ExchangeRate
 

@@ -17,9 +17,8 @@ from costguard.domain.money import Money
 from costguard.estimates.billed import DailySpend
 from costguard.estimates.commitments import Commitment
 from costguard.estimates.forecast import LAST_MONTH, LAST_WEEK, LEVELS, RUN_RATE, SEASONAL, forecast
-from costguard.estimates.interval import FLOOR, half_width, held
 from costguard.estimates.period import Period
-from costguard.estimates.seasonal import ahead, back_test, level, week_shape
+from costguard.estimates.seasonal import FLOOR, ahead, back_test, half_width, held, level, week_shape
 from costguard.estimates.spent import Spent
 
 START, END = datetime(2026, 11, 1, tzinfo=timezone.utc), datetime(2026, 12, 1, tzinfo=timezone.utc)

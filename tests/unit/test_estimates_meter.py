@@ -10,7 +10,7 @@ import pytest
 from tests.builders import DAY, NOW, SHARD, fact, instance, shard_facts, usd
 
 from costguard.adapters.ledgers.open import open_ledger
-from costguard.domain.facts import InstanceFact
+from costguard.domain.findings import InstanceFact
 from costguard.domain.money import HourlyRate
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Billing, Gap, GapKind, InstanceState

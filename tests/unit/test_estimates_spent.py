@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from tests.builders import ref, usd
 
-from costguard.domain.money import Money
-from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine
+from costguard.domain.money import ChargeCategory, Money, PricingCategory, SpendLine
 from costguard.estimates.billed import Charge
 from costguard.estimates.burn import Metered, MeteredFleet, known
 from costguard.estimates.period import days_between

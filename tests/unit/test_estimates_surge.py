@@ -9,8 +9,7 @@ import pytest
 from tests.builders import ref, usd
 
 from costguard.domain.money import Money
-from costguard.estimates.burn import Metered
-from costguard.estimates.surge import Surge, floor_of, surge
+from costguard.estimates.burn import Metered, Surge, floor_of, surge
 
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=timezone.utc)
 HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(days=7)

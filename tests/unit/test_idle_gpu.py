@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import DAY, NOW, fact, history, instance, rule
 
-from costguard.domain.facts import InstanceFact
-from costguard.domain.findings import Verdict
+from costguard.domain.findings import InstanceFact, Verdict
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import (
     Accelerator,

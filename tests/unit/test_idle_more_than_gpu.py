@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from tests.builders import NOW, fact, history, instance, policy, rule
 
-from costguard.domain.facts import InstanceFact
-from costguard.domain.findings import Finding, Verdict
+from costguard.domain.findings import Finding, InstanceFact, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Accelerator, AcceleratorKind
 from costguard.domain.signals import SignalHistory, SignalName, Statistic

@@ -15,9 +15,8 @@ from tests.contract.ledger_fakes import InterferingStore
 
 from costguard.adapters.ledgers import open_ledger
 from costguard.cases import Case, CaseStatus, Phase
-from costguard.domain.answers import AnswerRef
+from costguard.domain.answers import AnswerRef, KeepToken, keep_token
 from costguard.domain.errors import LedgerError
-from costguard.domain.keep_tokens import KeepToken, keep_token
 from costguard.engine.answers.answers import snooze
 from costguard.engine.answers.keep_pages import answer_keep
 from costguard.engine.ledger.audit.people import told_again

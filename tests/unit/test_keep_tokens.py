@@ -9,16 +9,17 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from costguard.adapters.notifiers.links import VALID_FOR, KeepLinks
-from costguard.domain.answers import AnswerKind, AnswerRef
-from costguard.domain.errors import InvalidInputError
-from costguard.domain.keep_tokens import (
+from costguard.domain.answers import (
     LONGEST_VALID,
+    AnswerKind,
+    AnswerRef,
     ExpiredTokenError,
     ForgedTokenError,
     KeepToken,
     keep_token,
     read_keep_token,
 )
+from costguard.domain.errors import InvalidInputError
 from costguard.ports import Choice
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)

@@ -12,11 +12,10 @@ import pytest
 from tests.builders import DAY, NOW, case, fact, history, instance, policy, shard_facts, usd
 
 from costguard.adapters.ledgers.open import open_ledger
-from costguard.domain.deployments import Deployment
 from costguard.domain.errors import AccessDeniedError
-from costguard.domain.facts import InstanceFact
+from costguard.domain.findings import InstanceFact
 from costguard.domain.money import HourlyRate
-from costguard.domain.refs import Shard
+from costguard.domain.refs import Deployment, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, Launch
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.launches import KEPT_FREE, MOST_A_SHARD, MOST_TIME, known_launches, launched

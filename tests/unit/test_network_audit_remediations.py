@@ -39,8 +39,7 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import FINAL, Remediation, RemediationKind
 from costguard.guards.network.judge import before_of, inverse, judge, least_change, remediation_of
 from costguard.guards.network.reachability.exposure import reach
-from costguard.guards.network.rule_text import read_rule, rule_text
-from costguard.guards.network.rules import AuditRule, NetworkCheck
+from costguard.guards.network.rules import AuditRule, NetworkCheck, read_rule, rule_text
 
 DAY = timedelta(days=1)
 OFFICE, OFFICE_V6 = "198.51.100.0/24", "2001:db8:1::/48"

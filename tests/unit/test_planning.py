@@ -29,8 +29,7 @@ from tests.builders import (
 
 from costguard.cases import ClimbedRung, claimed, confirming
 from costguard.domain.actions import Outcome, Verb
-from costguard.domain.facts import InstanceFact
-from costguard.domain.findings import Verdict
+from costguard.domain.findings import InstanceFact, Verdict
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap, GapKind, InstanceState

@@ -27,7 +27,7 @@ from tests.builders import (
 
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, claimed, confirming, decision_id
 from costguard.domain.actions import Action, Saving, Verb
-from costguard.domain.facts import InstanceFact
+from costguard.domain.findings import InstanceFact
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import Shard

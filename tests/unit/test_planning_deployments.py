@@ -10,10 +10,10 @@ from tests.builders import DAY, NOW, case, detail, fact, instance, policy, ref, 
 
 from costguard.cases import Case
 from costguard.domain.actions import Verb
-from costguard.domain.deployments import Deployment
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
+from costguard.domain.refs import Deployment
 from costguard.planning import Plan, PlanInputs, build_plan
-from costguard.planning.deployments import SEEN_WITHIN, barred_by, leads, names_of, others_of
+from costguard.planning.rails import SEEN_WITHIN, barred_by, leads, names_of, others_of
 
 OWN, EU = Deployment("research", "00000001"), Deployment("platform-eu", "1a2b3c4d")
 NAMESAKE = Deployment("research", "00000002")

@@ -11,7 +11,7 @@ from tests.builders import DAY, NOW, case, detail, fact, history, instance, poli
 
 from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, claimed, confirming, decision_id
 from costguard.domain.actions import Action, Outcome, Saving, Verb
-from costguard.domain.facts import InstanceFact
+from costguard.domain.findings import InstanceFact
 from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import InstanceState

@@ -9,7 +9,7 @@ from tests.builders import NOW, case, detail, fact, instance, policy, ref, rule,
 
 from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Verb
-from costguard.domain.facts import InstanceFact
+from costguard.domain.findings import InstanceFact
 from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules.common import Mode

@@ -13,7 +13,7 @@ from costguard.cases.advance import plain_time
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules.common import Mode, Rung
-from costguard.planning.merging import merged
+from costguard.planning.plan import merged
 
 IN_FOUR_HOURS = (Rung(Verb.WARN, timedelta(0)), Rung(Verb.STOP, timedelta(hours=4)))
 

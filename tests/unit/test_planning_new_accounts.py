@@ -17,7 +17,7 @@ from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.guards.keys.rules import KeyRule, KeySelector
 from costguard.guards.rules.common import Mode
 from costguard.planning import Plan, PlanInputs, build_plan
-from costguard.planning.new_accounts import observing
+from costguard.planning.rails import observing
 from costguard.planning.remediation import Judged, RemediationInputs, build_remediation_plan
 
 HERE, ELSEWHERE = {"aws:111122223333": NOW + DAY}, {"aws:444455556666": NOW + DAY}

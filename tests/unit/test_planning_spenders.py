@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from tests.builders import NOW, fact, instance, policy, ref, shard_facts, usd
 
-from costguard.domain.facts import InstanceFact
-from costguard.domain.money import HourlyRate, Money
+from costguard.domain.findings import InstanceFact
+from costguard.domain.money import HourlyRate, Money, SpendScope
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import InstanceState
-from costguard.domain.spend import SpendScope
 from costguard.planning import Spender, dearest, least_harm, spenders
 
 RESEARCH = SpendScope(tags=(("team", "research"),))

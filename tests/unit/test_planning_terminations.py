@@ -12,7 +12,7 @@ from tests.builders import DAY, NOW, case, detail, fact, instance, policy, ref, 
 
 from costguard.cases import ClimbedRung
 from costguard.domain.actions import Verb
-from costguard.domain.facts import InstanceFact
+from costguard.domain.findings import InstanceFact
 from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import InstanceState

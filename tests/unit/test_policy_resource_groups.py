@@ -8,8 +8,8 @@ import pytest
 from tests.builders import NOW, T4, instance, rule
 
 from costguard.domain.errors import InvalidInputError
+from costguard.domain.money import SpendScope
 from costguard.domain.refs import Shard
-from costguard.domain.spend import SpendScope
 from costguard.guards.budget.steps import narrowed
 from costguard.guards.rules.common import Selector
 from costguard.policy.diff.rule_changes import loosens, rule_from_terms, terms, with_digest

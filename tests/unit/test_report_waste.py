@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from tests.builders import NOW, SHARD, finding, instance, shard_facts, usd
 
-from costguard.domain.facts import InstanceFact
-from costguard.domain.findings import Finding, Usage, Verdict
+from costguard.domain.findings import Finding, InstanceFact, Usage, Verdict
 from costguard.domain.money import HourlyRate, Money
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Accelerator, AcceleratorKind, Gap, GapKind, InstanceState

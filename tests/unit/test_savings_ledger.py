@@ -11,10 +11,9 @@ from tests.builders import ref, usd
 from tests.savings_builders import DAY, HOUR, MIDNIGHT, saving, sighting
 
 from costguard.adapters.ledgers import open_ledger
-from costguard.domain.money import Money
+from costguard.domain.money import Bill, ChargeCategory, Money, PricingCategory, SpendLine, SpendReport, SpendScope
 from costguard.domain.refs import Shard
 from costguard.domain.savings import SavingChange, SavingStanding
-from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendReport, SpendScope
 from costguard.engine.ledger.codec import to_body
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.savings.bills import keep_bill

@@ -15,10 +15,9 @@ from tests.builders import ref
 from tests.savings_builders import DAY, HOUR, MIDNIGHT, charge, saving
 
 from costguard.domain.actions import Saving, Verb
-from costguard.domain.money import HourlyRate, Money, hours
+from costguard.domain.money import HourlyRate, Money, SpendScope, hours
 from costguard.domain.refs import ResourceRef
 from costguard.domain.savings import MachineBill, RecordedSaving, SavingChange, SavingStanding
-from costguard.domain.spend import SpendScope
 from costguard.planning.realised import Realised, realise
 from costguard.report.savings.sums import report_of
 

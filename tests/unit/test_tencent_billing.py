@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from costguard.domain.errors import ProviderError, TruncatedReadError
-from costguard.domain.money import Money
+from costguard.domain.money import ChargeCategory, Money, PricingCategory, SpendScope
 from costguard.domain.refs import Shard
-from costguard.domain.spend import ChargeCategory, PricingCategory, SpendScope
 from costguard.providers.tencent.billing.answers import Row, amount_in, region_number, region_word, to_row
 from costguard.providers.tencent.billing.cost_explorer import CostExplorer
 from costguard.providers.tencent.billing.lines import Charges, day_of

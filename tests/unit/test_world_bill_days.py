@@ -10,7 +10,7 @@ from tests.scenario.stage import idle_machine
 from tests.world_ports.spend import WorldSpend
 
 from cloudstand.world.cloud import World
-from costguard.domain.spend import SpendScope
+from costguard.domain.money import SpendScope
 from costguard.ports import Target
 
 MARCH = datetime(2026, 3, 1, tzinfo=timezone.utc)

@@ -14,15 +14,14 @@ from tests.savings_builders import HOUR, saving, sighting
 
 from costguard.adapters.ledgers import open_ledger
 from costguard.cases import CaseStatus, Phase
-from costguard.cases.moves import climbed
+from costguard.cases.case import climbed
 from costguard.domain.actions import Action, Outcome, Saving, Verb
-from costguard.domain.money import HourlyRate
+from costguard.domain.money import Bill, ChargeCategory, HourlyRate, PricingCategory, SpendLine, SpendScope
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import InstanceState
 from costguard.domain.savings import SavingChange, SavingStanding, Sighting
-from costguard.domain.spend import Bill, ChargeCategory, PricingCategory, SpendLine, SpendScope
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.settlement import settle_observed
 from costguard.planning import Plan, Transition

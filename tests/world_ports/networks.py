@@ -34,7 +34,7 @@ from costguard.domain.refs import Shard
 from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Gap, GapKind
 from costguard.guards.network.remediation import before_of
-from costguard.guards.network.rule_text import read_rule
+from costguard.guards.network.rules import read_rule
 
 _Network = IPv4Network | IPv6Network
 

@@ -10,8 +10,15 @@ from cloudstand.world.billing import DAY, Charge, bill, billed_until, day_offset
 from cloudstand.world.cloud import World
 from cloudstand.world.records import Operation, WorldRefusalError
 from costguard.domain.errors import AccessDeniedError
-from costguard.domain.money import Money
-from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine, SpendReport, SpendScope, VendorBudget
+from costguard.domain.money import (
+    ChargeCategory,
+    Money,
+    PricingCategory,
+    SpendLine,
+    SpendReport,
+    SpendScope,
+    VendorBudget,
+)
 from costguard.ports import Target
 
 SOURCE = "world-bill"

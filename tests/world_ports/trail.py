@@ -11,9 +11,8 @@ from cloudstand.clock import Clock
 from cloudstand.world.cloud import World
 from cloudstand.world.records import Operation, TrailLook, WorldRefusalError
 from cloudstand.world.trail import LAUNCH, looks_at, trail_of
-from costguard.domain.deployments import Deployment, deployments_in
 from costguard.domain.errors import AccessDeniedError
-from costguard.domain.refs import Shard
+from costguard.domain.refs import Deployment, Shard, deployments_in
 from costguard.domain.resources import Instance, Launch
 from costguard.ports import LaunchReport
 

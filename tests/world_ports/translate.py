@@ -18,12 +18,12 @@ from cloudstand.world import money as their_money
 from cloudstand.world.kinds import InstanceState
 from cloudstand.world.network_parts import NetworkInventory
 from cloudstand.world.places import Place, Ref
-from costguard.domain import keys, money, network, refs, resources, signals, spend
+from costguard.domain import keys, money, network, refs, resources, signals
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.providers.kit.core import credentials as provider_keys
 
 _WORLD = (credentials, places, their_money, kinds, network_parts, their_keys, workload)
-_PRODUCT = (refs, money, resources, network, keys, signals, spend, provider_keys)
+_PRODUCT = (refs, money, resources, network, keys, signals, provider_keys)
 _PLAIN = (str, bytes, int, float, Decimal, datetime, timedelta)
 _CALLED = {"Ref": "ResourceRef", "Place": "Shard"}
 

@@ -6,10 +6,8 @@ Nobody knows what a machine would have done after a stop that did not happen. Th
 so: it would have been started again when its recorded use comes back, and not sooner.
 """
 
-from costguard.backtest.model import Machine, Regret, Replay, Run, WouldStop
-from costguard.backtest.replay import replay
-from costguard.backtest.sweep import Grid, frontier, marked
-from costguard.backtest.tally import tallied
+from costguard.backtest.model import Machine, Regret, Replay, Run, WouldStop, tallied
+from costguard.backtest.replay import Grid, frontier, marked, replay
 from costguard.domain.backtests import (
     ASSUMPTIONS,
     HORIZONS,

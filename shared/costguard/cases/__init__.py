@@ -15,12 +15,19 @@ from costguard.cases.case import (
     ClimbedRung,
     Phase,
     SubjectSnapshot,
+    claimed,
+    confirming,
+    copied_at_once,
     decision_id,
+    held,
     ladder,
+    noticed,
+    refused,
     speaks_for,
     subject_in,
+    unclaimed,
+    uncopied,
 )
-from costguard.cases.moves import claimed, confirming, copied_at_once, held, noticed, refused, unclaimed, uncopied
 from costguard.cases.resolve import same_run
 
 __all__ = [

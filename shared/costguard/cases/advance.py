@@ -13,11 +13,14 @@ from costguard.cases.case import (
     CaseStep,
     Phase,
     SubjectSnapshot,
+    climbed,
+    closed,
     decision_id,
+    held,
     kept_since_told,
     ladder,
+    uncopied,
 )
-from costguard.cases.moves import climbed, closed, held, uncopied
 from costguard.cases.resolve import (
     MAX_FAILURES,
     is_fresh,

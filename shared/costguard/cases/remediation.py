@@ -14,8 +14,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from costguard.cases.advance import GraceEnd, due_at, plain_time
-from costguard.cases.case import Announced, Case, CaseStatus, CaseStep, Phase, decision_id, kept_since_told
-from costguard.cases.moves import climbed, closed, held, tried_again
+from costguard.cases.case import (
+    Announced,
+    Case,
+    CaseStatus,
+    CaseStep,
+    Phase,
+    climbed,
+    closed,
+    decision_id,
+    held,
+    kept_since_told,
+    tried_again,
+)
 from costguard.cases.resolve import MAX_FAILURES, is_fresh, notice_resolved
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.findings import Finding, Verdict

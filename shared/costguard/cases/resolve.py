@@ -8,8 +8,21 @@ from typing import Protocol
 
 from typing_extensions import assert_never
 
-from costguard.cases.case import Announced, Case, CaseStatus, CaseStep, Phase, SubjectSnapshot, ladder
-from costguard.cases.moves import climbed, has_snapshot, held, noticed, tried_again, uncopied
+from costguard.cases.case import (
+    Announced,
+    Case,
+    CaseStatus,
+    CaseStep,
+    Phase,
+    SubjectSnapshot,
+    climbed,
+    has_snapshot,
+    held,
+    ladder,
+    noticed,
+    tried_again,
+    uncopied,
+)
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState, SnapshotState

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from typing_extensions import Self
 
 from costguard.connections.ports import CloudPorts, Wiring
-from costguard.domain.deployments import Deployment
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.keys import RotationMeans
-from costguard.domain.refs import CLOUDS, provider_of
+from costguard.domain.refs import CLOUDS, Deployment, provider_of
 from costguard.domain.signals import SignalName
 from costguard.engine.ledger.identity import IdentityRepository
 from costguard.engine.run.scan import CloudReaders

@@ -1,4 +1,4 @@
-"""A guard's verdict on one subject, with what it rests on."""
+"""What one look established (facts), and a guard's verdict on one subject, with what it rests on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from enum import Enum
 
 from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import Reason
-from costguard.domain.refs import Subject
+from costguard.domain.refs import Shard, Subject
+from costguard.domain.resources import Gap, Instance
 from costguard.domain.signals import SignalName, SignalSummary
 
 
@@ -88,3 +89,48 @@ class Finding:
     rate: HourlyRate | None = None
     usage: Usage | None = None
     owner_source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowReading:
+    """All signals of one instance summarised over one window that a rule asked for."""
+
+    lasting: timedelta
+    since: datetime
+    until: datetime
+    signals: tuple[SignalSummary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceFact:
+    """One instance, what it costs, and its signals over each window the rules use.
+
+    `documented_delay` is how late the signal source may publish; `signals_read` is False when the
+    read failed (then the absence of signals says nothing).
+    """
+
+    instance: Instance
+    rate: HourlyRate | None
+    readings: tuple[WindowReading, ...]
+    documented_delay: timedelta
+    signals_read: bool
+    usage: Usage | None = None
+
+    def over(self, lasting: timedelta) -> WindowReading | None:
+        """The reading for a window of this length, if one was taken."""
+        return next((reading for reading in self.readings if reading.lasting == lasting), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFacts:
+    """One shard examined: its instances, and the gaps that limit what may be concluded or done."""
+
+    shard: Shard
+    instances: tuple[InstanceFact, ...]
+    gaps: tuple[Gap, ...] = ()
+    instances_seen: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether absence of an instance means that it does not exist."""
+        return not any(gap.what == "inventory" for gap in self.gaps)

@@ -1,11 +1,14 @@
-"""Money as exact decimals that never cross currencies by accident."""
+"""Money as exact decimals that never cross currencies by accident, and spend as clouds bill it (FOCUS)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
+from enum import Enum
+
+from costguard.domain.resources import Gap
 
 HOURS_PER_MONTH = Decimal(730)  # 8,760 / 12, the month of cloud price pages
 _SECONDS_PER_HOUR = Decimal(3600)
@@ -64,3 +67,149 @@ class HourlyRate:
     money: Money
     source: str
     as_of: str
+
+
+class ChargeCategory(str, Enum):
+    """FOCUS `ChargeCategory`. Refunds and corrections are `ADJUSTMENT`, vouchers and promotions `CREDIT`.
+
+    `PURCHASE` is what is paid once for later use (a reservation, a prepaid term): it has a billed cost and no
+    effective one, which comes with the usage it pays for.
+    """
+
+    USAGE = "usage"
+    PURCHASE = "purchase"
+    TAX = "tax"
+    CREDIT = "credit"
+    ADJUSTMENT = "adjustment"
+
+
+class PricingCategory(str, Enum):
+    """FOCUS `PricingCategory`: at list or negotiated price, at a market price (spot), or under a commitment."""
+
+    STANDARD = "standard"
+    DYNAMIC = "dynamic"
+    COMMITTED = "committed"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class SpendLine:
+    """One charge, or the sum of charges alike, over one charge period (aware, UTC; `charge_period_end` is outside it).
+
+    `billed_cost` is what the invoice says, `effective_cost` after discounts and with commitments amortised over what
+    they pay for; both are negative for credits and refunds, in the same currency. `service_name` is the vendor's own
+    word (`AmazonEC2`, `ecs`, `p_cvm`). What a vendor does not tell for a charge stays empty: such a charge matches no
+    scope that asks for it. `accelerated`: the charge is for machines or platforms with accelerators (a GPU instance,
+    SageMaker, PAI, TI-ONE). `resource_id` is the vendor's native id.
+    """
+
+    cloud: str
+    billing_account_id: str
+    sub_account_id: str
+    region_id: str
+    service_name: str
+    charge_category: ChargeCategory
+    charge_period_start: datetime
+    charge_period_end: datetime
+    billed_cost: Money
+    effective_cost: Money
+    pricing_category: PricingCategory = PricingCategory.STANDARD
+    instance_type: str = ""
+    resource_id: str = ""
+    resource_name: str = ""
+    accelerated: bool = False
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class SpendScope:
+    """A slice of spend: everything given must hold. Exact words, never patterns; of a list, any one.
+
+    `tags` are pairs in order of their keys, each of which must be there with this value. An empty tuple of clouds,
+    accounts or regions holds nothing; None leaves that part open.
+    """
+
+    clouds: tuple[str, ...] | None = None
+    accounts: tuple[str, ...] | None = None
+    regions: tuple[str, ...] | None = None
+    tags: tuple[tuple[str, str], ...] = ()
+
+    def holds(self, cloud: str, account: str, region: str, tags: Mapping[str, str]) -> bool:
+        """Whether something of this cloud, account and region, with these tags, is in the slice."""
+        return (
+            (self.clouds is None or cloud in self.clouds)
+            and (self.accounts is None or account in self.accounts)
+            and (self.regions is None or region in self.regions)
+            and all(key in tags and tags[key] == value for key, value in self.tags)
+        )
+
+    def holds_line(self, line: SpendLine) -> bool:
+        """Whether a charge is in the slice."""
+        return self.holds(line.cloud, line.sub_account_id, line.region_id, line.tags)
+
+    def touches(self, cloud: str) -> bool:
+        """Whether anything of this cloud can be in the slice."""
+        return self.clouds is None or cloud in self.clouds
+
+
+@dataclass(frozen=True, slots=True)
+class SpendReport:
+    """The charges of one scope as one payer's bill shows them.
+
+    Every charge before `complete_until` is in `lines`; later ones may be, in part, and prove nothing. None: the bill
+    says nothing yet (a month that is still being prepared), which is not zero. A report with a gap is not to be relied
+    on for being complete. `source` names where the figures are from (`aws-cost-explorer`). `zone` is the one
+    whose days the bill counts in, empty where nobody tells. Before `final_until`, the begin of a month, the vendor's
+    documents promise that no charge is added any more; None: nobody promises anything.
+    """
+
+    lines: tuple[SpendLine, ...]
+    complete_until: datetime | None
+    read_at: datetime
+    source: str
+    gaps: tuple[Gap, ...] = ()
+    zone: str = ""
+    final_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """The charges of one scope as one payer's bill showed them at `read_at`, summed by day and kind.
+
+    `since` is from when on they were ever read. Resources, regions and tags are gone; account, service and type stay
+    where accelerators were charged for. `complete_until`, `zone` and `final_until` as in `SpendReport`.
+    """
+
+    cloud: str
+    lines: tuple[SpendLine, ...]
+    since: datetime
+    complete_until: datetime | None
+    read_at: datetime
+    source: str
+    zone: str = ""
+    final_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VendorBudget:
+    """A budget somebody set up in the cloud's own console, so that it can be adopted.
+
+    `period` is `monthly`, `quarterly`, `yearly`, `daily` or `dated`; thresholds are percentages of `amount` ("80")
+    of actual and of forecast spend. `counts_credits` and `counts_tax` say whether those lower or raise its spend,
+    `amortised` whether commitments are spread; None where the cloud does not say. `unsupported` says what of it
+    Costguard cannot express; empty: all of it can be.
+    """
+
+    cloud: str
+    account: str
+    name: str
+    amount: Money
+    period: str
+    scope: SpendScope
+    actual_thresholds: tuple[str, ...] = ()
+    forecast_thresholds: tuple[str, ...] = ()
+    spent: Money | None = None
+    amortised: bool | None = None
+    counts_credits: bool | None = None
+    counts_tax: bool | None = None
+    unsupported: str = ""

@@ -1,7 +1,9 @@
-"""What things are called: ids that are the same everywhere and never a display name."""
+"""What things are called: ids that are the same everywhere and never a display name; deployments by their mark."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from costguard.domain.errors import InvalidInputError
@@ -88,3 +90,29 @@ class ScopeRef:
 
 
 Subject = ResourceRef | ScopeRef
+
+
+_MARK = re.compile(
+    r"(?<![A-Za-z0-9-])costguard-(?P<name>[a-z][a-z0-9-]{1,18}[a-z0-9])-(?P<ledger>[0-9a-f]{8})(?![A-Za-z0-9-])"
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Deployment:
+    """One deployment. `ledger` is what its ledger is called, 8 hexadecimal digits: two of one name have two ledgers.
+
+    Its text is the name of its role sessions, and stands in its user agent: at most 38 characters of letters, digits
+    and hyphens. AWS, Alibaba Cloud and Tencent Cloud take 2 to 64 of them (AssumeRole: RoleSessionName).
+    """
+
+    name: str
+    ledger: str
+
+    def __str__(self) -> str:
+        return f"costguard-{self.name}-{self.ledger}"
+
+
+def deployments_in(text: str) -> Iterator[Deployment]:
+    """Every mark in a text."""
+    for found in _MARK.finditer(text):
+        yield Deployment(found["name"], found["ledger"])

@@ -8,10 +8,9 @@ from decimal import Decimal
 from enum import Enum
 
 from costguard.domain.actions import Action, Verb
-from costguard.domain.money import HourlyRate, Money
+from costguard.domain.money import HourlyRate, Money, SpendScope
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Billing, InstanceState
-from costguard.domain.spend import SpendScope
 
 
 class SavingStanding(str, Enum):

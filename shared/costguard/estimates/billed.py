@@ -1,18 +1,17 @@
-"""What of a bill counts, and how much of it falls into a stretch of time."""
+"""What of a bill counts, how much of it falls into a stretch of time, and what a ledger keeps of it."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
 
 from typing_extensions import assert_never
 
-from costguard.domain.money import Money, totals
-from costguard.domain.spend import ChargeCategory, SpendLine
+from costguard.domain.money import ChargeCategory, Money, SpendLine, totals
 from costguard.estimates.exchange import ExchangeRate, converted
 from costguard.estimates.period import Day
 
@@ -168,3 +167,47 @@ def is_usage(line: SpendLine) -> bool:
     ):
         return False
     assert_never(category)
+
+
+def condensed(lines: Iterable[SpendLine]) -> tuple[SpendLine, ...]:
+    """Charges alike in time, kind and currency as one line, in order of time; their sums stay exact.
+
+    What tells resources apart is dropped; account, service and type stay where accelerators were charged for.
+    """
+    found: dict[tuple[object, ...], SpendLine] = {}
+    for line in lines:
+        kind = replace(
+            line,
+            sub_account_id=line.sub_account_id if line.accelerated else "",
+            region_id="",
+            service_name=line.service_name if line.accelerated else "",
+            instance_type=line.instance_type if line.accelerated else "",
+            resource_id="",
+            resource_name="",
+            tags={},
+        )
+        key = (*_order(kind), line.cloud, line.billing_account_id)
+        known = found.get(key)
+        found[key] = kind if known is None else _together(known, kind)
+    return tuple(found[key] for key in sorted(found, key=str))
+
+
+def _together(one: SpendLine, other: SpendLine) -> SpendLine:
+    return replace(
+        one, billed_cost=one.billed_cost + other.billed_cost, effective_cost=one.effective_cost + other.effective_cost
+    )
+
+
+def _order(line: SpendLine) -> tuple[object, ...]:
+    money: tuple[Money, Money] = (line.billed_cost, line.effective_cost)
+    return (
+        line.charge_period_start.isoformat(),
+        line.charge_period_end.isoformat(),
+        line.charge_category.value,
+        line.pricing_category.value,
+        line.sub_account_id,
+        line.service_name,
+        line.instance_type,
+        line.accelerated,
+        *(each.currency for each in money),
+    )

@@ -9,11 +9,10 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 
-from costguard.domain.facts import InstanceFact
-from costguard.domain.money import HOURS_PER_MONTH, Money
+from costguard.domain.findings import InstanceFact
+from costguard.domain.money import HOURS_PER_MONTH, Bill, Money, SpendScope
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Billing
-from costguard.domain.spend import Bill, SpendScope
 from costguard.estimates.billed import Counting
 from costguard.estimates.exchange import ExchangeRate, converted
 from costguard.estimates.period import Period

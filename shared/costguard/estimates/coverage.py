@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal
 
-from costguard.domain.money import Money
+from costguard.domain.money import Bill, ChargeCategory, Money, PricingCategory
 from costguard.domain.savings import Coverage, MachineBill
-from costguard.domain.spend import Bill, ChargeCategory, PricingCategory
 
 LOOKED_BACK = timedelta(days=8)  # a week of whole days, and the day in progress
 DEEPEST_DISCOUNT = Decimal("0.72")

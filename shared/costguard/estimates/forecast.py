@@ -12,9 +12,19 @@ from statistics import fmean
 from costguard.domain.money import Money, hours
 from costguard.estimates.billed import DailySpend
 from costguard.estimates.commitments import Commitment
-from costguard.estimates.interval import half_width, held
 from costguard.estimates.period import Period, day_of
-from costguard.estimates.seasonal import LEAST_TO_FIT, Tries, ahead, begun, last_month, last_week, level, try_on_past
+from costguard.estimates.seasonal import (
+    LEAST_TO_FIT,
+    Tries,
+    ahead,
+    begun,
+    half_width,
+    held,
+    last_month,
+    last_week,
+    level,
+    try_on_past,
+)
 from costguard.estimates.spent import MOST_DAYS as MOST_RATE_DAYS
 from costguard.estimates.spent import Spent
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from costguard.domain.facts import InstanceFact, ShardFacts
+from costguard.domain.findings import InstanceFact, ShardFacts
 from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Billing, Instance, InstanceState

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine
+from costguard.domain.money import ChargeCategory, PricingCategory, SpendLine
 from costguard.estimates.billed import Counting, counted
 from costguard.estimates.period import Period
 

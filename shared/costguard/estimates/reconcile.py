@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from statistics import median
 
-from costguard.domain.money import Money
+from costguard.domain.money import Money, PricingCategory, SpendLine
 from costguard.domain.refs import provider_of
-from costguard.domain.spend import PricingCategory, SpendLine
 from costguard.estimates.billed import Charge, is_usage
 from costguard.estimates.burn import Metered, MeteredFleet, accrued
 from costguard.estimates.period import Day

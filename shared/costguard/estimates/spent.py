@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from statistics import median_low
 
-from costguard.domain.money import Money, hours
+from costguard.domain.money import Money, SpendLine, hours
 from costguard.domain.refs import ResourceRef
-from costguard.domain.spend import SpendLine
 from costguard.estimates.billed import Charge, daily, is_usage, total_in
 from costguard.estimates.burn import Metered, MeteredFleet, accrued
 from costguard.estimates.period import Day

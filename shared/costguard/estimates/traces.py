@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
-from costguard.domain.money import Money, hours
+from costguard.domain.money import ChargeCategory, Money, SpendLine, hours
 from costguard.domain.refs import ResourceRef
-from costguard.domain.spend import ChargeCategory, SpendLine
 from costguard.estimates.billed import Charge, Counting, counted
 from costguard.estimates.burn import Metered
 from costguard.estimates.exchange import ExchangeRate, rate_on

@@ -2,20 +2,20 @@
 
 from costguard.planning.build import build_plan, judge_all, judged, subjects_to_examine, verdicts_on
 from costguard.planning.exempt import exemption
-from costguard.planning.index import PlanIndex
 from costguard.planning.plan import (
     CapUse,
     ClaimView,
     Held,
     NoticeView,
     Plan,
+    PlanIndex,
     PlanInputs,
     Rehearsed,
     RuleLimit,
     Transition,
 )
 from costguard.planning.rails import cap_of, caps_of, world_rail
-from costguard.planning.spenders import Spender, dearest, least_harm, spenders
+from costguard.planning.savings import Spender, dearest, least_harm, spenders
 
 __all__ = [
     "CapUse",

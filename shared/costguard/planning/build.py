@@ -21,8 +21,7 @@ from costguard.cases import (
 )
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.domain.actions import Action, Saving, Verb
-from costguard.domain.facts import InstanceFact, ShardFacts
-from costguard.domain.findings import Finding, Verdict
+from costguard.domain.findings import Finding, InstanceFact, ShardFacts, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.resources import Instance, Launch
@@ -32,14 +31,14 @@ from costguard.guards.rules.common import Mode, at_most
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning.exempt import overlaid
 from costguard.planning.last_look import asked_for
-from costguard.planning.merging import merged
-from costguard.planning.new_accounts import account_key, observed
-from costguard.planning.plan import CapUse, Held, Plan, PlanInputs, Rehearsed, RuleLimit, Transition
+from costguard.planning.plan import CapUse, Held, Plan, PlanInputs, Rehearsed, RuleLimit, Transition, merged
 from costguard.planning.rails import (
     HELD_BY_A_CAP,
+    account_key,
     cap_of,
     cap_rail,
     mode_rail,
+    observed,
     rule_limit,
     unread_protections,
     with_one_more,

@@ -17,8 +17,7 @@ from costguard.domain.actions import Action, Verb
 from costguard.domain.answers import AnswerRef
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules.common import Mode, Rung
-from costguard.planning.new_accounts import account_key, observed
-from costguard.planning.rails import HELD_BY_A_CAP, mode_rail
+from costguard.planning.rails import HELD_BY_A_CAP, account_key, mode_rail, observed
 
 
 @dataclass(frozen=True, slots=True)

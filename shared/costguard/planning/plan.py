@@ -1,22 +1,24 @@
-"""What planning is given, and the plan it makes."""
+"""What planning is given, the plan it makes, and that plan by case and check. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from costguard.cases import Announced, Case
-from costguard.domain.actions import Action, Outcome
+from costguard.cases import Announced, Case, CaseStatus, Phase, due_at
+from costguard.cases.advance import GraceEnd
+from costguard.domain.actions import Action, Outcome, Saving, Verb
 from costguard.domain.answers import AnswerRef
-from costguard.domain.facts import ShardFacts
-from costguard.domain.findings import Finding, Verdict
+from costguard.domain.findings import Finding, ShardFacts, Verdict
 from costguard.domain.money import Money
-from costguard.domain.reasons import Reason
-from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.resources import Gap, InstanceDetail, Launch
 from costguard.domain.savings import Sighting
+from costguard.guards.rules.common import Mode, Rung
+from costguard.policy.diff.rule_changes import rule_from_terms
 from costguard.policy.model.policy import Policy
 
 KeptLines = tuple[tuple[str, Money | None], ...]
@@ -215,3 +217,67 @@ class Plan:
     unstoppable: tuple[ResourceRef, ...] = ()
     unread_protections: tuple[ResourceRef, ...] = ()
     next_in_line: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanIndex:
+    """`plan`, and parts of it by key; of several with one key the first. `savings` is of due actions by their case.
+
+    Findings are those of subjects that have a case: of every other subject nobody is told, and nothing is settled.
+    """
+
+    plan: Plan
+    cases: Mapping[str, Case]
+    findings: Mapping[Subject, Finding]
+    of_checks: Mapping[tuple[str, Subject], Finding]
+    savings: Mapping[str, Saving | None]
+    protections: Mapping[ResourceRef, tuple[str, ...]]
+    unstoppable: frozenset[ResourceRef] = frozenset()
+
+    @classmethod
+    def of(cls, plan: Plan) -> PlanIndex:
+        """The index of a plan."""
+        cases = {step.after.case_id: step.after for step in reversed(plan.transitions)}
+        meant = {case.subject for case in cases.values()}
+        findings = [finding for finding in reversed(plan.findings) if finding.subject in meant]
+        return cls(
+            plan=plan,
+            cases=cases,
+            findings={finding.subject: finding for finding in findings},
+            of_checks={(finding.check, finding.subject): finding for finding in findings},
+            savings={action.case_id: action.saving for action in reversed(plan.due)},
+            protections=dict(plan.protected_by),
+            unstoppable=frozenset(plan.unstoppable),
+        )
+
+    def case_of(self, action: Action) -> Case:
+        """The case that `action` belongs to, as the plan leaves it."""
+        return self.cases[action.case_id]
+
+
+def merged(
+    case: Case, wants: Verb, rungs: Sequence[Rung], others: Sequence[Case], now: datetime, grace_end: GraceEnd
+) -> Reason | None:
+    """Why another guard's case on the same run of the machine stands in for this step; None where none does.
+
+    A case that only watches stands in for nothing, nor does one that is held: what keeps it may keep it for ever. A
+    notice is left out where the owner was told already of a stop that comes no later; a stop, where the other's is
+    under way.
+    """
+    for other in others:
+        if other.mode is not Mode.ENFORCE or other.run_epoch != case.run_epoch:
+            continue
+        under_way = other.phase is not Phase.WAITING and other.climbed_at(Verb.WARN) is not None
+        going_on = other.status is CaseStatus.OPEN
+        if under_way or (going_on and wants is Verb.WARN and _no_later(other, rungs, now, grace_end)):
+            return Reason(ReasonCode.MERGED, {"guard": other.guard, "rule": other.rule})
+    return None
+
+
+def _no_later(other: Case, rungs: Sequence[Rung], now: datetime, grace_end: GraceEnd) -> bool:
+    mine = next((rung for rung in rungs if rung.verb is Verb.STOP), None)
+    theirs = rule_from_terms(other.terms).rungs()
+    pending = next((rung for rung in theirs[other.rung :] if rung.verb is Verb.STOP), None)
+    if mine is None or pending is None or other.climbed_at(Verb.WARN) is None:
+        return False
+    return due_at(other, pending, grace_end) <= grace_end(now, mine.after)

@@ -7,13 +7,15 @@ on what it re-reads just before the call.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from costguard.cases import Case, ladder, uncopied
 from costguard.domain.actions import DESTRUCTIVE, Verb
 from costguard.domain.money import HourlyRate, Money
-from costguard.domain.reasons import Reason, ReasonCode
+from costguard.domain.reasons import FactValue, Reason, ReasonCode
+from costguard.domain.refs import Deployment, ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState
 from costguard.guards.rules.cloud_protection import barring, leads_to, needed, protections_of
 from costguard.guards.rules.common import Consent, Limits, Mode
@@ -166,3 +168,69 @@ def _summed(amounts: Iterable[Money]) -> tuple[Money, ...]:
     for money in amounts:
         sums[money.currency] = sums[money.currency] + money if money.currency in sums else money
     return tuple(sums.values())
+
+
+def account_key(of: ResourceRef | Shard) -> str:
+    """`cloud:account`: what an account is remembered by."""
+    return f"{of.cloud}:{of.account}"
+
+
+def observing(
+    accounts: Iterable[str], first_seen: Mapping[str, datetime], wait: timedelta, now: datetime
+) -> dict[str, datetime]:
+    """Of these accounts those in which every rule only observes, each until when.
+
+    An account that nobody remembers is seen for the first time now.
+    """
+    until = {account: first_seen.get(account, now) + wait for account in accounts} if wait else {}
+    return {account: end for account, end in until.items() if end > now}
+
+
+def observed(accounts: Mapping[str, datetime], case: Case, gentle: Reason | None) -> Reason | None:
+    """Why a mode keeps something from being done: where that is the account's newness, that; else `gentle`."""
+    until = accounts.get(account_key(case.subject))
+    if gentle is None or until is None:
+        return gentle
+    facts = {"account": case.subject.account, "until": until.isoformat(timespec="minutes")}
+    return Reason(ReasonCode.ACCOUNT_NEW, facts)
+
+
+SEEN_WITHIN = timedelta(days=7)
+"""Whoever acts looks in each run, and leaves a mark by it: without one for so long a deployment is taken to be gone."""
+
+
+def others_of(own: Deployment, seen: Mapping[Deployment, datetime]) -> Mapping[Deployment, datetime]:
+    """Every deployment but this one."""
+    return {each: at for each, at in seen.items() if each != own}
+
+
+def leads(own: Deployment, others: Collection[Deployment], leading: str) -> bool:
+    """Whether the policy names this one, and nobody else goes by that name."""
+    return leading == own.name and all(each.name != own.name for each in others)
+
+
+def barred_by(
+    own: Deployment, others: Mapping[Deployment, datetime], leading: str, *, unread: bool = False
+) -> Reason | None:
+    """Why nothing is done in an account where these others were seen; None where this one acts.
+
+    `unread`: not everything could be looked at. That bars only where the policy says that another one leads: a policy
+    that names nobody knows of nobody.
+    """
+    another_leads = leading not in {"", own.name}
+    if not others and not (unread and another_leads):
+        return None
+    if leads(own, others, leading):
+        return None
+    facts: dict[str, FactValue] = {"own": own.name, "leading": leading}
+    if others:
+        facts["others"] = names_of(others)
+        facts["seen"] = max(others.values()).isoformat(timespec="minutes")
+    if any(each.name == own.name for each in others):
+        facts["same_name"] = own.name
+    return Reason(ReasonCode.OTHER_DEPLOYMENT, facts)
+
+
+def names_of(deployments: Collection[Deployment]) -> str:
+    """Each by its name, and what tells two of one name apart."""
+    return ", ".join(f"{each.name} ({each.ledger})" for each in sorted(deployments))

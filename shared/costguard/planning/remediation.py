@@ -18,9 +18,8 @@ from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.remediations import Remediation, RemediationKind
 from costguard.domain.resources import Gap
 from costguard.guards.rules.common import Mode, RemediationRule, at_most
-from costguard.planning.new_accounts import account_key, observed
 from costguard.planning.plan import CapUse, ClaimView, Held, NoticeView, Plan, Rehearsed, RuleLimit, Transition
-from costguard.planning.rails import mode_rail
+from costguard.planning.rails import account_key, mode_rail, observed
 
 NOTICES_A_RUN = 20
 """The most new warnings of one rule in one run; the gravest come first, the others in the next runs."""

@@ -1,17 +1,22 @@
-"""What an action is worth and what it risks, told before it is done."""
+"""What an action is worth and what it risks, told before it is done, and whose machines cost most."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from costguard.domain.actions import Saving, Verb
-from costguard.domain.facts import InstanceFact, ShardFacts
-from costguard.domain.findings import Finding
+from costguard.domain.findings import Finding, InstanceFact, ShardFacts
+from costguard.domain.money import Money, SpendScope
 from costguard.domain.refs import ResourceRef, Subject
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Launch
 from costguard.domain.savings import Sighting
+from costguard.planning.exempt import exemption
 from costguard.planning.plan import KeptLines
+from costguard.policy.model.ownership import owner_name
+from costguard.policy.model.policy import Policy
 
 _NAME_TAGS = frozenset({"name", "hostname", "description"})  # what differs between machines that are otherwise alike
 
@@ -101,3 +106,56 @@ def _alike(tags: Mapping[str, str]) -> str:
     """A short word for all tags but names; machines of one template have the same."""
     kept = sorted((key, value) for key, value in tags.items() if key.lower() not in _NAME_TAGS)
     return hashlib.sha256(repr(kept).encode()).hexdigest()[:16] if kept else ""
+
+
+_MOST = 5  # what a reader takes in
+
+
+@dataclass(frozen=True, slots=True)
+class Spender:
+    """One running machine and what it costs an hour. `idle`: seen idle, and no rule of the house protects it."""
+
+    ref: ResourceRef
+    name: str
+    owner: str
+    instance_type: str
+    hourly: Money
+    idle: bool
+
+
+def spenders(
+    facts: Sequence[ShardFacts], scope: SpendScope, policy: Policy, idle: Collection[ResourceRef], now: datetime
+) -> tuple[Spender, ...]:
+    """Every running machine of the scope with a known price, dearest first in each currency.
+
+    `idle` are those seen idle; what is protected does not count among them.
+    """
+    found = [
+        Spender(
+            ref=fact.instance.ref,
+            name=fact.instance.name,
+            owner=owner_name(fact.instance, policy),
+            instance_type=fact.instance.instance_type,
+            hourly=fact.rate.money,
+            idle=fact.instance.ref in idle and exemption(fact.instance, policy, now) is None,
+        )
+        for shard in facts
+        for fact in shard.instances
+        if fact.instance.state is InstanceState.RUNNING and fact.rate is not None and _inside(fact.instance, scope)
+    ]
+    return tuple(sorted(found, key=lambda one: (one.hourly.currency, -one.hourly.amount, one.ref)))
+
+
+def dearest(of: Sequence[Spender]) -> tuple[Spender, ...]:
+    """Those worth naming."""
+    return tuple(of)[:_MOST]
+
+
+def least_harm(of: Sequence[Spender]) -> tuple[Spender, ...]:
+    """The idle ones worth naming: stopping them interrupts nobody."""
+    return tuple(one for one in of if one.idle)[:_MOST]
+
+
+def _inside(instance: Instance, scope: SpendScope) -> bool:
+    ref = instance.ref
+    return scope.holds(ref.cloud, ref.account, ref.region, instance.tags)

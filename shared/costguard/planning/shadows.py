@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import GraceEnd, plain_time
 from costguard.domain.actions import Verb
-from costguard.domain.facts import InstanceFact
-from costguard.domain.findings import Finding, Verdict
+from costguard.domain.findings import Finding, InstanceFact, Verdict
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Subject
 from costguard.guards.rules.common import RemediationRule

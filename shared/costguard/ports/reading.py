@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from costguard.domain.deployments import Deployment
 from costguard.domain.keys import EncryptionKey, KeyInventory
-from costguard.domain.money import HourlyRate, Money
+from costguard.domain.money import HourlyRate, Money, SpendReport, SpendScope, VendorBudget
 from costguard.domain.network import NetworkInventory
-from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.refs import Deployment, ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance, InstanceDetail, Inventory, Launch, Volume
 from costguard.domain.signals import SignalReading
-from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from tests.simulation.oracle.judge import Violation
 from tests.simulation.oracle.trust import Sight, listings_of, read_whole
 from tests.simulation.rules import CHANNEL, PolicyVersion
 
-from costguard.domain.spend import SpendScope
+from costguard.domain.money import SpendScope
 
 if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation

@@ -25,9 +25,8 @@ from cloudstand.world.kinds import Billing
 from cloudstand.world.money import ChargeCategory, Money
 from cloudstand.world.prices import DISK_GIB_MONTH, PREPAID_SHARE, currency_of
 from cloudstand.world.records import Machine, OtherCharge, WorldVolume
-from costguard.domain.money import HOURS_PER_MONTH, hours
+from costguard.domain.money import HOURS_PER_MONTH, SpendScope, hours
 from costguard.domain.refs import provider_of
-from costguard.domain.spend import SpendScope
 
 SKEW_HOURS = Decimal(20) / 60
 KEEPS_FOR = timedelta(hours=8, minutes=25)  # a bill read eight hours ago still serves, by two clocks ten minutes off

@@ -9,9 +9,8 @@ import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from costguard.domain.answers import AnswerKind
+from costguard.domain.answers import SHORTEST_SECRET, AnswerKind, KeepToken, keep_token
 from costguard.domain.errors import InvalidInputError
-from costguard.domain.keep_tokens import SHORTEST_SECRET, KeepToken, keep_token
 from costguard.ports import Choice
 
 VALID_FOR = timedelta(days=7)  # the longest usual wait; a later answer is asked for by a later notice

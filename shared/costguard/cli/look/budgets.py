@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from costguard.domain.money import VendorBudget
     from costguard.domain.resources import Gap
-    from costguard.domain.spend import VendorBudget
     from costguard.report.budget.views import BudgetReport
 
 BUDGETS_EXAMPLES = examples(

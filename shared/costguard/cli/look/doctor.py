@@ -101,7 +101,7 @@ def _of_targets(
 ) -> tuple[Sequence[DoctorCheck], Sequence[CallCount]]:
     """What is asked of the clouds, and of the policy that names them."""
     from costguard.connections import Connections
-    from costguard.domain.deployments import Deployment
+    from costguard.domain.refs import Deployment
     from costguard.engine.doctor.bills import examine_bills
     from costguard.engine.doctor.checks import channel_check
     from costguard.engine.doctor.doctor import Practice, examine_policy, examine_targets

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
-from costguard.domain.spend import SpendScope, VendorBudget
+from costguard.domain.money import SpendScope, VendorBudget
 from costguard.guards.rules.idle import percent_words
 from costguard.policy.documents.loader import check_policy
 from costguard.ports import PolicyText

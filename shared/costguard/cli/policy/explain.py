@@ -21,7 +21,7 @@ from costguard.report.words.sentences import clean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from costguard.domain.facts import InstanceFact
+    from costguard.domain.findings import InstanceFact
     from costguard.domain.resources import Gap, Launch
     from costguard.engine.ledger.memory import Memory
     from costguard.policy.model.policy import Policy
@@ -149,7 +149,7 @@ def _explained(
     memory: Memory | None,
     gaps: tuple[Gap, ...],
 ) -> Explained:
-    from costguard.domain.facts import ShardFacts
+    from costguard.domain.findings import ShardFacts
     from costguard.guards import IDLE_GPU
     from costguard.planning import judge_all
     from costguard.policy.model.matching import matches_of, owners_in_line

@@ -11,7 +11,7 @@ from typing import Any
 
 from costguard.cases import Case
 from costguard.domain.errors import InvalidInputError, LedgerError, ProviderError
-from costguard.domain.facts import ShardFacts
+from costguard.domain.findings import ShardFacts
 from costguard.domain.money import Money
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Gap, InstanceDetail, InstanceState, Launch

@@ -11,9 +11,16 @@ from urllib.parse import parse_qs
 
 from costguard.cases import Case
 from costguard.cases.answering import LINK, AnswerCode, Refused
-from costguard.domain.answers import Answer, AnswerKind, Person
+from costguard.domain.answers import (
+    Answer,
+    AnswerKind,
+    ExpiredTokenError,
+    ForgedTokenError,
+    KeepToken,
+    Person,
+    read_keep_token,
+)
 from costguard.domain.errors import LedgerError
-from costguard.domain.keep_tokens import ExpiredTokenError, ForgedTokenError, KeepToken, read_keep_token
 from costguard.engine.answers.replies import HELD, look, reply
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.outbox.notice import OutboxNotice

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from costguard.domain.errors import AccessDeniedError, ProviderError
+from costguard.domain.money import SpendReport, SpendScope
 from costguard.domain.reasons import FactValue
 from costguard.domain.refs import Shard
-from costguard.domain.spend import SpendReport, SpendScope
 from costguard.policy.model.policy import Policy
 from costguard.ports import SpendSource, Target
 from costguard.report.doctor.checks import Code, Detail, DoctorCheck

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from costguard.domain.actions import Verb
-from costguard.domain.deployments import Deployment
 from costguard.domain.errors import (
     AccessDeniedError,
     CostguardError,
@@ -17,15 +16,14 @@ from costguard.domain.errors import (
     OutcomeUnknownError,
     ProviderError,
 )
-from costguard.domain.facts import InstanceFact, ShardFacts
-from costguard.domain.findings import Finding
+from costguard.domain.findings import Finding, InstanceFact, ShardFacts
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
-from costguard.domain.refs import Shard, Subject
+from costguard.domain.refs import Deployment, Shard, Subject
 from costguard.domain.resources import Gap, GapKind, InstanceState, Snapshot
 from costguard.engine.ledger.people.switch import SwitchState
 from costguard.guards.rules.common import Mode
 from costguard.guards.rules.idle import IdleRule
-from costguard.planning.deployments import names_of
+from costguard.planning.rails import names_of
 from costguard.policy.model.policy import Policy
 from costguard.policy.remarks.policy import Remark
 from costguard.ports import Caller, Permit

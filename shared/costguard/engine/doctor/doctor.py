@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from costguard.domain.deployments import Deployment
 from costguard.domain.errors import (
     CostguardError,
     InvalidInputError,
@@ -15,9 +14,8 @@ from costguard.domain.errors import (
     OutcomeUnknownError,
     ProviderError,
 )
-from costguard.domain.facts import ShardFacts
-from costguard.domain.findings import Finding, Verdict
-from costguard.domain.refs import ResourceRef, Shard, Subject
+from costguard.domain.findings import Finding, ShardFacts, Verdict
+from costguard.domain.refs import Deployment, ResourceRef, Shard, Subject
 from costguard.domain.resources import Instance, InstanceState, Snapshot
 from costguard.engine.doctor import checks
 from costguard.engine.doctor.checks import LedgerSeen, Traces
@@ -28,7 +26,7 @@ from costguard.engine.run.scan import CloudReaders, Progress, Scan, gap_of, no_p
 from costguard.engine.run.workers import ThreadWorkers
 from costguard.guards import IDLE_GPU
 from costguard.planning import judge_all
-from costguard.planning.deployments import SEEN_WITHIN, leads, others_of
+from costguard.planning.rails import SEEN_WITHIN, leads, others_of
 from costguard.policy.model.policy import Policy
 from costguard.policy.remarks.policy import remarks
 from costguard.ports import Caller, Clock, CloudAuditLog, Permit, Preflight, Target, Workers

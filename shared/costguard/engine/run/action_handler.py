@@ -18,7 +18,7 @@ from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.guards.rules.common import Mode, RemediationRule, Rung
 from costguard.planning import RuleLimit
 from costguard.planning.last_look import CaseStanding, asked_for, not_its_turn
-from costguard.planning.new_accounts import account_key, observing
+from costguard.planning.rails import account_key, observing
 from costguard.planning.remediation import remediation_limit
 from costguard.policy.model.policy import Policy
 from costguard.ports import VersionCheck

@@ -11,18 +11,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
-from costguard.domain.deployments import Deployment
 from costguard.domain.errors import ProviderError
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import Reason
-from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.refs import Deployment, ResourceRef, Shard
 from costguard.domain.resources import Gap
 from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import gap_of
 from costguard.guards.rules.common import Mode
 from costguard.planning import PlanInputs, judged
-from costguard.planning.deployments import SEEN_WITHIN, barred_by, others_of
-from costguard.planning.new_accounts import account_key
+from costguard.planning.rails import SEEN_WITHIN, account_key, barred_by, others_of
 from costguard.ports import CloudAuditLog
 
 DEPLOYMENTS = "deployments"

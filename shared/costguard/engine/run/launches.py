@@ -12,8 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from costguard.domain.errors import ProviderError
-from costguard.domain.facts import InstanceFact
-from costguard.domain.findings import Verdict
+from costguard.domain.findings import InstanceFact, Verdict
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, Launch
 from costguard.engine.ledger.memory import Memory

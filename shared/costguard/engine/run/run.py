@@ -34,7 +34,7 @@ from costguard.engine.run.shadows import keep_shadows, shadow_figures, with_shad
 from costguard.engine.run.snapshots import keep_look
 from costguard.guards.rules.common import Mode
 from costguard.planning import Plan, PlanInputs, Transition, build_plan, caps_of, verdicts_on
-from costguard.planning.new_accounts import account_key, observing
+from costguard.planning.rails import account_key, observing
 
 _LOG = logging.getLogger(__name__)
 _MOST_GAPS_LOGGED = 20  # the report has them all

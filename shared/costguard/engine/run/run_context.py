@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from costguard.domain.deployments import Deployment
 from costguard.domain.reasons import Reason
+from costguard.domain.refs import Deployment
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.run.scan import CloudReaders
 from costguard.engine.run.workers import ThreadWorkers

@@ -18,7 +18,7 @@ from costguard.domain.errors import (
     ThrottledError,
     TruncatedReadError,
 )
-from costguard.domain.facts import ShardFacts
+from costguard.domain.findings import ShardFacts
 from costguard.domain.money import HourlyRate
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind, Instance, InstanceState

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from costguard.domain.errors import VersionConflictError
-from costguard.domain.facts import ShardFacts
+from costguard.domain.findings import ShardFacts
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
 from costguard.engine.ledger.codec import record_of, value_of

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from costguard.cases import Case
 from costguard.cases.advance import plain_time
-from costguard.cases.moves import closed
+from costguard.cases.case import closed
 from costguard.domain.errors import VersionConflictError
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.engine.ledger.memory import Memory

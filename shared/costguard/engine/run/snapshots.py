@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 
-from costguard.domain.facts import InstanceFact, ShardFacts
-from costguard.domain.findings import Evidence, Finding, Verdict
+from costguard.domain.findings import Evidence, Finding, InstanceFact, ShardFacts, Verdict
 from costguard.domain.reasons import FactValue, Reason
 from costguard.domain.refs import ResourceRef
 from costguard.domain.signals import SignalName, SignalSummary

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from costguard.domain.money import ChargeCategory, PricingCategory, SpendLine, SpendReport, SpendScope
 from costguard.domain.savings import MachineBill, MachineCharge, RecordedSaving
-from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine, SpendReport, SpendScope
 from costguard.engine.ledger.memory import Memory
 from costguard.estimates.coverage import LOOKED_BACK
 from costguard.planning.realised import HORIZON

@@ -9,11 +9,11 @@ from functools import cache
 
 from costguard.cases import Case, CaseStatus
 from costguard.domain.actions import Outcome, Saving, Verb
+from costguard.domain.money import Bill
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.refs import ResourceRef, Shard, Subject, provider_of
 from costguard.domain.remediations import RemediationKind
 from costguard.domain.savings import Coverage, RecordedSaving, SavingsReport, Sighting
-from costguard.domain.spend import Bill
 from costguard.engine.ledger.intents import Intent
 from costguard.engine.ledger.memory import Memory
 from costguard.estimates.coverage import uncovered_in

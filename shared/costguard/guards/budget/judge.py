@@ -10,24 +10,21 @@ from functools import reduce
 from operator import add
 
 from costguard.domain.findings import Finding, Verdict
-from costguard.domain.money import Money, hours, totals
+from costguard.domain.money import Bill, Money, SpendLine, hours, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ScopeRef
 from costguard.domain.resources import Gap
-from costguard.domain.spend import Bill, SpendLine
 from costguard.estimates.billed import Charge, DailySpend, charges, daily, in_currency, is_usage
-from costguard.estimates.burn import Metered, MeteredFleet, burning, priced_in
+from costguard.estimates.burn import Metered, MeteredFleet, Surge, burning, floor_of, priced_in, surge
 from costguard.estimates.commitments import Commitment, PrepaidTerm, known_commitments
 from costguard.estimates.exchange import ExchangeRate
 from costguard.estimates.forecast import Forecast, forecast
 from costguard.estimates.period import Day, Period, date_in, days_between
 from costguard.estimates.reconcile import Reconciled, Unexplained, reconciled, unexplained
 from costguard.estimates.spent import RunRate, Spent, billed_parts, rest_rate, spent
-from costguard.estimates.surge import Surge, floor_of, surge
 from costguard.estimates.traces import CategorySum, MachineHours, by_category, by_machine, dearest_first, rates_used
 from costguard.guards import BUDGET
-from costguard.guards.budget.periods import period_at
-from costguard.guards.budget.rules import BudgetRule
+from costguard.guards.budget.rules import BudgetRule, period_at
 from costguard.guards.budget.steps import BudgetStanding
 from costguard.guards.rules.idle import SPENT, percent_words
 

@@ -12,8 +12,8 @@ from glob import escape
 from typing_extensions import assert_never
 
 from costguard.domain.actions import Verb
+from costguard.domain.money import SpendScope
 from costguard.domain.reasons import Reason
-from costguard.domain.spend import SpendScope
 from costguard.guards.budget.rules import BudgetRule, BudgetStep, PriorityClass, StepKind
 from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Selector, Step

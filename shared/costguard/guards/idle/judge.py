@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from costguard.domain.actions import Verb
-from costguard.domain.facts import InstanceFact, ShardFacts, WindowReading
-from costguard.domain.findings import Evidence, Finding, Usage, Verdict
+from costguard.domain.findings import Evidence, Finding, InstanceFact, ShardFacts, Usage, Verdict, WindowReading
 from costguard.domain.money import HourlyRate
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.refs import ResourceRef

@@ -14,10 +14,9 @@ from costguard.domain.network import Direction, Hop, NetworkInterface, NetworkIn
 from costguard.domain.refs import ResourceRef
 from costguard.guards.network.audit_context import most, strangers
 from costguard.guards.network.reachability import ranges as r
-from costguard.guards.network.reachability.filters import ALL, ListedRule, Unknown, admitted
+from costguard.guards.network.reachability.filters import ALL, ListedRule, Unknown, admitted, lets_out
 from costguard.guards.network.reachability.network_index import NetworkIndex
 from costguard.guards.network.reachability.path_finder import CardPlace, PathFinder
-from costguard.guards.network.reachability.routes import lets_out
 from costguard.guards.network.rules import AuditRule
 
 _FAMILIES = (r.V4, r.V6)

@@ -24,8 +24,7 @@ from costguard.domain.resources import Instance
 from costguard.guards.network.audit_context import most, outsiders
 from costguard.guards.network.reachability import ranges as r
 from costguard.guards.network.reachability.exposure import Path
-from costguard.guards.network.rule_text import rule_text
-from costguard.guards.network.rules import AuditRule, NetworkCheck
+from costguard.guards.network.rules import AuditRule, NetworkCheck, rule_text
 
 _LOGS_CARDS_ONLY = "tencent"  # CreateFlowLog takes no VPC and no subnet any more
 _TAKEN_OFF = frozenset({"instance", "interface"})

@@ -1,12 +1,16 @@
-"""What a rule of the `network_audit` guard says."""
+"""What a rule of the `network_audit` guard says, and rules of groups as text."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from enum import Enum
+from typing import Any
 
+from costguard.domain.errors import InvalidInputError
+from costguard.domain.network import Direction, NetworkRule, Permission
 from costguard.domain.refs import ResourceRef
 from costguard.domain.remediations import RemediationKind
 from costguard.guards.rules.common import Mode
@@ -114,3 +118,55 @@ class AuditRule:
     def keeps(self, ref: ResourceRef, *names: str) -> bool:
         """Whether the policy names it (by id, whole ref, or any of `names`) as never to be touched."""
         return any(kept in {ref.native_id, str(ref), *names} for kept in self.keep)
+
+
+_LATER = ("peer_list", "cannot_return")
+"""What images of earlier versions lack: left out where it is empty, so that they stay whole."""
+
+
+def rule_text(rule: NetworkRule) -> str:
+    """A rule as canonical JSON."""
+    told = {name: value for name, value in asdict(rule).items() if value or name not in _LATER}
+    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def read_rule(text: str) -> NetworkRule:
+    """The rule that `rule_text` wrote.
+
+    Raises:
+        InvalidInputError: not such a text; nothing is guessed of what would open or close a network.
+    """
+    try:
+        told: dict[str, Any] = json.loads(text)
+        rule = NetworkRule(
+            rule_id=_word(told["rule_id"]),
+            direction=Direction(told["direction"]),
+            permission=Permission(told["permission"]),
+            protocol=_word(told["protocol"]),
+            ports=tuple((_number(first), _number(last)) for first, last in told["ports"]),
+            peers=tuple(_word(peer) for peer in told["peers"]),
+            peer_groups=tuple(_word(group) for group in told["peer_groups"]),
+            unresolved=tuple(_word(name) for name in told["unresolved"]),
+            priority=_number(told["priority"]),
+            description=_word(told["description"]),
+            **{name: _word(told.get(name, "")) for name in _LATER},
+        )
+    except (ValueError, KeyError, TypeError) as err:
+        message = f"not the text of a rule: {text[:200]!r}"
+        raise InvalidInputError(message) from err
+    if rule_text(rule) != text:
+        message = f"not the whole text of one rule: {text[:200]!r}"
+        raise InvalidInputError(message)
+    return rule
+
+
+def _word(told: object) -> str:
+    if not isinstance(told, str):
+        raise TypeError("not a text")
+    return told
+
+
+def _number(told: object) -> int:
+    if not isinstance(told, int) or isinstance(told, bool):
+        raise TypeError("not a whole number")
+    return told

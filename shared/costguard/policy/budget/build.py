@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from typing_extensions import assert_never
 
-from costguard.domain.money import Money
-from costguard.domain.spend import SpendScope
+from costguard.domain.money import Money, SpendScope
 from costguard.estimates.exchange import ExchangeRate
 from costguard.guards.budget.rules import (
     BudgetPeriod,

@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import replace
 from decimal import Decimal
 
-from costguard.domain.spend import SpendScope
+from costguard.domain.money import SpendScope
 from costguard.guards.budget.rules import BudgetRule, StepKind
 from costguard.policy.model.terms import canonical_json
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from costguard.domain.facts import InstanceFact
+from costguard.domain.findings import InstanceFact
 from costguard.domain.money import HourlyRate
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import (

@@ -11,8 +11,8 @@ from typing_extensions import assert_never
 
 from costguard.domain.money import Money, totals
 from costguard.estimates.forecast import FEWEST_DAYS, Forecast
-from costguard.estimates.interval import SHARE
 from costguard.estimates.period import Period
+from costguard.estimates.seasonal import SHARE
 from costguard.estimates.spent import Spent
 from costguard.guards.budget.alerts import AlertKind, Crossing
 from costguard.guards.budget.judge import BudgetStatus, CloudPart

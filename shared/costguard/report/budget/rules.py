@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import assert_never
 
-from costguard.domain.money import Money
-from costguard.domain.spend import SpendScope
+from costguard.domain.money import Money, SpendScope
 from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, StepKind
 from costguard.guards.rules.idle import percent_words
 from costguard.report.tables import Column, Table

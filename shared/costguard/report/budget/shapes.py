@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from costguard.domain.spend import ChargeCategory
+from costguard.domain.money import ChargeCategory
 from costguard.estimates.commitments import CommitmentEvidence
 from costguard.guards.budget import rules as guard
 from costguard.guards.budget.alerts import AlertKind

@@ -10,8 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from costguard.domain.money import hours
-from costguard.domain.spend import VendorBudget
+from costguard.domain.money import VendorBudget, hours
 from costguard.estimates.commitments import Commitment
 from costguard.estimates.forecast import Forecast
 from costguard.estimates.reconcile import Reconciled

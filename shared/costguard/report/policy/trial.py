@@ -8,10 +8,9 @@ from datetime import datetime, timedelta
 
 from costguard.cases import Case, CaseStatus, due_at, ladder
 from costguard.cases.advance import plain_time
-from costguard.cases.moves import climbed
+from costguard.cases.case import climbed
 from costguard.domain.actions import Verb
-from costguard.domain.facts import InstanceFact, ShardFacts
-from costguard.domain.findings import Finding
+from costguard.domain.findings import Finding, InstanceFact, ShardFacts
 from costguard.domain.reasons import Reason
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Snapshot, SnapshotState, Volume
 from costguard.guards import IDLE_GPU

@@ -12,8 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
 
-from costguard.domain.facts import InstanceFact, ShardFacts
-from costguard.domain.findings import Finding, Verdict
+from costguard.domain.findings import Finding, InstanceFact, ShardFacts, Verdict
 from costguard.domain.money import Money, totals
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef

@@ -10,8 +10,7 @@ from costguard.engine.ledger.money.budget_periods import BudgetPeriodKnown, Budg
 from costguard.estimates.period import Period
 from costguard.guards.budget.alerts import scope_id
 from costguard.guards.budget.judge import BudgetStatus
-from costguard.guards.budget.periods import period_at, period_before
-from costguard.guards.budget.rules import BudgetRule
+from costguard.guards.budget.rules import BudgetRule, period_at, period_before
 from costguard.ports import RecordStore
 
 

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 
 from costguard.domain.errors import ProviderError
+from costguard.domain.money import Bill, SpendReport, SpendScope
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap
-from costguard.domain.spend import Bill, SpendReport, SpendScope
 from costguard.engine.ledger.money.bills import BillRepository
 from costguard.engine.run.scan import gap_of
-from costguard.estimates.condense import condensed
+from costguard.estimates.billed import condensed
 from costguard.ports import SpendSource, Target, Workers
 
 READ_EVERY = timedelta(hours=8)  # no vendor renews its bill more often, and one charges for each request

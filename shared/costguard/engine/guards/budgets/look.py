@@ -8,9 +8,9 @@ from datetime import datetime
 from functools import partial
 
 from costguard.domain.findings import Verdict
+from costguard.domain.money import SpendScope
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, Instance
-from costguard.domain.spend import SpendScope
 from costguard.engine.guards.budgets.before import OpenPeriod, open_before
 from costguard.engine.guards.budgets.bills import Bills, payers, read_bills
 from costguard.engine.run.run_context import RunContext
@@ -22,7 +22,7 @@ from costguard.estimates.commitments import terms_in
 from costguard.estimates.meter import MeterSheet, by_the_hour, metered_on
 from costguard.guards import IDLE_GPU
 from costguard.guards.budget.judge import BudgetStatus, ScopeFacts, assess
-from costguard.guards.budget.periods import period_at
+from costguard.guards.budget.rules import period_at
 from costguard.guards.budget.steps import BudgetStanding, machine_rules
 from costguard.guards.idle.judge import judge
 from costguard.guards.rules.idle import IdleRule

@@ -18,7 +18,7 @@ from costguard.engine.run.run_context import RunContext
 from costguard.engine.run.scan import Progress, Scan, no_progress
 from costguard.guards.budget.alerts import Crossing
 from costguard.guards.budget.judge import judge
-from costguard.guards.budget.periods import period_at
+from costguard.guards.budget.rules import period_at
 from costguard.guards.budget.steps import machine_rules
 from costguard.planning import Plan
 from costguard.policy.diff.rule_changes import with_digest

@@ -8,8 +8,7 @@ from datetime import datetime
 
 from costguard.domain.errors import InvalidInputError
 from costguard.engine.ledger.memory import Memory
-from costguard.guards.budget.periods import period_at
-from costguard.guards.budget.rules import BudgetRule
+from costguard.guards.budget.rules import BudgetRule, period_at
 from costguard.planning.freeze import FreezePhase, FreezeState
 from costguard.policy.model.policy import Policy
 

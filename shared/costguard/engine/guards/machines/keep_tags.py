@@ -22,7 +22,7 @@ from costguard.engine.run.run_context import RunContext
 from costguard.guards.idle.judge import gentlest_rule
 from costguard.guards.rules.common import KEEP_TAG, Mode, Protection
 from costguard.planning import Plan, exemption
-from costguard.planning.new_accounts import account_key, observing
+from costguard.planning.rails import account_key, observing
 from costguard.policy.model.policy import Policy
 from costguard.policy.model.protection import protected_by_tag
 

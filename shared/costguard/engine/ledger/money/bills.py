@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from costguard.domain.errors import VersionConflictError
-from costguard.domain.spend import Bill, SpendLine, SpendScope
+from costguard.domain.money import Bill, SpendLine, SpendScope
 from costguard.engine.ledger.codec import record_of, value_of
 from costguard.ports import Put, Record, RecordStore, Target
 

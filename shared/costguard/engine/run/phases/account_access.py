@@ -8,9 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from costguard.domain.deployments import Deployment
 from costguard.domain.errors import ProviderError
-from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.refs import Deployment, ResourceRef, Shard
 from costguard.domain.resources import Instance, InstanceDetail, Inventory
 from costguard.engine.run.phases.shares import Share, lists_members, target_for
 from costguard.engine.run.run_context import RunContext

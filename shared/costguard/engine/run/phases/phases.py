@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from costguard.domain.actions import Action, ActionResult, Verb
 from costguard.domain.errors import ProviderError, StalePlanError
-from costguard.domain.facts import ShardFacts
+from costguard.domain.findings import ShardFacts
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.refs import ResourceRef, Shard
 from costguard.domain.resources import Gap, GapKind

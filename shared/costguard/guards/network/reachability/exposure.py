@@ -16,10 +16,9 @@ from costguard.domain.network import Forward, Hop, NatGateway, NetworkInterface,
 from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.network.reachability import ranges as r
-from costguard.guards.network.reachability.filters import ALL, WITH_PORTS, Unknown
+from costguard.guards.network.reachability.filters import ALL, WITH_PORTS, Unknown, lets_out
 from costguard.guards.network.reachability.network_index import NetworkIndex
 from costguard.guards.network.reachability.path_finder import NetworkPath, PathFinder
-from costguard.guards.network.reachability.routes import lets_out
 
 _GONE = frozenset({InstanceState.TERMINATING, InstanceState.TERMINATED})
 _FORWARDS_NOTHING = "aws"  # its NAT gateways lead out only: one that was not read hides no way in

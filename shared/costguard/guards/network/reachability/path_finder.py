@@ -14,12 +14,14 @@ from costguard.guards.network.reachability.filters import (
     Grant,
     ListedRule,
     Unknown,
+    Way,
     admitted,
     in_order,
+    lets_out,
     protocols_of,
+    ways,
 )
 from costguard.guards.network.reachability.network_index import NetworkIndex
-from costguard.guards.network.reachability.routes import Way, lets_out, ways
 
 
 class ReplyRoute(Protocol):

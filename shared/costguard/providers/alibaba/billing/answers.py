@@ -15,8 +15,7 @@ from decimal import Decimal
 from enum import Enum
 from types import MappingProxyType
 
-from costguard.domain.money import Money
-from costguard.domain.spend import ChargeCategory, PricingCategory
+from costguard.domain.money import ChargeCategory, Money, PricingCategory
 from costguard.providers.alibaba.billing.calendar import Cycle, Term
 from costguard.providers.alibaba.compute.instance_types import named_for_accelerator
 from costguard.providers.kit.core.fields import Fields, part, text

@@ -14,8 +14,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType
 
-from costguard.domain.money import Money
-from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine
+from costguard.domain.money import ChargeCategory, Money, PricingCategory, SpendLine
 from costguard.providers.alibaba.billing.answers import Row
 from costguard.providers.alibaba.billing.calendar import DAY, begin_of, day_of, end_of
 from costguard.providers.kit.core.redaction import without_secrets

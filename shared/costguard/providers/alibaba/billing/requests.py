@@ -8,8 +8,8 @@ from datetime import date
 from typing import Any
 
 from costguard.domain.errors import TruncatedReadError
+from costguard.domain.money import VendorBudget
 from costguard.domain.refs import Shard
-from costguard.domain.spend import VendorBudget
 from costguard.providers.alibaba.billing.answers import Row, Sum, payer_in, row_of, sum_of
 from costguard.providers.alibaba.billing.calendar import Cycle
 from costguard.providers.alibaba.billing.vendor_budgets import budget_of

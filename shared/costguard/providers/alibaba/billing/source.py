@@ -19,10 +19,9 @@ from functools import partial
 from itertools import chain
 
 from costguard.domain.errors import ProviderError
-from costguard.domain.money import Money, totals
+from costguard.domain.money import Money, SpendLine, SpendReport, SpendScope, VendorBudget, totals
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.domain.spend import SpendLine, SpendReport, SpendScope, VendorBudget
 from costguard.ports import Target
 from costguard.providers.alibaba.billing import requests
 from costguard.providers.alibaba.billing.answers import Item, Row, Sum

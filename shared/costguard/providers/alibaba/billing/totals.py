@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
-from costguard.domain.money import Money, totals
-from costguard.domain.spend import ChargeCategory, SpendLine
+from costguard.domain.money import ChargeCategory, Money, SpendLine, totals
 from costguard.providers.alibaba.billing.answers import Row, Sum, entries
 from costguard.providers.alibaba.billing.calendar import DAY, Cycle, begin_of, day_of, end_of
 from costguard.providers.alibaba.billing.lines import Payer, of_a_day

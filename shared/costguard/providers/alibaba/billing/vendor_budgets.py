@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from costguard.domain.money import Money
-from costguard.domain.spend import SpendScope, VendorBudget
+from costguard.domain.money import Money, SpendScope, VendorBudget
 from costguard.providers.alibaba.billing.answers import amount_in
 from costguard.providers.alibaba.billing.prices import CURRENCIES
 from costguard.providers.kit.core.fields import Fields, named, part, text

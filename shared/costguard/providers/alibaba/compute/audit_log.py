@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 
-from costguard.domain.deployments import Deployment
-from costguard.domain.refs import Shard
+from costguard.domain.refs import Deployment, Shard
 from costguard.domain.resources import Instance, Launch
 from costguard.ports import LaunchReport
 from costguard.providers.alibaba.core import errors

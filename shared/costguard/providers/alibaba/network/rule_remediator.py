@@ -14,7 +14,7 @@ from costguard.domain.actions import Receipt
 from costguard.domain.errors import OutcomeUnknownError, ProviderError
 from costguard.domain.network import Direction, NetworkRule
 from costguard.domain.remediations import Remediation
-from costguard.guards.network.rule_text import rule_text
+from costguard.guards.network.rules import rule_text
 from costguard.providers.alibaba.core.session import AlibabaSession
 from costguard.providers.alibaba.network.groups import RULES_API, read_rules
 from costguard.providers.alibaba.network.rules import RuleLists, direction_of, to_permission, to_rule

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import reduce
 from operator import add
 
-from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine
+from costguard.domain.money import ChargeCategory, PricingCategory, SpendLine
 from costguard.providers.aws.billing.answers import DAY, Costs, Grouped
 from costguard.providers.aws.compute.instance_types import names_accelerator
 

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from costguard.domain.errors import ProviderError, RefusedError
+from costguard.domain.money import SpendLine, SpendReport, SpendScope, VendorBudget
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap
-from costguard.domain.spend import SpendLine, SpendReport, SpendScope, VendorBudget
 from costguard.ports import Target
 from costguard.providers.aws.billing.answers import COSTS, DAY, Grouped, costs_by_day
 from costguard.providers.aws.billing.lines import Groupings, Slice, lines_of, machine_uses

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from costguard.domain.money import Money
-from costguard.domain.spend import SpendScope, VendorBudget
+from costguard.domain.money import Money, SpendScope, VendorBudget
 from costguard.providers.aws.billing.answers import money_of
 from costguard.providers.kit.core.fields import Fields, amount, flag, moment, named, part, parts, text
 

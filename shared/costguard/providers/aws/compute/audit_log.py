@@ -9,8 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from costguard.domain.deployments import Deployment
-from costguard.domain.refs import Shard
+from costguard.domain.refs import Deployment, Shard
 from costguard.domain.resources import Instance, Launch
 from costguard.ports import LaunchReport
 from costguard.providers.aws.core import errors

@@ -10,7 +10,7 @@ from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError, OutcomeUnknownError, ProviderError
 from costguard.domain.network import EVERY_PORT, Direction, NetworkRule
 from costguard.domain.remediations import Remediation
-from costguard.guards.network.rule_text import read_rule, rule_text
+from costguard.guards.network.rules import read_rule, rule_text
 from costguard.providers.aws.core.session import AwsSession, request_id
 from costguard.providers.aws.network.parts import is_kept_by_a_service
 from costguard.providers.aws.network.rules import NO_NUMBER, group_rule, network

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from costguard.domain.deployments import Deployment, deployments_in
 from costguard.domain.errors import AccessDeniedError, ProviderError, ThrottledError, TruncatedReadError
-from costguard.domain.refs import ResourceRef, Shard
+from costguard.domain.refs import Deployment, ResourceRef, Shard, deployments_in
 from costguard.domain.resources import Gap, Instance, Launch
 from costguard.ports import LaunchReport
 from costguard.providers.kit.core.fields import Fields, as_documented, parts

@@ -101,7 +101,7 @@ class Session(ABC, Generic[Held, GateT]):
 
     `may_change` False refuses, before anything leaves the process, whatever permissions.py does not list as reading;
     with `may_dry_run` it lets a change out that is sent with `DryRun` true. `deadline` returns the seconds left; no
-    wait goes past it. `mark` is what its role sessions are called, and in its user agent: see `domain/deployments.py`.
+    wait goes past it. `mark` is what its role sessions are called, and in its user agent: see `domain/refs.py`.
 
     Raises:
         InvalidInputError: `cloud` is none of this provider.

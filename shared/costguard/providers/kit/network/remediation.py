@@ -12,7 +12,7 @@ from costguard.domain.actions import Receipt
 from costguard.domain.errors import InvalidInputError, NotFoundError, RefusedError
 from costguard.domain.network import NetworkRule
 from costguard.domain.remediations import Remediation, RemediationKind
-from costguard.guards.network.rule_text import read_rule
+from costguard.guards.network.rules import read_rule
 from costguard.providers.kit.iam.purposes import OnlyFor, Purpose, SessionT
 
 _LOGGED = ("interface", "subnet", "vpc")

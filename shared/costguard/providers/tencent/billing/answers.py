@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
 
-from costguard.domain.spend import ChargeCategory
+from costguard.domain.money import ChargeCategory
 from costguard.providers.kit.core.fields import Fields, named, parts, text
 from costguard.providers.tencent.compute.instance_types import is_named_for_accelerator
 from costguard.providers.tencent.core.fields import moment, tags_of, told

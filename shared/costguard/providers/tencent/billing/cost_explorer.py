@@ -14,8 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from costguard.domain.errors import RefusedError, TruncatedReadError
-from costguard.domain.money import Money
-from costguard.domain.spend import ChargeCategory, SpendLine, SpendScope
+from costguard.domain.money import ChargeCategory, Money, SpendLine, SpendScope
 from costguard.providers.kit.core.fields import Fields, as_documented, parts, text, whole
 from costguard.providers.kit.core.redaction import without_secrets
 from costguard.providers.tencent.billing.answers import amount_in, is_platform, region_number

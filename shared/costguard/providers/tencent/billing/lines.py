@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 
-from costguard.domain.money import Money
-from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine
+from costguard.domain.money import ChargeCategory, Money, PricingCategory, SpendLine
 from costguard.providers.tencent.billing.answers import Row
 
 DAY = timedelta(days=1)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from costguard.domain.errors import ProviderError, RefusedError
+from costguard.domain.money import SpendLine, SpendScope
 from costguard.domain.refs import Shard
 from costguard.domain.resources import Gap, GapKind
-from costguard.domain.spend import SpendLine, SpendScope
 from costguard.providers.tencent.billing.cost_explorer import CostExplorer
 from costguard.providers.tencent.billing.lines import Charges
 from costguard.providers.tencent.billing.requests import (

@@ -29,8 +29,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from costguard.domain.errors import ProviderError
+from costguard.domain.money import SpendReport, SpendScope, VendorBudget
 from costguard.domain.refs import Shard
-from costguard.domain.spend import SpendReport, SpendScope, VendorBudget
 from costguard.ports import Target
 from costguard.providers.kit.core.fields import as_documented, text, whole
 from costguard.providers.tencent.billing.cost_explorer import CostExplorer

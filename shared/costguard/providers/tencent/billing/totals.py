@@ -8,9 +8,8 @@ from datetime import datetime
 from decimal import Decimal
 
 from costguard.domain.errors import RefusedError
-from costguard.domain.money import Money
+from costguard.domain.money import ChargeCategory, Money, PricingCategory, SpendLine, SpendScope
 from costguard.domain.resources import Gap, GapKind
-from costguard.domain.spend import ChargeCategory, PricingCategory, SpendLine, SpendScope
 from costguard.providers.kit.core.redaction import without_secrets
 from costguard.providers.tencent.billing.answers import Row
 from costguard.providers.tencent.billing.lines import DAY, day_of

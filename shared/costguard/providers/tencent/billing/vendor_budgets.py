@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from costguard.domain.errors import ProviderError, TruncatedReadError
-from costguard.domain.money import Money
+from costguard.domain.money import Money, SpendScope, VendorBudget
 from costguard.domain.refs import Shard
-from costguard.domain.spend import SpendScope, VendorBudget
 from costguard.providers.kit.core.fields import Fields, as_documented, named, part, parts, text, whole
 from costguard.providers.kit.core.redaction import without_secrets
 from costguard.providers.tencent.billing.answers import amount_in, region_word

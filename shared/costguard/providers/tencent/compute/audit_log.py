@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from costguard.domain.deployments import Deployment
-from costguard.domain.refs import Shard
+from costguard.domain.refs import Deployment, Shard
 from costguard.domain.resources import Instance, Launch
 from costguard.ports import LaunchReport
 from costguard.providers.kit.compute.audit_log import (

@@ -16,7 +16,7 @@ from costguard.domain.actions import Receipt
 from costguard.domain.errors import OutcomeUnknownError, ProviderError
 from costguard.domain.network import Direction, NetworkRule, Permission
 from costguard.domain.remediations import Remediation
-from costguard.guards.network.rule_text import rule_text
+from costguard.guards.network.rules import rule_text
 from costguard.providers.kit.core.fields import as_documented, named
 from costguard.providers.kit.network.remediation import gone, imaged, listed, refusal, require, require_unmoved
 from costguard.providers.tencent.core.session import TencentSession
