@@ -32,8 +32,8 @@ from costguard.domain.signals import HOUR, SignalHistory, SignalName, SignalRead
 from costguard.guards.idle.judge import examine
 from costguard.guards.rules.common import Consent, Limits, Mode, Protection, Selector, Step
 from costguard.guards.rules.idle import IdleBounds, IdleRule
-from costguard.policy.diff.rule_changes import terms, with_digest
 from costguard.policy.model.policy import Policy, SignalSettings
+from costguard.policy.model.terms import terms, with_digest
 
 NOW = datetime(2026, 3, 10, 12, 30, tzinfo=timezone.utc)
 DAY = timedelta(days=1)

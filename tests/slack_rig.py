@@ -29,9 +29,9 @@ from costguard.faas.http import HttpReply, HttpRequest
 from costguard.faas.request_context import RequestContext
 from costguard.faas.slack_actions import answer_request, answer_slack
 from costguard.guards.rules.common import Step
-from costguard.policy.diff.rule_changes import terms
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import terms
 from costguard.ports import Choice, Message, MessagePart, PolicyText
 from costguard.report.words.sentences import Language
 from costguard.settings import Secret, Settings

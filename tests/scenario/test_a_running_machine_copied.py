@@ -26,7 +26,7 @@ from costguard.engine.run.run import committed
 from costguard.guards.rules.common import Step
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan
-from costguard.policy.diff.rule_changes import with_digest
+from costguard.policy.model.terms import with_digest
 
 HOUR = timedelta(hours=1)
 DISKS = (Disk(100), Disk(200, device="/dev/sdf"), Disk(300, device="/dev/sdg"))

@@ -23,8 +23,8 @@ from costguard.engine.run.run import carry_out, committed
 from costguard.guards.rules.common import Limits, Mode
 from costguard.planning import Plan, Transition
 from costguard.planning.agreed import in_both
-from costguard.policy.diff.rule_changes import with_digest
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import with_digest
 from costguard.policy.model.working_time import WorkingCalendar
 
 HOUR = timedelta(hours=1)

@@ -167,9 +167,9 @@ _PROTECTING = (
         (9,),
         (
             Edit(
-                "costguard.policy.diff.rule_changes",
-                "new.termination_protection_bars in {old.termination_protection_bars, Bars.EVERYTHING}",
-                "new.termination_protection_bars in Bars",
+                "costguard.policy.diff.idle",
+                '"termination_protection_bars": Part(lambda _, new: new is not Bars.EVERYTHING, told=False)',
+                '"termination_protection_bars": Part(None, told=False)',
             ),
         ),
     ),

@@ -21,7 +21,8 @@ from costguard.guards.budget.rules import BudgetPeriod, BudgetRule, BudgetStep, 
 from costguard.guards.budget.steps import BudgetStanding, MachineRules, machine_rules, narrowed, selector_of
 from costguard.guards.rules.common import Mode, Selector
 from costguard.planning import Plan, PlanInputs, build_plan
-from costguard.policy.diff.rule_changes import loosens, rule_from_terms, terms, with_digest
+from costguard.policy.diff.idle import loosens
+from costguard.policy.model.terms import rule_from_terms, terms, with_digest
 
 RESEARCH = SpendScope(tags=(("team", "research"),))
 DEV = PriorityClass("dev", Selector(tags={"env": "dev"}))

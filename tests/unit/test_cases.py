@@ -28,7 +28,7 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import InstanceState, Snapshot, SnapshotState
 from costguard.guards.rules.common import Limits, Mode, Step
 from costguard.guards.rules.idle import IdleBounds
-from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.terms import terms
 from costguard.policy.model.working_time import WorkingCalendar
 
 STOPPED = instance(state=InstanceState.STOPPED)

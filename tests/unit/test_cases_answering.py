@@ -23,8 +23,8 @@ from costguard.domain.actions import Verb
 from costguard.domain.answers import Answer, AnswerKind, AnswerRef, Person
 from costguard.domain.money import Money
 from costguard.guards.rules.common import Mode
-from costguard.policy.diff.rule_changes import terms
 from costguard.policy.model.policy import AnswerTerms
+from costguard.policy.model.terms import terms
 
 OWNER = Person("slack", "U-ANA", "T-1")
 APPROVER = Person("slack", "U-LEAD", "T-1")

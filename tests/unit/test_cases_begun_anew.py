@@ -13,7 +13,7 @@ from costguard.cases.resolve import SETTLE, begun_anew, is_old
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules.common import Step
-from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.terms import terms
 
 WARNED, STOPPED = ClimbedRung(Verb.WARN, NOW - 9 * DAY), ClimbedRung(Verb.STOP, NOW - 8 * DAY)
 TOLD_AGAIN = ClimbedRung(Verb.WARN, NOW - 7 * DAY)

@@ -15,7 +15,7 @@ from costguard.domain.findings import Verdict
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.rules.common import Step as Rule
-from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.terms import terms
 
 HOUR = timedelta(hours=1)
 SECOND = timedelta(seconds=1)

@@ -12,7 +12,7 @@ from costguard.cases import Case, CaseStatus, ClimbedRung, Phase, advance, decis
 from costguard.domain.actions import Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.guards.rules.common import Mode
-from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.terms import terms
 
 BOX = instance("i-7", run_epoch="epoch-7")
 NIGHT = rule("night")

@@ -26,7 +26,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.findings import Verdict
 from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceDetail, InstanceState, Snapshot, SnapshotState, Volume
-from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.terms import terms
 
 HOUR = timedelta(hours=1)
 STOPPED = instance(state=InstanceState.STOPPED)

@@ -16,7 +16,7 @@ from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import InstanceState
 from costguard.guards.rules.common import Mode, Rung
 from costguard.guards.rules.common import Step as Rule
-from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.terms import terms
 
 STOPPED = instance(state=InstanceState.STOPPED)
 QUIET = finding(STOPPED, Verdict.COMPLIANT)

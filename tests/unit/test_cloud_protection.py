@@ -36,10 +36,11 @@ from costguard.guards.rules.common import Protection, Step
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan, PlanInputs, build_plan, exemption, world_rail
 from costguard.policy.diff.differences import Direction
+from costguard.policy.diff.idle import loosens
 from costguard.policy.diff.policies import policy_differences
-from costguard.policy.diff.rule_changes import loosens, rule_from_terms, terms, with_digest
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import rule_from_terms, terms, with_digest
 from costguard.ports import PolicyText
 
 TERMINATION, STOP, LOCK = "termination_protection", "stop_protection", "locked_security"

@@ -35,8 +35,8 @@ from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Gap, GapKind, InstanceState
 from costguard.guards.rules.common import Consent, Mode, Protection, Selector
 from costguard.planning import CapUse, ClaimView, Plan, PlanInputs, build_plan, subjects_to_examine
-from costguard.policy.diff.rule_changes import terms
 from costguard.policy.model.policy import Account, Exemption, Policy
+from costguard.policy.model.terms import terms
 
 IDLE = instance()
 INVENTORY_GAP = Gap(SHARD, "inventory", GapKind.DENIED, "ec2:DescribeInstances denied")

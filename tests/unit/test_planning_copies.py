@@ -12,7 +12,7 @@ from costguard.domain.actions import Verb
 from costguard.domain.reasons import ReasonCode
 from costguard.domain.resources import Gap, GapKind, Instance, InstanceDetail
 from costguard.planning import Plan, PlanInputs, build_plan
-from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.terms import terms
 
 SPOT = instance(cannot_stop="one_time_spot")
 ENDS = rule(limits=replace(rule().limits, unstoppable_may_terminate=True))

@@ -17,7 +17,7 @@ from costguard.domain.reasons import FactValue, Reason, ReasonCode
 from costguard.domain.resources import InstanceState
 from costguard.guards.rules.common import Step
 from costguard.planning import ClaimView, Held, NoticeView, Plan, PlanInputs, Transition, build_plan
-from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.terms import terms
 
 HOUR = timedelta(hours=1)
 STOPPED = instance(state=InstanceState.STOPPED)

@@ -16,7 +16,7 @@ from costguard.guards.rules.common import Mode
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan, PlanInputs, build_plan
 from costguard.planning.rails import HELD_BY_A_CAP
-from costguard.policy.diff.rule_changes import terms, with_digest
+from costguard.policy.model.terms import terms, with_digest
 
 
 def costing(native_id: str, amount: str, **changes: Any) -> InstanceFact:

@@ -15,7 +15,7 @@ from costguard.guards.rules.common import Protection
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Plan, PlanInputs, build_plan
 from costguard.planning.rails import unread_protections
-from costguard.policy.diff.rule_changes import terms
+from costguard.policy.model.terms import terms
 
 TERMINATION, STOP = "termination_protection", "stop_protection"
 LOOSE = rule(termination_protection_bars=Bars.TERMINATE)

@@ -9,7 +9,7 @@ from tests.builders import NOW, instance, usd
 
 from costguard.domain.errors import InvalidInputError
 from costguard.domain.resources import Launch
-from costguard.policy.diff.rule_changes import loosens
+from costguard.policy.diff.idle import loosens
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.ownership import owner_name
 from costguard.policy.model.policy import AnswerTerms, Policy

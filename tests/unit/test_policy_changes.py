@@ -20,7 +20,8 @@ from costguard.domain.refs import ResourceRef
 from costguard.domain.resources import Accelerator, AcceleratorKind, Billing, Instance, InstanceState
 from costguard.guards.rules.common import Consent, Limits, Mode, Selector, Step
 from costguard.guards.rules.idle import IdleBounds, IdleRule
-from costguard.policy.diff.rule_changes import loosens, rule_digest, rule_from_terms, terms, with_digest
+from costguard.policy.diff.idle import loosens
+from costguard.policy.model.terms import rule_digest, rule_from_terms, terms, with_digest
 
 H = timedelta(hours=1)
 BASE = with_digest(

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from costguard.cli.exits import Exit
 from costguard.cli.main import run
 from costguard.policy.diff.differences import Difference, Direction, loosening
+from costguard.policy.diff.idle import loosens
 from costguard.policy.diff.policies import policy_differences
-from costguard.policy.diff.rule_changes import loosens
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText
@@ -343,7 +343,7 @@ def test_a_mode_is_told_for_the_policy_and_its_rule(old: str, new: str) -> None:
 @settings(max_examples=15, deadline=None)
 @given(st.sets(st.sampled_from(range(12)), max_size=4))
 def test_a_rule_loosens_where_one_of_its_parts_does(picked: set[int]) -> None:
-    """The parts of a rule together say what `changes.loosens` says of the whole, by which cases go on."""
+    """The parts of a rule together say what `loosens` says of the whole, by which cases go on."""
     text = BASE
     for index in sorted(picked):
         before, after, *_ = CHANGES[index]

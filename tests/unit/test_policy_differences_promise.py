@@ -16,8 +16,7 @@ from costguard.guards.idle.judge import gentlest_rule
 from costguard.guards.rules.common import Mode, Selector, Step
 from costguard.guards.rules.idle import IdleBounds, IdleRule
 from costguard.policy.diff.differences import loosening
-from costguard.policy.diff.idle import idle_differences
-from costguard.policy.diff.rule_changes import loosens
+from costguard.policy.diff.idle import idle_differences, loosens
 
 PATTERNS = st.sampled_from(["a", "b", "a*", "*"])
 WORDS = st.sampled_from(["a", "b", "ab"])

@@ -283,7 +283,7 @@ def test_yes_no_and_clock_times_are_text() -> None:
 def test_a_scan_without_a_policy_loads_neither_pydantic_nor_yaml() -> None:
     code = (
         "import sys, costguard.policy.documents.defaults, costguard.policy.model.protection\n"
-        "import costguard.policy.diff.rule_changes, costguard.policy.remarks.policy\n"
+        "import costguard.policy.diff.idle, costguard.policy.remarks.policy\n"
         "import costguard.adapters.policy_sources.files\n"
         "print(sorted({name.partition('.')[0] for name in sys.modules} & {'pydantic', 'ruamel', 'chinese_calendar'}))"
     )

@@ -12,9 +12,10 @@ from costguard.domain.money import SpendScope
 from costguard.domain.refs import Shard
 from costguard.guards.budget.steps import narrowed
 from costguard.guards.rules.common import Selector
-from costguard.policy.diff.rule_changes import loosens, rule_from_terms, terms, with_digest
+from costguard.policy.diff.idle import loosens
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import rule_from_terms, terms, with_digest
 from costguard.policy.remarks.policy import remarks
 from costguard.ports import PolicyText
 from costguard.providers.alibaba.compute.instances import to_instance as on_alibaba

@@ -37,7 +37,7 @@ from costguard.engine.policy.agreeing import Word, agree, ask_approver
 from costguard.engine.policy.in_force import named, tell_of_policy
 from costguard.engine.policy.publishing import chronicle
 from costguard.guards.rules.common import Mode, Selector
-from costguard.policy.diff.loosening import loosenings, observes_only
+from costguard.policy.diff.policies import loosenings, observes_only
 from costguard.policy.documents.bundle import bundle_bytes, bundle_digest, bundle_files
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.policy import Exemption, with_policy_digest

@@ -18,7 +18,7 @@ from costguard.guards.rules.common import TAGS_DENIED_BY_ROLE, Mode, Protection,
 from costguard.guards.rules.idle import BudgetCause
 from costguard.guards.rules.spelling import spares_no_less, tags_spare, value_spares
 from costguard.planning import exemption
-from costguard.policy.diff.rule_changes import loosens
+from costguard.policy.diff.idle import loosens
 from costguard.policy.documents.loader import load_policy
 from costguard.policy.model.matching import matches_of
 from costguard.policy.model.policy import Exemption

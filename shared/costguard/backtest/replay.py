@@ -29,9 +29,9 @@ from costguard.guards.idle.judge import examine, gentlest_rule
 from costguard.guards.rules.common import Mode
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import exemption, judge_all
-from costguard.policy.diff.rule_changes import with_digest
 from costguard.policy.model.ownership import owner_name
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import with_digest
 
 _MEASURED = frozenset({Verdict.VIOLATION, Verdict.COMPLIANT})
 

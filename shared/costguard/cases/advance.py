@@ -37,7 +37,8 @@ from costguard.domain.resources import Instance, InstanceState
 from costguard.guards.rules.cloud_protection import Bars, barring, leads_to, protections_of
 from costguard.guards.rules.common import Mode, Rung
 from costguard.guards.rules.idle import SPENT
-from costguard.policy.diff.rule_changes import loosens, rule_from_terms, terms
+from costguard.policy.diff.idle import loosens
+from costguard.policy.model.terms import rule_from_terms, terms
 
 GraceEnd = Callable[[datetime, timedelta], datetime]
 """When a wait that began at the first argument has passed: plain time, or working time of a calendar."""

@@ -19,8 +19,8 @@ from costguard.domain.money import Money
 from costguard.domain.reasons import FactValue, ReasonCode
 from costguard.guards import OF_MACHINES
 from costguard.guards.rules.common import Mode
-from costguard.policy.diff.rule_changes import rule_from_terms
 from costguard.policy.model.policy import AnswerTerms
+from costguard.policy.model.terms import rule_from_terms
 
 VOTE_VALID_FOR = timedelta(hours=24)  # long enough for the next scheduled run, short enough to be meant
 LONGEST_KEEP = timedelta(days=90)  # longer needs an exception, which has an approver

@@ -26,7 +26,7 @@ from costguard.cases.case import (
 from costguard.domain.actions import Outcome, Verb
 from costguard.domain.reasons import Reason, ReasonCode
 from costguard.domain.resources import Instance, InstanceState, SnapshotState
-from costguard.policy.diff.rule_changes import rule_from_terms
+from costguard.policy.model.terms import rule_from_terms
 
 SETTLE = timedelta(hours=1)  # an accepted stop that shows no effect for this long had none
 STOP_SHOWS_WITHIN = timedelta(minutes=20)  # the call goes out within 5 minutes of its claim, by a clock 10 off at most

@@ -18,8 +18,8 @@ from costguard.domain.refs import ResourceRef, Shard, Subject
 from costguard.domain.resources import Gap, InstanceDetail, Launch
 from costguard.domain.savings import Sighting
 from costguard.guards.rules.common import Mode, Rung
-from costguard.policy.diff.rule_changes import rule_from_terms
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import rule_from_terms
 
 KeptLines = tuple[tuple[str, Money | None], ...]
 """What goes on billing after a stop: line and price an hour, None where unknown."""

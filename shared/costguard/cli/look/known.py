@@ -25,8 +25,8 @@ from costguard.engine.run.scan import Scan
 from costguard.guards import OF_MACHINES
 from costguard.guards.rules.common import RemediationRule, Rung
 from costguard.planning import judge_all
-from costguard.policy.diff.rule_changes import rule_from_terms
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import rule_from_terms
 from costguard.ports import Target
 from costguard.report.notices.machines import Upcoming
 from costguard.report.plan.case_history import Happened, History, Snoozed, What

@@ -19,8 +19,8 @@ from costguard.guards.rules.cloud_protection import barring, leads_to
 from costguard.guards.rules.common import Consent, Mode, Rung
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import PlanIndex, Transition
-from costguard.policy.diff.rule_changes import rule_from_terms
 from costguard.policy.model.ownership import channel_of
+from costguard.policy.model.terms import rule_from_terms
 from costguard.report.notices.machines import BarredStep, NoticeFacts, NoticeKind, Upcoming, notice
 from costguard.report.plan.evidence import picture
 from costguard.report.words.sentences import Language

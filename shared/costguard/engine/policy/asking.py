@@ -14,7 +14,7 @@ from costguard.engine.ledger.outbox.notice import OutboxNotice
 from costguard.engine.ledger.publications import Publication, ref_of, seq_of
 from costguard.engine.notify.messages import is_clickable
 from costguard.engine.policy.published import Waits
-from costguard.policy.diff.loosening import loosening_words
+from costguard.policy.diff.policies import loosening_words
 from costguard.policy.model.policy import Policy
 from costguard.ports import Choice
 from costguard.report.notices.messages import answer_label

@@ -16,7 +16,7 @@ from costguard.domain.errors import InvalidInputError, ProviderError
 from costguard.engine.ledger.memory import Memory
 from costguard.engine.ledger.publications import Publication
 from costguard.policy.diff.differences import Difference
-from costguard.policy.diff.loosening import APPROVALS_NEEDED, LOOSENING_WAITS, loosenings, observes_only
+from costguard.policy.diff.policies import APPROVALS_NEEDED, LOOSENING_WAITS, loosenings, observes_only
 from costguard.policy.documents.bundle import bundle_bytes, bundle_digest
 from costguard.policy.model.policy import Policy
 from costguard.ports import PolicyText

@@ -37,7 +37,7 @@ from costguard.engine.run.run_context import RunContext
 from costguard.guards.rules.cloud_protection import Bars
 from costguard.planning import Plan, PlanIndex, RuleLimit, cap_of
 from costguard.planning.last_look import not_its_step
-from costguard.policy.diff.rule_changes import rule_from_terms
+from costguard.policy.model.terms import rule_from_terms
 
 _LOG = logging.getLogger(__name__)
 ACT_WITHIN = timedelta(minutes=5)  # from reserving to calling; a process frozen for longer must look again

@@ -24,7 +24,7 @@ from costguard.engine.run.scan import gap_of
 from costguard.guards.rules.cloud_protection import STOP, TERMINATION, barring, leads_to, needed
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Held, Plan, PlanIndex, PlanInputs, Transition, subjects_to_examine
-from costguard.policy.diff.rule_changes import rule_from_terms
+from costguard.policy.model.terms import rule_from_terms
 
 _LOG = logging.getLogger(__name__)
 DETAILS = "details"

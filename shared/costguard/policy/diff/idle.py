@@ -1,18 +1,33 @@
-"""How rules for idle instances differ, by `changes.loosens`, and which machines fall to a harsher rule. Pure."""
+"""How rules for idle instances differ and which way, and which machines fall to a harsher rule. Pure.
+
+Tightening applies at once; loosening restarts the current wait. What cannot be proved a tightening counts as a
+loosening: that costs one more wait, the other mistake could cost a machine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
-from costguard.guards.rules.common import Mode, Selector
+from costguard.domain.money import Money
+from costguard.guards.rules.cloud_protection import Bars
+from costguard.guards.rules.common import Consent, Mode, Selector, Step
 from costguard.guards.rules.idle import IdleRule
-from costguard.policy.diff.differences import Difference, Direction
-from costguard.policy.diff.rule_changes import leaves_out_all_of, loosens, reaches_no_further
+from costguard.guards.rules.spelling import spares_no_less
+from costguard.policy.diff import differences as d
+from costguard.policy.diff.differences import NOT_TOLD, Difference, Direction, Part, Parts
 from costguard.policy.syntax import notation as n
 
 IDLE = "idle_gpu"
+_CONSENT_RANK = {Consent.KEEP: 0, Consent.ASK: 1, Consent.LOSE: 2}
+_GLOB_SIGNS = frozenset("*?[")
+
+
+def loosens(old: IdleRule, new: IdleRule) -> bool:
+    """False only if `new` provably never acts on more, sooner or harder than `old`."""
+    return d.loosened(old, new, _RULE)
 
 
 def idle_differences(old: Sequence[IdleRule], new: Sequence[IdleRule], section: str = IDLE) -> Iterator[Difference]:
@@ -28,7 +43,7 @@ def idle_differences(old: Sequence[IdleRule], new: Sequence[IdleRule], section: 
             yield Difference(section, name, "", rule_words(was), "", Direction.TIGHTER)
             yield from _falls(section, was, None, new)
         elif was is not None and now is not None:
-            yield from _changed(section, was, now)
+            yield from d.compared(section, name, was, now, _RULE)
             yield from _falls(section, was, now, new)
 
 
@@ -36,15 +51,6 @@ def rule_words(rule: IdleRule) -> str:
     """A whole rule in one line: mode, whom it matches, the ladder."""
     parts = (n.written(rule.mode), n.selection(rule.applies_to) or "*", n.ladder(rule.ladder))
     return "; ".join(parts)
-
-
-def _changed(section: str, old: IdleRule, new: IdleRule) -> Iterator[Difference]:
-    for key, (value, shown) in _PARTS.items():
-        if value(old) == value(new):
-            continue
-        mixed = _with(old, key, new)
-        way = Direction.LOOSER if loosens(old, mixed) else Direction.TIGHTER
-        yield Difference(section, old.name, key, shown(value(old)), shown(value(new)), way)
 
 
 def _falls(section: str, old: IdleRule, new: IdleRule | None, rules: Sequence[IdleRule]) -> Iterator[Difference]:
@@ -60,7 +66,7 @@ def _falls(section: str, old: IdleRule, new: IdleRule | None, rules: Sequence[Id
 
 def _reach(new: IdleRule, old: IdleRule) -> bool:
     """Whether `new` certainly applies to every machine that `old` applied to."""
-    return reaches_no_further(old.applies_to, new.applies_to) and leaves_out_all_of(new, old)
+    return reaches_no_further(old.applies_to, new.applies_to) and _leaves_out_all_of(new, old)
 
 
 def _apart(one: IdleRule, other: IdleRule) -> bool:
@@ -78,56 +84,108 @@ def _apart(one: IdleRule, other: IdleRule) -> bool:
 
 
 def _plain(words: Sequence[str]) -> bool:
-    return not any(set("*?[") & set(word) for word in words)
+    return not any(_GLOB_SIGNS & set(word) for word in words)
 
 
-_Shown = Callable[[Any], str]
+def reaches_no_further(inner: Selector, outer: Selector) -> bool:
+    """Whether everything `inner` matches is certainly matched by `outer`."""
+    return not d.loosened(outer, inner, _SELECTOR)
 
 
-def _selector_part(name: str) -> tuple[Callable[[IdleRule], Any], _Shown]:
-    return (lambda rule: getattr(rule.applies_to, name)), n.written
+def spares_all_of(kept: Selector, wider: Selector) -> bool:
+    """Whether everything that `kept` spares, tags in any spelling, is certainly spared by `wider`."""
+    return not d.loosened(wider, kept, _SPARING)
 
 
-_PARTS: Mapping[str, tuple[Callable[[IdleRule], Any], _Shown]] = {
-    "mode": (lambda rule: rule.mode, n.written),
-    **{f"applies_when_all.{part.name}": _selector_part(part.name) for part in fields(Selector)},
-    "except_when_any": (lambda rule: rule.except_for, n.selections),
-    "idle_when_all.lasting": (lambda rule: rule.idle.lasting, n.written),
-    "idle_when_all.every_gpu_max_below": (lambda rule: rule.idle.every_gpu_max_below_percent, n.percent),
-    "idle_when_all.cpu_max_below": (lambda rule: rule.idle.cpu_max_below_percent, n.percent),
-    "idle_when_all.network_max_below": (lambda rule: rule.idle.network_max_below_bytes_per_second, n.rate),
-    "idle_when_all.power_max_below": (lambda rule: rule.idle.power_max_below_watts, n.power),
-    "idle_when_all.min_coverage": (lambda rule: rule.idle.min_coverage, n.share),
-    "then": (lambda rule: rule.ladder, n.ladder),
-    "safety.actions_per_day": (lambda rule: rule.limits.actions_per_day, n.written),
-    "safety.terminations_per_day": (lambda rule: rule.limits.terminations_per_day, n.written),
-    "safety.fleet_share_per_day": (lambda rule: rule.limits.fleet_share_per_day, n.share),
-    "safety.hourly_cost_stopped_per_day": (lambda rule: rule.limits.hourly_cost_stopped_per_day, n.written),
-    "safety.local_disk": (lambda rule: rule.limits.local_disk, n.written),
-    "safety.unstoppable": (
-        lambda rule: rule.limits.unstoppable_may_terminate,
-        lambda may: "terminate" if may else "hold",
+def _leaves_out_all_of(old: IdleRule, new: IdleRule) -> bool:
+    """Whether every machine that an exception of `old` takes out is certainly taken out of `new`, too."""
+    # see `IdleRule.leaves_out`
+    covers = spares_all_of if new.cause is None and old.cause is None else reaches_no_further
+    return all(any(covers(kept, wider) for wider in new.except_for) for kept in old.except_for)
+
+
+def _more_globs(old: Sequence[str] | None, new: Sequence[str] | None) -> bool:
+    """Whether the second list of patterns may match what the first does not; None does not restrict."""
+    if old is None:
+        return False
+    return new is None or not all(any(_covers(outer, inner) for outer in old) for inner in new)
+
+
+def _covers(outer: str, inner: str) -> bool:
+    """Equal, or `inner` is one plain value that `outer` matches, or `outer` matches anything."""
+    return outer in {inner, "*"} or (not _GLOB_SIGNS & set(inner) and fnmatchcase(inner, outer))
+
+
+def _more_words(old: Sequence[Any] | None, new: Sequence[Any] | None) -> bool:
+    return old is not None and (new is None or not set(new) <= set(old))
+
+
+def _more_tags(old: Mapping[str, str] | None, new: Mapping[str, str] | None) -> bool:
+    if old is None or new == {}:
+        return False
+    if not old or new is None:
+        return True  # an empty mapping matches nothing
+    return not all(key in new and _covers(pattern, new[key]) for key, pattern in old.items())
+
+
+_SELECTOR: Parts = {
+    "clouds": Part(_more_globs),
+    "accounts": Part(_more_globs),
+    "regions": Part(_more_globs),
+    "instance_types": Part(_more_globs),
+    "billing": Part(_more_words),
+    "tags": Part(_more_tags),
+    "resources": Part(_more_words),
+    "resource_groups": Part(_more_globs),
+}
+_SPARING: Parts = {**_SELECTOR, "tags": Part(lambda old, new: not spares_no_less(new, old))}
+
+
+def _higher(old: float | None, new: float | None) -> bool:
+    """A bound left out restricts nothing."""
+    return old is not None and (new is None or new > old)
+
+
+def _harder(old: Sequence[Step], new: Sequence[Step]) -> bool:
+    """Not the same steps from the first on, none of them sooner; the last ones may be missing.
+
+    A step taken out of the middle brings the next one forward, so it is not gentler.
+    """
+    return len(new) > len(old) or any(
+        mine.verb is not theirs.verb or mine.wait < theirs.wait for mine, theirs in zip(new, old, strict=False)
+    )
+
+
+def _higher_caps(old: Sequence[Money], new: Sequence[Money]) -> bool:
+    caps = {money.currency: money.amount for money in old}
+    return any(money.currency not in caps or money.amount > caps[money.currency] for money in new)
+
+
+_bound = partial(Part, _higher)
+_RULE: Parts = {
+    "name": Part(d.any_change, told=False),
+    "mode": Part(d.higher),
+    **{f"applies_to.{name}": Part(part.looser, f"applies_when_all.{name}") for name, part in _SELECTOR.items()},
+    "except_for": Part(lambda old, new: not _leaves_out_all_of(old, new), "except_when_any", n.selections, whole=True),
+    "idle.lasting": Part(d.lower, "idle_when_all.lasting"),
+    "idle.every_gpu_max_below_percent": _bound("idle_when_all.every_gpu_max_below", n.percent),
+    "idle.cpu_max_below_percent": _bound("idle_when_all.cpu_max_below", n.percent),
+    "idle.network_max_below_bytes_per_second": _bound("idle_when_all.network_max_below", n.rate),
+    "idle.power_max_below_watts": _bound("idle_when_all.power_max_below", n.power),
+    "idle.min_coverage": Part(d.lower, "idle_when_all.min_coverage", n.share),
+    "ladder": Part(_harder, "then", n.ladder),
+    "limits.actions_per_day": Part(d.higher, "safety.actions_per_day"),
+    "limits.terminations_per_day": Part(
+        lambda old, new: new.limits.terminations > old.limits.terminations, "safety.terminations_per_day", whole=True
     ),
+    "limits.fleet_share_per_day": Part(d.higher, "safety.fleet_share_per_day", n.share),
+    "limits.hourly_cost_stopped_per_day": Part(_higher_caps, "safety.hourly_cost_stopped_per_day"),
+    "limits.local_disk": Part(lambda old, new: _CONSENT_RANK[new] > _CONSENT_RANK[old], "safety.local_disk"),
+    "limits.unstoppable_may_terminate": Part(
+        d.higher, "safety.unstoppable", lambda may: "terminate" if may else "hold"
+    ),
+    "cause": Part(d.any_change),
+    # told of the policy, see `policies.py`
+    "termination_protection_bars": Part(lambda _, new: new is not Bars.EVERYTHING, told=False),
+    "digest": NOT_TOLD,
 }
-_BOUNDS = {
-    "every_gpu_max_below": "every_gpu_max_below_percent",
-    "cpu_max_below": "cpu_max_below_percent",
-    "network_max_below": "network_max_below_bytes_per_second",
-    "power_max_below": "power_max_below_watts",
-}
-
-
-def _with(old: IdleRule, key: str, new: IdleRule) -> IdleRule:
-    """`old` with this one part of `new`."""
-    section, _, part = key.partition(".")
-    if section == "applies_when_all":
-        return replace(old, applies_to=replace(old.applies_to, **{part: getattr(new.applies_to, part)}))
-    if section == "idle_when_all":
-        field = _BOUNDS.get(part, part)
-        return replace(old, idle=replace(old.idle, **{field: getattr(new.idle, field)}))
-    if section == "safety":
-        field = "unstoppable_may_terminate" if part == "unstoppable" else part
-        return replace(old, limits=replace(old.limits, **{field: getattr(new.limits, field)}))
-    if section == "mode":
-        return replace(old, mode=new.mode)
-    return replace(old, except_for=new.except_for) if section == "except_when_any" else replace(old, ladder=new.ladder)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import TypeVar
 
 from costguard.domain.money import Money
 from costguard.guards.rules.cloud_protection import Bars
 from costguard.guards.rules.common import Mode, Selector
 from costguard.policy.diff import differences as d
-from costguard.policy.diff.differences import Difference, Direction, Part
+from costguard.policy.diff.differences import NOT_TOLD, Difference, Direction, Part, Parts, loosening
 from costguard.policy.diff.guards import budget_differences, key_differences, network_differences
-from costguard.policy.diff.idle import idle_differences
-from costguard.policy.diff.rule_changes import spares_all_of
-from costguard.policy.model.policy import Account, Exemption, Owner, Policy, Shadows
+from costguard.policy.diff.idle import idle_differences, spares_all_of
+from costguard.policy.model.policy import Owner, Policy, Shadows, with_policy_digest
 from costguard.policy.model.working_time import WorkingCalendar
 from costguard.policy.syntax import notation as n
 
@@ -173,79 +172,100 @@ def _narrower(old: Selector, new: Selector) -> bool:
     return not spares_all_of(old, new)
 
 
-_POLICY: tuple[Part[Policy], ...] = (
-    Part("mode", lambda policy: policy.mode, d.higher),
-    Part(
-        "new_accounts.observe_for",
-        lambda policy: policy.observe_new_accounts_for,
-        d.lower,
-        lambda wait: n.duration(wait) if wait else "",
+_POLICY: Parts = {
+    "mode": Part(d.higher),
+    "observe_new_accounts_for": Part(
+        d.lower, "new_accounts.observe_for", lambda wait: n.duration(wait) if wait else ""
     ),
-    Part("leading_deployment", lambda policy: policy.leading_deployment, _unset_or_same),
-    Part("calendar", lambda policy: policy.calendar, _calendar_looser, _calendar_words),
-    Part("protect.tags", lambda policy: policy.protection.tag_names, d.fewer),
-    Part("protect.expiry_tags", lambda policy: policy.protection.expiry_tag_names, d.fewer),
-    Part("protect.controller_tags", lambda policy: policy.protection.controller_tags, d.fewer),
-    Part("protect.accounts", lambda policy: policy.protection.accounts, d.fewer),
-    Part(
-        "protect.termination_protection_bars",
-        lambda policy: policy.protection.termination_protection_bars,
-        lambda _, new: new is not Bars.EVERYTHING,
+    "leading_deployment": Part(_unset_or_same),
+    "calendar": Part(_calendar_looser, shown=_calendar_words),
+    "protection.tag_names": Part(d.fewer, "protect.tags"),
+    "protection.expiry_tag_names": Part(d.fewer, "protect.expiry_tags"),
+    "protection.controller_tags": Part(d.fewer, "protect.controller_tags"),
+    "protection.accounts": Part(d.fewer, "protect.accounts"),
+    "protection.termination_protection_bars": Part(
+        lambda _, new: new is not Bars.EVERYTHING, "protect.termination_protection_bars"
     ),
-    Part(
-        "prices",
-        lambda policy: tuple(((each.cloud, each.instance_types), each.hourly) for each in policy.prices),
+    "prices": Part(
         _prices_looser,
+        value=lambda prices: tuple(((each.cloud, each.instance_types), each.hourly) for each in prices),
     ),
-    Part("signals.cloudwatch_namespace", lambda policy: policy.signals.cloudwatch_namespace, d.any_change),
-    Part(
-        "signals.prometheus",
-        lambda policy: policy.signals.prometheus,
-        d.any_change,  # one that is gone may have been the one that showed the use
-        lambda servers: ", ".join(each.url for each in servers),
+    "signals.cloudwatch_namespace": Part(d.any_change),
+    "signals.prometheus": Part(  # one that is gone may have been the one that showed the use
+        d.any_change, shown=lambda servers: ", ".join(each.url for each in servers)
     ),
-    Part("notify.default", lambda policy: policy.default_channel, _told_at_all),
-    Part("notify.answers.slack_team", lambda policy: policy.answers.slack_team, _unset_or_same),
-    Part("notify.answers.approvers", lambda policy: policy.answers.approvers, d.more),
-    Part("notify.answers.two_approvers_above", lambda policy: policy.answers.two_above, _two_above_looser),
-    Part("keep_as_tag", lambda policy: policy.keep_as_tag, None),  # what this policy does to a machine stays the same
-    Part(
-        "exchange_rates",
-        lambda policy: policy.exchange_rates,
+    "default_channel": Part(_told_at_all, "notify.default"),
+    "answers.slack_team": Part(_unset_or_same, "notify.answers.slack_team"),
+    "answers.approvers": Part(d.more, "notify.answers.approvers"),
+    "answers.two_above": Part(_two_above_looser, "notify.answers.two_approvers_above"),
+    "keep_as_tag": Part(None),  # what this policy does to a machine stays the same
+    "exchange_rates": Part(
         None,
-        lambda rates: n.written(tuple(f"{each.base}→{each.quote} {n.written(each.rate)}" for each in rates)),
+        shown=lambda rates: n.written(tuple(f"{each.base}→{each.quote} {n.written(each.rate)}" for each in rates)),
     ),
-    Part(
-        "priority_classes",
-        lambda policy: policy.priority_classes,
-        None,  # what budgets do with them is told there
-        lambda classes: n.written(tuple(f"{each.name} ({n.selection(each.selects)})" for each in classes)),
+    "priority_classes": Part(  # what budgets do with them is told there
+        None, shown=lambda classes: n.written(tuple(f"{each.name} ({n.selection(each.selects)})" for each in classes))
     ),
-    Part(
-        "launch_freezes",
-        lambda policy: policy.launch_freezes,
+    "launch_freezes": Part(
         d.more,
-        lambda freezes: n.written(tuple(f"{each.name} ({each.policy} → {each.target})" for each in freezes)),
+        shown=lambda freezes: n.written(tuple(f"{each.name} ({each.policy} → {each.target})" for each in freezes)),
     ),
-)
-_ACCOUNT: tuple[Part[Account], ...] = (
-    Part("regions", lambda each: each.regions, _regions_wider, lambda regions: n.written(regions) or "all"),
-    Part("owner", lambda each: each.owner, None),
-    Part("role", lambda each: each.role, d.any_change),  # it may be allowed more
-    Part("external_id", lambda each: each.external_id, None),
-    Part("organisation", lambda each: each.organisation, d.higher),
-    Part("protected", lambda each: each.protected, d.lower),
-)
-_OWNER: tuple[Part[Owner], ...] = (
-    Part("owns", lambda each: each.owns, None, n.selection),
-    Part("channel", lambda each: each.channel, None),
-    Part("people", lambda each: each.people, d.more),
-    Part("cloud_users", lambda each: each.cloud_users, None),
-)
-_EXCEPTION: tuple[Part[Exemption], ...] = (
-    Part("applies_when_all", lambda each: each.owns, _narrower, n.selection),
-    Part("expires", lambda each: each.expires_at, _later),
-    Part("owner", lambda each: each.owner, None),
-    Part("reason", lambda each: each.reason, None),
-    Part("approver", lambda each: each.approver, None),
-)
+    # lists of entries, each compared by tables of its own
+    **dict.fromkeys(("accounts", "owners", "exemptions", "idle_gpu", "budgets"), NOT_TOLD),
+    **dict.fromkeys(("kms_rotation", "network_audit", "shadows", "digest"), NOT_TOLD),
+}
+_ACCOUNT: Parts = {
+    "regions": Part(_regions_wider, shown=lambda regions: n.written(regions) or "all"),
+    "owner": Part(None),
+    "role": Part(d.any_change),  # it may be allowed more
+    "external_id": Part(None),
+    "organisation": Part(d.higher),
+    "protected": Part(d.lower),
+}
+_OWNER: Parts = {
+    "name": NOT_TOLD,
+    "owns": Part(None, shown=n.selection),
+    "channel": Part(None),
+    "people": Part(d.more),
+    "cloud_users": Part(None),
+}
+_EXCEPTION: Parts = {
+    "owns": Part(_narrower, "applies_when_all", n.selection),
+    "expires_at": Part(_later, "expires"),
+    "owner": Part(None),
+    "reason": Part(None),
+    "approver": Part(None),
+}
+
+
+LOOSENING_WAITS = timedelta(hours=24)  # from publication at least: people on every shift can see it and object
+APPROVALS_NEEDED = 2
+
+
+def changes(old: Policy, new: Policy, at: datetime) -> tuple[Difference, ...]:
+    """What differs as of `at`: an exception that has run out by then protects nothing any more."""
+    return policy_differences(_as_of(old, at), _as_of(new, at))
+
+
+def loosenings(old: Policy, new: Policy, at: datetime) -> tuple[Difference, ...]:
+    """What lets Costguard do more, sooner or harder, or listen to more people; see `changes`."""
+    return loosening(changes(old, new, at))
+
+
+def observes_only(policy: Policy) -> bool:
+    """Whether nothing is ever done or announced under it."""
+    modes = [policy.mode]
+    for rules in (policy.idle_gpu, policy.budgets, policy.kms_rotation, policy.network_audit):
+        modes += [rule.mode for rule in rules]
+    return set(modes) == {Mode.OBSERVE}
+
+
+def loosening_words(found: Difference) -> str:
+    """One loosening in words of the policy: `idle_gpu research: then: warn, now warn → stop 24h`."""
+    entry = " ".join(filter(None, (found.section, found.name)))
+    what = f"{entry}: {found.key}" if found.key else entry
+    return f"{what}: {found.before or '-'}, now {found.after or '-'}"
+
+
+def _as_of(policy: Policy, at: datetime) -> Policy:
+    return with_policy_digest(replace(policy, exemptions=policy.active_exemptions(at)))

@@ -27,8 +27,8 @@ from costguard.guards.budget.steps import BudgetStanding, machine_rules
 from costguard.guards.idle.judge import judge
 from costguard.guards.rules.idle import IdleRule
 from costguard.planning import Spender, spenders
-from costguard.policy.diff.rule_changes import with_digest
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import with_digest
 
 _LISTED = frozenset({"accounts", "regions"})
 _SHOWN = frozenset({"inventory", *_LISTED})

@@ -21,8 +21,8 @@ from costguard.guards.budget.judge import judge
 from costguard.guards.budget.rules import period_at
 from costguard.guards.budget.steps import machine_rules
 from costguard.planning import Plan
-from costguard.policy.diff.rule_changes import with_digest
 from costguard.policy.model.policy import Policy
+from costguard.policy.model.terms import with_digest
 from costguard.report.budget.notices import share_words
 from costguard.report.json_values import money_json
 
